@@ -5,6 +5,7 @@ import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { methodDefinition } from '@etude/contracts/grpc';
 import { EtudeError } from '@etude/contracts/errors';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
@@ -34,7 +35,7 @@ function addService(service: DescService): void {
 }
 
 beforeAll(async () => {
-  for (const service of [Agents, Memory, Queues, Sandboxes, Skills, Tasks]) addService(service);
+  for (const service of [Agents, Memory, Queues, Sandboxes, Skills, Tasks, Worlds]) addService(service);
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
   );
@@ -58,6 +59,7 @@ describe('a command that is one call', () => {
   it.each<[string, string, JsonObject]>([
     ['tasks list --state running --label a=b --limit 7', 'listTasks', { pageSize: 7, state: 'TASK_STATE_RUNNING', labels: { a: 'b' } }],
     ['tasks get tasks/t1', 'getTask', { name: 'tasks/t1' }],
+    ['tasks answer t1 1984 --key k --request-id r', 'answerTask', { name: 'tasks/t1', text: '1984', key: 'k', requestId: 'r' }],
     ['sandbox renew s1 --ttl 90s', 'renewSandbox', { name: 'sandboxes/s1', ttl: '90s' }],
     ['skills get double@3 --user ann', 'getSkill', { name: 'skills/double', version: 3, user: 'ann' }],
     ['skills search words --similarity-min 0 --limit 2', 'searchSkills', { query: 'words', minSimilarity: 0, maxResults: 2 }],
@@ -80,6 +82,7 @@ describe('a command that is one call', () => {
     ['memory delete e1 --layer episodic --yes --detach --request-id r', 'deleteMemory', { id: 'e1', layer: 'episodic', requestId: 'r' }],
     ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
     ['memory undo f1 f2', 'undoFactDecision', { id: 'f1', other: 'f2' }],
+    ['world new moor --size 16', 'createWorld', { name: 'worlds/moor', width: 16, height: 16 }],
   ])('sends the request of: %s', async (words, method, request) => {
     await run(words.split(' '));
     expect(asked).toEqual([[method, request]]);
@@ -178,6 +181,23 @@ describe('a command prints', () => {
       exit: 3,
       stderr: expect.stringContaining('skills wish wantedSkills/w1'),
     });
+  });
+
+  it('the map of a world, and every outcome of moves in it', async () => {
+    const rows = ['.T', '~@'];
+    const agents = [{ name: 'coder', x: 1, y: 1, stamina: 0.5, inventory: { ore: 2 } }];
+    const { stdout } = await run(['world', 'show', 'moor'], { name: 'worlds/moor', seed: 's', width: 2, height: 2, tick: 4, rows, agents });
+    expect(stdout).toMatch(/^worlds\/moor: seed s, 2x2, tick 4\n\n\.T\n~@\n\n.*@ agent\n\nNAME[^]*coder +1 +1 +0\.5 +ore=2\n$/);
+    asked.length = 0;
+    const words = ['world', 'run', 'moor', '--move', 'move_to 1 1', '--move', 'gather_resource'];
+    const moved = await run(words, { success: false, error: 'Too far.' }, { success: true, result: { resource: 'ore' } });
+    expect(moved).toEqual({ exit: 1, stdout: '{"resource":"ore"}\n', stderr: 'move_to: Too far.\n' });
+    expect(asked).toMatchObject([
+      ['moveInWorld', { name: 'worlds/moor', agent: 'default', tool: 'move_to', arguments: { x: 1, y: 1 } }],
+      ['moveInWorld', { tool: 'gather_resource' }],
+    ]);
+    expect((await run(['world', 'run', 'moor', '--move', 'gather_resource', '--move', 'fly'])).exit).toBe(2);
+    expect(asked).toHaveLength(2);
   });
 
   it('a note if a task had ended before it was cancelled', async () => {

@@ -134,7 +134,13 @@ export function hand<O>(spec: Hand<O>): Entry {
 }
 
 /** Prefix of a resource's name, by the name of its positional argument. */
-const RESOURCES: Readonly<Record<string, string>> = { task: 'tasks', sandbox: 'sandboxes', agent: 'agents', wanted: 'wantedSkills' };
+const RESOURCES: Readonly<Record<string, string>> = {
+  task: 'tasks',
+  sandbox: 'sandboxes',
+  agent: 'agents',
+  wanted: 'wantedSkills',
+  world: 'worlds',
+};
 
 /** The full name of a resource: "tasks/t1" for "t1" and for "tasks/t1". */
 export function resource(kind: string, name: string): string {

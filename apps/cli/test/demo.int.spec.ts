@@ -23,8 +23,13 @@ describe('demo', () => {
       kind: 'summary',
       firstRound: { problems: 6, passAt1: 1 },
       secondRound: { problems: 6, passAt1: 1 },
+      mended: true,
       scripted: true,
     });
+    // The agent's worker was killed, and another one went on with what the agent had kept.
+    const told = JSON.stringify(lines);
+    for (const kept of ['"workerChanged":{"epoch":2}', 'before: ', '**Files Already Read:**', 'fs_read(shop/prices.py) again'])
+      expect(told).toContain(kept);
     expect(summary.secondRound.modelCalls).toBeLessThan(summary.firstRound.modelCalls);
     expect(summary.secondRound.bySkill).toBeGreaterThan(0);
     expect(lines.find(({ kind }) => kind === 'facts')).toMatchObject({ facts: expect.arrayContaining([expect.anything()]) });

@@ -27,7 +27,17 @@ function learned(...names: readonly string[]) {
     },
     producer: { add: async (_queue: unknown, { name }: { name: string }) => void asked.push(name) },
     schedules: { ensure: async () => undefined },
-    settings: { get: async (_tenant: string, agent: string) => ({ agent, settings, isSet: true, updatedAt: 0, etag: '' }) },
+    settings: {
+      get: async (_tenant: string, agent: string) => ({
+        agent,
+        settings,
+        strategy: 'attempts' as const,
+        mcpServers: [],
+        isSet: true,
+        updatedAt: 0,
+        etag: '',
+      }),
+    },
     logger: { info: () => undefined, warn: (details: object) => void warnings.push(details), error: () => undefined },
   } as unknown as MemoryWriteDeps;
   const process = memoryWriteProcessor(deps);

@@ -9,10 +9,12 @@ import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import type { ListeningServer } from '@etude/contracts/grpc-server';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { Embedder } from '@etude/domain/ports/embedder';
-import { agentTools, type ToolRegistry } from '@etude/domain/tools/agent-tools';
+import { agentTools, type AgentToolsDeps, type ToolRegistry } from '@etude/domain/tools/agent-tools';
+import { worldTools } from '@etude/domain/tools/world-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { loadKeys } from '@etude/platform/auth';
@@ -34,6 +36,7 @@ import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis/redis';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { retentionFrom, TaskStore } from '@etude/queue/tasks/task-store';
+import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { agentCalls, agentChanges } from './agents/agent-calls.js';
 import { Authenticator } from './calls/caller.js';
@@ -65,12 +68,14 @@ import { registryCalls } from './skills/registry-calls.js';
 import { reviewCalls } from './skills/review-calls.js';
 import { useCalls } from './skills/use-calls.js';
 import { wishCalls } from './skills/wish-calls.js';
+import { explainCalls } from './tasks/explain-calls.js';
 import { taskCalls } from './tasks/task-calls.js';
 import { TaskWatcher } from './tasks/task-events.js';
 import { SandboxCodeSessions } from './tools/sandbox-code-sessions.js';
 import { toolCalls } from './tools/tool-calls.js';
 import { AgentSkillRegistrar } from './tools/tool-registrar.js';
 import { MemorySkillFinder, ProvenSkillRunner } from './tools/tool-skills.js';
+import { worldCalls } from './worlds/world-calls.js';
 
 const CLOSE_GRACE_MS = 3_000;
 
@@ -78,6 +83,7 @@ const CLOSE_GRACE_MS = 3_000;
 export class Gateway implements OnApplicationShutdown {
   readonly #producer: Producer;
   readonly #tasks: TaskStore;
+  readonly #worlds: RedisWorlds;
   readonly #memory: MemoryAccess;
   readonly #settling: SettlingStore;
   readonly #router: SandboxRouter;
@@ -99,6 +105,7 @@ export class Gateway implements OnApplicationShutdown {
     this.#producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
     const { redis, keys } = this.#producer;
     this.#tasks = new TaskStore(this.#producer, retentionFrom(config));
+    this.#worlds = new RedisWorlds(redis, keys);
     const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
       logger.error({ err: error }, 'The file of public keys is wrong. Its last valid keys stay in use'),
     );
@@ -155,8 +162,14 @@ export class Gateway implements OnApplicationShutdown {
     const { redis, keys } = this.#producer;
     const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = this.config;
     const sessions = new RedisToolSessions(redis, keys);
-    return agentTools({
+    const deps: AgentToolsDeps = {
       embedder,
+      memory: {
+        memory: () => skills.memory.open(),
+        outbox: skills.outbox,
+        clock: { now: Date.now },
+        provenance: () => ({ source: 'told', episodes: [] }),
+      },
       sandboxes: skills.sandboxes,
       finder: new MemorySkillFinder(skills),
       runner: new ProvenSkillRunner(skills),
@@ -170,7 +183,11 @@ export class Gateway implements OnApplicationShutdown {
       sessions,
       codeSessions: new SandboxCodeSessions({ router: this.#router, sandboxes, sessions, openMax }),
       skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,
-    });
+    };
+    return agentTools(
+      deps,
+      worldTools(this.#worlds, () => null),
+    );
   }
 
   /** Registers the handlers of all calls, with the role that each needs. A method without a handler fails the start. */
@@ -178,7 +195,8 @@ export class Gateway implements OnApplicationShutdown {
     const calls = this.#calls;
     const producer = this.#producer;
     const memory = { ...skills, upkeep: new UpkeepStore(producer), settling: this.#settling };
-    calls.serve(Tasks, taskCalls, { tasks: this.#tasks, watcher: new TaskWatcher(this.#tasks, producer) });
+    calls.serve(Tasks, taskCalls, { tasks: this.#tasks, settings: skills.settings, watcher: new TaskWatcher(this.#tasks, producer) });
+    calls.serve(Tasks, explainCalls, { ...skills, tasks: this.#tasks, producer });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
     for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])
@@ -190,6 +208,7 @@ export class Gateway implements OnApplicationShutdown {
     calls.serve(Agents, agentCalls, skills);
     calls.serve(Agents, agentChanges, skills, 'reviewer');
     calls.serve(Tools, toolCalls, { ...skills, registry });
+    calls.serve(Worlds, worldCalls, { ...skills, worlds: this.#worlds });
   }
 
   /** @throws EtudeError FAILED_PRECONDITION if a port is taken; MEMORY_VERSION */

@@ -38,6 +38,17 @@ describe('an agent', () => {
     expect(changed.updateTime?.seconds).toBeGreaterThan(1_700_000_000n);
   });
 
+  it('has a strategy and MCP servers, which only their own paths empty', async () => {
+    const mcpServers = [{ name: 'docs', url: 'https://mcp.example.com', headers: { authorization: 'secret:docs' } }];
+    const agent = { name: 'agents/tools', strategy: 'codeact', mcpServers };
+    await agents().updateAgent({ agent, updateMask: { paths: ['strategy', 'mcp_servers'] } });
+    await agents().updateAgent({ agent: { name: 'agents/tools', ...settings() } });
+    const known = { strategy: 'codeact', mcpServers: [{ ...mcpServers[0], timeout: { seconds: 30n } }] };
+    expect(await agents().getAgent({ name: 'agents/tools' })).toMatchObject(known);
+    const emptied = await agents().updateAgent({ agent: { name: 'agents/tools' }, updateMask: { paths: ['mcp_servers', 'strategy'] } });
+    expect(emptied).toMatchObject({ strategy: 'attempts', mcpServers: [], proceduralMemorySettings: { enabled: true } });
+  });
+
   it('is not changed with an outdated etag', async () => {
     const { etag } = await agents().getAgent({ name: 'agents/raced' });
     await agents().updateAgent({ agent: { name: 'agents/raced', ...settings(), etag } });
@@ -72,6 +83,13 @@ describe('an agent', () => {
 
   it.each([
     ['an owner of shared skills', { agent: { name: 'agents/@tenant', ...settings() } }, 'agent.name'],
+    ['an unknown strategy', { agent: { name: 'agents/x', strategy: 'tree' } }, 'agent.strategy'],
+    ['a wrong address', { agent: { name: 'agents/x', mcpServers: [{ name: 'a', url: 'ftp://b' }] } }, 'agent.mcp_servers[0].url'],
+    [
+      'a secret in the open',
+      { agent: { name: 'agents/x', mcpServers: [{ name: 'a', command: 'b', env: { KEY: 'abc' } }] } },
+      'agent.mcp_servers[0].env."KEY"',
+    ],
     ['no settings', { agent: { name: 'agents/x' } }, 'agent.procedural_memory_settings'],
     ['an unknown mask', { agent: { name: 'agents/x', ...settings() }, updateMask: only('name') }, 'update_mask'],
     [

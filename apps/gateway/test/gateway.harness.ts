@@ -9,9 +9,11 @@ import { rolloutIdOf } from '@etude/contracts/ids';
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import type { Question } from '@etude/domain/ports/questions';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
 import { openJournal } from '@etude/queue/tasks/journal';
+import { questionsOf } from '@etude/queue/tasks/questions';
 import { Producer } from '@etude/queue/jobs/producer';
 import { freePort } from '@etude/test-support/ports';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
@@ -113,9 +115,15 @@ export class GatewayRig {
   }
 
   /** Acts as a worker: takes the rollout and writes events. */
-  async emit(tenant: string, taskName: string, events: readonly TaskEvent[], step = randomUUID()): Promise<void> {
+  async emit(
+    tenant: string,
+    taskName: string,
+    events: readonly TaskEvent[],
+    step: string = randomUUID(),
+    usage: Partial<Usage> = {},
+  ): Promise<void> {
     const journal = await this.#open(tenant, taskName);
-    await journal.append({ key: step, value: null, usage: Usage.parse({}) }, events);
+    await journal.append({ key: step, value: null, usage: Usage.parse(usage) }, events);
   }
 
   /** Acts as a worker that finishes the task with success. */
@@ -134,6 +142,11 @@ export class GatewayRig {
       model: 'scripted',
     } as const;
     await journal.finish({ state: 'succeeded', stopReason: 'solved', result, usage, error: null });
+  }
+
+  /** Acts as a worker that asks the task's caller, and waits. */
+  async ask(tenant: string, taskName: string, question: Question): Promise<void> {
+    await questionsOf(await this.#open(tenant, taskName)).ask(question);
   }
 
   async #open(tenant: string, taskName: string) {

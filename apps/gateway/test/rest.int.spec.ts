@@ -87,6 +87,48 @@ describe('JSON over HTTP', () => {
   });
 });
 
+const submitTask = async () => {
+  const { status, body } = await ask('POST', '/v1/tasks', { spec: { prompt: 'Count the quays.', memory: { off: true } } });
+  expect({ status, body }).toMatchObject({ status: 200, body: { state: 'TASK_STATE_QUEUED' } });
+  return body['name'] as string;
+};
+
+describe('tasks over HTTP', () => {
+  it('are submitted, listed, watched and waited for', async () => {
+    const name = await submitTask();
+    expect(await ask('GET', `/v1/${name}`)).toMatchObject({ status: 200, body: { name } });
+    await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }], 'a1.generate', { modelCalls: 1 });
+    expect((await ask('GET', `/v1/${name}:explain?step=a1.generate`)).body).toMatchObject({ steps: ['a1.generate'] });
+    await rig.finish('acme', name);
+    expect((await ask('POST', `/v1/${name}:wait`, { timeout: '5s' })).body).toMatchObject({ state: 'TASK_STATE_SUCCEEDED' });
+    expect((await ask('GET', '/v1/tasks?state=TASK_STATE_SUCCEEDED')).body['tasks']).toMatchObject([{ name }]);
+    const watched = await send('GET', `/v1/${name}:watch`, null);
+    expect(watched.headers.get('content-type')).toBe('text/event-stream');
+    const events = (await watched.text()).trim().split('\n\n');
+    expect(events.at(-1)).toMatch(/^id: \w+\ndata: \{.*"finished":\{"task":\{/);
+    const seen = /^id: (\w+)/.exec(events[1] ?? '')?.[1] ?? '';
+    const rest = await (await send('GET', `/v1/${name}:watch`, null, { 'last-event-id': seen })).text();
+    expect(rest.trim().split('\n\n')).toEqual(events.slice(2));
+  });
+
+  it('are answered and cancelled', async () => {
+    const name = await submitTask();
+    expect(await ask('POST', `/v1/${name}:answer`, { text: 'x' })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'FAILED_PRECONDITION', message: expect.stringContaining('it is queued') as string } },
+    });
+    await rig.ask('acme', name, { key: 'a1.s1.t1', text: 'Which quays?', deadlineAt: 4_000_000_000_000 });
+    expect((await ask('GET', `/v1/${name}`)).body).toMatchObject({
+      state: 'TASK_STATE_INPUT_REQUIRED',
+      question: { text: 'Which quays?' },
+    });
+    expect(await ask('POST', `/v1/${name}:answer`, { text: 'all' })).toMatchObject({ status: 200, body: { state: 'TASK_STATE_QUEUED' } });
+    expect((await ask('POST', `/v1/${name}:cancel`, {})).body).toMatchObject({ state: 'TASK_STATE_CANCELLED' });
+    expect(await ask('GET', '/v1/tasks/t00000000:watch')).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    expect(await ask('GET', `/v1/${name}`, undefined, { authorization: '' })).toMatchObject({ status: 401 });
+  });
+});
+
 const episode = (text: string) => ({ agent: 'scout', context: [text] });
 
 describe('a body', () => {

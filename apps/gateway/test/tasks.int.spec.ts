@@ -1,3 +1,4 @@
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { StopReason, type TaskEvent, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
@@ -8,6 +9,10 @@ import { collect, gatewayForFile, pagesOf, refusal, SPEC, type SpecInit } from '
 const rig = gatewayForFile();
 
 const submit = async () => (await rig.tasks().submitTask({ spec: SPEC })).name;
+const useStrategy = (strategy: string) =>
+  rig.client(Agents, 'rev').updateAgent({ agent: { name: 'agents/acting', strategy }, updateMask: { paths: ['strategy'] } });
+const submitActing = (spec: object = {}, requestId = '') =>
+  rig.tasks().submitTask({ spec: { ...SPEC, agent: 'acting', ...spec }, requestId });
 const attempts = (events: readonly TaskEvent[]) =>
   events.flatMap(({ event }) => (event.case === 'attemptStarted' ? [event.value.attempt] : []));
 const attempt = (n: number) => ({ type: 'attempt_started', attempt: n }) as const;
@@ -89,6 +94,15 @@ describe('submit', () => {
     expect(task.name).toMatch(/^tasks\/t[0-9a-z]+$/);
     expect(task.spec).toMatchObject({ agent: 'default', strategy: 'attempts', limits: { attempts: 4, wallTime: { seconds: 600n } } });
     expect((await rig.tasks().submitTask({ spec: { prompt: 'p' } })).spec?.evaluator?.kind.case).toBe('none');
+  });
+
+  it('has the strategy of its agent when it was accepted', async () => {
+    await useStrategy('codeact');
+    const first = await submitActing({}, 'acting-1');
+    expect(first.spec?.strategy).toBe('codeact');
+    expect((await submitActing({ strategy: 'attempts' })).spec?.strategy).toBe('attempts');
+    await useStrategy('attempts');
+    expect((await submitActing({}, 'acting-1')).name).toBe(first.name);
   });
 
   it('refuses the same request id with another body', async () => {
@@ -178,5 +192,77 @@ describe('wait', () => {
   it.each([{ seconds: -1n }, { seconds: 3_601n }])('refuses a timeout out of range: %o', async (timeout) => {
     const { name } = await rig.tasks().submitTask({ spec: SPEC });
     expect(await refusal(rig.tasks().waitTask({ name, timeout }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['timeout'] });
+  });
+});
+
+const ask = async () => {
+  const name = await submit();
+  const waiting = rig.tasks().waitTask({ name, timeout: { seconds: 60n } });
+  await rig.ask('acme', name, { key: 'a1.s1.t1', text: 'Which year?', deadlineAt: 4_000_000_000_000 });
+  expect(await waiting).toMatchObject({ state: TaskState.INPUT_REQUIRED, question: { key: 'a1.s1.t1', text: 'Which year?' } });
+  return name;
+};
+
+describe('a question', () => {
+  it('is shown by watch, list and get, and its answer queues the task again', async () => {
+    const name = await ask();
+    const events = await collect(rig.tasks().watchTask({ name }), 4);
+    expect(events.at(-1)?.event).toMatchObject({
+      case: 'question',
+      value: { key: 'a1.s1.t1', text: 'Which year?', expireTime: { seconds: 4_000_000_000n } },
+    });
+    expect((await rig.tasks().listTasks({ state: TaskState.INPUT_REQUIRED })).tasks).toMatchObject([
+      { name, question: { key: 'a1.s1.t1' } },
+    ]);
+    const answer = { name, text: '1984', requestId: 'r1' };
+    expect(await refusal(rig.tasks('globex').answerTask(answer))).toMatchObject({ status: status.NOT_FOUND });
+    expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
+    expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
+  });
+
+  it.each([
+    ['an empty answer', { text: '' }, 'text'],
+    ['an answer that is too long', { text: 'x'.repeat(20_001) }, 'text'],
+    ['the key of another question', { text: 'x', key: 'a9' }, 'key'],
+  ])('refuses %s', async (_what, answer, field) => {
+    const name = await ask();
+    expect(await refusal(rig.tasks().answerTask({ name, ...answer }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
+  });
+
+  it('refuses an answer to a task that asks nothing', async () => {
+    const name = await submit();
+    expect(await refusal(rig.tasks().answerTask({ name, text: 'x' }))).toMatchObject({ status: status.FAILED_PRECONDITION });
+  });
+});
+
+it('sends text of the model between stored events, to those who ask for it', async () => {
+  const name = await submit();
+  const { redis, keys } = rig.producer;
+  const channel = keys.text('acme', name.slice('tasks/'.length));
+  const [watching, plain] = [collect(rig.tasks().watchTask({ name, text: true })), collect(rig.tasks().watchTask({ name }))];
+  await until(async () => (await watchers(name)) === 1 && (await redis.publish(channel, '{"step":"a1.draft","text":"I think"}')) === 1);
+  await rig.finish('acme', name);
+  const events = await watching;
+  const at = events.findIndex(({ event }) => event.case === 'modelText');
+  expect(events[at]?.event.value).toMatchObject({ step: 'a1.draft', text: 'I think' });
+  expect(events[at]?.resumeToken).toBe(events[at - 1]?.resumeToken ?? '');
+  expect((await plain).map(({ resumeToken }) => resumeToken)).toEqual(events.toSpliced(at, 1).map(({ resumeToken }) => resumeToken));
+});
+
+describe('the explanation of a step', () => {
+  it('has the sections of the prompt', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: { ...SPEC, memory: { off: true } } });
+    expect(await refusal(rig.tasks().explainStep({ name }))).toMatchObject({ status: status.NOT_FOUND });
+    await rig.emit('acme', name, [], 'a1.generate', { modelCalls: 1 });
+    const { step, steps, sections } = await rig.tasks().explainStep({ name });
+    expect([step, steps]).toEqual(['a1.generate', ['a1.generate']]);
+    expect(sections.map(({ role, title }) => [role, title])).toEqual([
+      ['system', ''],
+      ['user', 'Task'],
+      ['user', 'What to answer'],
+      ['user', 'Now'],
+    ]);
+    expect(sections[1]?.text).toContain(SPEC.prompt);
+    expect(await refusal(rig.tasks('globex').explainStep({ name }))).toMatchObject({ status: status.NOT_FOUND });
   });
 });

@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { RolloutWaits } from '@etude/domain/ports/questions';
 import { expect, it } from 'vitest';
 import { givesUp, jobError } from './rollout-run.processor.js';
 
@@ -12,6 +13,7 @@ it.each([
   ['continues', 'an attempt before the last', down, false, false],
   ['continues', 'another worker took the rollout', new EtudeError('JOURNAL_FENCED', 'over'), true, false],
   ['continues', 'a shutdown of this worker', new DOMException('shutdown', 'AbortError'), true, true],
+  ['continues', 'a question to the caller', new RolloutWaits({ key: 'a1', text: 'Which?', deadlineAt: 1 }), true, false],
   ['continues', 'an outage of Redis', connection, true, false],
 ])('%s after %s', (end, _, error, isLastAttempt, isAborted) => {
   const signal = isAborted ? AbortSignal.abort() : new AbortController().signal;

@@ -1,6 +1,7 @@
 import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
 import type { RolloutRun } from '@etude/contracts/queues';
-import { isFinal } from '@etude/contracts/task';
+import { isFinal, type TaskRecord } from '@etude/contracts/task';
+import { RolloutWaits } from '@etude/domain/ports/questions';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
@@ -9,6 +10,8 @@ import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
+import { TextPublisher } from '@etude/queue/tasks/model-text';
+import { questionsOf } from '@etude/queue/tasks/questions';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 
 interface RolloutRunDeps {
@@ -19,12 +22,13 @@ interface RolloutRunDeps {
     readonly keys: RedisKeys;
     readonly retentionMs: number;
   };
-  readonly ports: Omit<RolloutDeps, 'journal' | 'givesUp'>;
+  readonly ports: Omit<RolloutDeps, 'journal' | 'questions' | 'liveText' | 'givesUp'>;
   readonly logger: QueueLogger;
 }
 
 /**
- * Runs one rollout, from the point where an earlier worker left it. A worker that was replaced by another ends without an error.
+ * Runs one rollout, from the point where an earlier worker left it. A worker that was replaced by another ends without an error, and so
+ * does one whose rollout waits for the task's caller.
  *
  * @throws EtudeError WORKER_LOST for a rollout that lost too many workers; system errors, retried by the queue
  */
@@ -40,10 +44,22 @@ export function rolloutRunProcessor({
       using stop = stopSignal(rollout, { tasks, journals, signal: job.signal });
       const opening = openJournal(journals.redis, journals.keys, rollout, journals);
       const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
-      if (journal === null || task === null) return { outcome: task && isFinal(task.state) ? task.state : 'fenced' };
+      if (journal === null || task === null) return { outcome: outcomeOf(task) };
       if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
       stop.endAt(journal.startedAt + task.spec.limits.wallMs);
-      const deps = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
+      const text = new TextPublisher(journals.redis, journals.keys.text(tenant, taskId));
+      const append: RedisJournal['append'] = (...step) => {
+        // Watchers get the text of a step before its event.
+        text.flush();
+        return journal.append(...step);
+      };
+      const deps = {
+        ...ports,
+        journal: { ...journal, append },
+        questions: questionsOf(journal),
+        liveText: text.add,
+        givesUp: (error: unknown) => givesUp(error, job),
+      };
       const named = { tenant, taskId, rolloutId, epoch: journal.epoch };
       logger.info(named, 'A rollout has started');
       const { findSecrets } = await import('@etude/analysis/find-secrets');
@@ -57,10 +73,17 @@ export function rolloutRunProcessor({
       logger.info({ ...named, state, stopReason, attempts, modelCalls, ms, code: error?.code }, 'A rollout has ended');
       return { outcome: state };
     } catch (error) {
+      if (error instanceof RolloutWaits) return { outcome: 'waiting' };
       if (errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'fenced' };
       throw jobError(error);
     }
   };
+}
+
+/** The outcome of a job that found nothing to run. */
+function outcomeOf(task: TaskRecord | null) {
+  if (task?.state === 'input_required') return 'waiting';
+  return task && isFinal(task.state) ? task.state : 'fenced';
 }
 
 /** A rollout that was taken over this often probably crashes its workers. */
@@ -118,5 +141,6 @@ export function jobError(error: unknown): unknown {
 /** Whether the queue will not retry after this error, so that the task ends with it. */
 export function givesUp(error: unknown, job: { readonly isLastAttempt: boolean; readonly signal: AbortSignal }): boolean {
   if (job.signal.aborted || isAbort(error) || isConnectionError(error) || errorCode(error) === 'JOURNAL_FENCED') return false;
+  if (error instanceof RolloutWaits) return false;
   return job.isLastAttempt || !isRetryable(error);
 }

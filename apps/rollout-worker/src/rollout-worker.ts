@@ -1,10 +1,14 @@
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import { RolloutRun } from '@etude/contracts/queues';
+import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
+import { OutsideServers } from '@etude/mcp/outside-servers';
+import { OutsideSecrets, type OutsideSettings } from '@etude/mcp/outside-settings';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom, modelConfig } from '@etude/model/model-config';
-import { baseConfig, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
+import { baseConfig, flag, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
+import { readJsonFile } from '@etude/platform/files';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { agentSettingsConfig, installationSettings } from '@etude/queue/agents/agent-settings-config';
@@ -14,6 +18,7 @@ import { consume } from '@etude/queue/jobs/consumer';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
+import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
 import { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
@@ -22,6 +27,24 @@ import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
+
+const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), { error: 'must be a JSON object from name to argv' });
+
+const tokens = (standard: number) => z.number().int().min(100).max(100_000).default(standard);
+const PromptTokens = z.strictObject({
+  memory: tokens(PROMPT_BUDGETS.memory),
+  result: tokens(PROMPT_BUDGETS.result),
+  workingMemory: tokens(PROMPT_BUDGETS.workingMemory),
+  findings: tokens(PROMPT_BUDGETS.findings),
+});
+
+function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
 
 export const rolloutWorkerConfig = requireMemory(
   baseConfig
@@ -34,6 +57,23 @@ export const rolloutWorkerConfig = requireMemory(
     .extend({
       /** Number of rollouts that run at once in this process. They mostly wait for the model. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
+      /**
+       * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory" and "findings", such
+       * as {"memory": 1000}.
+       */
+      ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(jsonOrNull).pipe(PromptTokens),
+      /**
+       * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Settings of
+       * agents can name no others.
+       */
+      ETUDE_MCP_COMMANDS: z.string().default('{}').transform(jsonOrNull).pipe(Commands),
+      /**
+       * JSON file with the secrets that agents' settings refer to by name: {"NAME": "VALUE"} for any server, or {"NAME": {"value": "VALUE",
+       * "servers": ["mcp.example.com"], "tenants": ["acme"]}} to limit it to hosts or commands, and to tenants.
+       */
+      ETUDE_MCP_SECRETS_PATH: z.string().min(1).optional(),
+      /** Whether agents may use MCP servers with loopback or private addresses. They could reach other services of this network. */
+      ETUDE_MCP_PRIVATE_ADDRESSES: flag().prefault('false'),
       /** Shared secret of rollout workers and sandbox controllers; unset: rollouts can't work in sandboxes of their own. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
     }),
@@ -42,6 +82,13 @@ type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 
 /** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;
+
+const outsideSettings = (config: RolloutWorkerConfig, debug: OutsideSettings['debug']): OutsideSettings => ({
+  commands: config.ETUDE_MCP_COMMANDS,
+  secrets: config.ETUDE_MCP_SECRETS_PATH ? readJsonFile('file of MCP secrets', config.ETUDE_MCP_SECRETS_PATH, OutsideSecrets) : {},
+  privateAddresses: config.ETUDE_MCP_PRIVATE_ADDRESSES,
+  debug,
+});
 
 /**
  * Starts the consumer of `rollout.run` and its adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
@@ -66,12 +113,17 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   const redis = connectRedis(redisUrl, 'worker', logger);
   const tasks = new TaskStore(producer, retention);
   const { episodic, semantic, procedural } = memory;
+  const outsideTools = new OutsideServers(outsideSettings(config, (details, message) => logger.debug?.(details, message)));
   const router = routerFrom(config, producer);
   const ports = {
     model,
     episodic,
     semantic,
     procedural,
+    outsideTools,
+    embedder,
+    worlds: new RedisWorlds(producer.redis, producer.keys),
+    promptBudgets: config.ETUDE_ROLLOUT_PROMPT_TOKENS,
     sandboxes: new QueueSandboxes(producer),
     workSandboxes: new RouterWorkSandboxes(router),
     outbox: maskedOutbox(new RedisMemoryOutbox(producer)),
@@ -96,6 +148,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     // Another worker continues the running rollouts after their last journaled step.
     async close() {
       await consumer.close(CLOSE_GRACE_MS);
+      await outsideTools.close();
       router.close();
       await producer.close();
       redis.disconnect();

@@ -1,6 +1,8 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
-import { openJournal } from '@etude/queue/tasks/journal';
+import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
 import { OutboxReader } from '@etude/queue/memory/memory-outbox';
+import { listenToText, type ModelText } from '@etude/queue/tasks/model-text';
+import { questionsOf } from '@etude/queue/tasks/questions';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { fenced, type Rig, startRig, TENANT } from './rig.js';
@@ -28,6 +30,17 @@ describe('the rollout worker', () => {
     const ended = { ...named, state: 'succeeded', stopReason: 'solved', attempts: 2, modelCalls: 3, message: 'A rollout has ended' };
     await until(() => rig.logged.length === 2, { what: 'the line for the end' });
     expect(rig.logged).toMatchObject([{ ...named, message: 'A rollout has started' }, ended]);
+  });
+
+  it('publishes the text of the model while it is written', async () => {
+    const rig = await startRig({ default: { reply: fenced('right') } });
+    const taskId = await rig.submit();
+    const heard: ModelText[] = [];
+    await listenToText(rig.producer.redis, rig.producer.keys.text(TENANT, taskId), (text) => heard.push(text));
+    await rig.startWorker();
+    await rig.finished(taskId);
+    await until(() => heard.map(({ text }) => text).join('') === fenced('right'), { what: 'the whole text' });
+    expect(new Set(heard.map(({ step }) => step))).toEqual(new Set(['a1.generate']));
   });
 
   it('aborts a running model call when the task is cancelled', async () => {
@@ -92,6 +105,20 @@ describe('the rollout worker', () => {
     expect((await rig.dead.list('rollout.run', { pageSize: 10 })).letters).toEqual([]);
     expect(other?.epoch).toBe(2);
     await worker.close();
+  });
+
+  it('leaves a task that waits for its caller alone, and solves it after the answer', async () => {
+    const rig = await startRig(SOLVES);
+    const taskId = await rig.submit();
+    const { redis, keys } = rig.producer;
+    const asking = (await openJournal(redis, keys, { tenant: TENANT, taskId, rolloutId: rolloutIdOf(taskId) })) as RedisJournal;
+    await questionsOf(asking).ask({ key: 'a1.s1', text: 'Which?', deadlineAt: Date.now() + 600_000 });
+    await rig.startWorker();
+    const job = () => rig.producer.queue('rollout.run').getJob(rolloutIdOf(taskId));
+    await until(async () => (await job())?.returnvalue?.outcome === 'waiting', { what: 'the end of the job' });
+    expect(rig.model.calls()).toEqual([]);
+    await rig.tasks.answer(TENANT, taskId, { key: '', text: 'this one' }, '');
+    expect(await rig.finished(taskId)).toMatchObject({ state: 'succeeded', question: null });
   });
 
   it('is ready only while it can take rollouts and read memory', async () => {

@@ -17,6 +17,7 @@ export const GLOBAL_TENANT = '@global';
 /** The owner of a record. Callers can't authenticate as, or name, an owner that starts with "@". */
 export const OwnerTenant = z.union([TenantId, z.literal(GLOBAL_TENANT)]);
 export const OwnerAgent = z.union([AgentId, z.literal([USER_AGENT, TENANT_AGENT])]);
+export const WorldId = slug();
 export const RequestId = slug(128);
 /** `t` and a time-ordered unique part: sorting the ids sorts them by creation. */
 export const TaskId = z.string().regex(/^t[0-9a-z]{8,40}$/);

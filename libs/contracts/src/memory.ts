@@ -276,6 +276,7 @@ export type Skill = z.infer<typeof Skill>;
 export const MemoryWrite = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('transition'), transition: Transition }),
   z.object({ kind: z.literal('episode'), episode: Episode }),
+  z.object({ kind: z.literal('fact'), fact: Fact }),
   /** A candidate: stored, then sent to verification. */
   z.object({ kind: z.literal('skill'), skill: Skill }),
   z.object({

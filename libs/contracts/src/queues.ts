@@ -33,7 +33,7 @@ export const PAYLOAD_MAX_BYTES = 16 * 1024;
 export const RolloutRun = queue({
   name: 'rollout.run',
   payload: z.object({ v: z.literal(1), tenant: TenantId, taskId: TaskId, rolloutId: RolloutId }),
-  result: z.object({ outcome: z.enum(['succeeded', 'failed', 'cancelled', 'fenced']) }),
+  result: z.object({ outcome: z.enum(['succeeded', 'failed', 'cancelled', 'fenced', 'waiting']) }),
   jobId: (p) => p.rolloutId,
   attemptsMax: 5,
   backoffMs: 1_000,

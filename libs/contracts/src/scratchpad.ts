@@ -6,7 +6,7 @@ export const CellTool = z.strictObject({
   /** Such as "fs_read" or "notes/search". `tools.call` takes any name; a name that is an identifier is also a function. */
   name: z.string().min(1).max(200),
   /** Names of the parameters, in the order of positional arguments. */
-  parameters: z.array(z.string().min(1).max(200)).max(100).default([]),
+  parameters: z.array(z.string().min(1).max(200)).max(100).readonly().default([]),
   description: z.string().max(10_000).default(''),
 });
 export type CellTool = z.infer<typeof CellTool>;

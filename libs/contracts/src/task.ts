@@ -68,6 +68,8 @@ export const Limits = z.strictObject({
   attemptsMax: z.number().int().min(1).max(100).default(4),
   stepsMax: z.number().int().min(1).max(10_000).default(200),
   wallMs: z.number().int().min(100).max(86_400_000).default(600_000),
+  /** Steps of one attempt of an agent that acts in steps. */
+  agentStepsMax: z.number().int().min(1).max(200).default(20),
   modelTokensMax: z.number().int().min(1).max(1_000_000_000).default(1_000_000),
   /** null: unlimited. */
   costUsdMax: z.number().positive().nullable().default(null),
@@ -87,6 +89,11 @@ export const MemoryPolicy = z.strictObject({
 });
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>;
 
+/** `attempts`: whole programs, each judged. `codeact`: one conversation of code and what it prints. */
+export const TASK_STRATEGIES = ['attempts', 'codeact'] as const;
+export const TaskStrategy = z.enum(TASK_STRATEGIES);
+export type TaskStrategy = z.infer<typeof TaskStrategy>;
+
 /** A task as a caller requests it. Immutable once accepted. */
 export const TaskSpec = z.strictObject({
   agent: AgentId.default('default'),
@@ -97,7 +104,8 @@ export const TaskSpec = z.strictObject({
   evaluator: Evaluator.default({ kind: 'none' }),
   referenceSolution: z.string().max(1_000_000).optional(),
   limits: Limits.prefault({}),
-  strategy: z.literal('attempts').default('attempts'),
+  /** Absent in a request: the strategy of the agent's settings. An accepted task has one. */
+  strategy: TaskStrategy.optional(),
   memory: MemoryPolicy.prefault({}),
   priority: z.number().int().min(0).max(9).default(0),
   labels: z.record(z.string().min(1).max(63), z.string().max(255)).default({}),
@@ -106,9 +114,10 @@ export const TaskSpec = z.strictObject({
 });
 export type TaskSpec = z.infer<typeof TaskSpec>;
 
-const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'input_required'] as const;
 export type TaskState = (typeof TASK_STATES)[number];
-export const isFinal = (state: TaskState) => state === 'succeeded' || state === 'failed' || state === 'cancelled';
+export const isFinal = (state: TaskState): state is Extract<TaskState, 'succeeded' | 'failed' | 'cancelled'> =>
+  state === 'succeeded' || state === 'failed' || state === 'cancelled';
 
 const STOP_REASONS = ['solved', 'attempts', 'steps', 'wall_time', 'model_tokens', 'cost', 'cancelled', 'error'] as const;
 export type StopReason = (typeof STOP_REASONS)[number];
@@ -150,6 +159,13 @@ export const isUnjudged = ({ verdict, casesTotal }: Pick<TaskResult, 'verdict' |
 export const verdictText = (judged: Pick<TaskResult, 'verdict' | 'casesTotal'>): string =>
   isUnjudged(judged) ? 'not judged' : judged.verdict;
 
+/** A question to the task's caller. `deadlineAt`: ms since 1970; after it the task goes on without an answer. */
+interface AskedQuestion {
+  readonly key: string;
+  readonly text: string;
+  readonly deadlineAt: number;
+}
+
 /** The current state of a task. Only the worker with the rollout's current epoch writes `state` and the fields after it. */
 export interface TaskRecord {
   readonly id: string;
@@ -161,6 +177,8 @@ export interface TaskRecord {
   readonly usage: Usage;
   readonly error: { code: string; message: string } | null;
   readonly cancelRequested: boolean;
+  /** The open question of a task in the state `input_required`; null in every other state. */
+  readonly question: AskedQuestion | null;
   /** ms since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -183,6 +201,7 @@ export type TaskEvent =
       casesTotal: number;
       skill: string | null;
     }
+  | ({ type: 'question' } & AskedQuestion)
   | { type: 'finished' };
 
 const STEP_KINDS = [
@@ -190,6 +209,10 @@ const STEP_KINDS = [
   'critique',
   'recall',
   'generate',
+  'act',
+  'sandbox',
+  'cell',
+  'tool',
   'skill',
   'bind',
   'execute',

@@ -20,7 +20,15 @@ export function candidate({ code = 'print(int(input()) * 2)', tests = [io], entr
 }
 
 export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSettingsReader => ({
-  get: async (_tenant, agent) => ({ agent, settings: ProceduralMemorySettings.parse(settings), isSet: true, updatedAt: 1, etag: '' }),
+  get: async (_tenant, agent) => ({
+    agent,
+    settings: ProceduralMemorySettings.parse(settings),
+    strategy: 'attempts',
+    mcpServers: [],
+    isSet: true,
+    updatedAt: 1,
+    etag: '',
+  }),
 });
 
 /** With the machine's own Python, an analyser that finds nothing, and a list of the skills whose verification was requested. */

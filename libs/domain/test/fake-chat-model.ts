@@ -27,13 +27,16 @@ export class FakeChatModel implements ChatModel {
 
   async chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse> {
     if (signal.aborted) throw aborted();
-    this.requests.push(structuredClone(request));
+    const { onText, ...kept } = request;
+    this.requests.push(structuredClone(kept));
     const answer = this.#answers.shift();
     if (answer === undefined) throw new Error(`the fake model has no answer left for call ${this.requests.length}: ${lastText(request)}`);
     const computed = typeof answer === 'function' ? await answer(request, signal) : answer;
     if (signal.aborted) throw aborted();
     if (computed instanceof Error) throw computed;
-    return responseOf(request, typeof computed === 'string' ? { text: computed } : computed);
+    const response = responseOf(request, typeof computed === 'string' ? { text: computed } : computed);
+    onText?.(response.text);
+    return response;
   }
 }
 

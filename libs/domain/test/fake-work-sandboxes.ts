@@ -106,8 +106,10 @@ export class FakeWorkSandbox implements WorkSandbox {
   }
 
   async list(): Promise<readonly WorkFile[]> {
-    const { entries } = (await this.ask({ type: 'file.list', after: '', limit: 1_000 })) as unknown as { entries: WorkFile[] };
-    return entries.map(({ path, sizeBytes }) => ({ path, sizeBytes }));
+    const { entries } = (await this.ask({ type: 'file.list', after: '', limit: 1_000 })) as unknown as {
+      entries: Array<{ path: string; sizeBytes: number; modifiedMs: number }>;
+    };
+    return entries.map(({ path, sizeBytes, modifiedMs: modifiedAt }) => ({ path, sizeBytes, modifiedAt }));
   }
 
   async read(path: string, bytesMax: number): Promise<Uint8Array | null> {

@@ -4,8 +4,10 @@ import { chatModelConformance, type ConformanceAnswer } from './chat-model-confo
 import { type FakeAnswer, FakeChatModel, neverAnswers } from './fake-chat-model.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
+import { FakeWorlds } from './fake-worlds.js';
 import { journalConformance } from './journal-conformance.js';
 import { proceduralMemoryConformance } from './procedural-memory-conformance.js';
+import { worldsConformance } from './worlds-conformance.js';
 
 function fakeAnswer({ text = '', cut, refused, hangs }: ConformanceAnswer): FakeAnswer {
   if (refused) return new EtudeError('MODEL_REFUSED', 'the model refuses this');
@@ -16,6 +18,7 @@ function fakeAnswer({ text = '', cut, refused, hangs }: ConformanceAnswer): Fake
 describe('the fakes', () => {
   chatModelConformance(async (answers) => ({ model: new FakeChatModel(answers.map(fakeAnswer)) }));
   proceduralMemoryConformance(async () => ({ memory: new FakeProceduralMemory({ now: Date.now }) }));
+  worldsConformance(async () => new FakeWorlds());
   journalConformance(async () => {
     const store = new FakeJournalStore();
     return {

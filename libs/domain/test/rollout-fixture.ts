@@ -6,9 +6,12 @@ import { TaskSpec } from '@etude/contracts/task';
 import type { z } from 'zod';
 import type { ChatModel, ChatRequest, ChatResponse } from '../src/ports/model.js';
 import { registryOf, proven, TEST_SIGNER } from './bundle-fixture.js';
+import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
+import { FakeWorlds } from './fake-worlds.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
+import { FakeQuestions } from './fake-questions.js';
 import { hitOf } from './memory-records.js';
 import { FakeSandboxes, type FakeRun } from './fake-sandboxes.js';
 import type { RolloutDeps, RolloutInput } from '../src/rollout/rollout-context.js';
@@ -87,6 +90,7 @@ const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkill
 export class World {
   readonly clock = new FakeClock(1_000);
   readonly outbox = new FakeMemoryOutbox();
+  readonly questions = new FakeQuestions();
   /** Skills that were counted as offered, as name@version. */
   readonly offered: string[] = [];
   readonly journals = new FakeJournalStore('t00000000-r1', 1_000);
@@ -101,7 +105,7 @@ export class World {
   }
 
   get deps(): Omit<RolloutDeps, 'journal'> {
-    const { model, sandboxes, outbox, clock } = this;
+    const { model, sandboxes, outbox, clock, questions } = this;
     const nothing = { search: () => Promise.resolve([]) };
     // Memory holds something, so that a draft is worth asking for; but nothing that is recalled.
     const stranger = { search: () => Promise.resolve([hitOf({ id: 'f0', kind: 'fact', layer: 'semantic', similarity: 0.01 })]) };
@@ -111,6 +115,7 @@ export class World {
       workSandboxes: { open: () => Promise.reject(new Error('this rollout works in no sandbox')) },
       outbox,
       clock,
+      questions,
       givesUp: () => false,
       episodic: nothing,
       semantic: stranger,
@@ -119,7 +124,22 @@ export class World {
         this.offered,
       ),
       settings: {
-        get: (_, agent) => Promise.resolve({ agent, settings: { ...LEARNS, ...this.given.settings }, isSet: true, updatedAt: 1, etag: '' }),
+        get: (_, agent) =>
+          Promise.resolve({
+            agent,
+            settings: { ...LEARNS, ...this.given.settings },
+            strategy: 'attempts',
+            mcpServers: [],
+            isSet: true,
+            updatedAt: 1,
+            etag: '',
+          }),
+      },
+      embedder: new LexicalEmbedder(),
+      worlds: new FakeWorlds(),
+      outsideTools: {
+        list: async () => ({ tools: [], problems: [] }),
+        call: async () => ({ success: false, error: 'there are no servers', untrusted: true }),
       },
       checker: TEST_SIGNER,
       templateFor: () => {

@@ -4,7 +4,10 @@ import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { ProceduralMemorySettings, type SkillDependency } from '@etude/contracts/skill-proof';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
 import { FakeSandboxes } from './fake-sandboxes.js';
-import { skillOf as recordOf } from './memory-records.js';
+import { FakeClock } from './fake-clock.js';
+import { FakeMemoryOutbox } from './fake-memory-outbox.js';
+import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
+import { hitOf, skillOf as recordOf } from './memory-records.js';
 import type { SkillReader } from '../src/skills/life/find-skill.js';
 import { agentTools } from '../src/tools/agent-tools.js';
 import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/code-sessions.js';
@@ -149,14 +152,32 @@ export class FakeCodeSessions implements CodeSessions {
   }
 }
 
-/** The ten tools over fakes. `run` returns the result of code. */
+/** Remembers one record of each kind. */
+const remembers = {
+  search: (_scope: ReadScope, { kinds = ['transition'] }: SearchQuery) =>
+    Promise.resolve(
+      [
+        hitOf({ id: 'f1', kind: 'fact', text: 'The vault opens at nine.' }),
+        hitOf({ id: 'd1.0', kind: 'chunk', text: 'Chapter one.', sources: ['documents/d1'] }),
+      ].filter(({ kind }) => kinds.includes(kind)),
+    ),
+};
+
+/** The tools over fakes. `run` returns the result of code. */
 export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Partial<RunResult> = () => ({ value: {} })) {
   const fake = new FakeSkills(skills);
   const sandboxes = new FakeSandboxes(run);
   const sessions = new FakeToolSessions();
   const codeSessions = new FakeCodeSessions();
+  const outbox = new FakeMemoryOutbox();
+  const memory = {
+    memory: () => Promise.resolve({ episodic: remembers, semantic: remembers, procedural: { search: () => Promise.resolve([]) } }),
+    outbox,
+    clock: new FakeClock(1_000),
+    provenance: () => ({ source: 'told', episodes: [] }),
+  };
   const skillParts = { finder: fake, runner: fake, registrar: fake, wishes: fake };
-  const deps = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder() };
+  const deps = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder(), memory };
   const registry = agentTools({ ...deps, skillPath: (tenant, name) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}` });
   let calls = 0;
   const contextOf = (settings: Partial<ProceduralMemorySettings> = {}, more: Partial<ToolContext> = {}): ToolContext => ({
@@ -171,5 +192,5 @@ export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Parti
   });
   const call = (name: string, args: unknown = {}, settings: Partial<ProceduralMemorySettings> = {}, more: Partial<ToolContext> = {}) =>
     registry.call(name, args, contextOf(settings, more), never);
-  return { fake, sandboxes, sessions, codeSessions, registry, call, contextOf };
+  return { fake, outbox, sandboxes, sessions, codeSessions, registry, call, contextOf };
 }

@@ -78,7 +78,7 @@ export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
     semantic,
     procedural,
     conversations: conversationLayer(deps, semantic, given),
-    appliedWrites: appliedWrites({ store, episodic, procedural }),
+    appliedWrites: appliedWrites({ store, episodic, semantic, procedural }),
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),
     list: (scope, query) => listRecords(store, scope, query),

@@ -1,4 +1,5 @@
 import type { ChatRequest, ChatResponse } from '@etude/domain/ports/model';
+import { joinedCalls, type CallParts } from './tools-on-wire.js';
 import { StringDecoder } from 'node:string_decoder';
 import type { ServerFault } from './server-errors.js';
 import { faultIn } from './server-errors.js';
@@ -6,7 +7,7 @@ import { faultIn } from './server-errors.js';
 type Json = Record<string, unknown>;
 
 /** One answer of the model, as far as it was received. Counts of tokens are null where the server gave none. */
-export interface Answer extends Pick<ChatResponse, 'text' | 'finishReason'> {
+export interface Answer extends Pick<ChatResponse, 'text' | 'toolCalls' | 'finishReason'> {
   readonly model: string | null;
   readonly scripted: boolean;
   readonly inputTokens: number | null;
@@ -25,12 +26,16 @@ export class AnswerAssembler {
   fault: ServerFault | null = null;
   #room: number;
   #text = '';
+  readonly #calls: CallParts = new Map();
   #finishReason: string | null = null;
   #model: string | null = null;
   #scripted = false;
   #usage: Json = {};
 
-  constructor(textBytesMax: number) {
+  constructor(
+    textBytesMax: number,
+    private readonly onText?: ChatRequest['onText'],
+  ) {
     this.#room = textBytesMax;
   }
 
@@ -45,7 +50,7 @@ export class AnswerAssembler {
   }
 
   get empty(): boolean {
-    return this.#text.trim() === '';
+    return this.#text.trim() === '' && this.#calls.size === 0;
   }
 
   get finishReason(): string | null {
@@ -55,6 +60,7 @@ export class AnswerAssembler {
   answer(): Answer {
     return {
       text: this.#text,
+      ...(this.#calls.size === 0 ? {} : { toolCalls: joinedCalls(this.#calls) }),
       finishReason: this.#cut() ? 'length' : 'stop',
       model: this.#model,
       scripted: this.#scripted,
@@ -69,10 +75,27 @@ export class AnswerAssembler {
 
   #acceptChoice(choice: Json): void {
     const message = [choice['delta'], choice['message']].find(isObject) ?? {};
-    this.#text += this.#fitting(textOf(message['content']) + textOf(message['refusal']));
+    const text = this.#fitting(textOf(message['content']) + textOf(message['refusal']));
+    this.#text += text;
+    if (text !== '') this.onText?.(text);
+    if (Array.isArray(message['tool_calls'])) this.#acceptCalls(message['tool_calls']);
     if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
       this.#finishReason = choice['finish_reason'];
       this.finished = true;
+    }
+  }
+
+  /** In a stream the name and the arguments of one call may arrive in pieces, under the call's index. */
+  #acceptCalls(calls: readonly unknown[]): void {
+    for (const [at, call] of calls.filter(isObject).entries()) {
+      const { index = at, id, function: given } = call;
+      const part = this.#calls.get(Number(index)) ?? { id: '', name: '', arguments: '' };
+      const { name, arguments: text } = isObject(given) ? given : {};
+      this.#calls.set(Number(index), {
+        id: part.id || (typeof id === 'string' ? id : ''),
+        name: part.name + this.#fitting(typeof name === 'string' ? name : ''),
+        arguments: part.arguments + this.#fitting(typeof text === 'string' ? text : isObject(text) ? JSON.stringify(text) : ''),
+      });
     }
   }
 
@@ -108,6 +131,12 @@ function count(usage: Json, ...names: string[]): number | null {
 /** Estimates the tokens of a text: one for four characters, as in English prose. */
 export const approximateTokens = (chars: number) => Math.ceil(chars / 4);
 
-export function requestChars({ messages }: ChatRequest): number {
-  return messages.reduce((sum, { content }) => sum + content.length, 0);
+export function requestChars({ messages, tools = [] }: ChatRequest): number {
+  const calls = messages.flatMap(({ toolCalls = [] }) => toolCalls);
+  const texts = [
+    ...messages.map(({ content }) => content),
+    ...calls.map((call) => call.arguments),
+    ...tools.map((tool) => JSON.stringify(tool)),
+  ];
+  return texts.reduce((sum, text) => sum + text.length, 0);
 }

@@ -38,6 +38,15 @@ describe('OpenAiChatModel against the scripted model', () => {
     expect(await model.chat(ask('hello'), never())).toMatchObject({ scripted: true, model: 'scripted/demo' });
   });
 
+  it('gives the text in parts while it is written', async () => {
+    const reply = 'a long answer of the model, in more than one part';
+    const { model } = await start({ default: { reply } });
+    const parts: string[] = [];
+    await model.chat({ ...ask('x'), onText: (text) => parts.push(text) }, never());
+    expect(parts.length).toBeGreaterThan(1);
+    expect(parts.join('')).toBe(reply);
+  });
+
   it('closes the connection at an abort', async () => {
     const { model, server } = await start({ default: { reply: 'late', delay_ms: 600_000 } }, { model: 'any' });
     const controller = new AbortController();

@@ -4,6 +4,7 @@ import { createParser } from 'eventsource-parser';
 import { type Answer, AnswerAssembler, approximateTokens, requestChars } from './chat-answer.js';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
 import { parsedJson, type ServerAnswer } from './server-answer.js';
+import { calledInText, messageOnWire, messagesAsText, toolOnWire } from './tools-on-wire.js';
 import { faultError, quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
@@ -61,7 +62,8 @@ export class OpenAiChatModel implements ChatModel {
 
   async #ask(request: ChatRequest, model: string, dialect: Dialect, send: Send): Promise<Answer> {
     const sent = await send('/chat/completions', requestBody(request, model, dialect));
-    const answer = await readAnswer(sent, this.options.answerBytesMax, this.#connection.context);
+    const read = await readAnswer(sent, this.options.answerBytesMax, this.#connection.context, request.onText);
+    const answer = usesText(request, dialect) ? calledInText(read) : read;
     return sent.headers['x-etude-scripted'] === undefined ? answer : { ...answer, scripted: true };
   }
 
@@ -86,14 +88,22 @@ interface Dialect {
   readonly streamOptions: boolean;
   readonly tokenLimit: 'max_tokens' | 'max_completion_tokens';
   readonly temperature: boolean;
+  /** Whether the server is asked for function calls. Otherwise tools are described as text. */
+  readonly tools: boolean;
 }
 
-const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true };
+const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true, tools: true };
+
+/** Whether the tools of a request are described as text. */
+const usesText = ({ tools = [] }: ChatRequest, dialect: Dialect) => tools.length > 0 && !dialect.tools;
 
 export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Record<string, unknown> {
+  const { tools = [] } = request;
+  const messages = usesText(request, dialect) ? messagesAsText(request.messages, tools) : request.messages.map(messageOnWire);
   return {
     model,
-    messages: request.messages.map(({ role, content }) => ({ role, content })),
+    messages,
+    ...(tools.length > 0 && dialect.tools ? { tools: tools.map(toolOnWire) } : {}),
     ...(request.temperature !== undefined && dialect.temperature ? { temperature: request.temperature } : {}),
     ...(request.outputTokensMax === undefined ? {} : { [dialect.tokenLimit]: request.outputTokensMax }),
     ...(dialect.stream
@@ -114,9 +124,12 @@ function simpler(dialect: Dialect, request: ChatRequest, message: string): Diale
     return { ...dialect, tokenLimit: 'max_completion_tokens' };
   }
   if (request.temperature !== undefined && dialect.temperature && /temperature/i.test(message)) return { ...dialect, temperature: false };
+  if ((request.tools ?? []).length > 0 && dialect.tools && /\btools?\b|\bfunctions?\b|tool_c/i.test(message))
+    return { ...dialect, tools: false };
   if (message !== '' && !UNKNOWN_PART.test(message)) return null;
   if (dialect.stream && dialect.streamOptions) return { ...dialect, streamOptions: false };
   if (dialect.stream) return { ...dialect, stream: false };
+  if ((request.tools ?? []).length > 0 && dialect.tools) return { ...dialect, tools: false };
   return null;
 }
 
@@ -131,8 +144,13 @@ const START_CHARS = 1_000;
  * The first character tells which of them it is, because servers may ignore `stream` and send a wrong content type.
  * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
  */
-async function readAnswer(body: ServerAnswer, textBytesMax: number, context: ServerContext): Promise<Answer> {
-  const assembler = new AnswerAssembler(textBytesMax);
+async function readAnswer(
+  body: ServerAnswer,
+  textBytesMax: number,
+  context: ServerContext,
+  onText?: ChatRequest['onText'],
+): Promise<Answer> {
+  const assembler = new AnswerAssembler(textBytesMax, onText);
   const events = { data: false, done: false };
   const parser = createParser({
     onEvent: ({ data }) => {

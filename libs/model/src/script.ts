@@ -29,6 +29,10 @@ const Patterns = z.union(
 
 const answerFields = {
   reply: z.string().optional(),
+  tool_calls: z
+    .array(z.strictObject({ name: z.string().min(1), arguments: z.record(z.string(), z.unknown()).default({}) }))
+    .min(1)
+    .optional(),
   finish_reason: z.enum(['stop', 'length']).default('stop'),
   empty: z.literal(true).optional(),
   status: z.number().int().min(300).max(599).optional(),
@@ -50,9 +54,9 @@ const conditionFields = {
 };
 
 const Answer = z.strictObject(answerFields);
-const answersOnce = ({ reply, status, empty }: z.output<typeof Answer>) =>
-  [reply !== undefined, status !== undefined, empty === true].filter(Boolean).length === 1;
-const ONE_ANSWER = 'needs exactly one answer: reply, status, or empty: true';
+const answersOnce = ({ reply, tool_calls: calls, status, empty }: z.output<typeof Answer>) =>
+  [reply !== undefined || calls !== undefined, status !== undefined, empty === true].filter(Boolean).length === 1;
+const ONE_ANSWER = 'needs exactly one answer: reply and tool_calls, status, or empty: true';
 
 export const ScriptAnswer = Answer.refine(answersOnce, ONE_ANSWER);
 export const ScriptRule = z.strictObject({ ...conditionFields, ...answerFields }).refine(answersOnce, ONE_ANSWER);

@@ -117,6 +117,7 @@ interface ScriptedReply {
   readonly id: string;
   readonly model: string;
   readonly text: string;
+  readonly calls: readonly object[];
   readonly finishReason: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -127,13 +128,20 @@ const PIECE_CHARS = 32;
 
 function replyOf({ answer, captures }: Match, { digest, messages }: Conversation, model: string): ScriptedReply {
   const text = answer.empty ? '' : filled(answer.reply ?? '', captures);
+  const calls = (answer.tool_calls ?? []).map(({ name, arguments: given }, index) => ({
+    index,
+    id: `call_${digest.slice(0, 8)}_${index + 1}`,
+    type: 'function',
+    function: { name, arguments: filled(JSON.stringify(given), captures) },
+  }));
   return {
     id: `chatcmpl-scripted-${digest.slice(0, 16)}`,
     model,
     text,
-    finishReason: answer.finish_reason,
+    calls,
+    finishReason: calls.length > 0 ? 'tool_calls' : answer.finish_reason,
     inputTokens: answer.usage?.input_tokens ?? approximateTokens(messages.reduce((sum, message) => sum + message.text.length, 0)),
-    outputTokens: answer.usage?.output_tokens ?? approximateTokens(text.length),
+    outputTokens: answer.usage?.output_tokens ?? approximateTokens(text.length + (calls.length === 0 ? 0 : JSON.stringify(calls).length)),
   };
 }
 
@@ -152,7 +160,13 @@ function usageOf({ inputTokens, outputTokens }: ScriptedReply) {
 export function completion(reply: ScriptedReply): object {
   return {
     ...common(reply, 'chat.completion'),
-    choices: [{ index: 0, message: { role: 'assistant', content: reply.text }, finish_reason: reply.finishReason }],
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: reply.text, ...(reply.calls.length === 0 ? {} : { tool_calls: reply.calls }) },
+        finish_reason: reply.finishReason,
+      },
+    ],
     usage: usageOf(reply),
   };
 }
@@ -163,8 +177,9 @@ function streamEvents(reply: ScriptedReply, includeUsage: boolean): string {
     event({ ...common(reply, 'chat.completion.chunk'), choices: [{ index: 0, delta, finish_reason: finishReason }] });
   const begin = chunk({ role: 'assistant', content: '' });
   const text = pieces(reply.text).map((content) => chunk({ content }));
+  const calls = reply.calls.length === 0 ? [] : [chunk({ tool_calls: reply.calls })];
   const usage = includeUsage ? [event({ ...common(reply, 'chat.completion.chunk'), choices: [], usage: usageOf(reply) })] : [];
-  return [begin, ...text, chunk({}, reply.finishReason), ...usage, 'data: [DONE]\n\n'].join('');
+  return [begin, ...text, ...calls, chunk({}, reply.finishReason), ...usage, 'data: [DONE]\n\n'].join('');
 }
 
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;

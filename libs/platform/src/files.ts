@@ -9,7 +9,8 @@ export function readJsonFile<S extends z.ZodType>(what: string, path: string, sc
   try {
     json = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw fail(`can't be read: ${(error as Error).message}`);
+    // The message of a parser may quote the file, which may hold secrets.
+    throw fail(`can't be read: ${(error as Error).message.replace(/, (\.{3})?"[^]*$/, '')}`);
   }
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;

@@ -27,3 +27,10 @@ it.each([
     expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringMatching(message) }),
   );
 });
+
+it('does not quote a file that is not JSON, since it may hold secrets', () => {
+  for (const content of ['{"token": hunter2}', 'hunter2', `{"token": "${'x'.repeat(60)}", hunter2 "${'y'.repeat(60)}"}`])
+    expect(() => readSandboxPackages(written(content))).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+    );
+});

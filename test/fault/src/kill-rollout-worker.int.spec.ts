@@ -27,8 +27,13 @@ afterAll(async () => {
   await gate.close();
 });
 
-/** Submits a task that the second attempt solves in training mode, so every kind of step occurs. Each agent has its own memory. */
-async function submit(agent: string): Promise<Task> {
+type Strategy = 'attempts' | 'codeact';
+
+/**
+ * Submits a task that the second attempt solves. Training mode has every kind of step of attempts; the agent's script calls tools, from code
+ * too. Each agent has its own memory.
+ */
+async function submit(agent: string, strategy: Strategy): Promise<Task> {
   const tasks = createServiceClient(Tasks, stack.address);
   const memory = createServiceClient(Memory, stack.address);
   try {
@@ -39,8 +44,10 @@ async function submit(agent: string): Promise<Task> {
       { stdin: '7 8\n', expectedStdout: '56\n' },
     ];
     const evaluator = { kind: { case: 'ioCases' as const, value: { cases } } };
+    const mode = strategy === 'attempts' ? Mode.TRAINING : Mode.INFERENCE;
+    const files = [{ path: 'notes.txt', content: new TextEncoder().encode('multiply them\n') }];
     return await tasks.submitTask({
-      spec: { agent, prompt: 'Read two integers from one line and print their product.', mode: Mode.TRAINING, evaluator },
+      spec: { agent, prompt: 'Read two integers from one line and print their product.', mode, evaluator, strategy, files },
     });
   } finally {
     tasks.close();
@@ -67,13 +74,13 @@ async function transitionsOf(agent: string, taskId: string): Promise<readonly nu
 }
 
 /** @param killsMax the number of steps after which the worker is killed */
-async function outcomeOf(agent: string, killsMax: number) {
+async function outcomeOf(agent: string, strategy: Strategy, killsMax: number) {
   const before = (await answeredRules()).length;
   let taskId = '';
   let seen = 0;
   // Holds each model call until the journal has the earlier steps. A worker killed between an answer and its entry would ask again.
   gate.hold(stack.modelUrl, async () => taskId !== '' && seen >= (await journalOf(stack, taskId)).length);
-  const submitted = await submit(agent);
+  const submitted = await submit(agent, strategy);
   taskId = submitted.name.slice('tasks/'.length);
   const followed = await follow(stack, submitted.name, async () => {
     if (seen < killsMax) {
@@ -102,12 +109,16 @@ async function outcomeOf(agent: string, killsMax: number) {
 }
 
 describe('a rollout worker that is killed with SIGKILL', () => {
-  it('leaves the same outcome when it is killed after each journaled step', async () => {
-    const undisturbed = await outcomeOf('undisturbed', 0);
-    expect(undisturbed.state).toBe('SUCCEEDED');
-    expect(undisturbed.transitions).toEqual([1, 2]);
-    const steps = undisturbed.journal.length;
-    expect(steps).toBeGreaterThanOrEqual(15);
-    expect(await outcomeOf('disturbed', steps)).toEqual(undisturbed);
-  }, 300_000);
+  it.each(['attempts', 'codeact'] as const)(
+    'leaves the same outcome when it is killed after each journaled step of %s',
+    async (strategy) => {
+      const undisturbed = await outcomeOf(`undisturbed-${strategy}`, strategy, 0);
+      expect(undisturbed.state).toBe('SUCCEEDED');
+      expect(undisturbed.transitions).toEqual([1, 2]);
+      const steps = undisturbed.journal.length;
+      expect(steps).toBeGreaterThanOrEqual(15);
+      expect(await outcomeOf(`disturbed-${strategy}`, strategy, steps)).toEqual(undisturbed);
+    },
+    300_000,
+  );
 });

@@ -1,5 +1,5 @@
 import { toJson } from '@bufbuild/protobuf';
-import { type Agent, Agents, type ProceduralMemorySettings, ProceduralMemorySettingsSchema } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { type Agent, Agents, AgentSchema, McpServerSchema, ProceduralMemorySettingsSchema } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Consolidation, type ConsolidationRun, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { TenantId } from '@etude/contracts/ids';
@@ -9,7 +9,7 @@ import { callSettings, poll } from '../calls.js';
 import type { Cli, Gateway, Start } from '../cli.js';
 import { addNoun, hand, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { messageOf } from '../files.js';
+import { messageOf, readJson } from '../files.js';
 import { integer } from '../options.js';
 import { table } from '../output.js';
 import { when } from '../show.js';
@@ -106,19 +106,34 @@ const KEYS = [
   hand({ command: 'list', help: 'list digests, tenants and roles of the keys', run: listKeys }),
 ];
 
-/** Parses key=value pairs into settings and field paths. Keys are names on the wire. The gateway checks ranges. @throws CliError */
-export function settingsOf(pairs: readonly string[]): { readonly settings: ProceduralMemorySettings; readonly paths: string[] } {
-  const json = Object.fromEntries(pairs.map((pair) => [pair.split('=', 1)[0] ?? '', valueOf(pair.slice(pair.indexOf('=') + 1))]));
-  const keys = ProceduralMemorySettingsSchema.fields.map(({ name }) => name).join(', ');
-  const settings = messageOf(ProceduralMemorySettingsSchema, json, 'settings are wrong', [`write key=value; the keys are: ${keys}`]);
-  return { settings, paths: Object.keys(json).map((name) => `procedural_memory_settings.${name}`) };
+const MEMORY_SETTINGS = 'procedural_memory_settings';
+/** Settings beside those of procedural memory. */
+const OWN = ['strategy', 'mcp_servers'];
+
+/** Parses key=value pairs into an agent and field paths. Keys are names on the wire. The gateway checks ranges. @throws CliError */
+export function settingsOf(pairs: readonly string[]): { readonly agent: Agent; readonly paths: string[] } {
+  const json: Record<string, unknown> = {};
+  const memory: Record<string, unknown> = {};
+  for (const pair of pairs) {
+    const [key = ''] = pair.split('=', 1);
+    (OWN.includes(key) ? json : memory)[key] = valueOf(pair.slice(pair.indexOf('=') + 1));
+  }
+  const paths = [...Object.keys(json), ...Object.keys(memory).map((name) => `${MEMORY_SETTINGS}.${name}`)];
+  const keys = [...ProceduralMemorySettingsSchema.fields.map(({ name }) => name), ...OWN].join(', ');
+  const hint = [`write key=value; the keys are: ${keys}`];
+  return { agent: messageOf(AgentSchema, { ...json, [MEMORY_SETTINGS]: memory }, 'settings are wrong', hint), paths };
 }
 
-const valueOf = (text: string) => (text === 'true' || text === 'false' ? text === 'true' : text);
+function valueOf(text: string): unknown {
+  if (text.startsWith('@')) return readJson(text.slice(1));
+  return text === 'true' || text === 'false' ? text === 'true' : text;
+}
 
-function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings }: Agent): string {
+function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings, strategy, mcpServers }: Agent): string {
   const shown = settings && toJson(ProceduralMemorySettingsSchema, settings, { alwaysEmitImplicit: true, useProtoFieldName: true });
-  const rows = Object.entries(shown ?? {}).map(([key, value]) => [key, String(value)]);
+  const servers = mcpServers.map((server) => JSON.stringify(toJson(McpServerSchema, server, { useProtoFieldName: true })));
+  const own = { strategy, mcp_servers: servers.join('\n') || 'none' };
+  const rows = [...Object.entries(shown ?? {}), ...Object.entries(own)].map(([key, value]) => [key, String(value)]);
   return `${name}: ${isSet ? `set ${when(updateTime)}` : "has no settings; these are the installation's"}\n${table(rows)}`;
 }
 
@@ -137,17 +152,17 @@ const AGENTS = [
   }),
   plain(Agents.method.updateAgent, {
     command: 'set <agent> <settings...>',
-    help: 'change settings, each as key=value, such as approval_mode=review; for reviewers',
+    help: 'change settings, each as key=value, such as approval_mode=review, strategy=codeact or mcp_servers=@FILE; for reviewers',
     ask: ({ requestId = '' }, { args: [name = '', ...pairs] }) => {
-      const { settings, paths } = settingsOf(pairs);
-      return { agent: { name: resource('agent', name), proceduralMemorySettings: settings }, updateMask: { paths }, requestId };
+      const { agent, paths } = settingsOf(pairs);
+      return { agent: { ...agent, name: resource('agent', name) }, updateMask: { paths }, requestId };
     },
     text: agentText,
   }),
 ];
 
 export function addAdmin(program: Command, start: Start): void {
-  addNoun(program, start, 'agents', 'settings for how each agent learns and uses skills', AGENTS);
+  addNoun(program, start, 'agents', 'settings for how each agent works, learns and uses skills and tools', AGENTS);
   CONSOLIDATE(program, start);
   addNoun(program, start, 'queues', 'for operators: waiting and failed jobs', QUEUES);
   addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.js';
 import type { Cli } from '../cli.js';
@@ -8,9 +10,26 @@ describe('settingsOf', () => {
   it('reads settings by their field names', () => {
     const pairs = ['enabled=true', 'auto_register_skills=false', 'max_skills=20', 'approval_mode=threshold', 'skill_search_threshold=0.7'];
     expect(settingsOf(pairs)).toMatchObject({
-      settings: { enabled: true, autoRegisterSkills: false, maxSkills: 20, approvalMode: 'threshold', skillSearchThreshold: 0.7 },
+      agent: {
+        proceduralMemorySettings: {
+          enabled: true,
+          autoRegisterSkills: false,
+          maxSkills: 20,
+          approvalMode: 'threshold',
+          skillSearchThreshold: 0.7,
+        },
+      },
       paths: pairs.map((pair) => `procedural_memory_settings.${pair.split('=', 1)[0]}`),
     });
+  });
+
+  it('reads MCP servers from a file', () => {
+    const path = join(temporaryFolder(), 'servers.json');
+    writeFileSync(path, '[{"name": "github", "url": "https://mcp.example.com", "timeout": "5s"}]');
+    const { agent, paths } = settingsOf(['strategy=codeact', `mcp_servers=@${path}`]);
+    expect(paths).toEqual(['strategy', 'mcp_servers']);
+    expect(agent).toMatchObject({ strategy: 'codeact', mcpServers: [{ name: 'github', timeout: { seconds: 5n } }] });
+    expect(() => settingsOf(['mcp_servers=github'])).toThrow('mcp_servers');
   });
 
   it.each(['maximum=2', 'enabled', 'enabled=maybe', 'max_skills=many', 'skill_search_threshold='])('refuses %s', (pair) => {

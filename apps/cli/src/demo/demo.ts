@@ -23,6 +23,7 @@ import { settledSkills, SKILL_COLUMNS } from '../skills/skill-lines.js';
 import { SANDBOX_FLAG } from '../stack/stack.command.js';
 import { startStack } from '../stack/start-stack.js';
 import { requireMachine } from '../stack/up.js';
+import { runAgent } from './agent-part.js';
 import { eventLine } from '../tasks/task-lines.js';
 import { waitForTask } from '../tasks/watch-task.js';
 
@@ -64,7 +65,7 @@ function comparison(first: Summary, second: Summary): string {
   return table(left.map(([name = '', value = ''], index) => [name, value, right[index]?.[1] ?? '']));
 }
 
-async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number> {
+async function tell(cli: Cli, gateway: Gateway, script: string, home: string): Promise<number> {
   const problemsOf = (name: string) => readProblems('etude', join(cli.root, 'examples', 'demo', `${name}.jsonl`));
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
   const heading = (text: string) => cli.out.note(`\n== ${text}`);
@@ -76,11 +77,13 @@ async function tell(cli: Cli, gateway: Gateway, script: string): Promise<number>
   await consolidateAndShow(cli, gateway);
   heading(`Second round: ${secondProblems.length} tasks; some are repeated, some are similar`);
   const secondRound = await runRound(cli, gateway, 2, secondProblems);
+  heading('An agent that acts in steps: it mends a repository, and its worker is killed on the way');
+  const mended = await runAgent(cli, gateway, home);
   heading('Compared');
   const scripted = firstRound.scripted || secondRound.scripted;
   const text = `${comparison(firstRound, secondRound)}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: docs/quick-start.md`;
-  cli.out.data({ kind: 'summary', firstRound, secondRound, scripted }, text);
-  return firstRound.passAt1 === 1 && secondRound.passAt1 === 1 ? EXIT.ok : EXIT.failed;
+  cli.out.data({ kind: 'summary', firstRound, secondRound, mended, scripted }, text);
+  return mended && firstRound.passAt1 === 1 && secondRound.passAt1 === 1 ? EXIT.ok : EXIT.failed;
 }
 
 /** `etude demo`: starts a new stack with a scripted model, and stops it at the end. */
@@ -107,7 +110,7 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
   const address = (await findStack(home))?.address ?? '';
   const gateway = openGateway(address, readFileSync(keyPath(home), 'utf8').trim());
   try {
-    return await tell(cli, gateway, script);
+    return await tell(cli, gateway, script, home);
   } catch (error) {
     throw explain(error, address);
   } finally {

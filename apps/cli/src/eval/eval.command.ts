@@ -8,7 +8,7 @@ import { CliError, EXIT, explain } from '../errors.js';
 import { integer } from '../options.js';
 import { plural, table } from '../output.js';
 import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
-import { MEMORY_USES, type MemoryUse, setAttempts, useMemory } from '../tasks/task-request.js';
+import { MEMORY_USES, type MemoryUse, setAttempts, STRATEGY, useMemory } from '../tasks/task-request.js';
 import { waitForTask } from '../tasks/watch-task.js';
 import { sampleOf, type SampleResult, sampleText, summarize, summaryRows } from './eval-result.js';
 import { type Format, FORMATS, type Problem, readProblems } from './problems.js';
@@ -21,6 +21,7 @@ interface EvalOptions {
   readonly samples: number;
   readonly memory: MemoryUse;
   readonly agent: string;
+  readonly strategy?: string;
   readonly resume?: string;
 }
 
@@ -30,10 +31,11 @@ interface Sample {
 }
 
 /** A problem's TaskSpec with the settings of the run. The reference is sent only if the run learns from it. */
-function evalSpec(problem: Problem, run: string, { memory, attempts, agent }: EvalOptions): TaskSpec {
+function evalSpec(problem: Problem, run: string, { memory, attempts, agent, strategy }: EvalOptions): TaskSpec {
   const spec = clone(TaskSpecSchema, problem.spec);
   const learns = memory === 'learn';
   spec.agent = agent;
+  if (strategy !== undefined) spec.strategy = strategy;
   spec.mode = learns ? Mode.TRAINING : Mode.INFERENCE;
   useMemory(spec, memory);
   spec.labels['eval'] = run;
@@ -135,6 +137,7 @@ export function addEval(program: Command, start: Start): void {
           usual: 'off',
         },
         '--agent <name>': { help: 'agent that owns the learned facts and skills', usual: 'eval' },
+        '--strategy <strategy>': STRATEGY,
         '--resume <run>': 'continue this run; pass the same file and flags',
       },
       run: runEval,

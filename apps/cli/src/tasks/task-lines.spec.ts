@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
-import { StopReason, TaskEventSchema, TaskSchema, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { StepExplanationSchema, StopReason, TaskEventSchema, TaskSchema, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { describe, expect, it } from 'vitest';
-import { eventLine, outcomeLine, taskText, unjudgedAnswer } from './task-lines.js';
+import { eventLine, explanationText, outcomeLine, taskText, unjudgedAnswer } from './task-lines.js';
 
 const solved = (scripted: boolean) =>
   create(TaskSchema, {
@@ -41,6 +41,20 @@ describe('task lines', () => {
     expect(outcomeLine(task)).toBe('succeeded not judged');
     const event = { case: 'attemptFinished', value: { attempt: 1, ...result } } as const;
     expect(eventLine(create(TaskEventSchema, { event }))).toBe('  attempt 1 not judged');
+  });
+
+  it('show the open question of a task, and its event', () => {
+    const question = { key: 'a1.s1.t1', text: 'Which year?' };
+    expect(taskText(create(TaskSchema, { state: TaskState.INPUT_REQUIRED, question }))).toMatch(/question +Which year\?/);
+    expect(eventLine(create(TaskEventSchema, { event: { case: 'question', value: question } }))).toBe('  asks a1.s1.t1: Which year?');
+  });
+
+  it('show the prompt of a step by its sections', () => {
+    const section = { role: 'user', title: 'Task', text: '# Task\n\nAdd.\n', tokens: 4, sources: ['facts/f1'] };
+    const explained = create(StepExplanationSchema, { step: 'a1.generate', sections: [section], totalTokens: 4, steps: ['a1.generate'] });
+    expect(explanationText(explained)).toBe(
+      'a1.generate asked the model with 4 tokens\n\n--- user · Task · 4 tokens · facts/f1\n# Task\n\nAdd.\n\nsteps: a1.generate',
+    );
   });
 
   it('show the output of a task without an evaluator', () => {

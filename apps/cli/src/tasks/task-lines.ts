@@ -1,5 +1,6 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import {
+  type StepExplanation,
   StopReason,
   type Task,
   type TaskEvent,
@@ -59,10 +60,11 @@ export function unjudgedAnswer({ spec, result }: Task): string {
 
 /** Everything about one task, for people; the answer's code comes last. */
 export function taskText(task: Task): string {
-  const { spec, result, cancelRequested, endTime } = task;
+  const { spec, result, question, cancelRequested, endTime } = task;
   const rows = [
     ['task', task.name],
     ['state', outcomeLine(task)],
+    ['question', question?.text ?? ''],
     ['prompt', firstLine(spec?.prompt ?? '', 100)],
     ['agent', spec?.agent || 'default'],
     ['created', when(task.createTime)],
@@ -74,6 +76,15 @@ export function taskText(task: Task): string {
   if (result?.output) parts.push(`output:\n${result.output.trimEnd()}`);
   if (result?.code) parts.push(`code:\n${result.code.trimEnd()}`);
   return parts.join('\n\n');
+}
+
+/** The prompt of a step, section by section, and the steps that can be explained. */
+export function explanationText({ step, sections, totalTokens, steps }: StepExplanation): string {
+  const shown = sections.map(({ role, title, text, tokens, sources }) => {
+    const head = [`${role}${title && ` · ${title}`}`, plural(tokens, 'token'), ...sources].join(' · ');
+    return `--- ${head}\n${text.trim()}`;
+  });
+  return [`${step} asked the model with ${plural(totalTokens, 'token')}`, ...shown, `steps: ${steps.join(' ')}`].join('\n\n');
 }
 
 /** One line for an event of a watch. '' if a later event has the same information. */
@@ -99,6 +110,10 @@ export function eventLine({ event }: TaskEvent): string {
       const why = reason && verdict > Verdict.AC ? `: ${firstLine(reason, 90)}` : '';
       return `  ${attempt === 0 ? 'skill' : `attempt ${attempt}`} ${judgedText(event.value)}${by}${why}`;
     }
+    case 'question':
+      return `  asks ${event.value.key}: ${event.value.text}`;
+    case 'modelText':
+      return event.value.text;
     case 'workerChanged':
       // The epoch doesn't say whether another worker or the same worker retries the task.
       return `  retried by a worker (epoch ${event.value.epoch})`;

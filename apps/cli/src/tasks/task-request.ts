@@ -12,8 +12,8 @@ import {
   type TaskSpec,
   TaskSpecSchema,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
-import { fieldsOf, type Flags } from '../command.js';
+import { TASK_FILES_MAX_BYTES, TASK_STRATEGIES } from '@etude/contracts/task';
+import { fieldsOf, type Flag, type Flags } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { messageOf, readBytes, readJson, readText } from '../files.js';
 import { integer, repeated } from '../options.js';
@@ -22,12 +22,15 @@ import { integer, repeated } from '../options.js';
 export type MemoryUse = 'off' | 'read' | 'learn';
 export const MEMORY_USES: readonly MemoryUse[] = ['off', 'read', 'learn'];
 
+export const STRATEGY: Flag = { help: "how the task is worked on (default: the agent's setting)", choices: TASK_STRATEGIES };
+
 /** Flags that are fields of a TaskSpec. */
 const FIELDS: Flags = {
   '--prompt <text>': { help: 'the task, as text; @FILE reads a file, - reads stdin', reads: true },
   '--mode <mode>': 'training also writes reflections and skills',
   '--agent <name>': 'agent that owns the learned facts and skills (default: default)',
   '--user <name>': 'end user within the tenant',
+  '--strategy <strategy>': STRATEGY,
   '--priority <n>': { help: '0 to 9, larger is sooner', parse: integer(0, 9) },
   '--untrusted': 'the task is not trusted: skills learned from it wait for review',
 };

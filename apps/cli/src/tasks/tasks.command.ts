@@ -6,9 +6,9 @@ import { type Cli, type Start, withGateway } from '../cli.js';
 import { addNoun, type Flags, hand, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { show } from '../show.js';
-import { eventLine, taskText } from './task-lines.js';
+import { eventLine, explanationText, taskText } from './task-lines.js';
 import { SPEC_FLAGS, type SpecOptions, taskSpec } from './task-request.js';
-import { detachedText, printWatch, taskExit, waitForTask } from './watch-task.js';
+import { detachedText, howToAnswer, printWatch, taskExit, waitForTask, type WatchOptions } from './watch-task.js';
 
 const SUBMIT_FLAGS: Flags = {
   ...SPEC_FLAGS,
@@ -40,8 +40,7 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
     cli.out.note(task.name);
     if (options.watch) return printWatch(cli, gateway, task.name);
     const onEvent = (event: TaskEvent) => {
-      const line = eventLine(event);
-      if (line) cli.out.note(line);
+      for (const line of [eventLine(event), howToAnswer(cli, task.name, event)]) if (line) cli.out.note(line);
     };
     const wait = () => waitForTask(gateway, task.name, cli.signal, onEvent);
     const done = await sayingHowToGoOn(cli, wait, () => detachedText(cli, task.name));
@@ -82,11 +81,23 @@ export function addTasks(program: Command, start: Start): void {
       notes: ({ name, state, endTime }) =>
         endTime && state !== TaskState.CANCELLED ? [`${name} had already ended; nothing was cancelled`] : [],
     }),
-    hand<{ from?: string }>({
+    plain(Tasks.method.answerTask, {
+      command: 'answer <task> <text>',
+      help: 'answer the question of a task; @FILE reads a file, - reads stdin',
+      flags: { '--key <key>': 'only if this question is open' },
+      text: taskText,
+    }),
+    plain(Tasks.method.explainStep, {
+      command: 'explain <task>',
+      help: 'show what the model was asked in a step, with the tokens and sources of each section',
+      flags: { '--step <step>': 'default: the last step that asked the model' },
+      text: explanationText,
+    }),
+    hand<WatchOptions>({
       command: 'watch <task>',
       help: 'print events until the task is finished',
-      flags: { '--from <token>': 'continue after this event' },
-      run: (cli, { from }, [task = '']) => withGateway(cli, (gateway) => printWatch(cli, gateway, resource('task', task), from)),
+      flags: { '--from <token>': 'continue after this event', '--text': "print the model's text while it is written" },
+      run: (cli, options, [task = '']) => withGateway(cli, (gateway) => printWatch(cli, gateway, resource('task', task), options)),
     }),
   ]);
 }

@@ -6,14 +6,17 @@ import {
   type ProceduralMemorySettings as SettingsMessage,
   ProceduralMemorySettingsSchema,
 } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { OutsideServers } from '@etude/contracts/outside-tools';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { TaskStrategy } from '@etude/contracts/task';
 import type { AgentSettings } from '@etude/domain/ports/agent-settings';
-import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import { type AgentChange, AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { MemoryAccess } from '../calls/memory-access.js';
 import { once } from '../calls/once.js';
 import { agentOfName, askedPage } from '../wire/names.js';
-import { toWire } from '@etude/contracts/wire/messages';
+import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 1_000, standard: 50 };
@@ -70,12 +73,33 @@ export function agentMessage({ agent, settings, updatedAt, ...more }: AgentSetti
   return toWire(AgentSchema, { ...more, name, proceduralMemorySettings: settings, updatedAt: updatedAt || null });
 }
 
+const OwnFields = z.object({ strategy: TaskStrategy.default('attempts'), mcpServers: OutsideServers.default([]) });
+/** Fields of an agent beside its procedural memory settings, by their names in the proto. */
+const OWN = { strategy: 'strategy', mcp_servers: 'mcpServers' } as const;
+const isOwn = (path: string): path is keyof typeof OWN => Object.hasOwn(OWN, path);
+
 /**
- * The changed settings: those that the mask names, or all without a mask.
+ * The changed settings: those that the mask names. Without a mask, all procedural memory settings, and of the others those that aren't empty.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the wrong field
  */
-export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths: readonly string[]): Partial<ProceduralMemorySettings> {
+export function settingsChange(told: AgentMessage, paths: readonly string[]): AgentChange {
+  const own = fromWire(OwnFields, AgentSchema, told, { root: 'agent' });
+  const named =
+    paths.length > 0
+      ? paths.filter(isOwn)
+      : Object.keys(OWN)
+          .filter(isOwn)
+          .filter((path) => told[OWN[path]].length > 0);
+  const others =
+    paths.length > 0 ? paths.filter((path) => !isOwn(path)) : told.proceduralMemorySettings || named.length === 0 ? [SETTINGS] : [];
+  return {
+    ...(others.length > 0 ? memoryChange(told, others) : {}),
+    ...Object.fromEntries(named.map((path) => [OWN[path], own[OWN[path]]])),
+  };
+}
+
+function memoryChange({ proceduralMemorySettings }: AgentMessage, paths: readonly string[]): Partial<ProceduralMemorySettings> {
   if (proceduralMemorySettings === undefined) throw invalidField(`agent.${SETTINGS}`, 'is required');
   const told: Partial<Record<keyof SettingsMessage, unknown>> = proceduralMemorySettings;
   const change = Object.fromEntries(fieldsOf(paths).flatMap((field) => (told[field] === undefined ? [] : [[field, told[field]]])));
@@ -84,10 +108,13 @@ export function settingsChange({ proceduralMemorySettings }: AgentMessage, paths
 }
 
 function fieldsOf(paths: readonly string[]): ReadonlyArray<keyof ProceduralMemorySettings> {
-  return (paths.length === 0 ? [SETTINGS] : paths).flatMap((path) => {
+  return paths.flatMap((path) => {
     const fields = NAMES.filter(([, name]) => path === SETTINGS || path === `${SETTINGS}.${name}`);
     if (fields.length > 0) return fields.map(([field]) => field);
     const known = NAMES.map(([, name]) => name).join(', ');
-    throw invalidField('update_mask', `names ${JSON.stringify(path)}; it may name ${SETTINGS}, or in it ${known}`);
+    throw invalidField(
+      'update_mask',
+      `names ${JSON.stringify(path)}; it may name ${Object.keys(OWN).join(', ')}, ${SETTINGS}, or in it ${known}`,
+    );
   });
 }

@@ -4,11 +4,13 @@ import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 
 export const MIB = 1024 * 1024;
 
 /** Maximum size of one message, by method; the default is one MiB. */
 const BYTES_MAX: Readonly<Record<string, number>> = {
+  SubmitTask: 16 * MIB,
   StoreProcedure: 4 * MIB,
   ImportDocument: 2 * MIB,
   ImportMemory: 16 * MIB,
@@ -18,7 +20,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   // The size of one chunk of an archive.
   ImportSkill: 16 * MIB,
 };
-const LIMITED: ReadonlySet<DescService> = new Set([Memory, Skills, Agents, Tools]);
+const LIMITED: ReadonlySet<DescService> = new Set([Memory, Skills, Agents, Tools, Worlds]);
 
 export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 

@@ -60,7 +60,8 @@ function callOperation({ verb, path, method, body }: Route, schemas: Record<stri
   const inQuery = verb === 'GET' || verb === 'DELETE' || isFile ? asked.fields.filter((field) => !isInPath(field)) : [];
   const sent = isFile ? FILE : body === 'lines' ? LINES : jsonOf(reference(method.input, schemas));
   const isStream = body === 'lines' && method.methodKind === 'server_streaming';
-  const content = isStream ? LINES : jsonOf(reference(method.output, schemas));
+  const answer = reference(method.output, schemas);
+  const content = isStream ? LINES : body === 'events' ? { 'text/event-stream': { schema: answer } } : jsonOf(answer);
   return {
     operationId: method.name,
     parameters: inQuery.map((field) => ({ name: field.name, in: 'query', schema: fieldSchema(field, schemas) })),
@@ -90,6 +91,7 @@ function resourceOperation({ id, hasReader = false, sends, answers }: ResourceRo
 }
 
 const WELL_KNOWN: Readonly<Record<string, Json>> = {
+  'google.protobuf.Duration': { type: 'string', description: 'seconds, such as "1.5s"' },
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Struct': { type: 'object' },
   'google.protobuf.Value': {},

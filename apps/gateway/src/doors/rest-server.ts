@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { create, type Message, toJson } from '@bufbuild/protobuf';
+import { create, type DescMessage, type Message, toJson, toJsonString } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { Authenticator } from '../calls/caller.js';
 import type { Calls } from '../calls/calls.js';
@@ -19,7 +21,7 @@ import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resour
 
 const TIMEOUT_MS = 600_000;
 
-const SERVICES = [Memory, Skills, Agents, Tools];
+const SERVICES = [Tasks, Memory, Skills, Agents, Tools, Worlds];
 
 type AnyCall = (request: unknown, settings: CallSettings) => unknown;
 
@@ -82,11 +84,15 @@ export class RestServer {
   }
 
   async #call(asked: Asked<Route>): Promise<void> {
-    const { route, fields, query, response, settings } = asked;
-    const { method } = route;
+    const { route, fields, query, request, response, settings } = asked;
+    const { method, body } = route;
     const call = this.#clients.get(method.parent.typeName)![method.localName]!;
     if (method.methodKind === 'server_streaming') {
-      return sendLines(response, call(messageOf(method.input, {}, query, fields), settings) as AsyncIterable<{ lines: string[] }>);
+      const seen = request.headers['last-event-id'];
+      const resumed = body === 'events' && typeof seen === 'string' ? { ...fields, resume_token: seen } : fields;
+      const answers = call(messageOf(method.input, {}, query, resumed), settings) as AsyncIterable<never>;
+      if (body === 'events') return sendStream(response, 'text/event-stream', eventsOf(method.output, answers));
+      return sendStream(response, 'application/x-ndjson', linesOf(answers));
     }
     const answer = (await call(await this.#inputOf(asked), settings)) as Message;
     sendJson(response, 200, toJson(method.output, answer, { useProtoFieldName: true, alwaysEmitImplicit: true }));
@@ -125,13 +131,22 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
   response.end(JSON.stringify(value));
 }
 
-/** The first answer decides the status. A later error can only cut the stream. */
-async function sendLines(response: ServerResponse, answers: AsyncIterable<{ lines: string[] }>): Promise<void> {
-  const begin = () =>
-    response.headersSent || response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
-  for await (const { lines } of answers) {
+async function* linesOf(answers: AsyncIterable<{ readonly lines: readonly string[] }>) {
+  for await (const { lines } of answers) yield lines.map((line) => `${line}\n`).join('');
+}
+
+/** Server-sent events. The id of each is its resume token, so that a client that connects again misses none. */
+async function* eventsOf(schema: DescMessage, answers: AsyncIterable<Message & { readonly resumeToken: string }>) {
+  for await (const answer of answers)
+    yield `id: ${answer.resumeToken}\ndata: ${toJsonString(schema, answer, { useProtoFieldName: true })}\n\n`;
+}
+
+/** The first text decides the status. A later error can only cut the stream. */
+async function sendStream(response: ServerResponse, type: string, texts: AsyncIterable<string>): Promise<void> {
+  const begin = () => response.headersSent || response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
+  for await (const text of texts) {
     begin();
-    if (!response.write(lines.map((line) => `${line}\n`).join(''))) await once(response, 'drain');
+    if (!response.write(text)) await once(response, 'drain');
   }
   begin();
   response.end();

@@ -2,14 +2,16 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { bytesMaxOf, MIB } from '../calls/request-limits.js';
 
 /**
  * Formats of a body. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages.
- * `bytes`: the document itself. `archive`: a packed folder. The query describes both.
+ * `bytes`: the document itself. `archive`: a packed folder. The query describes both. `events`: JSON, answered by server-sent events.
  */
-export type Body = 'json' | 'lines' | 'bytes' | 'archive';
+export type Body = 'json' | 'lines' | 'events' | 'bytes' | 'archive';
 
 export interface Place {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -44,12 +46,24 @@ const skills = below('/v1/skills');
 const wishes = below('/v1/wantedSkills');
 const agents = below('/v1/agents');
 const tools = below('/v1/tools');
+const tasks = below('/v1/tasks');
+const worlds = below('/v1/worlds');
 const { method: call } = Memory;
 const { method: skill } = Skills;
+const { method: world } = Worlds;
 const SKILL = '/{name=skills}';
+const TASK = '/{name=tasks}';
 
 /** The paths of `etude.v1` calls. A new call only needs a line here. */
 export const ROUTES: readonly Route[] = [
+  tasks('POST', '', Tasks.method.submitTask, 'Submit a task'),
+  tasks('GET', '', Tasks.method.listTasks, 'List tasks, newest first'),
+  tasks('GET', TASK, Tasks.method.getTask, 'Get a task'),
+  tasks('POST', `${TASK}:cancel`, Tasks.method.cancelTask, 'Stop a task'),
+  tasks('POST', `${TASK}:answer`, Tasks.method.answerTask, 'Answer the open question of a task'),
+  tasks('POST', `${TASK}:wait`, Tasks.method.waitTask, 'Wait until a task is finished or asks a question'),
+  tasks('GET', `${TASK}:watch`, Tasks.method.watchTask, 'Watch the events of a task', 'events'),
+  tasks('GET', `${TASK}:explain`, Tasks.method.explainStep, 'Show what the model was asked in a step'),
   memory('POST', ':search', call.searchMemory, 'Search memory by meaning and by words'),
   memory('POST', ':recall', call.recall, 'Recall facts, experiences and procedures for a context'),
   memory('GET', '/stats', call.getMemoryStats, 'Count the records in memory'),
@@ -114,6 +128,11 @@ export const ROUTES: readonly Route[] = [
   agents('PATCH', '/{agent.name=agents}', Agents.method.updateAgent, 'Change the settings of an agent; for reviewers'),
   tools('GET', '', Tools.method.listTools, 'List tools with their schemas'),
   tools('POST', '/{tool}:call', Tools.method.callTool, 'Call a tool'),
+  worlds('GET', '', world.listWorlds, 'List worlds by name'),
+  worlds('POST', '', world.createWorld, 'Make a world'),
+  worlds('GET', '/{name=worlds}', world.getWorld, 'Get a world with its map'),
+  worlds('DELETE', '/{name=worlds}', world.deleteWorld, 'Delete a world'),
+  worlds('POST', '/{name=worlds}:move', world.moveInWorld, 'Make a move in a world'),
 ];
 
 const FIELD = /\{([\w.]+)(?:=(\w+))?\}/g;

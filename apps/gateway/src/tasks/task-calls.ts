@@ -1,20 +1,24 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type ListTasksRequest, type Tasks, TaskStateSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
+import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
 import { wordOf } from '@etude/contracts/wire/messages';
-import { invalidField } from '@etude/contracts/wire/validation';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
+import { z } from 'zod';
 import { TaskWatcher } from './task-events.js';
 import { LABELS_MAX, taskSpecOf } from './task-spec.js';
 import { taskMessage } from './task-message.js';
 
+const Answer = z.string().min(1).max(20_000);
 const PAGE = { max: 1_000, standard: 50 };
 
 export interface TaskDeps {
   readonly tasks: TaskStore;
+  readonly settings: AgentSettingsReader;
   readonly watcher: TaskWatcher;
 }
 
@@ -23,7 +27,8 @@ export const taskCalls = {
   async submitTask(request, call, deps) {
     const requestId = optionalRequestId(request.requestId) ?? '';
     const spec = taskSpecOf(request.spec);
-    const { record } = await deps.tasks.submit(call.tenant, spec, requestId);
+    const usual = spec.strategy ?? (await deps.settings.get(call.tenant, spec.agent)).strategy;
+    const { record } = await deps.tasks.submit(call.tenant, spec, requestId, usual);
     return taskMessage(record);
   },
 
@@ -47,23 +52,29 @@ export const taskCalls = {
     return taskMessage(found(await deps.tasks.requestCancel(call.tenant, taskId), name));
   },
 
+  async answerTask({ name, key, text, requestId }, call, deps) {
+    const answer = { key, text: parseField(Answer, text, 'text') };
+    const done = await deps.tasks.answer(call.tenant, taskIdOfName(name), answer, optionalRequestId(requestId) ?? '');
+    return taskMessage(found(done, name));
+  },
+
   async waitTask({ name, timeout }, call, deps) {
     const { tenant, signal, deadlineMs } = call;
     const taskId = taskIdOfName(name);
     const withinMs = waitMs(timeout, deadlineMs - Date.now());
-    return taskMessage(found(await deps.watcher.waitUntilFinal(tenant, taskId, withinMs, signal), name));
+    return taskMessage(found(await deps.watcher.waitUntilAtRest(tenant, taskId, withinMs, signal), name));
   },
 
-  async *watchTask({ name, resumeToken }, call, deps) {
+  async *watchTask({ name, resumeToken, text }, call, deps) {
     const { tenant, signal } = call;
     const taskId = taskIdOfName(name);
     const after = eventIdOf(resumeToken, taskId);
     found(await deps.tasks.get(tenant, taskId), name);
-    yield* deps.watcher.watch(tenant, taskId, after, signal);
+    yield* text ? deps.watcher.watchWithText(tenant, taskId, after, signal) : deps.watcher.watch(tenant, taskId, after, signal);
   },
 } satisfies Handlers<typeof Tasks, TaskDeps>;
 
-function found(record: TaskRecord | null, name: string): TaskRecord {
+export function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
   const message = `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`;
   throw new EtudeError('NOT_FOUND', message, { metadata: { name } });

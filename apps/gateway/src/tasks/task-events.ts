@@ -4,12 +4,20 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { Producer } from '@etude/queue/jobs/producer';
+import { Bell } from '@etude/queue/redis/channels';
 import { isConnectionError } from '@etude/queue/redis/redis';
 import { readEvents, type StoredEvent } from '@etude/queue/tasks/events';
+import { listenToText, PendingText } from '@etude/queue/tasks/model-text';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
-import { eventMessage } from './task-message.js';
+import { resumeToken } from '../wire/names.js';
+import { eventMessage, textMessage } from './task-message.js';
 
+/** How often a watch with text looks for it, in case it wasn't woken. */
+const LOOK_EVERY_MS = 15_000;
 const AWAY = 'Redis became unreachable while events were read. Call again with the last resume_token.';
+
+/** Whether a task goes on only when its caller acts; also true without a task. */
+const isAtRest = (task: TaskRecord | null) => !task || isFinal(task.state) || task.state === 'input_required';
 
 /** Follows tasks by their event streams, without polling. */
 export class TaskWatcher {
@@ -31,18 +39,62 @@ export class TaskWatcher {
     }
   }
 
+  /** As `watch`, with the text of the model while it is written. It precedes the event of its step. */
+  async *watchWithText(
+    tenant: string,
+    taskId: string,
+    afterId: string | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<MessageInitShape<typeof TaskEventSchema>> {
+    const { redis, keys } = this.producer;
+    const [texts, bell] = [new PendingText(), new Bell(LOOK_EVERY_MS)];
+    const listening = listenToText(redis, keys.text(tenant, taskId), (text) => {
+      texts.add(text);
+      bell.ring();
+    });
+    const events = this.watch(tenant, taskId, afterId, signal);
+    let token = afterId === null ? '' : resumeToken(taskId, afterId);
+    try {
+      await unlessAborted(listening, signal);
+      for (;;) {
+        const next = { isRead: false };
+        const reading = events.next().finally(() => {
+          next.isRead = true;
+          bell.ring();
+        });
+        // Its error is thrown below.
+        reading.catch(() => undefined);
+        do {
+          await bell.rung(signal);
+          for (let text = texts.next(); text; text = texts.next()) yield textMessage(token, text);
+        } while (!next.isRead);
+        const { value, done } = await reading;
+        if (done) return;
+        token = value.resumeToken ?? token;
+        yield value;
+      }
+    } finally {
+      void listening.then(
+        (release) => release(),
+        () => undefined,
+      );
+      // Not awaited, because it would wait for the next event.
+      events.return(undefined).catch(() => undefined);
+    }
+  }
+
   /**
-   * The task once it is final, or its state after `withinMs`; null if it doesn't exist.
+   * The task once it is final or asks its caller, or its state after `withinMs`; null if it doesn't exist.
    *
    * @throws the reason of `signal` if it aborts earlier
    */
-  async waitUntilFinal(tenant: string, taskId: string, withinMs: number, signal: AbortSignal): Promise<TaskRecord | null> {
+  async waitUntilAtRest(tenant: string, taskId: string, withinMs: number, signal: AbortSignal): Promise<TaskRecord | null> {
     const record = await this.tasks.get(tenant, taskId);
-    if (!record || isFinal(record.state)) return record;
+    if (isAtRest(record)) return record;
     const late = AbortSignal.timeout(Math.floor(withinMs));
     try {
       for await (const { event } of this.#events(tenant, taskId, null, AbortSignal.any([signal, late])))
-        if (event.type === 'finished') break;
+        if (event.type === 'finished' || (event.type === 'question' && isAtRest(await this.tasks.get(tenant, taskId)))) break;
     } catch (error) {
       if (!late.aborted || signal.aborted) throw error;
     }

@@ -5,6 +5,7 @@ import { taskName } from '@etude/contracts/ids';
 import { isUnjudged, type TaskRecord, type TaskResult } from '@etude/contracts/task';
 import { toWire } from '@etude/contracts/wire/messages';
 import type { StoredEvent } from '@etude/queue/tasks/events';
+import type { ModelText } from '@etude/queue/tasks/model-text';
 import { resumeToken } from '../wire/names.js';
 
 type EventInit = MessageInitShape<typeof TaskEventSchema>;
@@ -34,6 +35,7 @@ const CASES = {
   attempt_started: 'attemptStarted',
   step: 'stepFinished',
   attempt_finished: 'attemptFinished',
+  question: 'question',
 } as const;
 
 /** @param task the finished task; needed only for the `finished` event */
@@ -44,4 +46,9 @@ export function eventMessage(taskId: string, { id, event, at }: StoredEvent, tas
   const { message } = TaskEventSchema.field[name];
   const shown = event.type === 'attempt_finished' ? judgedMessage(event) : event;
   return { ...told, event: { case: name, value: message && toWire(message, shown) } } as EventInit;
+}
+
+/** @param token of the stored event before this text */
+export function textMessage(token: string, value: ModelText): EventInit {
+  return { resumeToken: token, time: timestampFromMs(Date.now()), event: { case: 'modelText', value } };
 }

@@ -39,8 +39,7 @@ export const toolCalls = {
     const { toolCalls: calls } = deps;
     const args = request.arguments ?? {};
     // Calls that change nothing can simply run again.
-    const isRead = deps.registry.list().some(({ name, readOnly }) => name === tool && readOnly);
-    const repeatable = requestId === null || isRead ? null : { ...reader, requestId, content: { tool, args, session } };
+    const repeatable = requestId === null || deps.registry.isRead(tool) ? null : { ...reader, requestId, content: { tool, args, session } };
     const first = repeatable && (await calls.answered(repeatable));
     if (first) return outcomeMessage(first);
     const { settings } = await deps.settings.get(reader.tenant, reader.agent);

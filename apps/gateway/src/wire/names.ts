@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { AgentId, RequestId, SandboxId, SkillName, TaskId, UserId } from '@etude/contracts/ids';
+import { AgentId, RequestId, SandboxId, SkillName, TaskId, UserId, WorldId } from '@etude/contracts/ids';
 import { z } from 'zod';
 import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
 
@@ -17,6 +17,7 @@ export const consolidationRunOfName = (name: string) => idOf(name, 'consolidatio
 /** @param field the request field with the name */
 export const agentOfName = (name: string, field?: string) => idOf(name, 'agents', AgentId, 'coder', field);
 export const sandboxIdOfName = (name: string, field?: string) => idOf(name, 'sandboxes', SandboxId, 's0192f0c8a1b2', field);
+export const worldOfName = (name: string) => idOf(name, 'worlds', WorldId, 'moor');
 
 /** Empty: none. */
 export const optionalRequestId = (requestId: string) => (requestId === '' ? null : parseField(RequestId, requestId, 'request_id'));

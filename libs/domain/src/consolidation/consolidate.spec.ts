@@ -99,7 +99,9 @@ function world(
     episodic,
     semantic,
     procedural: procedural as ProceduralMemory,
-    settings: { get: async (_tenant, agent) => ({ agent, settings, isSet: true, updatedAt: 1, etag: '' }) },
+    settings: {
+      get: async (_tenant, agent) => ({ agent, settings, strategy: 'attempts', mcpServers: [], isSet: true, updatedAt: 1, etag: '' }),
+    },
     model,
     embedder,
     outbox: {

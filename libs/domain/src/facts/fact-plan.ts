@@ -1,6 +1,6 @@
 import type { Fact } from '@etude/contracts/memory';
 import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
-import { haveOneSubject, lifeId, lifeOf, saysSame } from './fact-keys.js';
+import { FINDING, haveOneSubject, lifeId, lifeOf, saysSame } from './fact-keys.js';
 
 /** A stored fact, current or not, that a search for a told fact of the same owner found. */
 export interface KnownFact {
@@ -108,8 +108,9 @@ const NEAR_MAX = 6;
 
 /** Current facts near the told one, nearest first, unless the subject already decides. A judge has to compare it with each of them. */
 function unsettledAmong({ fact }: Told, known: readonly KnownFact[]): Pick<Fact, 'unsettled'> {
+  if (fact.category === FINDING) return {};
   const near = known
-    .filter((one) => one.similarity > 0 && isCurrent(one.fact) && !haveOneSubject(fact, one.fact))
+    .filter((one) => one.similarity > 0 && one.fact.category !== FINDING && isCurrent(one.fact) && !haveOneSubject(fact, one.fact))
     .toSorted((a, b) => b.similarity - a.similarity)
     .slice(0, NEAR_MAX);
   return near.length === 0 ? {} : { unsettled: near.map((one) => one.fact.id) };

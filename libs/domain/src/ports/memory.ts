@@ -5,6 +5,10 @@ import type { SkillRegistry } from './skill-registry.js';
 export interface SearchQuery {
   readonly text: string;
   readonly limit: number;
+  /** Kinds of records of the layer, such as "fact" and "chunk"; default all. */
+  readonly kinds?: readonly string[];
+  /** Of facts; default any. */
+  readonly category?: string;
   /** Hits with a lower calibrated similarity are left out; default 0. */
   readonly similarityMin?: number;
   readonly explain?: boolean;

@@ -1,16 +1,45 @@
+/** A tool call that a model asks for. */
+export interface ChatToolCall {
+  /** Unique in its conversation. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the model wrote it. It may be no JSON. */
+  readonly arguments: string;
+}
+
+/** `tool` messages answer the calls of the assistant message before them, in order. */
 export interface ChatMessage {
-  readonly role: 'system' | 'user' | 'assistant';
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
+  /** Of an assistant message. */
+  readonly toolCalls?: readonly ChatToolCall[];
+  /** Of a tool message: the id of the call that it answers. */
+  readonly toolCallId?: string;
+}
+
+/** A function that the model may call. `inputSchema` is a JSON Schema. */
+export interface ChatTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
+  /** Absent or empty: the model can only answer with text. */
+  readonly tools?: readonly ChatTool[];
+  /** For explanations: names of the records behind a section, by the section's heading. Not sent. */
+  readonly sources?: Readonly<Record<string, readonly string[]>>;
   readonly temperature?: number;
   readonly outputTokensMax?: number;
+  /** Gets the text in parts while it is written. A retry begins again. */
+  readonly onText?: (text: string) => void;
 }
 
 export interface ChatResponse {
   readonly text: string;
+  /** Absent: the model called no tool. */
+  readonly toolCalls?: readonly ChatToolCall[];
   readonly finishReason: 'stop' | 'length';
   /** The model's name as the server reported it. */
   readonly model: string;
@@ -24,7 +53,8 @@ export interface ChatResponse {
 /**
  * Gets one answer from a language model.
  *
- * The adapter does all retries (429 with Retry-After, 5xx, cut streams, empty answers); callers don't retry.
+ * The adapter does all retries (429 with Retry-After, 5xx, cut streams, empty answers); callers don't retry. Servers without function
+ * calling get the tools as text, and their calls are read from the text of the answer.
  * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED; an AbortError when
  * `signal` aborts.
  * Not in it: prompts, parsing of answers, journaling.

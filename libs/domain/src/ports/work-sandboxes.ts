@@ -41,6 +41,8 @@ export class SandboxLost extends Error {
 export interface WorkFile {
   readonly path: string;
   readonly sizeBytes: number;
+  /** ms since 1970. */
+  readonly modifiedAt: number;
 }
 
 /** A rollout's own sandbox. Files can be read and written while a cell runs. */

@@ -15,6 +15,8 @@ export interface RecallInput {
   /** The rollout's own records are left out, since they are no memory of another task. */
   readonly rolloutId: string;
   readonly shows: (skill: Skill) => boolean;
+  /** Default 2,000. */
+  readonly tokensMax?: number;
 }
 
 export interface Recalled {
@@ -38,7 +40,10 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
  *
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */
-export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInput, deps: RecollectDeps): Promise<Recalled> {
+export async function recall(
+  { scope, cue, policy, rolloutId, shows, tokensMax = TOKENS_MAX }: RecallInput,
+  deps: RecollectDeps,
+): Promise<Recalled> {
   if (recallsNothing(policy)) return { items: [], offered: [] };
   const counts = Object.fromEntries(policy.layers.map((layer) => [layer, policy.recallCount]));
   const leaveOut = ({ id }: { id: string }) => id.startsWith(rolloutId);
@@ -46,7 +51,7 @@ export async function recall({ scope, cue, policy, rolloutId, shows }: RecallInp
     const found = await searchSkills(deps.procedural, scope, { ...query, limit: limit * FOUND_PER_SHOWN });
     return found.filter(({ skill }) => shows(skill)).slice(0, limit);
   };
-  const asked = { scope: viewOf(scope, scope.user), cue, counts, tokensMax: TOKENS_MAX, leaveOut };
+  const asked = { scope: viewOf(scope, scope.user), cue, counts, tokensMax, leaveOut };
   const { hits, skills } = await recollect(asked, { ...deps, procedural: { search } });
   return {
     items: hits.map((hit) => plainItem(hit, skills)),

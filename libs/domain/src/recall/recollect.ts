@@ -86,7 +86,7 @@ async function searchLayer(
   return (await procedural.search(scope, query)).map(({ skill, ...match }) => ({ ...skillHit(skill), ...match, skill }));
 }
 
-function skillHit({ name, version, description, code, scope: { agent, user }, scripted, updatedAt, sources }: Skill) {
+export function skillHit({ name, version, description, code, scope: { agent, user }, scripted, updatedAt, sources }: Skill) {
   const text = [description, code].filter((part) => part.trim() !== '').join('\n\n');
   const shown = { id: `${name}@${version}`, layer: 'procedural', kind: 'skill', title: name, text } as const;
   return { ...shown, agent, ...(user === null ? {} : { user }), scripted, createdAt: updatedAt, sources };

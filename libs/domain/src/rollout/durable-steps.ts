@@ -14,7 +14,7 @@ export interface StepOutcome<Value> {
   readonly events?: readonly TaskEvent[];
 }
 
-const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'bind', 'summary', 'reflection', 'distil']);
+const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'bind', 'summary', 'reflection', 'distil']);
 const NO_USAGE = Usage.parse({});
 
 /**
@@ -69,6 +69,13 @@ export class DurableSteps {
     return journaled.value;
   }
 
+  /** The values journaled under keys that start with `prefix`, in order, if step `key` is journaled too. */
+  journaledUnder(key: string, prefix: string): readonly unknown[] {
+    const { entries } = this.journal;
+    if (!entries.has(key)) return [];
+    return [...entries.values()].filter((entry) => entry.key.startsWith(prefix)).map(({ value }) => value);
+  }
+
   #refuseOverLimits(kind: StepKind): void {
     const { limits } = this;
     const { steps, inputTokens, outputTokens, costUsd } = this.#usage;
@@ -83,7 +90,7 @@ export class DurableSteps {
 
   async #append(key: string, kind: StepKind, outcome: StepOutcome<unknown>, durationMs: number): Promise<void> {
     const attempt = attemptOf(key);
-    const own: Usage = { ...NO_USAGE, ...outcome.usage, steps: 1 };
+    const own: Usage = { ...NO_USAGE, steps: 1, ...outcome.usage };
     const total = Object.entries(this.#usage).map(([name, value]) => [name, value + own[name as keyof Usage]]);
     const usage = Object.fromEntries(total) as Usage;
     const events: TaskEvent[] = [

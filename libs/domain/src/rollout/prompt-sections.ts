@@ -48,13 +48,20 @@ export function answerSection(task: PromptTask): string {
   return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }
 
+const FROM_MEMORY = 'From earlier work';
+
+/** The records behind the section of memories, as "kind id". */
+export function sourcesOf(recalled: readonly RecalledItem[]): Readonly<Record<string, readonly string[]>> {
+  return recalled.length === 0 ? {} : { [FROM_MEMORY]: recalled.map(({ kind, id }) => `${kind} ${id}`) };
+}
+
 export function memorySection(task: PromptTask, recalled: readonly RecalledItem[]): string {
   const items = recalled.map((item) => block(task, 'memory', `${item.title}\n${item.text}`, ` kind="${item.kind}"`));
   const isImportable = recalled.some(({ kind }) => kind === 'skill');
   const how = isImportable
     ? ' The code of a skill with a function can be used: `from skills import NAME`, with its name before the @.'
     : '';
-  return `# From earlier work\n\nThis may or may not fit the task; judge for yourself.${how}\n\n${items.join('\n')}`;
+  return `# ${FROM_MEMORY}\n\nThis may or may not fit the task; judge for yourself.${how}\n\n${items.join('\n')}`;
 }
 
 /** Attempts in order. Where they are too long together, the oldest show only their verdict. */

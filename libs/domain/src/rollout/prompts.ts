@@ -8,6 +8,7 @@ import {
   block,
   expectationSection,
   memorySection,
+  sourcesOf,
   taskSection,
   type PromptTask,
 } from './prompt-sections.js';
@@ -57,7 +58,7 @@ export function critiqueRequest(task: PromptTask, attempts: readonly Attempt[]):
 type GenerationMaterial = Pick<Attempt, 'recalled' | 'draft' | 'critique'> & { readonly attempts: readonly Attempt[] };
 
 export function generateRequest(task: PromptTask, { recalled, draft, attempts, critique }: GenerationMaterial): ChatRequest {
-  return request(
+  const asked = request(
     task,
     recalled.length === 0 ? null : memorySection(task, recalled),
     draft === null ? null : `# Your sketch\n\n${block(task, 'sketch', text(draft))}`,
@@ -66,6 +67,7 @@ export function generateRequest(task: PromptTask, { recalled, draft, attempts, c
     answerSection(task),
     '# Now\n\nWrite the solution. Say in a few sentences how it works, then give the code.',
   );
+  return { ...asked, sources: sourcesOf(recalled) };
 }
 
 /** Asks for the arguments of a skill's function. */

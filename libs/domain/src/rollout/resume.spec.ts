@@ -1,14 +1,26 @@
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Journal } from '../ports/journal.js';
-import { AnsweringModel, HIDDEN, learnsFromCritique, REFERENCE, runsCode, type SpecGiven, World } from '../../test/rollout-fixture.js';
+import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
+import type { WorkSandboxRequest } from '../ports/work-sandboxes.js';
+import {
+  AnsweringModel,
+  fenced,
+  HIDDEN,
+  learnsFromCritique,
+  REFERENCE,
+  runsCode,
+  type SpecGiven,
+  World,
+} from '../../test/rollout-fixture.js';
 import { runRollout } from './run-rollout.js';
 import { programOf } from '../../test/bundle-fixture.js';
 
 interface Story {
   readonly spec: SpecGiven;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
+  readonly answers?: (text: string) => string;
 }
 
 const STORIES: Record<string, Story> = {
@@ -22,11 +34,24 @@ const STORIES: Record<string, Story> = {
   },
   'a run that a limit stops': { spec: { limits: { modelTokensMax: 40 } } },
   'a skill that fails, then attempts': { spec: {}, skills: [{ skill: programOf({ code: 'print("no")' }), similarity: 0.9 }] },
+  'an agent that acts in steps': {
+    spec: { strategy: 'codeact', files: [{ path: 'a.txt', contentBase64: 'YWJj' }], limits: { attemptsMax: 2 } },
+    answers: (text) => {
+      const step = Number(/Step (\d+) of/.exec(text)?.[1]);
+      return AGENTS_STEPS[step - 1] ?? `FINAL ANSWER\n${fenced(text.includes('# Attempts so far') ? 'print("right")' : 'print("no")')}`;
+    },
+  },
   'a skill that needs its parameters': {
     spec: { evaluator: { kind: 'none' } },
     skills: [{ skill: programOf({ code: 'def double(n):\n    return 2 * n', entryPoint: 'double' }), similarity: 0.9 }],
   },
 };
+
+/** A cell that calls tools and keeps a value, calls by the model, a second attempt. */
+const AGENTS_STEPS = [
+  '```python\nfs_write("b.txt", fs_read("a.txt")["content"] * 2)\nstore("n", len(fs_list()["files"]))\n```',
+  '```python\nprint(n, open("b.txt").read())\nobserve("it was written")\n```',
+];
 
 class Killed extends Error {}
 
@@ -47,7 +72,20 @@ function dyingAt(journal: Journal, n: number, when: 'before' | 'after'): Journal
   };
 }
 
-const worldOf = ({ spec, skills }: Story) => new World({ spec, skills, model: new AnsweringModel(learnsFromCritique), runs: runsCode });
+const workSandboxes = new FakeWorkSandboxes();
+afterAll(() => workSandboxes.close());
+let worlds = 0;
+
+function worldOf({ spec, skills, answers = learnsFromCritique }: Story): World {
+  const own = `${(worlds += 1)}-`;
+  const deps = {
+    workSandboxes: {
+      open: (request: WorkSandboxRequest, signal: AbortSignal) =>
+        workSandboxes.open({ ...request, requestId: own + request.requestId }, signal),
+    },
+  };
+  return new World({ spec, skills, model: new AnsweringModel(answers), runs: runsCode, deps });
+}
 
 function outcomeOf(world: World) {
   const told = world.journals.events.filter(({ type }) => type !== 'worker');

@@ -2,17 +2,22 @@ import type { Scope } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { StepKind, TaskRecord } from '@etude/contracts/task';
 import { fingerprintOf } from '../recall/fingerprint.js';
-import type { AgentSettingsReader } from '../ports/agent-settings.js';
+import type { AgentSettings, AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
+import type { OutsideTools } from '../ports/outside-tools.js';
+import type { Questions } from '../ports/questions.js';
+import type { Embedder } from '../ports/embedder.js';
+import type { Worlds } from '../ports/worlds.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
 import type { PromptTask } from './prompt-sections.js';
+import type { PromptBudgets } from './step-prompts.js';
 
 export interface RolloutInput {
   readonly task: Pick<TaskRecord, 'id' | 'tenant' | 'spec'>;
@@ -23,6 +28,10 @@ export interface RolloutDeps {
   readonly model: ChatModel;
   readonly sandboxes: Sandboxes;
   readonly workSandboxes: WorkSandboxes;
+  readonly questions: Questions;
+  readonly outsideTools: OutsideTools;
+  readonly worlds: Worlds;
+  readonly embedder: Embedder;
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
@@ -34,6 +43,10 @@ export interface RolloutDeps {
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
+  /** Absent: `PROMPT_BUDGETS`. */
+  readonly promptBudgets?: PromptBudgets;
+  /** Shows the text of a model call while it is written. Losing it is no error. */
+  readonly liveText?: (step: string, text: string) => void;
   /** Whether the task ends with this error, because nobody will retry. */
   readonly givesUp: (error: unknown) => boolean;
 }
@@ -44,6 +57,7 @@ export interface RolloutContext extends RecordOrigin {
   readonly steps: DurableSteps;
   readonly signal: AbortSignal;
   /** The agent's settings, read once at the first call. Decisions made from them are journaled. */
+  readonly agentSettings: () => Promise<AgentSettings>;
   readonly settings: () => Promise<ProceduralMemorySettings>;
   readonly promptTask: PromptTask;
   /** Attempts so far. Each is added as soon as it is evaluated, so that a stop keeps the earlier ones. */
@@ -54,13 +68,15 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
   const { spec, tenant } = task;
   const fingerprint = fingerprintOf(spec);
   const scope: Scope = { tenant, agent: spec.agent, user: spec.user ?? null };
+  const agentSettings = settingsOf(scope, deps);
   return {
     taskId: task.id,
     rolloutId,
     tenant,
     spec,
     scope,
-    settings: settingsOf(scope, deps),
+    agentSettings,
+    settings: async () => (await agentSettings()).settings,
     fingerprint,
     promptTask: { spec, boundary: fingerprint.slice(0, 8) },
     attempts: [],
@@ -70,12 +86,12 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
   };
 }
 
-function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext['settings'] {
-  let asked: Promise<ProceduralMemorySettings> | undefined;
-  return () => (asked ??= deps.settings.get(tenant, agent).then(({ settings }) => settings));
+function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext['agentSettings'] {
+  let asked: Promise<AgentSettings> | undefined;
+  return () => (asked ??= deps.settings.get(tenant, agent));
 }
 
-export type ModelAnswer = Pick<ChatResponse, 'text' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
+export type ModelAnswer = Pick<ChatResponse, 'text' | 'toolCalls' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 /** Makes one journaled model call. After a crash the answer is read from the journal. */
 export function askModel(
@@ -84,14 +100,20 @@ export function askModel(
   kind: StepKind,
   request: () => ChatRequest,
 ): Promise<ModelAnswer> {
+  const { liveText } = deps;
   return steps.run(key, kind, async () => {
-    const { text, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(request(), signal);
+    const asked: ChatRequest = { ...request(), ...(liveText && { onText: (part) => liveText(key, part) }) };
+    const { text, toolCalls, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(asked, signal);
     const tokens = { inputTokens, outputTokens, costUsd };
     return {
-      value: { text, model, scripted, ...tokens },
-      summary: `${model} answered ${text.length} characters${finishReason === 'length' ? ', cut off at its limit' : ''}`,
+      value: { text, ...(toolCalls === undefined ? {} : { toolCalls }), model, scripted, ...tokens },
+      summary: `${model} answered ${text.length} characters${calledBy(toolCalls)}${finishReason === 'length' ? ', cut off at its limit' : ''}`,
       usage: { modelCalls: 1, ...tokens },
       scripted,
     };
   });
+}
+
+function calledBy(calls: ChatResponse['toolCalls'] = []): string {
+  return calls.length === 0 ? '' : ` and called ${calls.map(({ name }) => name).join(', ')}`;
 }

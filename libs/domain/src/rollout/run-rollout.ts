@@ -6,11 +6,13 @@ import { learnFromRollout } from './learn-from-rollout.js';
 import { reuseSkill } from './reuse-skill.js';
 import { contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
 import { RolloutStop } from './durable-steps.js';
+import { type AgentAtWork, beginWork, endWork, runSteps } from './run-steps.js';
 import { runAttempt } from './run-attempt.js';
 
 /**
  * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and
- * records, until one is accepted or a limit is reached. Then the lessons are kept and the rollout ends.
+ * records, until one is accepted or a limit is reached; with the strategy `codeact` it acts in steps instead (`run-steps.ts`). Then the
+ * lessons are kept and the rollout ends.
  *
  * Every step is journaled before the next begins. Called again with the same journal, it continues after the last entry and repeats no
  * model call.
@@ -35,15 +37,23 @@ export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal:
 }
 
 async function attemptUntilStopped(context: RolloutContext): Promise<StopReason> {
+  const { spec } = context;
+  let work: AgentAtWork | null = null;
+  const ended = async (reason: StopReason) => {
+    if (work !== null) await endWork(context, work);
+    return reason;
+  };
   try {
     let made = await reuseSkill(context);
     for (let attempt = 1; made?.judgement.verdict !== 'AC'; attempt += 1) {
-      if (attempt > context.spec.limits.attemptsMax) return 'attempts';
-      made = await runAttempt(context, attempt);
+      if (attempt > spec.limits.attemptsMax) return await ended('attempts');
+      if (spec.strategy === 'codeact') made = await runSteps(context, attempt, (work ??= await beginWork(context)));
+      else made = await runAttempt(context, attempt);
     }
-    return 'solved';
+    return await ended('solved');
   } catch (error) {
-    if (error instanceof RolloutStop) return error.reason;
+    // Any other error leaves the sandbox to the next worker.
+    if (error instanceof RolloutStop) return ended(error.reason);
     throw error;
   }
 }

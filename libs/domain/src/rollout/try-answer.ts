@@ -18,6 +18,8 @@ interface TryOptions {
   readonly alsoRecord?: (attempt: Attempt, ran: Ran) => Promise<void>;
   /** Adds the functions that the code calls; the attempt keeps the code without them. */
   readonly load?: (code: string) => string;
+  /** The judgement of an answer without code; absent: that it held none. */
+  readonly judgement?: Judgement;
   /** The sandbox template to run in; undefined: the default one. */
   readonly template?: string | undefined;
 }
@@ -31,13 +33,13 @@ export async function tryAnswer(
   context: RolloutContext,
   said: Omit<Attempt, 'judgement' | 'at' | 'code'>,
   code: string | null,
-  { alsoRecord, load = (text) => text, template }: TryOptions = {},
+  { alsoRecord, load = (text) => text, template, judgement = judgeWithoutCode(context.spec.evaluator) }: TryOptions = {},
 ): Promise<Attempt> {
   const { evaluator } = context.spec;
   const planned = code === null ? [] : rulesOf(evaluator).plan(code);
   const runs = planned.map((run) => ('code' in run ? { ...run, code: load(run.code) } : run));
   const results = code === null ? [] : (await execute(context, said.attempt, load(code), runs, template)).runs;
-  const judged = await evaluate(context, said, () => (code === null ? judgeWithoutCode(evaluator) : judge(evaluator, runs, results)));
+  const judged = await evaluate(context, said, () => (code === null ? judgement : judge(evaluator, runs, results)));
   const attempt: Attempt = { ...said, code: code ?? '', ...judged };
   context.attempts.push(attempt);
   await record(context, attempt, async () => alsoRecord?.(attempt, { runs, results }));

@@ -152,17 +152,18 @@ describe('use_skill', () => {
 
   it('passes the situation only to skills that declare it', async () => {
     const taken = { type: '', description: '', required: true };
-    const swords = skillOf('swords', { parameters: [{ name: 'difficulty_modifier', ...taken }] });
+    const swords = skillOf('swords', { category: 'combat.melee', parameters: [{ name: 'difficulty_modifier', ...taken }] });
     const parry = skillOf('parry', { parameters: [{ name: 'action_description', ...taken }] });
     const { call, fake } = startTools([swords, parry, skillOf('parse_csv')]);
     const situation = { action_description: 'parry', difficulty_modifier: 0.5 };
-    await call('use_skill', { skill_id: 'swords', ...situation });
+    await call('use_skill', { skill_id: 'combat.melee.swords', ...situation });
     await call('use_skill', { skill_id: 'swords' });
     await call('code_interpreter', { operation: 'use_skill', skill_name: 'parry', prompt: 'parry' });
     const untaken = await call('use_skill', { skill_id: 'parse_csv', ...situation });
     expect(untaken.result).toMatchObject({ note: 'parse_csv takes no difficulty_modifier.' });
     const passed = [{ difficulty_modifier: 0.5 }, { difficulty_modifier: 0 }, { action_description: 'parry' }, {}];
     expect(fake.used.map(({ parameters }) => parameters)).toEqual(passed);
+    expect(fake.used.map(({ name }) => name)).toEqual(['swords', 'swords', 'parry', 'parse_csv']);
   });
 });
 

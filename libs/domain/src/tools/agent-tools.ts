@@ -2,6 +2,7 @@ import type { Embedder } from '../ports/embedder.js';
 import { type CodeInterpreterDeps, codeInterpreterTool } from './code-interpreter.js';
 import { executeCodeTool, loadFunctionsTool, writeTodosTool } from './execute-code.js';
 import { listSkillsTools } from './list-skills-tools.js';
+import { memoryTools, type MemoryToolsDeps } from './memory-tools.js';
 import { NearTools, searchTool } from './search-tool.js';
 import { registerSkillTool } from './register-skill-tool.js';
 import { useSkillTool } from './use-skill-tool.js';
@@ -9,22 +10,35 @@ import { ERROR_KINDS, errorCode, isAbort } from '@etude/contracts/errors';
 import type { ToolContext, ToolDefinition, ToolOutcome } from './tool-definition.js';
 
 export interface AgentToolsDeps extends CodeInterpreterDeps {
+  readonly memory: MemoryToolsDeps;
   readonly embedder: Embedder;
 }
 
-/** Every tool of an agent, most important first: an MCP client shows the first ten. Skills are not tools of their own. */
-export function agentTools(deps: AgentToolsDeps): ToolRegistry {
-  const registry: ToolRegistry = new ToolRegistry([
+/**
+ * Every tool of an agent, most important first: an MCP client shows the first ten. Skills are not tools of their own.
+ *
+ * @param unlisted tools that can be called by name only
+ */
+export function agentTools(deps: AgentToolsDeps, unlisted: readonly ToolDefinition[] = []): ToolRegistry {
+  const [recall, ...recallOne] = memoryTools(deps.memory);
+  const remember = recallOne.pop();
+  const [categories, ...listOne] = listSkillsTools(deps.finder);
+  const listed: readonly ToolDefinition[] = [
     codeInterpreterTool(deps),
-    searchTool(deps.finder, new NearTools(() => registry.list(), deps.embedder)),
+    searchTool(deps.finder, new NearTools(() => listed, deps.embedder)),
     useSkillTool(deps),
     executeCodeTool(deps),
     loadFunctionsTool(deps),
     registerSkillTool(deps),
     writeTodosTool(deps.sessions),
-    ...listSkillsTools(deps.finder),
-  ]);
-  return registry;
+    // One tool stands for its relatives, which can be called by name.
+    recall!,
+    remember!,
+    categories!,
+    ...recallOne,
+    ...listOne,
+  ];
+  return new ToolRegistry(listed, unlisted);
 }
 
 /** Error codes after which no caller waits for an answer. */
@@ -33,12 +47,20 @@ const GONE: ReadonlySet<string> = new Set(['CANCELLED', 'DEADLINE_EXCEEDED']);
 export class ToolRegistry {
   readonly #tools: ReadonlyMap<string, ToolDefinition>;
 
-  constructor(tools: readonly ToolDefinition[]) {
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  constructor(
+    private readonly listed: readonly ToolDefinition[],
+    unlisted: readonly ToolDefinition[] = [],
+  ) {
+    this.#tools = new Map([...listed, ...unlisted].map((tool) => [tool.name, tool]));
   }
 
   list(): readonly ToolDefinition[] {
-    return [...this.#tools.values()];
+    return this.listed;
+  }
+
+  /** Whether a tool changes nothing; false for an unknown one. */
+  isRead(name: string): boolean {
+    return this.#tools.get(name)?.readOnly === true;
   }
 
   /**

@@ -86,9 +86,9 @@ describe('agentTools', () => {
       'load_functions',
       'register_skill',
       'write_todos',
+      'recall',
+      'remember',
       'list_skill_categories',
-      'list_subcategories',
-      'list_skills',
     ]);
     for (const { inputSchema, outputSchema } of tools) {
       expect([inputSchema['type'], outputSchema['type']]).toEqual(['object', 'object']);

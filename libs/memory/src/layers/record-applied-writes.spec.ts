@@ -1,11 +1,12 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { newSkill } from '@etude/domain/skills/life/skill-life';
-import { episodeOf, SCOPE, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { episodeOf, factOf, SCOPE, skillOf, skillUseOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { dyingStore } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
 import { episodicLayer } from './episodic-layer.js';
+import { semanticLayer } from './semantic-layer.js';
 import { proceduralLayer } from './procedural-layer.js';
 import { appliedWrites } from './repeats.js';
 
@@ -15,13 +16,14 @@ const WRITES = [
   { kind: 'episode', episode: episodeOf({ reflection: 'Look at the empty list.' }) },
   { kind: 'skill', skill: skillOf({ status: 'active' }) },
   skillUseOf(),
+  { kind: 'fact', fact: factOf() },
 ] as const;
 
 function layersOver(store: RecordStore) {
   const deps = { store, embedder: new LexicalEmbedder(), clock: { now: Date.now } };
   const episodic = episodicLayer(deps);
   const procedural = proceduralLayer(deps);
-  return { episodic, procedural, writes: appliedWrites({ store, episodic, procedural }) };
+  return { episodic, procedural, writes: appliedWrites({ store, episodic, semantic: semanticLayer(deps), procedural }) };
 }
 
 describe('applied writes', () => {
@@ -50,8 +52,10 @@ describe('applied writes', () => {
     expect(await contentsOf(layers)).toEqual(await contentsOf(undisturbed));
     expect(await layers.procedural.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, fingerprints: ['f1', 'f2'] });
     expect((await dying.store.find(ALL, 'semantic', {}, { order: 'key', limit: 9 })).map(({ kind }) => kind)).toEqual([
+      'fact',
       'summary',
       'reflection',
+      'applied',
     ]);
   });
 

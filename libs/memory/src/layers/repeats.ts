@@ -1,4 +1,4 @@
-import type { AppliedWrite, EpisodicLayer, ProceduralLayer } from '../memory.js';
+import type { AppliedWrite, EpisodicLayer, ProceduralLayer, SemanticLayer } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
 import { bodyOf } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
@@ -110,11 +110,12 @@ async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key:
 interface Layers {
   readonly store: RecordStore;
   readonly episodic: EpisodicLayer;
+  readonly semantic: SemanticLayer;
   readonly procedural: ProceduralLayer;
 }
 
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
-export function appliedWrites({ store, episodic, procedural }: Layers) {
+export function appliedWrites({ store, episodic, semantic, procedural }: Layers) {
   const applied = async (layer: MemoryLayer, scope: Scope, writeId: string, at: number, changes: readonly Change[] = []) =>
     (await store.write(scope.tenant, [...changes, markApplied(layer, scope, writeId, at)])).at(-1) === true;
   return {
@@ -134,6 +135,7 @@ export function appliedWrites({ store, episodic, procedural }: Layers) {
       requireScope({ tenant, agent: null });
       requireOwn(tenant, scope);
       if (write.kind === 'skill_use') return { applied: await procedural.applyUse(writeId, write), skill: null };
+      if (write.kind === 'fact') return { applied: (await semantic.store(writeId, write.fact)).outcome !== 'unchanged', skill: null };
       if (write.kind === 'skill') {
         const skill = await procedural.store(write.skill, options);
         return { applied: await applied('procedural', scope, writeId, write.skill.createdAt), skill };
@@ -154,5 +156,6 @@ export function appliedWrites({ store, episodic, procedural }: Layers) {
 function writtenIn(write: MemoryWrite): { readonly scope: Scope; readonly createdAt: number } {
   if (write.kind === 'skill_use') return { scope: write.scope, createdAt: write.at };
   if (write.kind === 'skill') return write.skill;
+  if (write.kind === 'fact') return write.fact;
   return write.kind === 'episode' ? write.episode : write.transition;
 }

@@ -1,4 +1,5 @@
 import { errorCode } from '@etude/contracts/errors';
+import { OutsideServer } from '@etude/contracts/outside-tools';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { startProducer } from '../../test/rig.js';
@@ -33,6 +34,15 @@ describe('settings of agents', () => {
     const { etag } = await store.get('acme', 'coder');
     const same = [1, 2, 3].map((maxSkills) => codeOf(store.update('acme', 'coder', { maxSkills }, { etag })));
     expect((await Promise.all(same)).toSorted()).toEqual(['ABORTED', 'ABORTED', 'none']);
+  });
+
+  it('keep strategy and MCP servers when others change', async () => {
+    const { store } = start();
+    const mcpServers = [OutsideServer.parse({ name: 'files', command: 'files' })];
+    await store.update('acme', 'coder', { strategy: 'codeact', mcpServers });
+    await store.update('acme', 'coder', { maxSkills: 2 });
+    expect(await store.get('acme', 'coder')).toMatchObject({ strategy: 'codeact', mcpServers, settings: { maxSkills: 2 } });
+    expect(await store.get('acme', 'other')).toMatchObject({ strategy: 'attempts', mcpServers: [] });
   });
 
   it('refuse a value out of bounds', async () => {

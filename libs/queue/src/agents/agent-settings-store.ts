@@ -1,5 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { OutsideServers } from '@etude/contracts/outside-tools';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { TaskStrategy } from '@etude/contracts/task';
 import type { AgentSettings, AgentSettingsReader } from '@etude/domain/ports/agent-settings';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
@@ -9,7 +11,14 @@ import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** Stored after the time of the change and a space. The revision makes every stored text unique, even if a change reverts another. */
-const Stored = z.object({ revision: z.number().int(), settings: ProceduralMemorySettings });
+const Stored = z.object({
+  revision: z.number().int(),
+  settings: ProceduralMemorySettings,
+  strategy: TaskStrategy.default('attempts'),
+  mcpServers: OutsideServers.default([]),
+});
+
+export type AgentChange = Partial<ProceduralMemorySettings & Pick<AgentSettings, 'strategy' | 'mcpServers'>>;
 
 /**
  * The settings of agents. An agent without settings of its own has the installation's.
@@ -36,7 +45,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
   async update(
     tenant: string,
     agent: string,
-    change: Partial<ProceduralMemorySettings>,
+    { strategy, mcpServers, ...change }: AgentChange,
     { etag }: { readonly etag?: string | undefined } = {},
   ): Promise<AgentSettings> {
     for (;;) {
@@ -47,9 +56,13 @@ export class AgentSettingsStore implements AgentSettingsReader {
         throw new EtudeError('ABORTED', `the settings of agent "${agent}" changed since they were read; read them again and repeat`, {
           field: 'etag',
         });
-      const changed = { ...known.settings, ...change };
-      const settings = parseOr(ProceduralMemorySettings, changed, 'INVALID_ARGUMENT', `settings of agent "${agent}"`);
-      const next = JSON.stringify({ revision: revision + 1, settings } satisfies z.input<typeof Stored>);
+      const changed = {
+        revision: revision + 1,
+        settings: { ...known.settings, ...change },
+        strategy: strategy ?? known.strategy,
+        mcpServers: mcpServers ?? known.mcpServers,
+      };
+      const next = JSON.stringify(parseOr(Stored, changed, 'INVALID_ARGUMENT', `settings of agent "${agent}"`));
       const args = [agent, before ?? '', next];
       const written = await runScript<string | null>(this.redis, 'putAgentSettings', [this.keys.agents(tenant)], args);
       if (written !== null) return this.#read(agent, written);
@@ -73,10 +86,10 @@ export class AgentSettingsStore implements AgentSettingsReader {
   #read(agent: string, text: string | null): AgentSettings {
     if (text === null) {
       const settings = this.installation;
-      return { agent, settings, isSet: false, updatedAt: 0, etag: contentDigest(settings) };
+      return { agent, settings, strategy: 'attempts', mcpServers: [], isSet: false, updatedAt: 0, etag: contentDigest(settings) };
     }
-    const { settings } = storedIn(agent, text);
-    return { agent, settings, isSet: true, updatedAt: updatedAt(text), etag: contentDigest(text) };
+    const { revision: _, ...stored } = storedIn(agent, text);
+    return { agent, ...stored, isSet: true, updatedAt: updatedAt(text), etag: contentDigest(text) };
   }
 }
 

@@ -31,6 +31,7 @@ import { schedule } from '../jobs/scheduler.js';
 import { RedisToolSessions, ToolCalls } from '../agents/tool-sessions.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
 import { UpkeepStore } from '../memory/upkeep-store.js';
+import { RedisWorlds } from '../worlds/worlds-store.js';
 import { QueueErasure } from './queue-erasure.js';
 
 const file = redisForFile();
@@ -109,6 +110,9 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
   await rig.sessions.keepSandbox(toolSession, requestId, sandbox);
   const calls = new ToolCalls(rig.redis, rig.keys);
   await calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
+  const worlds = new RedisWorlds(rig.redis, rig.keys);
+  await worlds.create(tenant, 'shared', { seed: tenant, width: 8, height: 8 });
+  await worlds.move(person, 'shared', { tool: 'move_to', x: -1, y: 0 }, record.id);
   return record.id;
 }
 
@@ -150,6 +154,8 @@ describe('erasing outside memory', () => {
     const removed = await rig.erasure.erase('acme', { user: 'bob-user' }, never());
     expect(removed).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2, 'queue.jobs': 9 });
     expect(await rig.erasure.find('acme', { user: 'bob-user' })).toEqual({});
+    const shared = await new RedisWorlds(rig.redis, rig.keys).get('acme', 'shared');
+    expect(shared?.world.characters.map(({ name }) => name)).toEqual(['tester/eve-user', 'coder']);
     expect(
       (await mentions(rig, 'acme coder bob-user')).concat(await mentions(rig, tasks[0] ?? ''), await mentions(rig, tasks[1] ?? '')),
     ).toEqual([]);
@@ -264,6 +270,8 @@ describe('erasing outside memory', () => {
     const rig = start(500);
     await live(rig, BOB, 'queued');
     await live(rig, EVE);
+    await new RedisWorlds(rig.redis, rig.keys).create('acme', 'expired', { seed: 's', width: 8, height: 8 });
+    await rig.redis.del(rig.keys.world('acme', 'expired'));
     const stranger = await live(rig, STRANGER);
     await rig.open('acme', 's1', { who: 'bob' });
     await rig.producer.add(ConsolidationRunJob, { v: 1, tenant: 'acme', runId: 'c1', agent: null, days: 7, dryRun: false });
@@ -341,7 +349,10 @@ describe('erasing one record outside memory', () => {
           summary: `title of ${id}`,
         },
       ]);
-    for (const journal of journals) await recall(journal, 'f1');
+    await recall(journals.at(0) ?? null, 'f1');
+    // A tool of memory returned it.
+    const outcome = { success: true, result: { records: [itemOf('f1')] } };
+    await journals[1]?.append({ key: 'a1.s1.c1.t2', value: { outcome }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);
     await recall(await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: other, rolloutId: `${other}-r1` }), 'f1.2');
     const finish = (i: number) =>
       journals[i]?.finish({ state: 'succeeded', stopReason: 'solved', result: null, error: null, usage: USAGE });

@@ -22,6 +22,8 @@ import {
   TOOL_ANSWERS,
   TOOL_SESSIONS,
   WANTED_SKILLS,
+  WORLD_MOVES,
+  WORLDS,
 } from './record-places.js';
 
 /** Number of things by place, such as "queue.tasks". Places with none are left out. */
@@ -51,6 +53,8 @@ const PLACES: readonly ErasurePlace[] = [
   SANDBOXES,
   AGENTS,
   SETTLING,
+  WORLDS,
+  WORLD_MOVES,
   JOURNALS,
   DELETIONS,
 ];

@@ -8,7 +8,7 @@ import { taskPages } from './job-places.js';
 import { runScript } from '../redis/redis.js';
 
 /**
- * Copies of a record in the journals and events of tasks that recalled it. They are removed once the task is over, because its worker
+ * Copies of a record in the journals and events of tasks that recalled it, or whose tools returned it. They are removed once the task is over, because its worker
  * holds them until then. Such a task that is redriven begins anew.
  */
 export const JOURNALS: ErasurePlace = {
@@ -23,12 +23,20 @@ export const JOURNALS: ErasurePlace = {
   },
 };
 
-/** A journal entry "<place> <JSON>" of a recall. */
-const Recall = z.object({ value: z.array(RecalledItem) });
+/** A journal entry "<place> <JSON>" of a recall, or of a tool call whose result has records. */
+const Recall = z.object({
+  value: z.union([
+    z.array(RecalledItem),
+    z
+      .object({ outcome: z.object({ result: z.object({ records: z.array(RecalledItem) }) }) })
+      .transform(({ outcome }) => outcome.result.records),
+  ]),
+});
+const HOLDS_RECORDS = /\.(?:recall|t\d+)$/;
 
 async function traceOf({ tenant, at, producer: { redis, keys } }: Erased, record: RecordOfTenant, taskId: string): Promise<Trace | null> {
   const journal = keys.journal(rolloutIdOf(taskId));
-  const recalls = (await redis.hkeys(journal)).filter((step) => step.endsWith('.recall'));
+  const recalls = (await redis.hkeys(journal)).filter((step) => HOLDS_RECORDS.test(step));
   if (recalls.length === 0) return null;
   const [state, createdAt, agent, user] = await redis.hmget(keys.task(tenant, taskId), 'state', 'createdAt', 'agent', 'user');
   const scope = Scope.safeParse({ tenant, agent, user: user || null }).data;

@@ -4,13 +4,16 @@ import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { factId } from '@etude/domain/facts/fact-keys';
 import { isRecalledFrom, mayRead, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
+import type { Character } from '@etude/domain/world/world';
 import { updatedAt } from '../agents/agent-settings-store.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
 import { isOver } from '../memory/consolidation-store.js';
 import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
 import { StoredErasure } from '../memory/upkeep-store.js';
 import { memberOf } from '../redis/keys.js';
+import { runScript } from '../redis/redis.js';
 import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
+import { storedIn } from '../worlds/worlds-store.js';
 import { type Erased, type ErasurePlace, fieldsOf, isOwned, isOwnKey, keyedPlace, namedRecordOf, type Trace } from './erasure-place.js';
 
 /** Writes that memory has not taken yet. One that can't be read is erased only with its tenant. */
@@ -41,6 +44,7 @@ function isOwnWrite(erased: Erased, text: string): boolean {
 function nameOfWrite(write: MemoryWrite): string | null {
   if (write.kind === 'skill_use') return `skills/${write.name}@${write.version}`;
   if (write.kind === 'skill') return null;
+  if (write.kind === 'fact') return `facts/${write.fact.id}`;
   return `episodes/${(write.kind === 'episode' ? write.episode : write.transition).rolloutId}`;
 }
 
@@ -179,6 +183,45 @@ export const TOOL_ANSWERS = keyedPlace({
     // Tools show procedures, by name.
     if (record !== null && !text.includes(record.name.replace(/^skills\/(.*)@\d+$/, '$1'))) return null;
     const { at } = JSON.parse(text) as { at?: number };
+    return (at ?? 0) < erased.at ? deletion(erased, key) : null;
+  },
+});
+
+/** Characters of the subject in worlds; for a tenant, its worlds, and the names of those that expired. */
+export const WORLDS: ErasurePlace = {
+  name: 'queue.worlds',
+  async *traces(erased) {
+    const { redis, keys } = erased.producer;
+    for (const name of await redis.smembers(keys.worlds(erased.tenant))) yield await worldTraces(erased, name);
+  },
+};
+
+async function worldTraces(erased: Erased, name: string): Promise<readonly Trace[]> {
+  const { producer, tenant, subject, at } = erased;
+  const { redis, keys } = producer;
+  const key = keys.world(tenant, name);
+  const text = await redis.get(key);
+  const stored = text === null ? null : storedIn(text);
+  if ('all' in subject)
+    return stored !== null && stored.createdAt >= at ? [] : [() => redis.multi().del(key).srem(keys.worlds(tenant), name).exec()];
+  if (text === null || stored === null) return [];
+  const isOwn = (character: Character) => {
+    const [agent = '', user = null] = character.name.split('/');
+    return isOwned(erased, agent, user) && (character.since ?? 0) < at;
+  };
+  const characters = stored.world.characters.filter((one) => !isOwn(one));
+  if (characters.length === stored.world.characters.length) return [];
+  const rest = JSON.stringify({ ...stored, world: { ...stored.world, characters } });
+  return [async () => (await runScript(redis, 'replaceWorld', [key], [text, rest])) === 1];
+}
+
+/** Outcomes of moves, which are kept for a day. They name nobody but the mover. */
+export const WORLD_MOVES = keyedPlace({
+  name: 'queue.world-moves',
+  start: ({ producer, tenant }) => producer.keys.worldMove(tenant, ''),
+  async trace(erased, key, rest) {
+    if (!isOwnKey(erased, rest)) return null;
+    const { at } = JSON.parse((await erased.producer.redis.get(key)) ?? '{}') as { at?: number };
     return (at ?? 0) < erased.at ? deletion(erased, key) : null;
   },
 });

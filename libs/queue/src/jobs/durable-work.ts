@@ -13,6 +13,8 @@ import type { AddOptions, Producer } from './producer.js';
 export interface DueJob {
   readonly payload: unknown;
   readonly options?: AddOptions;
+  /** No job is added before this time, in ms since 1970. Absent: now. */
+  readonly notBefore?: number;
 }
 
 /**
@@ -62,7 +64,7 @@ export async function reconcileWork(
     const [entry = '', score = ''] = [flat[i], flat[i + 1]];
     let nextMs: number | null = STUCK_AGAIN_MS;
     try {
-      const found = await reconcileEntry(producer, work, entry);
+      const found = await reconcileEntry(producer, work, entry, now);
       nextMs = found.nextMs;
       if (found.isClosed) closed += 1;
     } catch (error) {
@@ -78,10 +80,12 @@ async function reconcileEntry(
   producer: Producer,
   work: DurableWork,
   entry: string,
+  now: number,
 ): Promise<{ readonly nextMs: number | null; readonly isClosed: boolean }> {
   const address = parseMember(entry);
   const due = address && (await work.due(address.tenant, address.id));
   if (!due) return { nextMs: null, isClosed: false };
+  if (due.notBefore !== undefined && due.notBefore > now) return { nextMs: due.notBefore - now, isClosed: false };
   const queue = producer.queue(work.queue.name);
   const job = (await queue.getJob(work.queue.jobId(due.payload))) as Job | undefined;
   if (job && !job.finishedOn) return { nextMs: ALIVE_AGAIN_MS, isClosed: false };

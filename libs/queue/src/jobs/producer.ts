@@ -13,6 +13,8 @@ export interface AddOptions {
   readonly priority?: number;
   /** The job is taken after this time. Default 0. */
   readonly delayMs?: number;
+  /** An ended job of the same id is removed first. */
+  readonly again?: boolean;
 }
 
 /** Retention of completed jobs (age in seconds), so that a repeat is answered with the first result. */
@@ -51,7 +53,8 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
-    const { priority, delayMs: delay = 0 } = options;
+    const { priority, delayMs: delay = 0, again } = options;
+    if (again) await this.forget(declaration.name, jobId);
     // BullMQ takes a low number first, and jobs without a priority before all others.
     const urgency = priority === undefined ? {} : { priority: Math.max(1, URGENCY_LEAST - priority) };
     const added = this.queue(declaration.name).add(declaration.name, data, { jobId, ...declaredOptions(declaration), ...urgency, delay });

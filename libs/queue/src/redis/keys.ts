@@ -29,6 +29,8 @@ export class RedisKeys extends PrefixedKeys {
   readonly events = this.of('events');
   /** Channel of a task, with an empty message for each change of its event stream. */
   readonly wake = this.of('wake');
+  /** Channel of a task, with the text that its model writes, as JSON. */
+  readonly text = this.of('text');
   readonly rollout = (rolloutId: string): string => `${this.prefix}:rollout:${rolloutId}`;
   readonly journal = (rolloutId: string): string => `${this.prefix}:journal:${rolloutId}`;
   readonly rolloutOutbox = this.outbox('rollouts');
@@ -82,6 +84,13 @@ export class RedisKeys extends PrefixedKeys {
   /** Ids of an agent's wishes that are not over. */
   readonly openWishes = this.of('open-wishes');
   readonly wantedSkillOutbox = this.outbox('wanted-skills');
+
+  /** Names of a tenant's worlds. One that expired is dropped by the next listing. */
+  readonly worlds = this.of('worlds');
+  /** A world with its characters, as JSON. */
+  readonly world = this.of('world');
+  /** Outcome of a move, by agent, user, the world's id and move id. None of the first three holds a ":". */
+  readonly worldMove = this.of('world-move');
 }
 
 /** Names a record in a set that all tenants share. Neither a tenant nor an id holds a "/". */

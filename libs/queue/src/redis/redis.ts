@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 
 /** The part of pino's logger that this library uses. */
 export interface QueueLogger {
+  debug?(details: object, message: string): void;
   info(details: object, message: string): void;
   warn(details: object, message: string): void;
   error(details: object, message: string): void;

@@ -69,7 +69,11 @@ class RouterWorkSandbox implements WorkSandbox {
     const { files } = await this.#ask(signal, (client, settings) =>
       client.listSandboxFiles({ name: this.name, pageSize: FILES_MAX }, settings),
     );
-    return files.map(({ path, sizeBytes }) => ({ path, sizeBytes: Number(sizeBytes) }));
+    return files.map(({ path, sizeBytes, modifyTime }) => ({
+      path,
+      sizeBytes: Number(sizeBytes),
+      modifiedAt: modifyTime === undefined ? 0 : Number(modifyTime.seconds) * 1_000 + Math.floor(modifyTime.nanos / 1e6),
+    }));
   }
 
   async read(path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | null> {

@@ -5,18 +5,22 @@ import type { Redis } from 'ioredis';
 import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 
-type Opening = ['gone'] | ['final', string] | ['open', string, string, string, string[]];
+type Opening = ['gone'] | ['waiting'] | ['final', string] | ['open', string, string, string, string[]];
 
 /** `Journal` in Redis. A redrive starts a new generation, whose epochs count from 1 again. */
 export interface RedisJournal extends Journal {
   /** The usage of all steps that were in the journal when it was opened. */
   readonly usage: Usage;
+  /** The rollout's entry in the outbox. */
+  readonly member: string;
+  /** Runs a script of `tasks.lua` under this journal's epoch. @throws EtudeError JOURNAL_FENCED where it answers -1 */
+  write<Answer = number>(script: string, what: string, args: ReadonlyArray<string | number>): Promise<Answer>;
 }
 
 /**
  * Takes a rollout for this worker: raises its epoch, sets the task running, and loads the journal.
  *
- * @returns null when the task is final or gone: there is nothing to run
+ * @returns null when the task is final, gone or waits for its caller: there is nothing to run
  * Why in one script: nobody can append to the journal between the new epoch and the load.
  */
 export async function openJournal(
@@ -32,14 +36,15 @@ export async function openJournal(
   if (opening[0] !== 'open') return null;
   const [, generation, epoch, startedAt, flat] = opening;
   const entries = readEntries(flat);
-  /** @throws EtudeError JOURNAL_FENCED */
-  const write = async (script: string, what: string, args: ReadonlyArray<string | number>): Promise<number> => {
-    const answer = await runScript<number>(redis, script, places, [generation, epoch, wake, ...args]);
-    if (answer >= 0) return answer;
+  const write = async <Answer = number>(script: string, what: string, args: ReadonlyArray<string | number>): Promise<Answer> => {
+    const answer = await runScript<Answer>(redis, script, places, [generation, epoch, wake, ...args]);
+    if (answer !== -1) return answer;
     const message = `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, another worker holds it or the task has ended; stop and write nothing`;
     throw new EtudeError('JOURNAL_FENCED', message);
   };
   return {
+    member,
+    write,
     rolloutId,
     epoch: Number(epoch),
     startedAt: Number(startedAt),

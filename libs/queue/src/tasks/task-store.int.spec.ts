@@ -26,6 +26,14 @@ describe('submit', () => {
   });
 });
 
+it('compares the strategy that was sent, not that of the agent', async () => {
+  const { tasks } = start();
+  const first = await tasks.submit('acme', SPEC, 'r1', 'codeact');
+  expect(first.record.spec.strategy).toBe('codeact');
+  expect(await tasks.submit('acme', SPEC, 'r1', 'attempts')).toEqual({ record: first.record, created: false });
+  await expect(tasks.submit('acme', spec({ strategy: 'codeact' }), 'r1')).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+});
+
 describe('list', () => {
   it('ends a page of big tasks early, and the next page continues', async () => {
     const { tasks } = start();

@@ -1,7 +1,16 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { rolloutIdOf, taskIdOf } from '@etude/contracts/ids';
 import { RolloutRun } from '@etude/contracts/queues';
-import { isFinal, type StopReason, type TaskRecord, type TaskResult, type TaskSpec, type TaskState, Usage } from '@etude/contracts/task';
+import {
+  isFinal,
+  type StopReason,
+  type TaskRecord,
+  type TaskResult,
+  type TaskSpec,
+  type TaskState,
+  type TaskStrategy,
+  Usage,
+} from '@etude/contracts/task';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -54,9 +63,10 @@ export class TaskStore {
       queue: RolloutRun,
       due: async (tenant, rolloutId) => {
         const taskId = taskIdOf(rolloutId);
-        const [state, priority] = await this.#redis.hmget(this.#keys.task(tenant, taskId), 'state', 'priority');
+        const [state, priority, asked] = await this.#redis.hmget(this.#keys.task(tenant, taskId), 'state', 'priority', 'question');
         if (!state || isFinal(state as TaskState)) return null;
-        return { payload: { v: 1, tenant, taskId, rolloutId }, options: { priority: Number(priority ?? 0) } };
+        const notBefore = openQuestion(state, asked)?.deadlineAt;
+        return { payload: { v: 1, tenant, taskId, rolloutId }, options: { priority: Number(priority ?? 0) }, notBefore };
       },
       onDead: async (tenant, rolloutId, { code, message }, diedAt) =>
         (await this.markFailed(tenant, taskIdOf(rolloutId), { code, message }, diedAt)) === 'requeued' ? 'again' : 'over',
@@ -67,12 +77,21 @@ export class TaskStore {
    * Accepts a task, which is durable when this returns. A repeat with the same request id and spec returns the first task.
    *
    * @param requestId empty: every call is a new task
+   * @param usual strategy of a task that names none
    * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec
    */
-  async submit(tenant: string, spec: TaskSpec, requestId: string): Promise<{ record: TaskRecord; created: boolean }> {
+  async submit(
+    tenant: string,
+    sent: TaskSpec,
+    requestId: string,
+    usual: TaskStrategy = 'attempts',
+  ): Promise<{ record: TaskRecord; created: boolean }> {
+    const spec = { ...sent, strategy: sent.strategy ?? usual };
+    // Covers what the caller sent, so that a repeat finds its task after the agent's strategy changed.
+    const digest = contentDigest({ ...sent, strategy: sent.strategy ?? 'attempts' });
     const address = addressOf(tenant, newId('t'));
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
-    const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, contentDigest(spec)];
+    const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, digest];
     const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...newTaskFields(spec, requestKey)];
     const places = [...taskKeys(this.#keys, address), requestKey];
     const [outcome, taskId] = await runScript<['created' | 'known' | 'other', string]>(this.#redis, 'submitTask', places, args);
@@ -94,12 +113,33 @@ export class TaskStore {
   }
 
   /**
-   * Requests the cancel of a task. A queued task ends at once. The worker of a running task learns of it over the cancel channel, and again
+   * Requests the cancel of a task. A queued task, or one that waits for an answer, ends at once. The worker of a running task learns of it over the cancel channel, and again
    * when it appends to the journal. @returns the task as it is now; null where there is none
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
     await this.#run<string>('cancelTask', addressOf(tenant, taskId), [this.#retentionMs, this.#keys.cancel(tenant, taskId)]);
     return this.get(tenant, taskId);
+  }
+
+  /**
+   * Answers the open question of a task and queues its rollout again. A repeat with the same request id and answer changes nothing.
+   *
+   * @param answer.key the question to answer; empty: the open one
+   * @returns the task as it is now; null where there is none
+   * @throws EtudeError FAILED_PRECONDITION where nothing is asked; INVALID_ARGUMENT for the key of another question; ALREADY_EXISTS
+   */
+  async answer(tenant: string, taskId: string, answer: { readonly key: string; readonly text: string }, requestId: string) {
+    const address = addressOf(tenant, taskId);
+    const args = [answer.key, JSON.stringify({ answer: answer.text }), requestId && `request:${requestId}`, contentDigest(answer)];
+    const [outcome, told] = await this.#run<[string, string?]>('answerTask', address, args);
+    if (outcome === 'other') throw requestIdTaken(requestId, `a question of task ${taskId}`, { task: taskId });
+    if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} asks nothing; it is ${told}`);
+    if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `must be "${told}", the open question, or empty`, { field: 'key' });
+    const task = await this.get(tenant, taskId);
+    // The job that asked may have ended under the same id.
+    const options = { priority: task?.spec.priority ?? 0, again: true };
+    if (outcome === 'answered') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, options);
+    return task;
   }
 
   async cancelRequested(tenant: string, taskId: string): Promise<boolean> {
@@ -149,6 +189,7 @@ function readTaskRecord(tenant: string, id: string, fields: Record<string, strin
     usage: (json(fields.usage) ?? Usage.parse({})) as Usage,
     error: json(fields.error) as { code: string; message: string } | null,
     cancelRequested: fields.cancelRequested === '1',
+    question: openQuestion(fields.state, fields.question),
     createdAt: Number(fields.createdAt),
     updatedAt: Number(fields.updatedAt),
     endedAt: fields.endedAt ? Number(fields.endedAt) : null,
@@ -170,6 +211,10 @@ function newTaskFields(spec: TaskSpec, requestKey: string): string[] {
     revision: 1,
   };
   return Object.entries(fields).flat().map(String);
+}
+
+function openQuestion(state: string, question: string | null | undefined): TaskRecord['question'] {
+  return state === 'input_required' ? (json(question) as TaskRecord['question']) : null;
 }
 
 /** Parses a field; null where it is missing or empty. */

@@ -20,6 +20,15 @@ local function finalise(fields, events, retentionMs, member, wake)
   redis.call('PUBLISH', wake, '')
 end
 
+-- Ends the wait for the open question: stores its outcome, shifts the wall clock by the time waited, and fences the worker that asked.
+local function settle(outcome)
+  local asked = redis.call('HMGET', TASK, 'question', 'askedAt')
+  redis.call('HSET', TASK, 'answer:' .. cjson.decode(asked[1]).key, outcome)
+  redis.call('HINCRBY', ROLLOUT, 'startedAt', now() - asked[2])
+  redis.call('HINCRBY', ROLLOUT, 'generation', 1)
+  redis.call('HDEL', ROLLOUT, 'epoch')
+end
+
 -- Whether the rollout still has the caller's generation and epoch.
 local function held(generation, epoch)
   local holder = redis.call('HMGET', ROLLOUT, 'generation', 'epoch')
@@ -41,12 +50,16 @@ function scripts.submitTask()
 end
 
 -- Takes the rollout for a worker. The new epoch fences every earlier worker. ARGV outbox member, wake.
--- Answers {'gone'}, {'final', state} or {'open', generation, epoch, startedAt, journal as a flat list}.
+-- Answers {'gone'}, {'final', state}, {'waiting'} for an answer, or {'open', generation, epoch, startedAt, journal as a flat list}.
 function scripts.openRollout()
   local state = redis.call('HGET', TASK, 'state')
   if not state or isFinal(state) then redis.call('ZREM', OUTBOX, ARGV[1]) end
   if not state then return {'gone'} end
   if isFinal(state) then return {'final', state} end
+  if state == 'input_required' then
+    if cjson.decode(redis.call('HGET', TASK, 'question')).deadlineAt > tonumber(now()) then return {'waiting'} end
+    settle('"expired"')
+  end
   redis.call('HSETNX', ROLLOUT, 'generation', 0)
   redis.call('HSETNX', ROLLOUT, 'startedAt', now())
   local epoch = redis.call('HINCRBY', ROLLOUT, 'epoch', 1)
@@ -72,6 +85,43 @@ function scripts.appendEntry()
     redis.call('PUBLISH', ARGV[3], '')
   end
   return task[2] == '1' and 1 or 0
+end
+
+-- Asks the task's caller. ARGV generation, epoch, wake, outbox member, key, deadline in ms since 1970, question, event.
+-- Answers -1 when fenced, '' when the rollout has to wait, else the outcome as JSON. A task that was asked to stop doesn't wait.
+function scripts.askQuestion()
+  local task = redis.call('HMGET', TASK, 'state', 'cancelRequested', 'answer:' .. ARGV[5])
+  if not held(ARGV[1], ARGV[2]) then return -1 end
+  if task[3] then return task[3] end
+  if task[1] == 'input_required' then return '' end
+  if task[1] ~= 'running' then return -1 end
+  if task[2] == '1' or tonumber(ARGV[6]) <= tonumber(now()) then return '"expired"' end
+  redis.call('HSET', TASK, 'state', 'input_required', 'question', ARGV[7], 'askedAt', now(), 'updatedAt', now())
+  redis.call('HINCRBY', TASK, 'revision', 1)
+  emit(EVENTS, '{"type":"state","state":"input_required"}')
+  emit(EVENTS, ARGV[8])
+  redis.call('ZADD', OUTBOX, ARGV[6], ARGV[4])
+  redis.call('PUBLISH', ARGV[3], '')
+  return ''
+end
+
+-- Answers the open question and puts the task back to 'queued'. ARGV outbox member, wake, key or '', answer as JSON, field of the request
+-- id or '', digest. Answers {'answered'|'known'|'other'|'gone'}, {'key', open key}, or {'state', state} where nothing is asked.
+function scripts.answerTask()
+  local task = redis.call('HMGET', TASK, 'state', 'question', ARGV[5])
+  if not task[1] then return {'gone'} end
+  if task[3] then return {task[3] == ARGV[6] and 'known' or 'other'} end
+  if task[1] ~= 'input_required' then return {'state', task[1]} end
+  local key = cjson.decode(task[2]).key
+  if ARGV[3] ~= '' and ARGV[3] ~= key then return {'key', key} end
+  settle(ARGV[4])
+  if ARGV[5] ~= '' then redis.call('HSET', TASK, ARGV[5], ARGV[6]) end
+  redis.call('HSET', TASK, 'state', 'queued', 'updatedAt', now())
+  redis.call('HINCRBY', TASK, 'revision', 1)
+  emit(EVENTS, '{"type":"state","state":"queued"}')
+  redis.call('ZADD', OUTBOX, now(), ARGV[1])
+  redis.call('PUBLISH', ARGV[2], '')
+  return {'answered'}
 end
 
 -- Ends a rollout and its task. ARGV generation, epoch, wake, outbox member, retention ms, number of fields, fields..., events...
@@ -122,14 +172,14 @@ function scripts.requeueTask()
   return 'queued'
 end
 
--- Requests a cancel. A queued task ends at once. ARGV outbox member, wake, retention ms, cancel channel.
+-- Requests a cancel. A queued task, or one that waits for an answer, ends at once. ARGV outbox member, wake, retention ms, cancel channel.
 -- Answers 'gone', 'final', 'cancelled' or 'requested'.
 function scripts.cancelTask()
   local state = redis.call('HGET', TASK, 'state')
   if not state then return 'gone' end
   if isFinal(state) then return 'final' end
   redis.call('HSET', TASK, 'cancelRequested', 1, 'updatedAt', now())
-  if state == 'queued' then
+  if state == 'queued' or state == 'input_required' then
     redis.call('HINCRBY', ROLLOUT, 'generation', 1)
     finalise({'state', 'cancelled', 'stopReason', 'cancelled'}, {'{"type":"state","state":"cancelled"}'}, ARGV[3], ARGV[1], ARGV[2])
     return 'cancelled'

@@ -4,15 +4,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file etude/v1/agents.proto.
  */
 export const file_etude_v1_agents: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9hZ2VudHMucHJvdG8SCGV0dWRlLnYxIqwBCgVBZ2VudBIMCgRuYW1lGAEgASgJEkYKGnByb2NlZHVyYWxfbWVtb3J5X3NldHRpbmdzGAIgASgLMiIuZXR1ZGUudjEuUHJvY2VkdXJhbE1lbW9yeVNldHRpbmdzEg4KBmlzX3NldBgDIAEoCBIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZXRhZxgFIAEoCSKIAgoYUHJvY2VkdXJhbE1lbW9yeVNldHRpbmdzEg8KB2VuYWJsZWQYASABKAgSHAoUYXV0b19yZWdpc3Rlcl9za2lsbHMYAiABKAgSLwonc2tpbGxfcmVnaXN0cmF0aW9uX2NvbmZpZGVuY2VfdGhyZXNob2xkGAMgASgBEhIKCm1heF9za2lsbHMYBCABKAUSHgoWc2tpbGxfc2VhcmNoX3RocmVzaG9sZBgFIAEoARIVCg1wcmVmZXJfc2tpbGxzGAYgASgIEhUKDWFwcHJvdmFsX21vZGUYByABKAkSGQoMc2V0dGxlX2ZhY3RzGAggASgISACIAQFCDwoNX3NldHRsZV9mYWN0cyI6ChFMaXN0QWdlbnRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJOChJMaXN0QWdlbnRzUmVzcG9uc2USHwoGYWdlbnRzGAEgAygLMg8uZXR1ZGUudjEuQWdlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KD0dldEFnZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJInkKElVwZGF0ZUFnZW50UmVxdWVzdBIeCgVhZ2VudBgBIAEoCzIPLmV0dWRlLnYxLkFnZW50Ei8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxISCgpyZXF1ZXN0X2lkGAMgASgJMscBCgZBZ2VudHMSRwoKTGlzdEFnZW50cxIbLmV0dWRlLnYxLkxpc3RBZ2VudHNSZXF1ZXN0GhwuZXR1ZGUudjEuTGlzdEFnZW50c1Jlc3BvbnNlEjYKCEdldEFnZW50EhkuZXR1ZGUudjEuR2V0QWdlbnRSZXF1ZXN0Gg8uZXR1ZGUudjEuQWdlbnQSPAoLVXBkYXRlQWdlbnQSHC5ldHVkZS52MS5VcGRhdGVBZ2VudFJlcXVlc3QaDy5ldHVkZS52MS5BZ2VudGIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9hZ2VudHMucHJvdG8SCGV0dWRlLnYxIugBCgVBZ2VudBIMCgRuYW1lGAEgASgJEkYKGnByb2NlZHVyYWxfbWVtb3J5X3NldHRpbmdzGAIgASgLMiIuZXR1ZGUudjEuUHJvY2VkdXJhbE1lbW9yeVNldHRpbmdzEg4KBmlzX3NldBgDIAEoCBIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZXRhZxgFIAEoCRIQCghzdHJhdGVneRgGIAEoCRIoCgttY3Bfc2VydmVycxgHIAMoCzITLmV0dWRlLnYxLk1jcFNlcnZlciKsAgoJTWNwU2VydmVyEgwKBG5hbWUYASABKAkSCwoDdXJsGAIgASgJEg8KB2NvbW1hbmQYAyABKAkSDQoFdG9vbHMYBCADKAkSMQoHaGVhZGVycxgFIAMoCzIgLmV0dWRlLnYxLk1jcFNlcnZlci5IZWFkZXJzRW50cnkSKQoDZW52GAYgAygLMhwuZXR1ZGUudjEuTWNwU2VydmVyLkVudkVudHJ5EioKB3RpbWVvdXQYByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24aLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKIAgoYUHJvY2VkdXJhbE1lbW9yeVNldHRpbmdzEg8KB2VuYWJsZWQYASABKAgSHAoUYXV0b19yZWdpc3Rlcl9za2lsbHMYAiABKAgSLwonc2tpbGxfcmVnaXN0cmF0aW9uX2NvbmZpZGVuY2VfdGhyZXNob2xkGAMgASgBEhIKCm1heF9za2lsbHMYBCABKAUSHgoWc2tpbGxfc2VhcmNoX3RocmVzaG9sZBgFIAEoARIVCg1wcmVmZXJfc2tpbGxzGAYgASgIEhUKDWFwcHJvdmFsX21vZGUYByABKAkSGQoMc2V0dGxlX2ZhY3RzGAggASgISACIAQFCDwoNX3NldHRsZV9mYWN0cyI6ChFMaXN0QWdlbnRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJOChJMaXN0QWdlbnRzUmVzcG9uc2USHwoGYWdlbnRzGAEgAygLMg8uZXR1ZGUudjEuQWdlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIh8KD0dldEFnZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJInkKElVwZGF0ZUFnZW50UmVxdWVzdBIeCgVhZ2VudBgBIAEoCzIPLmV0dWRlLnYxLkFnZW50Ei8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxISCgpyZXF1ZXN0X2lkGAMgASgJMscBCgZBZ2VudHMSRwoKTGlzdEFnZW50cxIbLmV0dWRlLnYxLkxpc3RBZ2VudHNSZXF1ZXN0GhwuZXR1ZGUudjEuTGlzdEFnZW50c1Jlc3BvbnNlEjYKCEdldEFnZW50EhkuZXR1ZGUudjEuR2V0QWdlbnRSZXF1ZXN0Gg8uZXR1ZGUudjEuQWdlbnQSPAoLVXBkYXRlQWdlbnQSHC5ldHVkZS52MS5VcGRhdGVBZ2VudFJlcXVlc3QaDy5ldHVkZS52MS5BZ2VudGIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.Agent
@@ -46,6 +46,20 @@ export type Agent = Message<"etude.v1.Agent"> & {
    * @generated from field: string etag = 5;
    */
   etag: string;
+
+  /**
+   * How tasks that name no strategy are worked on: "attempts" (default) or "codeact".
+   *
+   * @generated from field: string strategy = 6;
+   */
+  strategy: string;
+
+  /**
+   * MCP servers whose tools the agent's code may call; at most 10.
+   *
+   * @generated from field: repeated etude.v1.McpServer mcp_servers = 7;
+   */
+  mcpServers: McpServer[];
 };
 
 /**
@@ -54,6 +68,69 @@ export type Agent = Message<"etude.v1.Agent"> & {
  */
 export const AgentSchema: GenMessage<Agent> = /*@__PURE__*/
   messageDesc(file_etude_v1_agents, 0);
+
+/**
+ * An MCP server outside of Etude. Set exactly one of `url` and `command`.
+ *
+ * @generated from message etude.v1.McpServer
+ */
+export type McpServer = Message<"etude.v1.McpServer"> & {
+  /**
+   * Small letters, digits, "-" and "_"; the prefix of its tools, as in "github/search_code".
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Address of a server that speaks streamable HTTP; https, or http on a loopback address.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * Name of a command that the operator allows, for a server that speaks over stdio.
+   *
+   * @generated from field: string command = 3;
+   */
+  command: string;
+
+  /**
+   * The tools that the agent may call; empty: all.
+   *
+   * @generated from field: repeated string tools = 4;
+   */
+  tools: string[];
+
+  /**
+   * HTTP headers. Each value refers to a secret of the operator: "secret:github" or "Bearer secret:github".
+   *
+   * @generated from field: map<string, string> headers = 5;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * Environment variables of a command. Each value refers to a secret of the operator.
+   *
+   * @generated from field: map<string, string> env = 6;
+   */
+  env: { [key: string]: string };
+
+  /**
+   * For a connection, a list of tools or a call; 30 s by default, at most 300 s.
+   *
+   * @generated from field: google.protobuf.Duration timeout = 7;
+   */
+  timeout?: Duration | undefined;
+};
+
+/**
+ * Describes the message etude.v1.McpServer.
+ * Use `create(McpServerSchema)` to create a new message.
+ */
+export const McpServerSchema: GenMessage<McpServer> = /*@__PURE__*/
+  messageDesc(file_etude_v1_agents, 1);
 
 /**
  * @generated from message etude.v1.ProceduralMemorySettings
@@ -121,7 +198,7 @@ export type ProceduralMemorySettings = Message<"etude.v1.ProceduralMemorySetting
  * Use `create(ProceduralMemorySettingsSchema)` to create a new message.
  */
 export const ProceduralMemorySettingsSchema: GenMessage<ProceduralMemorySettings> = /*@__PURE__*/
-  messageDesc(file_etude_v1_agents, 1);
+  messageDesc(file_etude_v1_agents, 2);
 
 /**
  * @generated from message etude.v1.ListAgentsRequest
@@ -143,7 +220,7 @@ export type ListAgentsRequest = Message<"etude.v1.ListAgentsRequest"> & {
  * Use `create(ListAgentsRequestSchema)` to create a new message.
  */
 export const ListAgentsRequestSchema: GenMessage<ListAgentsRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_agents, 2);
+  messageDesc(file_etude_v1_agents, 3);
 
 /**
  * @generated from message etude.v1.ListAgentsResponse
@@ -165,7 +242,7 @@ export type ListAgentsResponse = Message<"etude.v1.ListAgentsResponse"> & {
  * Use `create(ListAgentsResponseSchema)` to create a new message.
  */
 export const ListAgentsResponseSchema: GenMessage<ListAgentsResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_agents, 3);
+  messageDesc(file_etude_v1_agents, 4);
 
 /**
  * @generated from message etude.v1.GetAgentRequest
@@ -182,7 +259,7 @@ export type GetAgentRequest = Message<"etude.v1.GetAgentRequest"> & {
  * Use `create(GetAgentRequestSchema)` to create a new message.
  */
 export const GetAgentRequestSchema: GenMessage<GetAgentRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_agents, 4);
+  messageDesc(file_etude_v1_agents, 5);
 
 /**
  * @generated from message etude.v1.UpdateAgentRequest
@@ -194,7 +271,8 @@ export type UpdateAgentRequest = Message<"etude.v1.UpdateAgentRequest"> & {
   agent?: Agent | undefined;
 
   /**
-   * Paths such as "procedural_memory_settings.max_skills"; empty: all of them.
+   * Paths such as "procedural_memory_settings.max_skills", "strategy" or "mcp_servers". Empty: all procedural memory settings, and of the
+   * others those that are not empty.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -211,7 +289,7 @@ export type UpdateAgentRequest = Message<"etude.v1.UpdateAgentRequest"> & {
  * Use `create(UpdateAgentRequestSchema)` to create a new message.
  */
 export const UpdateAgentRequestSchema: GenMessage<UpdateAgentRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_agents, 5);
+  messageDesc(file_etude_v1_agents, 6);
 
 /**
  * Settings of agents. An agent needs none to exist.

@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/tasks.proto.
  */
 export const file_etude_v1_tasks: GenFile = /*@__PURE__*/
-  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEipwMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgiKgoJVGFza0Vycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSKcAwoIVGFza1NwZWMSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIOCgZwcm9tcHQYAyABKAkSIQoFZmlsZXMYBCADKAsyEi5ldHVkZS52MS5UYXNrRmlsZRIcCgRtb2RlGAUgASgOMg4uZXR1ZGUudjEuTW9kZRImCglldmFsdWF0b3IYBiABKAsyEy5ldHVkZS52MS5FdmFsdWF0b3ISGgoScmVmZXJlbmNlX3NvbHV0aW9uGAcgASgJEiAKBmxpbWl0cxgIIAEoCzIQLmV0dWRlLnYxLkxpbWl0cxIQCghzdHJhdGVneRgJIAEoCRImCgZtZW1vcnkYCiABKAsyFi5ldHVkZS52MS5NZW1vcnlQb2xpY3kSEAoIcHJpb3JpdHkYCyABKAUSLgoGbGFiZWxzGAwgAygLMh4uZXR1ZGUudjEuVGFza1NwZWMuTGFiZWxzRW50cnkSEQoJdW50cnVzdGVkGA0gASgIGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiKQoIVGFza0ZpbGUSDAoEcGF0aBgBIAEoCRIPCgdjb250ZW50GAIgASgMIpQCCglFdmFsdWF0b3ISJQoIaW9fY2FzZXMYASABKAsyES5ldHVkZS52MS5Jb0Nhc2VzSAASMQoOZnVuY3Rpb25fY2FzZXMYAiABKAsyFy5ldHVkZS52MS5GdW5jdGlvbkNhc2VzSAASLQoMcHl0aG9uX3Rlc3RzGAMgASgLMhUuZXR1ZGUudjEuUHl0aG9uVGVzdHNIABIkCgdjb21tYW5kGAQgASgLMhEuZXR1ZGUudjEuQ29tbWFuZEgAEiUKBG5vbmUYBSABKAsyFS5ldHVkZS52MS5Ob0V2YWx1YXRvckgAEikKBW5hbWVkGAYgASgLMhguZXR1ZGUudjEuTmFtZWRFdmFsdWF0b3JIAEIGCgRraW5kIg0KC05vRXZhbHVhdG9yIkUKDk5hbWVkRXZhbHVhdG9yEgwKBG5hbWUYASABKAkSJQoEc3BlYxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiZwoHSW9DYXNlcxIfCgVjYXNlcxgBIAMoCzIQLmV0dWRlLnYxLklvQ2FzZRIoCgpjb21wYXJpc29uGAIgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhIRCgl0b2xlcmFuY2UYAyABKAEiQAoGSW9DYXNlEg0KBXN0ZGluGAEgASgJEhcKD2V4cGVjdGVkX3N0ZG91dBgCIAEoCRIOCgZwdWJsaWMYAyABKAgiXgoNRnVuY3Rpb25DYXNlcxITCgtlbnRyeV9wb2ludBgBIAEoCRIlCgVjYXNlcxgCIAMoCzIWLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZRIRCgl0b2xlcmFuY2UYAyABKAEimwEKDEZ1bmN0aW9uQ2FzZRIoCgRhcmdzGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZRInCgZrd2FyZ3MYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKCGV4cGVjdGVkGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBnB1YmxpYxgEIAEoCCJQCgtQeXRob25UZXN0cxITCgtlbnRyeV9wb2ludBgBIAEoCRINCgV0ZXN0cxgCIAEoCRINCgVzZXR1cBgDIAEoCRIOCgZwdWJsaWMYBCABKAgipwEKB0NvbW1hbmQSDwoHY29tbWFuZBgBIAEoCRIaChJleHBlY3RlZF9leGl0X2NvZGUYAiABKAUSHAoPZXhwZWN0ZWRfc3Rkb3V0GAMgASgJSACIAQESKAoKY29tcGFyaXNvbhgEIAEoDjIULmV0dWRlLnYxLkNvbXBhcmlzb24SEwoLYW5zd2VyX3BhdGgYBSABKAlCEgoQX2V4cGVjdGVkX3N0ZG91dCKpAQoGTGltaXRzEhAKCGF0dGVtcHRzGAEgASgFEg0KBXN0ZXBzGAIgASgFEiwKCXdhbGxfdGltZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtb2RlbF90b2tlbnMYBCABKAMSEAoIY29zdF91c2QYBSABKAESKAoHc2FuZGJveBgGIAEoCzIXLmV0dWRlLnYxLlNhbmRib3hMaW1pdHMizgEKDVNhbmRib3hMaW1pdHMSKwoIY3B1X3RpbWUYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoJd2FsbF90aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCm1lbW9yeV9taWIYAyABKAUSEQoJcHJvY2Vzc2VzGAQgASgFEhUKDWZpbGVfc2l6ZV9taWIYBSABKAUSEgoKb3V0cHV0X2tpYhgGIAEoBRIQCghkaXNrX21pYhgHIAEoBSKCAQoMTWVtb3J5UG9saWN5EgsKA29mZhgBIAEoCBIRCglyZWFkX29ubHkYAiABKAgSFAoMcmVjYWxsX2NvdW50GAMgASgFEhoKDXByZWZlcl9za2lsbHMYBCABKAhIAIgBARIOCgZsYXllcnMYBSADKAlCEAoOX3ByZWZlcl9za2lsbHMiuQEKClRhc2tSZXN1bHQSIgoHdmVyZGljdBgBIAEoDjIRLmV0dWRlLnYxLlZlcmRpY3QSDgoGcmVhc29uGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGb3V0cHV0GAQgASgJEhQKDGNhc2VzX3Bhc3NlZBgFIAEoBRITCgtjYXNlc190b3RhbBgGIAEoBRINCgVza2lsbBgHIAEoCRIQCghzY3JpcHRlZBgIIAEoCBINCgVtb2RlbBgJIAEoCSKQAQoFVXNhZ2USEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSEwoLbW9kZWxfY2FsbHMYAyABKAUSFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEAoIY29zdF91c2QYBiABKAESEgoKZXhlY3V0aW9ucxgHIAEoBSJJChFTdWJtaXRUYXNrUmVxdWVzdBIgCgRzcGVjGAEgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSEgoKcmVxdWVzdF9pZBgCIAEoCSIeCg5HZXRUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJIsQBChBMaXN0VGFza3NSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEiIKBXN0YXRlGAMgASgOMhMuZXR1ZGUudjEuVGFza1N0YXRlEjYKBmxhYmVscxgEIAMoCzImLmV0dWRlLnYxLkxpc3RUYXNrc1JlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJLChFMaXN0VGFza3NSZXNwb25zZRIdCgV0YXNrcxgBIAMoCzIOLmV0dWRlLnYxLlRhc2sSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjUKEUNhbmNlbFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJLCg9XYWl0VGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjYKEFdhdGNoVGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIUCgxyZXN1bWVfdG9rZW4YAiABKAki/QIKCVRhc2tFdmVudBIUCgxyZXN1bWVfdG9rZW4YASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoNc3RhdGVfY2hhbmdlZBgDIAEoCzIWLmV0dWRlLnYxLlN0YXRlQ2hhbmdlZEgAEjMKD2F0dGVtcHRfc3RhcnRlZBgEIAEoCzIYLmV0dWRlLnYxLkF0dGVtcHRTdGFydGVkSAASLwoNc3RlcF9maW5pc2hlZBgFIAEoCzIWLmV0dWRlLnYxLlN0ZXBGaW5pc2hlZEgAEjUKEGF0dGVtcHRfZmluaXNoZWQYBiABKAsyGS5ldHVkZS52MS5BdHRlbXB0RmluaXNoZWRIABImCghmaW5pc2hlZBgHIAEoCzISLmV0dWRlLnYxLkZpbmlzaGVkSAASMQoOd29ya2VyX2NoYW5nZWQYCCABKAsyFy5ldHVkZS52MS5Xb3JrZXJDaGFuZ2VkSABCBwoFZXZlbnQiMgoMU3RhdGVDaGFuZ2VkEiIKBXN0YXRlGAEgASgOMhMuZXR1ZGUudjEuVGFza1N0YXRlIiEKDkF0dGVtcHRTdGFydGVkEg8KB2F0dGVtcHQYASABKAUikwEKDFN0ZXBGaW5pc2hlZBIMCgRzdGVwGAEgASgJEg8KB2F0dGVtcHQYAiABKAUSDAoEa2luZBgDIAEoCRIPCgdzdW1tYXJ5GAQgASgJEhMKC2R1cmF0aW9uX21zGAUgASgDEh4KBXVzYWdlGAYgASgLMg8uZXR1ZGUudjEuVXNhZ2USEAoIc2NyaXB0ZWQYByABKAgikAEKD0F0dGVtcHRGaW5pc2hlZBIPCgdhdHRlbXB0GAEgASgFEiIKB3ZlcmRpY3QYAiABKA4yES5ldHVkZS52MS5WZXJkaWN0Eg4KBnJlYXNvbhgDIAEoCRIUCgxjYXNlc19wYXNzZWQYBCABKAUSEwoLY2FzZXNfdG90YWwYBSABKAUSDQoFc2tpbGwYBiABKAkiKAoIRmluaXNoZWQSHAoEdGFzaxgBIAEoCzIOLmV0dWRlLnYxLlRhc2siHgoNV29ya2VyQ2hhbmdlZBINCgVlcG9jaBgBIAEoBSqhAQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhYKElRBU0tfU1RBVEVfUlVOTklORxACEhgKFFRBU0tfU1RBVEVfU1VDQ0VFREVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIYChRUQVNLX1NUQVRFX0NBTkNFTExFRBAFKvMBCgpTdG9wUmVhc29uEhsKF1NUT1BfUkVBU09OX1VOU1BFQ0lGSUVEEAASFgoSU1RPUF9SRUFTT05fU09MVkVEEAESGAoUU1RPUF9SRUFTT05fQVRURU1QVFMQAhIVChFTVE9QX1JFQVNPTl9TVEVQUxADEhkKFVNUT1BfUkVBU09OX1dBTExfVElNRRAEEhwKGFNUT1BfUkVBU09OX01PREVMX1RPS0VOUxAFEhQKEFNUT1BfUkVBU09OX0NPU1QQBhIZChVTVE9QX1JFQVNPTl9DQU5DRUxMRUQQBxIVChFTVE9QX1JFQVNPTl9FUlJPUhAIKkMKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEhIKDk1PREVfSU5GRVJFTkNFEAESEQoNTU9ERV9UUkFJTklORxACKnEKCkNvbXBhcmlzb24SGgoWQ09NUEFSSVNPTl9VTlNQRUNJRklFRBAAEhkKFUNPTVBBUklTT05fV0hJVEVTUEFDRRABEhQKEENPTVBBUklTT05fRVhBQ1QQAhIWChJDT01QQVJJU09OX05VTUVSSUMQAyp0CgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIOCgpWRVJESUNUX0FDEAESDgoKVkVSRElDVF9XQRACEg8KC1ZFUkRJQ1RfVExFEAMSDwoLVkVSRElDVF9NTEUQBBIOCgpWRVJESUNUX1JFEAUy7wIKBVRhc2tzEjkKClN1Ym1pdFRhc2sSGy5ldHVkZS52MS5TdWJtaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSMwoHR2V0VGFzaxIYLmV0dWRlLnYxLkdldFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxJECglMaXN0VGFza3MSGi5ldHVkZS52MS5MaXN0VGFza3NSZXF1ZXN0GhsuZXR1ZGUudjEuTGlzdFRhc2tzUmVzcG9uc2USOQoKQ2FuY2VsVGFzaxIbLmV0dWRlLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxI1CghXYWl0VGFzaxIZLmV0dWRlLnYxLldhaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSPgoJV2F0Y2hUYXNrEhouZXR1ZGUudjEuV2F0Y2hUYXNrUmVxdWVzdBoTLmV0dWRlLnYxLlRhc2tFdmVudDABYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEizQMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgSJAoIcXVlc3Rpb24YDSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbiJWCghRdWVzdGlvbhILCgNrZXkYASABKAkSDAoEdGV4dBgCIAEoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKgoJVGFza0Vycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSKcAwoIVGFza1NwZWMSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIOCgZwcm9tcHQYAyABKAkSIQoFZmlsZXMYBCADKAsyEi5ldHVkZS52MS5UYXNrRmlsZRIcCgRtb2RlGAUgASgOMg4uZXR1ZGUudjEuTW9kZRImCglldmFsdWF0b3IYBiABKAsyEy5ldHVkZS52MS5FdmFsdWF0b3ISGgoScmVmZXJlbmNlX3NvbHV0aW9uGAcgASgJEiAKBmxpbWl0cxgIIAEoCzIQLmV0dWRlLnYxLkxpbWl0cxIQCghzdHJhdGVneRgJIAEoCRImCgZtZW1vcnkYCiABKAsyFi5ldHVkZS52MS5NZW1vcnlQb2xpY3kSEAoIcHJpb3JpdHkYCyABKAUSLgoGbGFiZWxzGAwgAygLMh4uZXR1ZGUudjEuVGFza1NwZWMuTGFiZWxzRW50cnkSEQoJdW50cnVzdGVkGA0gASgIGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiKQoIVGFza0ZpbGUSDAoEcGF0aBgBIAEoCRIPCgdjb250ZW50GAIgASgMIpQCCglFdmFsdWF0b3ISJQoIaW9fY2FzZXMYASABKAsyES5ldHVkZS52MS5Jb0Nhc2VzSAASMQoOZnVuY3Rpb25fY2FzZXMYAiABKAsyFy5ldHVkZS52MS5GdW5jdGlvbkNhc2VzSAASLQoMcHl0aG9uX3Rlc3RzGAMgASgLMhUuZXR1ZGUudjEuUHl0aG9uVGVzdHNIABIkCgdjb21tYW5kGAQgASgLMhEuZXR1ZGUudjEuQ29tbWFuZEgAEiUKBG5vbmUYBSABKAsyFS5ldHVkZS52MS5Ob0V2YWx1YXRvckgAEikKBW5hbWVkGAYgASgLMhguZXR1ZGUudjEuTmFtZWRFdmFsdWF0b3JIAEIGCgRraW5kIg0KC05vRXZhbHVhdG9yIkUKDk5hbWVkRXZhbHVhdG9yEgwKBG5hbWUYASABKAkSJQoEc3BlYxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiZwoHSW9DYXNlcxIfCgVjYXNlcxgBIAMoCzIQLmV0dWRlLnYxLklvQ2FzZRIoCgpjb21wYXJpc29uGAIgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhIRCgl0b2xlcmFuY2UYAyABKAEiQAoGSW9DYXNlEg0KBXN0ZGluGAEgASgJEhcKD2V4cGVjdGVkX3N0ZG91dBgCIAEoCRIOCgZwdWJsaWMYAyABKAgiXgoNRnVuY3Rpb25DYXNlcxITCgtlbnRyeV9wb2ludBgBIAEoCRIlCgVjYXNlcxgCIAMoCzIWLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZRIRCgl0b2xlcmFuY2UYAyABKAEimwEKDEZ1bmN0aW9uQ2FzZRIoCgRhcmdzGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZRInCgZrd2FyZ3MYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKCGV4cGVjdGVkGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBnB1YmxpYxgEIAEoCCJQCgtQeXRob25UZXN0cxITCgtlbnRyeV9wb2ludBgBIAEoCRINCgV0ZXN0cxgCIAEoCRINCgVzZXR1cBgDIAEoCRIOCgZwdWJsaWMYBCABKAgipwEKB0NvbW1hbmQSDwoHY29tbWFuZBgBIAEoCRIaChJleHBlY3RlZF9leGl0X2NvZGUYAiABKAUSHAoPZXhwZWN0ZWRfc3Rkb3V0GAMgASgJSACIAQESKAoKY29tcGFyaXNvbhgEIAEoDjIULmV0dWRlLnYxLkNvbXBhcmlzb24SEwoLYW5zd2VyX3BhdGgYBSABKAlCEgoQX2V4cGVjdGVkX3N0ZG91dCKpAQoGTGltaXRzEhAKCGF0dGVtcHRzGAEgASgFEg0KBXN0ZXBzGAIgASgFEiwKCXdhbGxfdGltZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtb2RlbF90b2tlbnMYBCABKAMSEAoIY29zdF91c2QYBSABKAESKAoHc2FuZGJveBgGIAEoCzIXLmV0dWRlLnYxLlNhbmRib3hMaW1pdHMizgEKDVNhbmRib3hMaW1pdHMSKwoIY3B1X3RpbWUYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoJd2FsbF90aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCm1lbW9yeV9taWIYAyABKAUSEQoJcHJvY2Vzc2VzGAQgASgFEhUKDWZpbGVfc2l6ZV9taWIYBSABKAUSEgoKb3V0cHV0X2tpYhgGIAEoBRIQCghkaXNrX21pYhgHIAEoBSKCAQoMTWVtb3J5UG9saWN5EgsKA29mZhgBIAEoCBIRCglyZWFkX29ubHkYAiABKAgSFAoMcmVjYWxsX2NvdW50GAMgASgFEhoKDXByZWZlcl9za2lsbHMYBCABKAhIAIgBARIOCgZsYXllcnMYBSADKAlCEAoOX3ByZWZlcl9za2lsbHMiuQEKClRhc2tSZXN1bHQSIgoHdmVyZGljdBgBIAEoDjIRLmV0dWRlLnYxLlZlcmRpY3QSDgoGcmVhc29uGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGb3V0cHV0GAQgASgJEhQKDGNhc2VzX3Bhc3NlZBgFIAEoBRITCgtjYXNlc190b3RhbBgGIAEoBRINCgVza2lsbBgHIAEoCRIQCghzY3JpcHRlZBgIIAEoCBINCgVtb2RlbBgJIAEoCSKQAQoFVXNhZ2USEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSEwoLbW9kZWxfY2FsbHMYAyABKAUSFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEAoIY29zdF91c2QYBiABKAESEgoKZXhlY3V0aW9ucxgHIAEoBSJJChFTdWJtaXRUYXNrUmVxdWVzdBIgCgRzcGVjGAEgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSEgoKcmVxdWVzdF9pZBgCIAEoCSIeCg5HZXRUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJIsQBChBMaXN0VGFza3NSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEiIKBXN0YXRlGAMgASgOMhMuZXR1ZGUudjEuVGFza1N0YXRlEjYKBmxhYmVscxgEIAMoCzImLmV0dWRlLnYxLkxpc3RUYXNrc1JlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJLChFMaXN0VGFza3NSZXNwb25zZRIdCgV0YXNrcxgBIAMoCzIOLmV0dWRlLnYxLlRhc2sSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjUKEUNhbmNlbFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJQChFBbnN3ZXJUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJEgsKA2tleRgCIAEoCRIMCgR0ZXh0GAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkiSwoPV2FpdFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSKgoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIwChJFeHBsYWluU3RlcFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIMCgRzdGVwGAIgASgJIm8KD1N0ZXBFeHBsYW5hdGlvbhIMCgRzdGVwGAEgASgJEikKCHNlY3Rpb25zGAIgAygLMhcuZXR1ZGUudjEuUHJvbXB0U2VjdGlvbhIUCgx0b3RhbF90b2tlbnMYAyABKAUSDQoFc3RlcHMYBCADKAkiWwoNUHJvbXB0U2VjdGlvbhIMCgRyb2xlGAEgASgJEg0KBXRpdGxlGAIgASgJEgwKBHRleHQYAyABKAkSDgoGdG9rZW5zGAQgASgFEg8KB3NvdXJjZXMYBSADKAkiRAoQV2F0Y2hUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJEhQKDHJlc3VtZV90b2tlbhgCIAEoCRIMCgR0ZXh0GAMgASgIItADCglUYXNrRXZlbnQSFAoMcmVzdW1lX3Rva2VuGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KDXN0YXRlX2NoYW5nZWQYAyABKAsyFi5ldHVkZS52MS5TdGF0ZUNoYW5nZWRIABIzCg9hdHRlbXB0X3N0YXJ0ZWQYBCABKAsyGC5ldHVkZS52MS5BdHRlbXB0U3RhcnRlZEgAEi8KDXN0ZXBfZmluaXNoZWQYBSABKAsyFi5ldHVkZS52MS5TdGVwRmluaXNoZWRIABI1ChBhdHRlbXB0X2ZpbmlzaGVkGAYgASgLMhkuZXR1ZGUudjEuQXR0ZW1wdEZpbmlzaGVkSAASJgoIZmluaXNoZWQYByABKAsyEi5ldHVkZS52MS5GaW5pc2hlZEgAEjEKDndvcmtlcl9jaGFuZ2VkGAggASgLMhcuZXR1ZGUudjEuV29ya2VyQ2hhbmdlZEgAEiYKCHF1ZXN0aW9uGAkgASgLMhIuZXR1ZGUudjEuUXVlc3Rpb25IABIpCgptb2RlbF90ZXh0GAogASgLMhMuZXR1ZGUudjEuTW9kZWxUZXh0SABCBwoFZXZlbnQiJwoJTW9kZWxUZXh0EgwKBHN0ZXAYASABKAkSDAoEdGV4dBgCIAEoCSIyCgxTdGF0ZUNoYW5nZWQSIgoFc3RhdGUYASABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUiIQoOQXR0ZW1wdFN0YXJ0ZWQSDwoHYXR0ZW1wdBgBIAEoBSKTAQoMU3RlcEZpbmlzaGVkEgwKBHN0ZXAYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRIMCgRraW5kGAMgASgJEg8KB3N1bW1hcnkYBCABKAkSEwoLZHVyYXRpb25fbXMYBSABKAMSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIQCghzY3JpcHRlZBgHIAEoCCKQAQoPQXR0ZW1wdEZpbmlzaGVkEg8KB2F0dGVtcHQYASABKAUSIgoHdmVyZGljdBgCIAEoDjIRLmV0dWRlLnYxLlZlcmRpY3QSDgoGcmVhc29uGAMgASgJEhQKDGNhc2VzX3Bhc3NlZBgEIAEoBRITCgtjYXNlc190b3RhbBgFIAEoBRINCgVza2lsbBgGIAEoCSIoCghGaW5pc2hlZBIcCgR0YXNrGAEgASgLMg4uZXR1ZGUudjEuVGFzayIeCg1Xb3JrZXJDaGFuZ2VkEg0KBWVwb2NoGAEgASgFKsABCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVRBU0tfU1RBVEVfUVVFVUVEEAESFgoSVEFTS19TVEFURV9SVU5OSU5HEAISGAoUVEFTS19TVEFURV9TVUNDRUVERUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhgKFFRBU0tfU1RBVEVfQ0FOQ0VMTEVEEAUSHQoZVEFTS19TVEFURV9JTlBVVF9SRVFVSVJFRBAGKvMBCgpTdG9wUmVhc29uEhsKF1NUT1BfUkVBU09OX1VOU1BFQ0lGSUVEEAASFgoSU1RPUF9SRUFTT05fU09MVkVEEAESGAoUU1RPUF9SRUFTT05fQVRURU1QVFMQAhIVChFTVE9QX1JFQVNPTl9TVEVQUxADEhkKFVNUT1BfUkVBU09OX1dBTExfVElNRRAEEhwKGFNUT1BfUkVBU09OX01PREVMX1RPS0VOUxAFEhQKEFNUT1BfUkVBU09OX0NPU1QQBhIZChVTVE9QX1JFQVNPTl9DQU5DRUxMRUQQBxIVChFTVE9QX1JFQVNPTl9FUlJPUhAIKkMKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEhIKDk1PREVfSU5GRVJFTkNFEAESEQoNTU9ERV9UUkFJTklORxACKnEKCkNvbXBhcmlzb24SGgoWQ09NUEFSSVNPTl9VTlNQRUNJRklFRBAAEhkKFUNPTVBBUklTT05fV0hJVEVTUEFDRRABEhQKEENPTVBBUklTT05fRVhBQ1QQAhIWChJDT01QQVJJU09OX05VTUVSSUMQAyp0CgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIOCgpWRVJESUNUX0FDEAESDgoKVkVSRElDVF9XQRACEg8KC1ZFUkRJQ1RfVExFEAMSDwoLVkVSRElDVF9NTEUQBBIOCgpWRVJESUNUX1JFEAUy8gMKBVRhc2tzEjkKClN1Ym1pdFRhc2sSGy5ldHVkZS52MS5TdWJtaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSMwoHR2V0VGFzaxIYLmV0dWRlLnYxLkdldFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxJECglMaXN0VGFza3MSGi5ldHVkZS52MS5MaXN0VGFza3NSZXF1ZXN0GhsuZXR1ZGUudjEuTGlzdFRhc2tzUmVzcG9uc2USOQoKQ2FuY2VsVGFzaxIbLmV0dWRlLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxI5CgpBbnN3ZXJUYXNrEhsuZXR1ZGUudjEuQW5zd2VyVGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEjUKCFdhaXRUYXNrEhkuZXR1ZGUudjEuV2FpdFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxJGCgtFeHBsYWluU3RlcBIcLmV0dWRlLnYxLkV4cGxhaW5TdGVwUmVxdWVzdBoZLmV0dWRlLnYxLlN0ZXBFeHBsYW5hdGlvbhI+CglXYXRjaFRhc2sSGi5ldHVkZS52MS5XYXRjaFRhc2tSZXF1ZXN0GhMuZXR1ZGUudjEuVGFza0V2ZW50MAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.Task
@@ -85,6 +85,13 @@ export type Task = Message<"etude.v1.Task"> & {
    * @generated from field: bool cancel_requested = 12;
    */
   cancelRequested: boolean;
+
+  /**
+   * Set while the state is INPUT_REQUIRED.
+   *
+   * @generated from field: etude.v1.Question question = 13;
+   */
+  question?: Question | undefined;
 };
 
 /**
@@ -93,6 +100,39 @@ export type Task = Message<"etude.v1.Task"> & {
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 0);
+
+/**
+ * A question of the task to its caller.
+ *
+ * @generated from message etude.v1.Question
+ */
+export type Question = Message<"etude.v1.Question"> & {
+  /**
+   * The step that asks, such as "a1.s3.t1".
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * Without an answer until then, the task goes on without one.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 3;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message etude.v1.Question.
+ * Use `create(QuestionSchema)` to create a new message.
+ */
+export const QuestionSchema: GenMessage<Question> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 1);
 
 /**
  * @generated from message etude.v1.TaskError
@@ -116,7 +156,7 @@ export type TaskError = Message<"etude.v1.TaskError"> & {
  * Use `create(TaskErrorSchema)` to create a new message.
  */
 export const TaskErrorSchema: GenMessage<TaskError> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 1);
+  messageDesc(file_etude_v1_tasks, 2);
 
 /**
  * @generated from message etude.v1.TaskSpec
@@ -173,7 +213,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   limits?: Limits | undefined;
 
   /**
-   * "attempts", the default and only strategy.
+   * "attempts" or "codeact"; empty: the strategy of the agent's settings when the task is accepted.
    *
    * @generated from field: string strategy = 9;
    */
@@ -209,7 +249,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
  * Use `create(TaskSpecSchema)` to create a new message.
  */
 export const TaskSpecSchema: GenMessage<TaskSpec> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 2);
+  messageDesc(file_etude_v1_tasks, 3);
 
 /**
  * @generated from message etude.v1.TaskFile
@@ -233,7 +273,7 @@ export type TaskFile = Message<"etude.v1.TaskFile"> & {
  * Use `create(TaskFileSchema)` to create a new message.
  */
 export const TaskFileSchema: GenMessage<TaskFile> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 3);
+  messageDesc(file_etude_v1_tasks, 4);
 
 /**
  * @generated from message etude.v1.Evaluator
@@ -288,7 +328,7 @@ export type Evaluator = Message<"etude.v1.Evaluator"> & {
  * Use `create(EvaluatorSchema)` to create a new message.
  */
 export const EvaluatorSchema: GenMessage<Evaluator> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 4);
+  messageDesc(file_etude_v1_tasks, 5);
 
 /**
  * @generated from message etude.v1.NoEvaluator
@@ -301,7 +341,7 @@ export type NoEvaluator = Message<"etude.v1.NoEvaluator"> & {
  * Use `create(NoEvaluatorSchema)` to create a new message.
  */
 export const NoEvaluatorSchema: GenMessage<NoEvaluator> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 5);
+  messageDesc(file_etude_v1_tasks, 6);
 
 /**
  * A kind of evaluator without a message of its own.
@@ -329,7 +369,7 @@ export type NamedEvaluator = Message<"etude.v1.NamedEvaluator"> & {
  * Use `create(NamedEvaluatorSchema)` to create a new message.
  */
 export const NamedEvaluatorSchema: GenMessage<NamedEvaluator> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 6);
+  messageDesc(file_etude_v1_tasks, 7);
 
 /**
  * @generated from message etude.v1.IoCases
@@ -358,7 +398,7 @@ export type IoCases = Message<"etude.v1.IoCases"> & {
  * Use `create(IoCasesSchema)` to create a new message.
  */
 export const IoCasesSchema: GenMessage<IoCases> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 7);
+  messageDesc(file_etude_v1_tasks, 8);
 
 /**
  * @generated from message etude.v1.IoCase
@@ -387,7 +427,7 @@ export type IoCase = Message<"etude.v1.IoCase"> & {
  * Use `create(IoCaseSchema)` to create a new message.
  */
 export const IoCaseSchema: GenMessage<IoCase> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 8);
+  messageDesc(file_etude_v1_tasks, 9);
 
 /**
  * @generated from message etude.v1.FunctionCases
@@ -416,7 +456,7 @@ export type FunctionCases = Message<"etude.v1.FunctionCases"> & {
  * Use `create(FunctionCasesSchema)` to create a new message.
  */
 export const FunctionCasesSchema: GenMessage<FunctionCases> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 9);
+  messageDesc(file_etude_v1_tasks, 10);
 
 /**
  * @generated from message etude.v1.FunctionCase
@@ -448,7 +488,7 @@ export type FunctionCase = Message<"etude.v1.FunctionCase"> & {
  * Use `create(FunctionCaseSchema)` to create a new message.
  */
 export const FunctionCaseSchema: GenMessage<FunctionCase> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 10);
+  messageDesc(file_etude_v1_tasks, 11);
 
 /**
  * Assert code as HumanEval and MBPP have it.
@@ -490,7 +530,7 @@ export type PythonTests = Message<"etude.v1.PythonTests"> & {
  * Use `create(PythonTestsSchema)` to create a new message.
  */
 export const PythonTestsSchema: GenMessage<PythonTests> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 11);
+  messageDesc(file_etude_v1_tasks, 12);
 
 /**
  * @generated from message etude.v1.Command
@@ -533,7 +573,7 @@ export type Command = Message<"etude.v1.Command"> & {
  * Use `create(CommandSchema)` to create a new message.
  */
 export const CommandSchema: GenMessage<Command> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 12);
+  messageDesc(file_etude_v1_tasks, 13);
 
 /**
  * Zero means the default.
@@ -587,7 +627,7 @@ export type Limits = Message<"etude.v1.Limits"> & {
  * Use `create(LimitsSchema)` to create a new message.
  */
 export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 13);
+  messageDesc(file_etude_v1_tasks, 14);
 
 /**
  * Of each single execution. Zero means the default.
@@ -650,7 +690,7 @@ export type SandboxLimits = Message<"etude.v1.SandboxLimits"> & {
  * Use `create(SandboxLimitsSchema)` to create a new message.
  */
 export const SandboxLimitsSchema: GenMessage<SandboxLimits> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 14);
+  messageDesc(file_etude_v1_tasks, 15);
 
 /**
  * @generated from message etude.v1.MemoryPolicy
@@ -697,7 +737,7 @@ export type MemoryPolicy = Message<"etude.v1.MemoryPolicy"> & {
  * Use `create(MemoryPolicySchema)` to create a new message.
  */
 export const MemoryPolicySchema: GenMessage<MemoryPolicy> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 15);
+  messageDesc(file_etude_v1_tasks, 16);
 
 /**
  * @generated from message etude.v1.TaskResult
@@ -764,7 +804,7 @@ export type TaskResult = Message<"etude.v1.TaskResult"> & {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 16);
+  messageDesc(file_etude_v1_tasks, 17);
 
 /**
  * @generated from message etude.v1.Usage
@@ -811,7 +851,7 @@ export type Usage = Message<"etude.v1.Usage"> & {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 17);
+  messageDesc(file_etude_v1_tasks, 18);
 
 /**
  * @generated from message etude.v1.SubmitTaskRequest
@@ -835,7 +875,7 @@ export type SubmitTaskRequest = Message<"etude.v1.SubmitTaskRequest"> & {
  * Use `create(SubmitTaskRequestSchema)` to create a new message.
  */
 export const SubmitTaskRequestSchema: GenMessage<SubmitTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 18);
+  messageDesc(file_etude_v1_tasks, 19);
 
 /**
  * @generated from message etude.v1.GetTaskRequest
@@ -852,7 +892,7 @@ export type GetTaskRequest = Message<"etude.v1.GetTaskRequest"> & {
  * Use `create(GetTaskRequestSchema)` to create a new message.
  */
 export const GetTaskRequestSchema: GenMessage<GetTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 19);
+  messageDesc(file_etude_v1_tasks, 20);
 
 /**
  * @generated from message etude.v1.ListTasksRequest
@@ -890,7 +930,7 @@ export type ListTasksRequest = Message<"etude.v1.ListTasksRequest"> & {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 20);
+  messageDesc(file_etude_v1_tasks, 21);
 
 /**
  * @generated from message etude.v1.ListTasksResponse
@@ -912,7 +952,7 @@ export type ListTasksResponse = Message<"etude.v1.ListTasksResponse"> & {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 21);
+  messageDesc(file_etude_v1_tasks, 22);
 
 /**
  * @generated from message etude.v1.CancelTaskRequest
@@ -934,7 +974,45 @@ export type CancelTaskRequest = Message<"etude.v1.CancelTaskRequest"> & {
  * Use `create(CancelTaskRequestSchema)` to create a new message.
  */
 export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 22);
+  messageDesc(file_etude_v1_tasks, 23);
+
+/**
+ * @generated from message etude.v1.AnswerTaskRequest
+ */
+export type AnswerTaskRequest = Message<"etude.v1.AnswerTaskRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Of the question; empty: the open one.
+   *
+   * @generated from field: string key = 2;
+   */
+  key: string;
+
+  /**
+   * At most 20,000 characters.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * A repeat with the same request_id changes nothing.
+   *
+   * @generated from field: string request_id = 4;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.AnswerTaskRequest.
+ * Use `create(AnswerTaskRequestSchema)` to create a new message.
+ */
+export const AnswerTaskRequestSchema: GenMessage<AnswerTaskRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 24);
 
 /**
  * @generated from message etude.v1.WaitTaskRequest
@@ -958,7 +1036,114 @@ export type WaitTaskRequest = Message<"etude.v1.WaitTaskRequest"> & {
  * Use `create(WaitTaskRequestSchema)` to create a new message.
  */
 export const WaitTaskRequestSchema: GenMessage<WaitTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 23);
+  messageDesc(file_etude_v1_tasks, 25);
+
+/**
+ * @generated from message etude.v1.ExplainStepRequest
+ */
+export type ExplainStepRequest = Message<"etude.v1.ExplainStepRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Such as "a1.s3.generate"; empty: the last step that asked the model.
+   *
+   * @generated from field: string step = 2;
+   */
+  step: string;
+};
+
+/**
+ * Describes the message etude.v1.ExplainStepRequest.
+ * Use `create(ExplainStepRequestSchema)` to create a new message.
+ */
+export const ExplainStepRequestSchema: GenMessage<ExplainStepRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 26);
+
+/**
+ * @generated from message etude.v1.StepExplanation
+ */
+export type StepExplanation = Message<"etude.v1.StepExplanation"> & {
+  /**
+   * @generated from field: string step = 1;
+   */
+  step: string;
+
+  /**
+   * The prompt, in order.
+   *
+   * @generated from field: repeated etude.v1.PromptSection sections = 2;
+   */
+  sections: PromptSection[];
+
+  /**
+   * @generated from field: int32 total_tokens = 3;
+   */
+  totalTokens: number;
+
+  /**
+   * Every step that asked the model, in order.
+   *
+   * @generated from field: repeated string steps = 4;
+   */
+  steps: string[];
+};
+
+/**
+ * Describes the message etude.v1.StepExplanation.
+ * Use `create(StepExplanationSchema)` to create a new message.
+ */
+export const StepExplanationSchema: GenMessage<StepExplanation> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 27);
+
+/**
+ * @generated from message etude.v1.PromptSection
+ */
+export type PromptSection = Message<"etude.v1.PromptSection"> & {
+  /**
+   * Of the message: "system", "user" or "assistant".
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * The heading; empty where the message begins without one.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+
+  /**
+   * With the heading.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * About four characters each.
+   *
+   * @generated from field: int32 tokens = 4;
+   */
+  tokens: number;
+
+  /**
+   * Names of the records that the text comes from, where known.
+   *
+   * @generated from field: repeated string sources = 5;
+   */
+  sources: string[];
+};
+
+/**
+ * Describes the message etude.v1.PromptSection.
+ * Use `create(PromptSectionSchema)` to create a new message.
+ */
+export const PromptSectionSchema: GenMessage<PromptSection> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 28);
 
 /**
  * @generated from message etude.v1.WatchTaskRequest
@@ -975,6 +1160,13 @@ export type WatchTaskRequest = Message<"etude.v1.WatchTaskRequest"> & {
    * @generated from field: string resume_token = 2;
    */
   resumeToken: string;
+
+  /**
+   * Also send the model's text while it is written. This text is not stored and may be lost.
+   *
+   * @generated from field: bool text = 3;
+   */
+  text: boolean;
 };
 
 /**
@@ -982,7 +1174,7 @@ export type WatchTaskRequest = Message<"etude.v1.WatchTaskRequest"> & {
  * Use `create(WatchTaskRequestSchema)` to create a new message.
  */
 export const WatchTaskRequestSchema: GenMessage<WatchTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 24);
+  messageDesc(file_etude_v1_tasks, 29);
 
 /**
  * @generated from message etude.v1.TaskEvent
@@ -1039,6 +1231,20 @@ export type TaskEvent = Message<"etude.v1.TaskEvent"> & {
      */
     value: WorkerChanged;
     case: "workerChanged";
+  } | {
+    /**
+     * @generated from field: etude.v1.Question question = 9;
+     */
+    value: Question;
+    case: "question";
+  } | {
+    /**
+     * Has the resume_token of the event before it.
+     *
+     * @generated from field: etude.v1.ModelText model_text = 10;
+     */
+    value: ModelText;
+    case: "modelText";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1047,7 +1253,35 @@ export type TaskEvent = Message<"etude.v1.TaskEvent"> & {
  * Use `create(TaskEventSchema)` to create a new message.
  */
 export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 25);
+  messageDesc(file_etude_v1_tasks, 30);
+
+/**
+ * Text that the model has just written. A model call that is retried writes its text again from the beginning.
+ *
+ * @generated from message etude.v1.ModelText
+ */
+export type ModelText = Message<"etude.v1.ModelText"> & {
+  /**
+   * The step that is being done.
+   *
+   * @generated from field: string step = 1;
+   */
+  step: string;
+
+  /**
+   * "[...]" at the beginning: text before it was left out, because this reader was too slow.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message etude.v1.ModelText.
+ * Use `create(ModelTextSchema)` to create a new message.
+ */
+export const ModelTextSchema: GenMessage<ModelText> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 31);
 
 /**
  * @generated from message etude.v1.StateChanged
@@ -1064,7 +1298,7 @@ export type StateChanged = Message<"etude.v1.StateChanged"> & {
  * Use `create(StateChangedSchema)` to create a new message.
  */
 export const StateChangedSchema: GenMessage<StateChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 26);
+  messageDesc(file_etude_v1_tasks, 32);
 
 /**
  * @generated from message etude.v1.AttemptStarted
@@ -1081,7 +1315,7 @@ export type AttemptStarted = Message<"etude.v1.AttemptStarted"> & {
  * Use `create(AttemptStartedSchema)` to create a new message.
  */
 export const AttemptStartedSchema: GenMessage<AttemptStarted> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 27);
+  messageDesc(file_etude_v1_tasks, 33);
 
 /**
  * @generated from message etude.v1.StepFinished
@@ -1134,7 +1368,7 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
  * Use `create(StepFinishedSchema)` to create a new message.
  */
 export const StepFinishedSchema: GenMessage<StepFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 28);
+  messageDesc(file_etude_v1_tasks, 34);
 
 /**
  * @generated from message etude.v1.AttemptFinished
@@ -1176,7 +1410,7 @@ export type AttemptFinished = Message<"etude.v1.AttemptFinished"> & {
  * Use `create(AttemptFinishedSchema)` to create a new message.
  */
 export const AttemptFinishedSchema: GenMessage<AttemptFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 29);
+  messageDesc(file_etude_v1_tasks, 35);
 
 /**
  * @generated from message etude.v1.Finished
@@ -1193,7 +1427,7 @@ export type Finished = Message<"etude.v1.Finished"> & {
  * Use `create(FinishedSchema)` to create a new message.
  */
 export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 30);
+  messageDesc(file_etude_v1_tasks, 36);
 
 /**
  * The rollout was taken up again: by another worker, or by the same one after an error.
@@ -1212,7 +1446,7 @@ export type WorkerChanged = Message<"etude.v1.WorkerChanged"> & {
  * Use `create(WorkerChangedSchema)` to create a new message.
  */
 export const WorkerChangedSchema: GenMessage<WorkerChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 31);
+  messageDesc(file_etude_v1_tasks, 37);
 
 /**
  * @generated from enum etude.v1.TaskState
@@ -1247,6 +1481,13 @@ export enum TaskState {
    * @generated from enum value: TASK_STATE_CANCELLED = 5;
    */
   CANCELLED = 5,
+
+  /**
+   * The task waits for AnswerTask. This time doesn't count for its limits.
+   *
+   * @generated from enum value: TASK_STATE_INPUT_REQUIRED = 6;
+   */
+  INPUT_REQUIRED = 6,
 }
 
 /**
@@ -1475,7 +1716,17 @@ export const Tasks: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Returns once the task is finished, or with the task as it stands when `timeout` is over.
+   * Answers the open question of a task, which then goes on. FAILED_PRECONDITION where the task asks nothing.
+   *
+   * @generated from rpc etude.v1.Tasks.AnswerTask
+   */
+  answerTask: {
+    methodKind: "unary";
+    input: typeof AnswerTaskRequestSchema;
+    output: typeof TaskSchema;
+  },
+  /**
+   * Returns once the task is finished or asks a question, or with the task as it stands when `timeout` is over.
    *
    * @generated from rpc etude.v1.Tasks.WaitTask
    */
@@ -1483,6 +1734,16 @@ export const Tasks: GenService<{
     methodKind: "unary";
     input: typeof WaitTaskRequestSchema;
     output: typeof TaskSchema;
+  },
+  /**
+   * Shows what the model was asked in one step, in sections. FAILED_PRECONDITION where it can't be reconstructed.
+   *
+   * @generated from rpc etude.v1.Tasks.ExplainStep
+   */
+  explainStep: {
+    methodKind: "unary";
+    input: typeof ExplainStepRequestSchema;
+    output: typeof StepExplanationSchema;
   },
   /**
    * Everything that happened to a task, from the start or from a token, until it is finished.

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { AnsweringModel, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
+import type { JournalEntry } from '../ports/journal.js';
+import { explainStep } from './explain-rollout.js';
+import { runRollout } from './run-rollout.js';
+
+/** A finished rollout with two attempts, and the prompts of its model calls. */
+async function finished() {
+  const model = new AnsweringModel(learnsFromCritique);
+  const world = new World({ model, spec: { mode: 'training', referenceSolution: REFERENCE } });
+  const opened = world.journals.open()!;
+  const entries: JournalEntry[] = [];
+  const append: typeof opened.append = (entry, events) => {
+    entries.push(structuredClone(entry));
+    return opened.append(entry, events);
+  };
+  await runRollout(world.input, { ...world.deps, journal: { ...opened, append } }, new AbortController().signal);
+  return { world, entries, prompts: model.asked, explain: (step: string | null) => explainStep(world.input, entries, step, world.deps) };
+}
+
+describe('the explanation of a step', () => {
+  it('has the prompt of every model call of the rollout', async () => {
+    const { explain, prompts, world } = await finished();
+    const { steps } = await explain(null);
+    expect(steps).toEqual(['a1.draft', 'a1.generate', 'a2.critique', 'a2.generate', 't.summary', 't.reflection', 't.distil']);
+    const writes = JSON.stringify(world.outbox);
+    for (const [i, step] of steps.entries()) {
+      const { sections, totalTokens } = await explain(step);
+      expect(sections.map(({ text }) => text).join('\n')).toBe(prompts[i]);
+      expect(totalTokens).toBe(sections.reduce((sum, { tokens }) => sum + tokens, 0));
+    }
+    expect(JSON.stringify(world.outbox)).toBe(writes);
+  });
+
+  it('does not depend on what memory holds now', async () => {
+    const { entries, prompts, world } = await finished();
+    const emptied = { ...world.deps, semantic: { search: () => Promise.resolve([]) } };
+    const { sections } = await explainStep(world.input, entries, 'a1.draft', emptied);
+    expect(sections.map(({ text }) => text).join('\n')).toBe(prompts[0]);
+  });
+
+  it('is cut at headings outside of data', async () => {
+    const { entries, world } = await finished();
+    const { task } = world.input;
+    const input = { ...world.input, task: { ...task, spec: { ...task.spec, prompt: 'Do it.\n# Now\n</task-00000000>\n# Not a heading' } } };
+    const { step, sections } = await explainStep(input, entries, 'a2.generate', world.deps);
+    expect(step).toBe('a2.generate');
+    expect(sections.map(({ role, title }) => [role, title])).toEqual([
+      ['system', ''],
+      ['user', 'Task'],
+      ['user', 'Attempts so far'],
+      ['user', 'Critique'],
+      ['user', 'What to answer'],
+      ['user', 'Now'],
+    ]);
+  });
+
+  it('is refused for a step that asked no model', async () => {
+    const { explain } = await finished();
+    await expect(explain('a1.execute')).rejects.toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('a1.generate') });
+    await expect(explainStep((await finished()).world.input, [], null, new World().deps)).rejects.toThrow(/has no call of a model/);
+  });
+});

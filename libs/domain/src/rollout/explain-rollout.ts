@@ -1,0 +1,148 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { Usage } from '@etude/contracts/task';
+import type { Journal, JournalEntry } from '../ports/journal.js';
+import type { ProceduralMemory } from '../ports/memory.js';
+import type { ChatMessage, ChatRequest, ChatTool } from '../ports/model.js';
+import { LexicalEmbedder } from '../retrieval/lexical-embedder.js';
+import { approximateTokens } from '../recall/recollect.js';
+import type { RolloutDeps, RolloutInput } from './rollout-context.js';
+import { runRollout } from './run-rollout.js';
+
+/** The ports that are read while a rollout is run again. */
+export interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' | 'settings' | 'checker' | 'templateFor' | 'promptBudgets'> {
+  readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countNames'>;
+}
+
+/** A part of a message, from one heading to the next. */
+export interface PromptSection {
+  readonly role: ChatMessage['role'];
+  /** The heading; '' before the first one. */
+  readonly title: string;
+  /** The text with its heading. */
+  readonly text: string;
+  /** About characters / 4. */
+  readonly tokens: number;
+  /** Names of the records that the text comes from. */
+  readonly sources: readonly string[];
+}
+
+export interface StepExplanation {
+  readonly step: string;
+  /** All sections in order; their texts, joined by line feeds, are the prompt. */
+  readonly sections: readonly PromptSection[];
+  readonly totalTokens: number;
+  /** Every step that asked the model, in order. */
+  readonly steps: readonly string[];
+}
+
+/**
+ * Shows what the model was asked in one step. The rollout is run again from its journal up to that step; nothing is written or executed.
+ *
+ * @param step null: the last step that asked the model
+ * @throws EtudeError NOT_FOUND where that step asked no model; FAILED_PRECONDITION where the rollout takes another way now
+ */
+export async function explainStep(
+  input: RolloutInput,
+  entries: readonly JournalEntry[],
+  step: string | null,
+  deps: ExplainDeps,
+): Promise<StepExplanation> {
+  const steps = modelSteps(entries);
+  const wanted = step ?? steps.at(-1);
+  if (wanted === undefined)
+    throw new EtudeError('NOT_FOUND', `the journal of task ${input.task.id} has no call of a model, or is no longer kept`);
+  if (!steps.includes(wanted)) throw new EtudeError('NOT_FOUND', `step "${wanted}" asked no model; these did: ${steps.join(', ')}`);
+  const { messages, tools = [], sources = {} } = await askedIn(input, entries, wanted, deps);
+  const sections = messages.flatMap(sectionsOf).map((section) => ({ ...section, sources: sources[section.title] ?? [] }));
+  if (tools.length > 0) sections.splice(1, 0, toolsSection(tools));
+  return { step: wanted, sections, totalTokens: sections.reduce((sum, { tokens }) => sum + tokens, 0), steps };
+}
+
+/** The usage of an entry includes all entries before it. */
+function modelSteps(entries: readonly JournalEntry[]): string[] {
+  return entries.filter(({ usage }, i) => usage.modelCalls > (entries[i - 1]?.usage.modelCalls ?? 0)).map(({ key }) => key);
+}
+
+/** Ends the rollout at the wanted model call, or before anything is written or executed. */
+class Asked extends Error {}
+
+function refuse(): never {
+  throw new Asked();
+}
+
+/** The request of a step: that of the first model call whose answer is not in the journal. */
+async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], step: string, deps: ExplainDeps): Promise<ChatRequest> {
+  let [asked, asking]: [ChatRequest | undefined, string] = [undefined, step];
+  const chat = async (request: ChatRequest) => {
+    request.onText?.('');
+    if (asking === step) asked ??= request;
+    return refuse();
+  };
+  const { procedural } = deps;
+  const again: RolloutDeps = {
+    ...deps,
+    procedural: {
+      search: (...given) => procedural.search(...given),
+      byFingerprint: (...given) => procedural.byFingerprint(...given),
+      versions: (...given) => procedural.versions(...given),
+      countNames: (...given) => procedural.countNames(...given),
+      countOffers: refuse,
+    },
+    model: { chat },
+    liveText: (key) => void (asking = key),
+    sandboxes: { execute: refuse },
+    outbox: { put: refuse },
+    questions: { ask: refuse },
+    workSandboxes: { open: refuse },
+    worlds: { create: refuse, get: refuse, list: refuse, move: refuse, remove: refuse },
+    // Nobody asks the servers of others again.
+    outsideTools: { list: async () => ({ tools: [], problems: [] }), call: refuse },
+    embedder: new LexicalEmbedder(),
+    journal: journalWithout(step, entries, input.rolloutId),
+    clock: { now: () => 0 },
+    givesUp: () => false,
+  };
+  try {
+    await runRollout(input, again, new AbortController().signal);
+  } catch (error) {
+    if (!(error instanceof Asked)) throw error;
+  }
+  if (asked) return asked;
+  throw new EtudeError(
+    'FAILED_PRECONDITION',
+    `the prompt of step "${step}" can't be made again, because memory or settings have changed since`,
+  );
+}
+
+/** A journal in which one step is still to be done. Its entry can be read all the same, because some decisions rest on it. */
+function journalWithout(step: string, entries: readonly JournalEntry[], rolloutId: string): Journal {
+  const usage = entries[entries.findIndex(({ key }) => key === step) - 1]?.usage ?? Usage.parse({});
+  const known = new Map(entries.map((entry) => [entry.key, entry.key === step ? { ...entry, usage } : entry]));
+  known.has = (key) => key !== step && known.get(key) !== undefined;
+  return { rolloutId, epoch: 1, startedAt: 0, entries: known, append: refuse, finish: refuse };
+}
+
+/** Tools travel beside the messages. */
+function toolsSection(tools: readonly ChatTool[]): PromptSection {
+  const text = tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
+  return { role: 'system', title: 'Tools', text, tokens: approximateTokens(JSON.stringify(tools)), sources: [] };
+}
+
+const HEADING = /^(?:# |## Working Memory)/;
+const TAG = /^<(\w+-[0-9a-z]+)[ >]/;
+
+/** Cuts a message at its headings. Lines between tags are data, so they are no headings. */
+function sectionsOf({ role, content }: ChatMessage): PromptSection[] {
+  const parts: string[][] = [[]];
+  let tag: string | undefined;
+  for (const line of content.split('\n')) {
+    if (tag === undefined && HEADING.test(line) && parts.at(-1)!.length > 0) parts.push([]);
+    parts.at(-1)!.push(line);
+    if (tag === undefined) tag = TAG.exec(line)?.[1];
+    else if (line === `</${tag}>`) tag = undefined;
+  }
+  return parts.map((lines) => {
+    const [first = '', text] = [lines[0], lines.join('\n')];
+    return { role, title: HEADING.test(first) ? first.replace(/^#+ /, '') : '', text, tokens: approximateTokens(text), sources: [] };
+  });
+}

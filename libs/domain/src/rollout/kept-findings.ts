@@ -1,0 +1,77 @@
+import type { Fact, RecalledItem } from '@etude/contracts/memory';
+import { FINDING, factId } from '../facts/fact-keys.js';
+import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';
+import { recallsNothing } from '../recall/recall.js';
+import { contentDigest } from '../skills/content-digest.js';
+import { viewOf } from '../skills/life/find-skill.js';
+import type { RolloutContext } from './rollout-context.js';
+import type { Workbench } from './workbench.js';
+
+const KEPT_MAX = 20;
+const RECALLED_MAX = 8;
+const SIMILARITY_MIN = 0.3;
+
+/** A finding as the text of a fact, by which it is found again. */
+export const findingText = ({ tool, query, fact }: Pick<Finding, 'tool' | 'query' | 'fact'>) => `${tool}(${query}): ${fact}`;
+const FINDING_TEXT = /^([\w/.-]+)\(([^]*?)\): ([^]*)$/;
+
+/** Brings findings of earlier rollouts of the same agent and user that resemble the task. */
+export async function recallFindings(context: RolloutContext, bench: Workbench): Promise<void> {
+  const { steps, spec, scope, deps } = context;
+  if (recallsNothing(spec.memory) || !spec.memory.layers.includes('semantic')) return;
+  const items = await steps.run<readonly RecalledItem[]>('a1.findings.recall', 'recall', async () => {
+    const query = { text: spec.prompt, limit: RECALLED_MAX, similarityMin: SIMILARITY_MIN, kinds: ['fact'], category: FINDING };
+    const found = await deps.semantic.search(viewOf(scope, scope.user), query);
+    const value = found.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
+      id,
+      layer,
+      kind,
+      title,
+      text,
+      score,
+      similarity,
+      sources: [...sources],
+    }));
+    return { value, summary: `${value.length} findings of earlier tasks` };
+  });
+  for (const { text } of items) {
+    const [, tool = '', query = '', fact = ''] = FINDING_TEXT.exec(text) ?? [];
+    if (tool !== '') bench.findings.add({ tool, query, fact, step: 0, success: true });
+  }
+  bench.recalled.push(...items);
+}
+
+/** Keeps the newest findings as facts. What tools of memory have shown is in memory already. */
+export async function keepFindings(context: RolloutContext, findings: ExecutionMemory, touched: readonly string[]): Promise<void> {
+  const { steps, spec, scope, tenant, rolloutId, deps } = context;
+  if (spec.memory.off || spec.memory.readOnly) return;
+  const kept = findings.all.filter((finding) => isKept(finding)).slice(-KEPT_MAX);
+  if (kept.length === 0) return;
+  await steps.run('t.findings', 'record', async () => {
+    for (const finding of kept) {
+      const subject = `${finding.tool}(${finding.query})`.slice(0, 200);
+      const text = findingText(finding).slice(0, 4_000);
+      const fact: Fact = {
+        id: factId(scope, text),
+        scope,
+        text,
+        subject,
+        category: FINDING,
+        source: FINDING,
+        confidence: 1,
+        support: 1,
+        episodes: [`${rolloutId}.episode`],
+        accessCount: 0,
+        createdAt: deps.clock.now(),
+        touched: [...touched],
+      };
+      await deps.outbox.put(tenant, `${rolloutId}.finding.${contentDigest(subject).slice(0, 16)}`, { kind: 'fact', fact });
+    }
+    return { value: kept.length, summary: `kept ${kept.length} findings`, usage: { steps: 0 } };
+  });
+}
+
+function isKept({ tool, step, success }: Finding): boolean {
+  const isOfFiles = tool === 'fs_read' || tool === 'fs_search' || tool === 'fs_list';
+  return success && step > 0 && (isOfFiles || tool.includes('/'));
+}

@@ -1,0 +1,215 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { FakeChatModel, type FakeAnswer } from '../../test/fake-chat-model.js';
+import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
+import { type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
+import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-fixture.js';
+
+const workSandboxes = new FakeWorkSandboxes();
+afterAll(() => workSandboxes.close());
+
+const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
+let rollouts = 0;
+
+/** An agent's rollout whose model gives these answers, one for each step. */
+function worldOf(answers: readonly FakeAnswer[], spec: SpecGiven = {}, { deps, ...given }: Partial<WorldGiven> = {}) {
+  const model = new FakeChatModel(Array.from({ length: 60 }, () => stepByStep(answers)));
+  const world = new World({
+    ...given,
+    model,
+    spec: { strategy: 'codeact', evaluator: { kind: 'none' }, memory: { off: true }, limits: { attemptsMax: 1 }, ...spec },
+    deps: { workSandboxes: own(), ...deps },
+  });
+  return { world, model };
+}
+
+/** Sandboxes that share no names with those of other tests. */
+function own(): Pick<FakeWorkSandboxes, 'open'> {
+  const prefix = `${(rollouts += 1)}-`;
+  return { open: (request, signal) => workSandboxes.open({ ...request, requestId: prefix + request.requestId }, signal) };
+}
+
+/** Ends the latest rollout's first sandbox, as its machine would. */
+const lose: FakeAnswer = () => {
+  const name = `${rollouts}-t00000000-r1.w0`;
+  const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
+  sandboxes.opened.get(name)!.lose('its machine went away');
+  return python('print(1)');
+};
+
+const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
+
+describe('an agent that acts in steps', () => {
+  it('answers in words after code and tools', async () => {
+    const { world, model } = worldOf(
+      [python('x = 6 * 7\nprint(x)'), calls(['fs_read', { path: 'a.txt' }], ['fs_list', {}]), python('x'), finalAnswer('It is 42.')],
+      { files: [file('a.txt', 'hello\n')] },
+    );
+    const end = await world.run();
+    expect(end).toMatchObject({ state: 'succeeded', result: { verdict: 'AC', output: 'It is 42.', casesTotal: 0 } });
+    expect(last(model)).toContain('<result-');
+    expect(last(model)).toContain('"content":"hello"');
+    expect(last(model)).toContain('42');
+    expect(world.steps).toEqual(
+      'a1.s1.act a1.s1.c1.open a1.s1.c1 a1.s2.act a1.s2.t1 a1.s2.t2 a1.s3.act a1.s3.c1 a1.s4.act a1.evaluate a1.record'.split(' '),
+    );
+  });
+
+  it('is judged exactly by the code of its final answer', async () => {
+    const { world } = worldOf([python('1 + 1'), finalAnswer('```python\nprint("right")\n```')], {
+      evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] },
+    });
+    expect(await world.run()).toMatchObject({ state: 'succeeded', result: { verdict: 'AC', code: 'print("right")' } });
+  });
+
+  it('is judged by a file that it names', async () => {
+    const { world } = worldOf(
+      [calls(['fs_write', { path: 's.py', content: 'print("right")' }]), calls(['final_answer', { file: 's.py' }])],
+      {
+        evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] },
+      },
+    );
+    expect(await world.run()).toMatchObject({ state: 'succeeded', result: { code: 'print("right")' } });
+  });
+
+  it('tries again with the feedback, its scratchpad and its sandbox', async () => {
+    const steps = stepByStep([python('store("key", 7)\nn = 1'), finalAnswer('```python\nprint("no")\n```')]);
+    const again = stepByStep([python('print(key, n)'), finalAnswer('```python\nprint("right")\n```')]);
+    const model = new FakeChatModel([steps, steps, again, again]);
+    const world = new World({
+      model,
+      spec: {
+        strategy: 'codeact',
+        limits: { attemptsMax: 2 },
+        evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] },
+      },
+      deps: { workSandboxes: own() },
+    });
+    expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { attempts: 2 } });
+    expect(textOf(model.requests[2])).toContain('# Attempts so far');
+    expect(textOf(model.requests[2])).toMatch(/## Working Memory[^]*- key: 7/);
+    expect(textOf(model.requests[3])).toContain('7 1');
+  });
+
+  it('reads code and the final answer from text', async () => {
+    const { world, model } = worldOf(['Let me look.\n\n```python\nprint(2 ** 10)\n```', 'FINAL ANSWER: 1024']);
+    expect(await world.run()).toMatchObject({ result: { output: '1024' } });
+    expect(last(model)).toContain('1024');
+  });
+
+  it('calls tools from code', async () => {
+    const code =
+      'text = fs_read("a.txt")["content"]\nfs_write("b.txt", text.upper())\nprint(tools.call("fs_read", path="b.txt")["content"])';
+    const { world, model } = worldOf([python(code), finalAnswer('done')], { files: [file('a.txt', 'abc')] });
+    await world.run();
+    expect(last(model)).toContain('ABC');
+    expect(world.steps).toEqual(expect.arrayContaining(['a1.s1.c1.t1', 'a1.s1.c1.t2', 'a1.s1.c1.t3']));
+  });
+
+  it('shows errors of tools and code as observations', async () => {
+    const { world, model } = worldOf([
+      calls(['no_such_tool', {}], ['fs_read', { path: 7 }], ['fs_read', { path: 'gone.txt' }]),
+      python('1 / 0'),
+      python('fs_read("gone.txt")'),
+      finalAnswer('done'),
+    ]);
+    await world.run();
+    for (const said of ["Tool 'no_such_tool' not found", 'Wrong arguments', 'There is no file', 'ZeroDivisionError', 'ToolError'])
+      expect(last(model)).toContain(said);
+  });
+
+  it('answers an equal read without reading again until a file changes', async () => {
+    const { world, model } = worldOf(
+      [
+        calls(['fs_read', { path: 'a.txt' }]),
+        calls(['fs_read', { path: 'a.txt' }]),
+        calls(['fs_write', { path: 'a.txt', content: 'a longer text' }]),
+        calls(['fs_read', { path: 'a.txt' }]),
+        finalAnswer('done'),
+      ],
+      { files: [file('a.txt', 'abc')] },
+    );
+    await world.run();
+    const told = world.journals.events.flatMap((event) => (event.type === 'step' && event.kind === 'tool' ? event.summary : []));
+    expect(told).toEqual(['fs_read(a.txt)', 'fs_read(a.txt) again', 'fs_write(a.txt)', 'fs_read(a.txt)']);
+    expect(last(model)).toContain('a longer text');
+  });
+
+  it('shows its plan at each step', async () => {
+    const { world, model } = worldOf([
+      calls(['write_todos', { todos: [{ content: 'look', status: 'in_progress' }] }]),
+      finalAnswer('done'),
+    ]);
+    await world.run();
+    expect(last(model)).toMatch(/# Plan\n\n<plan-\w+>\n- \[>\] look/);
+  });
+
+  it('ends after answers without a step', async () => {
+    const { world, model } = worldOf(['Hm.', 'Well.', 'So.']);
+    expect(await world.run()).toMatchObject({ state: 'failed', stopReason: 'attempts', result: { verdict: 'RE' } });
+    expect(last(model)).toContain('Your answer held no step');
+  });
+
+  it('ends when the model repeats one step', async () => {
+    const { world, model } = worldOf(Array.from({ length: 9 }, () => python('print(1)')));
+    expect(await world.run()).toMatchObject({ result: { reason: 'the same step 4 times in a row' } });
+    expect(last(model)).toContain('You have taken this very step 3 times');
+  });
+
+  it('ends at its limit of steps', async () => {
+    const answers = Array.from({ length: 3 }, (_, at) => python(`print(${at})`));
+    const { world, model } = worldOf(answers, { limits: { attemptsMax: 1, agentStepsMax: 3 } });
+    expect(await world.run()).toMatchObject({ result: { reason: 'no final answer within 3 steps' } });
+    expect(last(model)).toContain('Step 3 of 3. This is the last one');
+  });
+
+  it('goes on in a new sandbox with its scratchpad after a loss', async () => {
+    const { world, model } = worldOf(
+      [
+        python('store("n", 5)\nplain = 1\nopen("own.txt", "w").write("x")'),
+        lose,
+        python('print(n)\nimport os\nprint(sorted(os.listdir(".")))'),
+        finalAnswer('done'),
+      ],
+      { files: [file('a.txt', 'abc')] },
+    );
+    await world.run();
+    expect(last(model)).toContain('The sandbox was lost: its machine went away');
+    expect(last(model)).toContain("5\n['a.txt']");
+  });
+
+  it('waits for its caller and goes on with the answer', async () => {
+    const asked: string[] = [];
+    let answer: { answer: string } | null = null;
+    const questions = { ask: async ({ text }: { text: string }) => (asked.push(text), answer) };
+    const { world, model } = worldOf([calls(['ask_caller', { question: 'Which one?' }]), finalAnswer('done')], {}, { deps: { questions } });
+    await expect(world.run()).rejects.toMatchObject({ name: 'RolloutWaits' });
+    answer = { answer: 'The red one.' };
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(asked).toEqual(['Which one?', 'Which one?']);
+    expect(last(model)).toContain('The red one.');
+  });
+
+  it('keeps the beginning of its prompts and cuts the results of old steps', async () => {
+    const answers = [
+      ...Array.from({ length: 12 }, (_, at) => python(`print("${String.fromCodePoint(97 + at)}" * 3000)`)),
+      finalAnswer('done'),
+    ];
+    const { world, model } = worldOf(answers);
+    await world.run();
+    const [ninth = 0, thirteenth = Infinity] = [8, 12].map((at) => textOf(model.requests[at]).length);
+    expect(thirteenth / ninth).toBeLessThan(1.3);
+    expect(textOf(model.requests[12])).toContain('# Earlier steps');
+    const beginning = (at: number) => model.requests[at]?.messages[0];
+    expect(beginning(2)).toEqual(beginning(12));
+  });
+
+  it('keeps its findings as facts of its agent', async () => {
+    const { world } = worldOf([calls(['fs_read', { path: 'a.py' }]), finalAnswer('done')], {
+      files: [file('a.py', 'def slug(text):\n    return text\n')],
+      memory: {},
+    });
+    await world.run();
+    const facts = [...world.outbox.writes.values()].flatMap((write) => (write.kind === 'fact' ? write.fact : []));
+    expect(facts).toMatchObject([{ category: 'finding', text: 'fs_read(a.py): File contains: slug', subject: 'fs_read(a.py)' }]);
+  });
+});

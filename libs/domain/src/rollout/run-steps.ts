@@ -1,0 +1,205 @@
+import type { RecalledItem } from '@etude/contracts/memory';
+import { extractAnswer } from '../evaluation/answer-code.js';
+import { rulesOf } from '../evaluation/evaluators.js';
+import type { Judgement } from '../evaluation/judge.js';
+import { contentDigest } from '../skills/content-digest.js';
+import { touchedSources } from '../trust/sources.js';
+import type { Attempt } from './attempt-record.js';
+import { importedBy, importedSkills, noteImports } from './imported-skills.js';
+import { keepFindings, recallFindings } from './kept-findings.js';
+import { recallStep } from './recall-step.js';
+import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
+import { type FinalAnswer, PYTHON, readStep, type StepAnswer } from './step-answer.js';
+import { PROMPT_BUDGETS, stepRequest, type TakenStep } from './step-prompts.js';
+import { StepTools } from './step-tools.js';
+import { tryAnswer } from './try-answer.js';
+import { Workbench } from './workbench.js';
+
+/** Actions of one step; more are not performed. */
+const ACTIONS_MAX = 10;
+/** Answers in a row without a step, after which the attempt ends. */
+const IDLE_MAX = 3;
+/** Equal steps in a row, after which the attempt ends. From the second on, the model is told. */
+const REPEATS_MAX = 4;
+
+/** An agent at work on one task: what it remembers of other tasks, and what it acts with. */
+export interface AgentAtWork {
+  readonly recalled: readonly RecalledItem[];
+  readonly tools: StepTools;
+  readonly bench: Workbench;
+}
+
+/** Recalls memories and opens the tools, once for all attempts of a rollout. */
+export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
+  const recalled = await recallStep(context, 1, '');
+  const tools = await StepTools.open(context, {
+    sandbox: () => bench.sandbox(),
+    touched: () => touchedIn(context, [...recalled, ...bench.recalled], bench.readOutside),
+  });
+  const bench = new Workbench(context, tools, recalled);
+  await recallFindings(context, bench);
+  return { recalled, tools, bench };
+}
+
+/** Keeps the findings for later rollouts, and ends the sandbox. */
+export async function endWork(context: RolloutContext, { recalled, bench }: AgentAtWork): Promise<void> {
+  await keepFindings(context, bench.findings, touchedIn(context, [...recalled, ...bench.recalled], bench.readOutside));
+  await bench.close();
+}
+
+/** The sources of what an agent has seen. The words of an outside server are trusted as little as an untrusted task. */
+function touchedIn({ taskId, spec }: RolloutContext, recalled: readonly RecalledItem[], readOutside: boolean): readonly string[] {
+  return [...new Set([...(spec.untrusted || readOutside ? [`untrustedTasks/${taskId}`] : []), ...touchedSources(recalled)])];
+}
+
+/**
+ * One attempt by steps: the model acts and sees what came of it, until it gives a final answer or a limit ends the attempt. Then the answer
+ * is judged as that of any attempt. The loop follows CodeAct (Wang et al. 2024).
+ */
+export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
+  const { stepsMax, taken, cost } = { stepsMax: context.spec.limits.agentStepsMax, taken: [] as TakenStep[], cost: new Cost() };
+  let end: FinalAnswer | string = `no final answer within ${stepsMax} steps`;
+  for (let step = 1; step <= stepsMax; step += 1) {
+    const said = await askModel(context, `a${attempt}.s${step}.act`, 'act', await requestFor(context, work, taken, step));
+    cost.add(said);
+    const answer = readStep(said, work.tools.nameOf);
+    const observations = [];
+    for (const [at, call] of answer.calls.slice(0, ACTIONS_MAX).entries()) {
+      const kind = call.tool === PYTHON ? 'c' : 't';
+      observations.push(await work.bench.act(`a${attempt}.s${step}.${kind}${at + 1}`, step, call));
+    }
+    taken.push({ step, said, observations, remark: remarkOn(answer, taken, said) });
+    if (answer.final !== null) {
+      end = answer.final;
+      break;
+    }
+    const stuck = whyStuck(taken);
+    if (stuck !== null) {
+      end = stuck;
+      break;
+    }
+  }
+  return judged(context, attempt, work, { end, taken, cost });
+}
+
+/** The state is read now, because the request is made only if the step isn't journaled. */
+async function requestFor(context: RolloutContext, { recalled, tools, bench }: AgentAtWork, taken: readonly TakenStep[], step: number) {
+  const { promptTask: task, attempts, spec, deps } = context;
+  const { scratchpad, findings } = bench;
+  const before = attempts.filter(({ attempt }) => attempt > 0);
+  const offered = await tools.offered();
+  return () =>
+    stepRequest({
+      task,
+      recalled,
+      attempts: before,
+      taken,
+      tools: offered,
+      scratchpad,
+      todos: tools.todos,
+      step,
+      findings: findings.summary(),
+      recalledFindings: bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`),
+      stepsMax: spec.limits.agentStepsMax,
+      budgets: deps.promptBudgets ?? PROMPT_BUDGETS,
+    });
+}
+
+function remarkOn({ calls, final }: StepAnswer, taken: readonly TakenStep[], said: TakenStep['said']): string | null {
+  if (calls.length > ACTIONS_MAX) return `Only the first ${ACTIONS_MAX} calls were performed.`;
+  if (calls.length === 0 && final === null)
+    return 'Your answer held no step. Call a tool, answer with one fenced ```python block, or end with a line "FINAL ANSWER" and the answer.';
+  const repeats = repeatsOf([...taken, { step: 0, said, observations: [], remark: null }]);
+  return repeats > 1 ? `You have taken this very step ${repeats} times. Do something else, or give your final answer.` : null;
+}
+
+/** Why the attempt ends without an answer; null: it goes on. */
+function whyStuck(taken: readonly TakenStep[]): string | null {
+  const idle = taken.slice(-IDLE_MAX).filter(({ said, observations }) => observations.length === 0 && (said.toolCalls ?? []).length === 0);
+  if (idle.length === IDLE_MAX) return `${IDLE_MAX} answers in a row held no step`;
+  return repeatsOf(taken) >= REPEATS_MAX ? `the same step ${REPEATS_MAX} times in a row` : null;
+}
+
+/** How many of the last steps did the same as the last one. */
+function repeatsOf(taken: readonly TakenStep[]): number {
+  const digests = taken.map(({ said: { text, toolCalls } }) =>
+    toolCalls === undefined ? contentDigest(text) : contentDigest(toolCalls.map(({ name, arguments: given }) => [name, given])),
+  );
+  const other = digests.findLastIndex((digest) => digest !== digests.at(-1));
+  return digests.length - 1 - other;
+}
+
+interface EndedSteps {
+  /** The final answer, or why there is none. */
+  readonly end: FinalAnswer | string;
+  readonly taken: readonly TakenStep[];
+  readonly cost: Cost;
+}
+
+async function judged(context: RolloutContext, attempt: number, work: AgentAtWork, { end, taken, cost }: EndedSteps): Promise<Attempt> {
+  const { evaluator } = context.spec;
+  const { bench } = work;
+  const recalled = [...work.recalled, ...bench.recalled];
+  const final = typeof end === 'string' ? null : end;
+  const path = final?.file ?? (evaluator.kind === 'command' && !hasCode(final) ? evaluator.answerPath : null);
+  const file = path === null ? null : await bench.file(`a${attempt}.file`, path);
+  const text = file ?? final?.answer ?? '';
+  const code = evaluator.kind === 'none' ? null : (file ?? extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
+  const imports = await importedSkills(context, recalled, [code ?? '', ...codeOf(taken)].join('\n'));
+  const said = {
+    ...importedBy(imports),
+    attempt,
+    draft: null,
+    critique: null,
+    recalled,
+    thought: transcriptOf(taken),
+    skill: null,
+    ...cost.total,
+    ...(bench.readOutside ? { ofSkill: [...(importedBy(imports).ofSkill ?? []), `untrustedTasks/${context.taskId}`] } : {}),
+  };
+  const judgement = judgementOf(evaluator.kind === 'none', end, text);
+  return tryAnswer(context, said, code, {
+    load: imports.load,
+    template: imports.template,
+    ...(code === null ? { judgement } : {}),
+    alsoRecord: (tried) => noteImports(context, imports.used, tried),
+  });
+}
+
+const hasCode = (final: FinalAnswer | null) => final !== null && extractAnswer(final.answer) !== null;
+const codeOf = (taken: readonly TakenStep[]) =>
+  taken.flatMap(({ observations }) => observations.filter(({ call }) => call.tool === PYTHON).map(({ query }) => query));
+
+/** The judgement of an attempt without code: an answer in words that nobody judges, or none. */
+function judgementOf(isInWords: boolean, end: FinalAnswer | string, text: string): Judgement {
+  const nothing = { casesPassed: 0, casesTotal: 0, output: text };
+  if (isInWords && typeof end !== 'string') return { verdict: 'AC', reason: 'the agent answered', feedback: '', ...nothing };
+  const reason = typeof end === 'string' ? end : 'the final answer held no code';
+  const feedback = `The attempt ended without an answer that can be judged: ${reason}.`;
+  return { verdict: 'RE', reason, feedback, ...nothing, casesTotal: 1 };
+}
+
+/** What the agent did, for the record of the attempt. */
+function transcriptOf(taken: readonly TakenStep[]): string {
+  const steps = taken.map(({ step, said: { text }, observations }) => {
+    const actions = observations.map(({ call, query, text: result }) => `${call.tool}(${query})\n-> ${result.slice(0, 400)}`);
+    return [`Step ${step}: ${text.trim()}`, ...actions].join('\n');
+  });
+  return steps.join('\n\n').slice(0, 40_000);
+}
+
+/** What the model calls of an attempt cost together. */
+class Cost {
+  total = { model: null as string | null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+
+  add({ model, scripted, inputTokens, outputTokens, costUsd }: ModelAnswer): void {
+    const { total } = this;
+    this.total = {
+      model,
+      scripted: total.scripted || scripted,
+      inputTokens: total.inputTokens + inputTokens,
+      outputTokens: total.outputTokens + outputTokens,
+      costUsd: total.costUsd + costUsd,
+    };
+  }
+}

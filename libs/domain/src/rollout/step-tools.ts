@@ -1,0 +1,202 @@
+import type { Json } from '@etude/contracts/json';
+import type { OutsideCaller, OutsideTool } from '@etude/contracts/outside-tools';
+import { z } from 'zod';
+import type { ChatTool } from '../ports/model.js';
+import type { CellTool, WorkSandbox } from '../ports/work-sandboxes.js';
+import { ToolRegistry } from '../tools/agent-tools.js';
+import { askCallerTool } from '../tools/ask-caller-tool.js';
+import { writeTodosTool } from '../tools/execute-code.js';
+import { memoryTools } from '../tools/memory-tools.js';
+import { NearTools } from '../tools/search-tool.js';
+import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from '../tools/tool-definition.js';
+import type { Todo, ToolSessions } from '../tools/tool-ports.js';
+import { worldTools } from '../tools/world-tools.js';
+import { workspaceTools } from '../tools/workspace-tools.js';
+import type { RolloutContext } from './rollout-context.js';
+import { FINAL, PYTHON } from './step-answer.js';
+
+/** Tools whose calls need the sandbox's files. */
+export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
+/** Tools that only read. An equal call gets the first answer while nothing has changed. */
+export const KNOWN_AGAIN: ReadonlySet<string> = new Set([
+  'fs_list',
+  'fs_read',
+  'fs_search',
+  'recall',
+  'recall_fact',
+  'recall_similar_experience',
+  'recall_procedure',
+  'rag_query',
+]);
+/** With more tools than this, the prompt has only the core set, and `search` finds the others. */
+const OFFERED_MAX = 14;
+const FOUND_MAX = 5;
+const DESCRIPTION_CHARS_MAX = 600;
+
+const ENDS: readonly ChatTool[] = [
+  {
+    name: PYTHON,
+    description: 'Runs Python in your sandbox. Names live on from one call to the next. Print what you want to see.',
+    inputSchema: { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] },
+  },
+  {
+    name: FINAL,
+    description: 'Ends your work with the answer: a text, code, or the path of a file in the working directory that holds it.',
+    inputSchema: { type: 'object', properties: { answer: { type: 'string' }, file: { type: 'string' } } },
+  },
+];
+
+interface Outside {
+  readonly caller: OutsideCaller;
+  readonly tools: readonly OutsideTool[];
+}
+
+/** What a rollout's agent can call: its own tools, and those of the servers that its settings name. */
+export class StepTools {
+  todos: readonly Todo[] = [];
+  readonly #registry: ToolRegistry;
+  readonly #outside: Outside;
+  /** Names that `search` found. */
+  readonly #loaded = new Set<string>();
+
+  private constructor(
+    private readonly context: RolloutContext,
+    own: readonly ToolDefinition[],
+    outside: Outside,
+  ) {
+    this.#outside = outside;
+    const near = new NearTools(() => [...own, ...outside.tools.map(outsideDefinition)], context.deps.embedder);
+    this.#registry = new ToolRegistry([...own, ...(this.#isMany(own.length) ? [searchTools(near)] : [])]);
+  }
+
+  /** Lists the tools of outside servers, which are asked once per worker. A server that is away has none, and is asked again when called. */
+  static async open(
+    context: RolloutContext,
+    { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => readonly string[] },
+  ): Promise<StepTools> {
+    const { deps, spec, tenant, scope } = context;
+    const world = spec.labels['world'];
+    const { mcpServers: servers } = await context.agentSettings();
+    const caller = { tenant, agent: scope.agent, servers };
+    const { tools } = servers.length === 0 ? { tools: [] } : await deps.outsideTools.list(caller, context.signal);
+    let made: StepTools | undefined;
+    const sessions: Pick<ToolSessions, 'putTodos'> = { putTodos: async (_key, todos) => void (made && (made.todos = todos)) };
+    const own = [
+      ...workspaceTools(sandbox),
+      ...memoryTools({
+        memory: () => Promise.resolve(deps),
+        outbox: deps.outbox,
+        clock: deps.clock,
+        provenance: () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...touched()] }),
+      }).filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly)),
+      writeTodosTool(sessions as ToolSessions),
+      ...(world === undefined ? [] : worldTools(deps.worlds, () => world)),
+      askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(context.rolloutId.length + 1) }),
+    ];
+    const isOff = spec.memory.off ? (name: string) => /^recall|^rag_|^remember$/.test(name) : () => false;
+    made = new StepTools(
+      context,
+      own.filter(({ name }) => !isOff(name)),
+      { caller, tools },
+    );
+    return made;
+  }
+
+  /** The tools for the model, in a stable order. */
+  async offered(): Promise<readonly ChatTool[]> {
+    const settings = await this.context.settings();
+    const own = this.#registry.list().map((tool) => chatTool(tool.name, tool.describe(settings), tool.inputSchema));
+    const outside = this.#outside.tools
+      .filter(({ name }) => !this.#isMany(own.length) || this.#loaded.has(name))
+      .map(({ name, description, inputSchema }) => chatTool(name, description, inputSchema));
+    return [...ENDS, ...own, ...outside];
+  }
+
+  /** The tool that was offered under a name in which "/" is written "__". */
+  nameOf = (offered: string): string => this.#outside.tools.find(({ name }) => wireName(name) === offered)?.name ?? offered;
+
+  forCells(): readonly CellTool[] {
+    const own = this.#registry.list().map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
+    const outside = this.#outside.tools.map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
+    return [...own, ...outside].filter(({ name }) => name !== 'ask_caller');
+  }
+
+  isOutside(tool: string): boolean {
+    return tool.includes('/');
+  }
+
+  async call(tool: string, args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal) {
+    if (!this.isOutside(tool)) return this.#registry.call(tool, args, context, signal);
+    return this.context.deps.outsideTools.call(this.#outside.caller, tool, args as Readonly<Record<string, Json>>, signal);
+  }
+
+  /** Offers the tools that `search` found from the next step on. */
+  noticeFound(tool: string, outcome: ToolOutcome | { readonly success: boolean; readonly result?: unknown }): void {
+    if (tool !== 'search' || !outcome.success) return;
+    const { tools = [] } = (outcome.result ?? {}) as { tools?: ReadonlyArray<{ readonly name: string }> };
+    for (const { name } of tools) this.#loaded.add(name);
+  }
+
+  #isMany(own: number): boolean {
+    return own + this.#outside.tools.length > OFFERED_MAX && this.#outside.tools.length > 0;
+  }
+}
+
+const chatTool = (name: string, description: string, inputSchema: ChatTool['inputSchema']): ChatTool => ({
+  name: wireName(name),
+  description: description.slice(0, DESCRIPTION_CHARS_MAX),
+  inputSchema,
+});
+
+/** Model servers accept only letters, digits, "_" and "-". */
+const wireName = (name: string) =>
+  name
+    .replaceAll('/', '__')
+    .replaceAll(/[^A-Za-z0-9_-]/g, '_')
+    .slice(0, 64);
+
+function parametersOf({ properties }: Readonly<Record<string, unknown>>): readonly string[] {
+  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
+}
+
+function outsideDefinition({ name, description, inputSchema }: OutsideTool): ToolDefinition {
+  return {
+    name,
+    title: description.slice(0, 120),
+    inputSchema,
+    outputSchema: {},
+    readOnly: false,
+    idempotent: false,
+    describe: () => description,
+    call: () =>
+      Promise.resolve({
+        success: false,
+        error: `${name} is called at its server`,
+      }),
+  };
+}
+
+function searchTools(near: NearTools): ToolDefinition {
+  return defineTool({
+    name: 'search',
+    title: 'Search tools',
+    description: 'Finds more tools for a purpose. Those found can be called from the next step on.',
+    input: z.strictObject({ query: z.string().trim().min(1).max(1_000) }),
+    output: z.strictObject({ tools: z.array(z.strictObject({ name: z.string(), description: z.string() })) }),
+    readOnly: true,
+    idempotent: true,
+    async run({ query }, { settings }, signal) {
+      const found = await near.search(query, FOUND_MAX, signal);
+      const tools = found.map(({ tool }) => ({ name: tool.name, description: tool.describe(settings).slice(0, DESCRIPTION_CHARS_MAX) }));
+      return { success: true, result: { tools } };
+    },
+  });
+}
+
+/** What a call asks for, as findings name it: a path with its lines, a text, or the arguments. */
+export function queryOf(args: Readonly<Record<string, unknown>>): string {
+  const { path, from_line: from, to_line: to, text, query, folder } = args;
+  if (typeof path === 'string') return typeof from === 'number' || typeof to === 'number' ? `${path}:${JSON.stringify([from, to])}` : path;
+  const asked = [text, query, folder].find((one) => typeof one === 'string');
+  return asked ?? JSON.stringify(args);
+}

@@ -1,0 +1,282 @@
+import { RETRYABLE_EXITS } from '@etude/contracts/sandbox';
+import type { Json } from '@etude/contracts/json';
+import type { RecalledItem } from '@etude/contracts/memory';
+import { z } from 'zod';
+import { ExecutionMemory } from '../findings/execution-memory.js';
+import {
+  type CellTool,
+  type CellToolAnswer,
+  type CellToolCall,
+  EMPTY_SCRATCHPAD,
+  type Scratchpad,
+  SandboxLost,
+  type WorkCellOutcome,
+  type WorkSandbox,
+} from '../ports/work-sandboxes.js';
+import { contentDigest } from '../skills/content-digest.js';
+import type { Todo } from '../tools/tool-ports.js';
+import type { ToolContext, ToolOutcome } from '../tools/tool-definition.js';
+import { cellText } from './cell-text.js';
+import { importedSkills } from './imported-skills.js';
+import type { RolloutContext } from './rollout-context.js';
+import { PYTHON, type StepCall } from './step-answer.js';
+import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
+
+/** What an action of a step led to, as later prompts show it. */
+export interface Observation {
+  readonly call: StepCall;
+  readonly query: string;
+  readonly text: string;
+  readonly success: boolean;
+}
+
+interface CellValue {
+  readonly text: string;
+  readonly success: boolean;
+  readonly scratchpad?: Scratchpad;
+  /** Why the sandbox was lost. */
+  readonly lost?: string;
+}
+
+/** A journaled call, with all that later steps use of it. */
+interface ToolValue {
+  readonly tool: string;
+  readonly query: string;
+  /** Equal for equal calls. */
+  readonly identity: string;
+  readonly filePath?: string;
+  readonly outcome: ToolOutcome | { readonly success: true; readonly result: Json };
+  /** State of the files at the time of the call. */
+  readonly stamp?: string;
+  /** The outcome is one of an earlier call, since nothing has changed. */
+  readonly again?: true;
+  readonly lost?: string;
+}
+
+const Code = z.object({ code: z.string().min(1).max(256_000) });
+const ARGUMENTS = 'Wrong arguments. They must be one JSON object.';
+const ASK = 'ask_caller';
+
+/**
+ * All that one rollout acts with: its sandbox, tools, scratchpad, todos and findings. Every action is a journaled step. Its effects on this
+ * object are made from the journaled value, so that a later worker has the same.
+ */
+export class Workbench {
+  readonly findings = new ExecutionMemory();
+  /** Records that tools of memory returned. */
+  readonly recalled: RecalledItem[] = [];
+  scratchpad: Scratchpad = EMPTY_SCRATCHPAD;
+  /** Whether text of an outside server was read. */
+  readOutside = false;
+  #sandbox: Promise<WorkSandbox> | null = null;
+  #losses = 0;
+  /** Number of the sandbox that has the task's files. */
+  #filled = -1;
+  readonly #answered = new Map<string, ToolValue>();
+
+  constructor(
+    private readonly context: RolloutContext,
+    private readonly tools: StepTools,
+    /** Memories that the first prompt showed: their skills can be imported. */
+    private readonly shown: readonly RecalledItem[],
+  ) {}
+
+  /** Performs one action of step `step`. @param key of the journal, such as "a1.s3.t1" */
+  async act(key: string, step: number, call: StepCall): Promise<Observation> {
+    if (call.tool === PYTHON) return this.#cell(key, step, call);
+    const value = await this.#call(key, step, call, false);
+    const { outcome, again, query } = value;
+    const text = textOf(outcome);
+    return { call, query, text: again ? `(As before: nothing has changed since.)\n${text}` : text, success: outcome.success };
+  }
+
+  /** The text of a file of the workspace; null if there is none. Journaled, since an attempt is judged by it. */
+  file(key: string, path: string): Promise<string | null> {
+    return this.context.steps.run(key, 'sandbox', async () => {
+      const read = async () => (await this.#open(key)).read(path, 1_048_576, this.context.signal);
+      const bytes = await read().catch((error: unknown) => {
+        if (error instanceof SandboxLost) return null;
+        throw error;
+      });
+      const value = bytes === null ? null : new TextDecoder().decode(bytes);
+      return { value, summary: value === null ? `there is no file ${path}` : `the answer is the file ${path}` };
+    });
+  }
+
+  async close(): Promise<void> {
+    const sandbox = this.#sandbox;
+    // It ends by itself some minutes later.
+    await sandbox?.then((open) => open.close(AbortSignal.timeout(2_000))).catch(() => undefined);
+  }
+
+  async #cell(key: string, step: number, call: StepCall): Promise<Observation> {
+    const code = Code.safeParse(call.args).data?.code;
+    if (code === undefined) return { call, query: '', text: 'Wrong arguments. "code" must be the Python to run.', success: false };
+    const { steps } = this.context;
+    this.#noticeOpened(key);
+    // A later worker that finds the cell in the journal makes no calls for it.
+    for (const value of steps.journaledUnder(key, `${key}.t`)) this.#apply(step, value as ToolValue);
+    const value = await steps.run<CellValue>(key, 'cell', async () => {
+      const cell = await this.#run(key, step, code);
+      const [first = ''] = cell.text.split('\n', 1);
+      return { value: cell, summary: `${cell.success ? 'ran' : 'failed'}: ${first.slice(0, 160)}`, usage: { executions: 1 } };
+    });
+    if (value.scratchpad !== undefined) this.scratchpad = value.scratchpad;
+    this.#noticeLoss(value);
+    return { call, query: code, text: value.text, success: value.success };
+  }
+
+  async #run(key: string, step: number, code: string): Promise<CellValue> {
+    const { context, scratchpad } = this;
+    const { signal, rolloutId } = context;
+    const answer = (call: CellToolCall) => this.#fromCode(key, step, call);
+    try {
+      const sandbox = await this.#open(key);
+      const cell = { executionId: `${rolloutId}.${key}`, code, tools: this.tools.forCells(), scratchpad };
+      const loading = await this.#load(sandbox, cell, answer);
+      const outcome = loading ?? (await sandbox.run(cell, answer, signal));
+      if (RETRYABLE_EXITS.has(outcome.exit)) return lost(outcome.error?.message ?? outcome.exit);
+      const kept = outcome.scratchpad === undefined ? {} : { scratchpad: outcome.scratchpad };
+      return { text: cellText(outcome), success: outcome.exit === 'ok', ...kept };
+    } catch (error) {
+      if (error instanceof SandboxLost) return lost(error.why);
+      throw error;
+    }
+  }
+
+  /** Defines the module of the skills that the code imports. Returns the outcome only where that failed. */
+  async #load(
+    sandbox: WorkSandbox,
+    cell: { readonly executionId: string; readonly code: string; readonly tools: readonly CellTool[]; readonly scratchpad: Scratchpad },
+    answer: (call: CellToolCall) => Promise<CellToolAnswer>,
+  ): Promise<WorkCellOutcome | null> {
+    const imports = await importedSkills(this.context, [...this.shown, ...this.recalled], cell.code);
+    if (imports.used.length === 0) return null;
+    const outcome = await sandbox.run(
+      { ...cell, executionId: `${cell.executionId}.skills`, code: imports.load('pass') },
+      answer,
+      this.context.signal,
+    );
+    return outcome.exit === 'ok' ? null : outcome;
+  }
+
+  async #fromCode(cell: string, step: number, { number, tool, arguments: args }: CellToolCall): Promise<CellToolAnswer> {
+    const { outcome } = await this.#call(`${cell}.t${number}`, step, { id: null, tool, args }, true);
+    return outcome.success ? { success: true, result: outcome.result as Json } : { success: false, error: outcome.error };
+  }
+
+  async #call(key: string, step: number, call: StepCall, fromCode: boolean): Promise<ToolValue> {
+    this.#noticeOpened(key);
+    const value = await this.context.steps.run<ToolValue>(key, 'tool', async () => {
+      const made = await this.#make(key, call, fromCode);
+      const summary = `${made.tool}(${made.query.slice(0, 120)})${made.again ? ' again' : ''}${made.outcome.success ? '' : ' failed'}`;
+      return { value: made, summary, usage: fromCode ? { steps: 0 } : {} };
+    });
+    this.#apply(step, value);
+    return value;
+  }
+
+  /** Makes the changes that follow from a journaled call. */
+  #apply(step: number, value: ToolValue): void {
+    const { tool, query, identity, outcome, filePath } = value;
+    if (outcome.success && KNOWN_AGAIN.has(tool)) this.#answered.set(identity, value);
+    if (tool === 'remember') this.#answered.clear();
+    if (tool === 'write_todos' && outcome.success) this.tools.todos = (outcome.result as { todos: readonly Todo[] }).todos;
+    if (this.tools.isOutside(tool)) this.readOutside = true;
+    this.recalled.push(...recordsIn(outcome));
+    this.tools.noticeFound(tool, outcome);
+    const text = textOf(outcome);
+    this.findings.extractFrom({ tool, query, step, success: outcome.success, text, ...(filePath === undefined ? {} : { filePath }) });
+    this.#noticeLoss(value);
+  }
+
+  /** Makes a call, unless an equal one was answered and nothing that it rests on has changed. */
+  async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
+    const path = args?.['path'];
+    const filePath = tool === 'fs_read' && typeof path === 'string' ? path : undefined;
+    const named = { tool, query: queryOf(args ?? {}), identity: contentDigest([tool, args ?? null]), ...(filePath && { filePath }) };
+    if (args === undefined) return { ...named, outcome: { success: false, error: ARGUMENTS } };
+    if (fromCode && tool === ASK)
+      return { ...named, outcome: { success: false, error: `${ASK} can't be called from code. Call it as a tool.` } };
+    try {
+      const stamp = FILE_TOOLS.has(tool) ? { stamp: await this.#stamp(key, filePath) } : {};
+      const known = this.#answered.get(named.identity);
+      if (known !== undefined && this.findings.hasFindingFor(tool, named.query) && known.stamp === stamp.stamp)
+        return { ...known, again: true };
+      const outcome = await this.tools.call(tool, args, await this.#toolContext(key), this.context.signal);
+      return { ...named, ...stamp, outcome };
+    } catch (error) {
+      if (!(error instanceof SandboxLost)) throw error;
+      return { ...named, outcome: { success: false, error: lost(error.why).text }, lost: error.why };
+    }
+  }
+
+  async #toolContext(key: string): Promise<ToolContext> {
+    const { rolloutId, scope, settings } = this.context;
+    return { ...scope, session: rolloutId, callId: `${rolloutId}.${key}`, by: `rollout ${rolloutId}`, settings: await settings() };
+  }
+
+  /** The paths, sizes and times of all files, or of one, as a short text. It changes when they do. */
+  async #stamp(key: string, filePath: string | undefined): Promise<string> {
+    const files = await (await this.#open(key)).list(this.context.signal);
+    const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
+    return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
+  }
+
+  /** The sandbox for a tool, opened at its first use. */
+  sandbox = (): Promise<WorkSandbox> => this.#sandbox ?? Promise.reject(new SandboxLost('no step has opened it'));
+
+  async #open(key: string): Promise<WorkSandbox> {
+    const { context } = this;
+    const { spec, tenant, rolloutId, signal, deps, steps } = context;
+    const number = this.#losses;
+    const request = { tenant, requestId: `${rolloutId}.w${number}`, template: undefined, limits: spec.limits.sandbox };
+    this.#sandbox ??= deps.workSandboxes.open(request, signal);
+    const sandbox = await this.#sandbox.catch((error: unknown) => {
+      this.#sandbox = null;
+      throw error;
+    });
+    if (this.#filled === number) return sandbox;
+    // Files are written before the first action only: a later worker must not undo what the agent changed.
+    await steps.run(`${key}.open`, 'sandbox', async () => {
+      for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
+      return { value: { number }, summary: `opened sandbox ${number + 1} with ${spec.files.length} files`, usage: { steps: 0 } };
+    });
+    this.#filled = number;
+    return sandbox;
+  }
+
+  /** Notices that an earlier worker wrote the task's files before this action. */
+  #noticeOpened(key: string): void {
+    const opened = this.context.steps.replay(`${key}.open`) as { number: number } | undefined;
+    if (opened !== undefined) this.#filled = opened.number;
+  }
+
+  #noticeLoss({ lost: why }: Pick<CellValue, 'lost'>): void {
+    if (why === undefined) return;
+    this.#losses += 1;
+    this.#sandbox = null;
+    this.#answered.clear();
+    this.findings.forget(({ tool }) => FILE_TOOLS.has(tool));
+  }
+}
+
+function lost(why: string): CellValue & { readonly lost: string } {
+  const text =
+    `The sandbox was lost: ${why}. A new one has the task's files again, and the values of the scratchpad that could be kept. ` +
+    'Other names, and files that you wrote, are gone.';
+  return { text, success: false, lost: why };
+}
+
+/** The outcome of a call as the model reads it. */
+function textOf(outcome: ToolValue['outcome']): string {
+  if (outcome.success) return typeof outcome.result === 'string' ? outcome.result : JSON.stringify(outcome.result);
+  const { error, result } = outcome;
+  return result === undefined ? `Failed: ${error}` : `Failed: ${error}\n${JSON.stringify(result)}`;
+}
+
+/** The records in the answer of a tool of memory. */
+function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[] {
+  const records = outcome.success ? (outcome.result as { records?: unknown } | null)?.records : undefined;
+  return Array.isArray(records) ? (records as RecalledItem[]) : [];
+}

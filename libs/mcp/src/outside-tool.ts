@@ -1,0 +1,86 @@
+import { isDeeper, type Json, JsonObject } from '@etude/contracts/json';
+import type { OutsideOutcome, OutsideTool } from '@etude/contracts/outside-tools';
+import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
+import { z } from 'zod';
+
+const DESCRIPTION_MAX_CHARS = 1_000;
+const SCHEMA_MAX_BYTES = 64 * 1024;
+const RESULT_MAX_CHARS = 100_000;
+const ERROR_MAX_CHARS = 2_000;
+const DEPTH_MAX = 50;
+
+const Schema = JsonObject.refine(({ type }) => type === 'object', 'must describe an object')
+  .refine((schema) => !isDeeper(schema, DEPTH_MAX), `must have at most ${DEPTH_MAX} levels`)
+  .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= SCHEMA_MAX_BYTES, `must take at most ${SCHEMA_MAX_BYTES} bytes`);
+
+/** A tool as its server lists it. */
+const Told = z.object({
+  name: z.string().regex(/^[A-Za-z0-9_./-]{1,128}$/, 'must hold only letters, digits, "_", ".", "/" and "-"'),
+  description: z.string().optional(),
+  inputSchema: Schema,
+  outputSchema: Schema.optional(),
+});
+
+export interface CheckedTool extends OutsideTool {
+  /** For the protocol's client, which checks structured results. */
+  readonly definition: Tool;
+  /** What is wrong with the arguments; null: nothing. */
+  readonly problemOf: (args: unknown) => string | null;
+}
+
+const VALIDATOR = new AjvJsonSchemaValidator();
+
+const isHarmful = (key: string, value: unknown) =>
+  key === 'patternProperties' || (['pattern', '$id', '$async'].includes(key) && typeof value !== 'object');
+
+/**
+ * A schema without keywords that others could use to harm this process: a pattern may take forever, and ids are global to the validator.
+ * A property may have such a name, but its value is no text.
+ */
+function harmless<T>(schema: T): T {
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isHarmful(key, value) ? undefined : value)) as T;
+}
+
+/** @throws Error saying why the tool can't be used */
+export function checkedTool(server: string, told: unknown): CheckedTool {
+  const { data, error } = Told.safeParse(told);
+  if (!data) throw new Error(`${error.issues[0]?.path.join('.')} ${error.issues[0]?.message}`);
+  const { name, description = '', inputSchema, outputSchema } = data;
+  const definition = harmless({ name, inputSchema, ...(outputSchema ? { outputSchema } : {}) }) as Tool;
+  const validate = VALIDATOR.getValidator(definition.inputSchema as never);
+  if (outputSchema) VALIDATOR.getValidator(definition.outputSchema as never);
+  return {
+    name: `${server}/${name}`,
+    description: description.slice(0, DESCRIPTION_MAX_CHARS).toWellFormed(),
+    inputSchema,
+    definition,
+    problemOf: (args) => validate(args).errorMessage ?? null,
+  };
+}
+
+export const failure = (error: string): OutsideOutcome => ({ untrusted: true, success: false, error: cut(error, ERROR_MAX_CHARS) });
+
+/** The structured content where there is one, else the texts. What isn't text is named by its type and size. */
+export function outcomeOf({ content, structuredContent, isError }: CallToolResult): OutsideOutcome {
+  const text = content.map(textOf).join('\n');
+  if (isError === true) return failure(text || 'the tool failed without saying why');
+  const structured = structuredContent as Json | undefined;
+  const isUsable = structured !== undefined && !isDeeper(structured, DEPTH_MAX) && JSON.stringify(structured).length <= RESULT_MAX_CHARS;
+  const shown = structured === undefined ? text : JSON.stringify(structured);
+  return { untrusted: true, success: true, result: isUsable ? structured : cut(shown, RESULT_MAX_CHARS) };
+}
+
+function textOf(part: CallToolResult['content'][number]): string {
+  if (part.type === 'text') return part.text;
+  if (part.type === 'resource_link') return `[link to ${part.uri}]`;
+  if (part.type !== 'resource') return `[${part.mimeType}, ${Buffer.byteLength(part.data, 'base64')} bytes]`;
+  const { resource } = part;
+  const bytes = 'text' in resource ? Buffer.byteLength(resource.text) : Buffer.byteLength(resource.blob, 'base64');
+  return `[${resource.mimeType ?? 'resource'}, ${bytes} bytes]`;
+}
+
+function cut(text: string, chars: number): string {
+  const whole = text.toWellFormed();
+  return whole.length <= chars ? whole : `${whole.slice(0, chars).toWellFormed()} [${whole.length - chars} more characters were cut]`;
+}

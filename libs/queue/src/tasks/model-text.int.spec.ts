@@ -1,0 +1,37 @@
+import { redisForFile } from '@etude/test-support/redis-for-file';
+import { until } from '@etude/test-support/until';
+import { describe, expect, it } from 'vitest';
+import { startProducer } from '../../test/rig.js';
+import { listenToText, type ModelText, PendingText, TextPublisher } from './model-text.js';
+
+const file = redisForFile();
+
+describe('the text of a model', () => {
+  it('is published in few messages, and whole where it is flushed', async () => {
+    const { redis, keys } = startProducer(file.url, file.prefix());
+    const channel = keys.text('acme', 't1');
+    const heard: ModelText[] = [];
+    const release = await listenToText(redis, channel, (text) => heard.push(text));
+    const publisher = new TextPublisher(redis, channel);
+    for (let n = 0; n < 1_000; n += 1) publisher.add('a1.generate', 'word ');
+    publisher.add('a1.critique', 'why');
+    publisher.flush();
+    await until(() => heard.some(({ step }) => step === 'a1.critique'));
+    expect(heard.map(({ step, text }) => [step, text.length])).toEqual([
+      ['a1.generate', 4_096],
+      ['a1.generate', 4],
+      ['a1.generate', 900],
+      ['a1.critique', 3],
+    ]);
+    publisher.add('a2.generate', 'later');
+    await until(() => heard.at(-1)?.text === 'later', { what: 'the message of the timer' });
+    release();
+  });
+
+  it('is kept for a slow reader up to a limit, with a mark where text was left out', () => {
+    const pending = new PendingText();
+    for (let n = 0; n < 20; n += 1) pending.add({ step: 'a', text: `${n} `.padEnd(4_096) });
+    const taken = Array.from({ length: 17 }, () => pending.next()?.text.trim());
+    expect(taken).toEqual(['[...]4', ...Array.from({ length: 15 }, (_, n) => String(n + 5)), undefined]);
+  });
+});

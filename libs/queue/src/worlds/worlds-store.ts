@@ -1,0 +1,92 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { Mover, NamedWorld, Worlds } from '@etude/domain/ports/worlds';
+import { contentDigest } from '@etude/domain/skills/content-digest';
+import { applyMove, type Move, type WorldOutcome } from '@etude/domain/world/apply-move';
+import { characterName, newWorld, World, type WorldPlan } from '@etude/domain/world/world';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { requestIdTaken } from '../jobs/durable-work.js';
+import { parseOr } from '../jobs/job-end.js';
+import { newId, type RedisKeys } from '../redis/keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
+
+const WORLD_KEPT_MS = 30 * 86_400_000;
+const OUTCOME_KEPT_MS = 86_400_000;
+
+/** The text of the key `world`. The id tells a world from an earlier one of its name. */
+const Stored = z.object({ id: z.string(), createdAt: z.number(), updatedAt: z.number(), world: World });
+
+interface Outcome {
+  readonly digest: string;
+  readonly outcome: WorldOutcome;
+  readonly at: number;
+}
+
+/** `Worlds` in Redis. A move replaces the text that it read, or starts again. */
+export class RedisWorlds implements Worlds {
+  constructor(
+    private readonly redis: Redis,
+    private readonly keys: RedisKeys,
+  ) {}
+
+  async create(tenant: string, name: string, plan: WorldPlan): Promise<NamedWorld> {
+    const at = Date.now();
+    const text = JSON.stringify({ id: newId('w'), createdAt: at, updatedAt: at, world: newWorld(plan) } satisfies z.infer<typeof Stored>);
+    const write = this.redis.multi().set(this.keys.world(tenant, name), text, 'PX', WORLD_KEPT_MS, 'NX');
+    await whileRedisAnswers(this.redis, write.sadd(this.keys.worlds(tenant), name).exec());
+    const found = storedIn(await this.#text(tenant, name));
+    const { seed, width, height } = found.world;
+    if (contentDigest({ seed, width, height }) === contentDigest(plan)) return { ...found, name };
+    throw new EtudeError('ALREADY_EXISTS', `world "${name}" exists with another seed or size; delete it first, or take another name`);
+  }
+
+  async get(tenant: string, name: string): Promise<NamedWorld | null> {
+    const text = await whileRedisAnswers(this.redis, this.redis.get(this.keys.world(tenant, name)));
+    return text === null ? null : { ...storedIn(text), name };
+  }
+
+  async list(tenant: string, { limit, after = '' }: { readonly limit: number; readonly after?: string }): Promise<readonly NamedWorld[]> {
+    const names = await whileRedisAnswers(this.redis, this.redis.smembers(this.keys.worlds(tenant)));
+    const found: NamedWorld[] = [];
+    for (const name of names.filter((one) => one > after).toSorted()) {
+      if (found.length === limit) break;
+      const world = await this.get(tenant, name);
+      if (world !== null) found.push(world);
+      else await runScript(this.redis, 'dropWorldName', [this.keys.world(tenant, name), this.keys.worlds(tenant)], [name]);
+    }
+    return found;
+  }
+
+  async move({ tenant, agent, user }: Mover, name: string, move: Move, moveId: string): Promise<WorldOutcome> {
+    for (;;) {
+      const text = await this.#text(tenant, name);
+      const before = storedIn(text);
+      const { world, outcome } = applyMove(before.world, characterName(agent, user), move);
+      if (move.tool === 'observe_location' && world === before.world) return outcome;
+      const at = Date.now();
+      const characters = world.characters.map((one) => ({ since: at, ...one }));
+      const next = world === before.world ? text : JSON.stringify({ ...before, updatedAt: at, world: { ...world, characters } });
+      const keys = [this.keys.world(tenant, name), this.keys.worldMove(tenant, agent, user ?? '', before.id, moveId)];
+      const made: Outcome = { digest: contentDigest(move), outcome, at };
+      const args = [text, next, WORLD_KEPT_MS, JSON.stringify(made), OUTCOME_KEPT_MS];
+      const written = await runScript<string | null>(this.redis, 'moveInWorld', keys, args);
+      if (written === null) continue;
+      const first = JSON.parse(written) as Outcome;
+      if (first.digest === made.digest) return first.outcome;
+      throw requestIdTaken(moveId, 'another move', {});
+    }
+  }
+
+  async remove(tenant: string, name: string): Promise<boolean> {
+    const removed = this.redis.multi().del(this.keys.world(tenant, name)).srem(this.keys.worlds(tenant), name).exec();
+    return (await whileRedisAnswers(this.redis, removed))?.[0]?.[1] === 1;
+  }
+
+  async #text(tenant: string, name: string): Promise<string> {
+    const text = await whileRedisAnswers(this.redis, this.redis.get(this.keys.world(tenant, name)));
+    if (text !== null) return text;
+    throw new EtudeError('NOT_FOUND', `there is no world "${name}"`);
+  }
+}
+
+export const storedIn = (text: string): z.infer<typeof Stored> => parseOr(Stored, JSON.parse(text), 'INTERNAL', 'a world');
