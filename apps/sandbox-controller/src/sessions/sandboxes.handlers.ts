@@ -93,8 +93,10 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async answerToolCall(request, { tenant }) {
-      const { sandbox } = await find(request.name, tenant);
-      await sandbox.answer(request.executionId, request.number, toolAnswerOf(request));
+      const held = await find(request.name, tenant);
+      await held.sandbox.answer(request.executionId, request.number, toolAnswerOf(request)).catch((error: unknown) => {
+        throw held.explain(error);
+      });
       return {};
     },
     async cancelExecution({ name, executionId }, { tenant }) {

@@ -88,8 +88,9 @@ class RouterWorkSandbox implements WorkSandbox {
   async write(path: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
     const { name } = this;
     await this.#ask(signal, async (client, settings) => {
+      const { uploadedBytes } = await client.getSandboxFile({ name, path }, settings).catch(() => ({ uploadedBytes: 0n }));
       // Drops what an upload that was cut has left.
-      await client.deleteSandboxFile({ name, path }, settings).catch(() => undefined);
+      if (uploadedBytes > 0n) await client.deleteSandboxFile({ name, path }, settings);
       await client.uploadFile(uploadOf(name, path, content), settings);
     });
   }
