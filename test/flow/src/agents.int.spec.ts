@@ -111,3 +111,14 @@ it('reads files and documents, and remembers a fact for later tasks', async () =
   );
   expect(found).toMatchObject({ text: 'The vault opens at nine.' });
 });
+
+it('shows the model what became of code that misbehaves, and goes on', async () => {
+  const sandbox = { wallTime: { seconds: 2n }, outputKib: 64 };
+  const task = await solve('Misbehave.', { limits: { attempts: 1, sandbox } });
+  expect(task).toMatchObject({ state: TaskState.SUCCEEDED, result: { output: 'it goes on' } });
+  const { sections, totalTokens } = await client(Tasks).explainStep({ name: task.name, step: 'a1.s5.act' });
+  const shown = sections.map(({ text }) => text).join('\n');
+  for (const told of ['printed more than is allowed', 'signal 9', 'ran out of wall time', 'The interpreter was restarted'])
+    expect(shown).toContain(told);
+  expect(totalTokens).toBeLessThan(8_000);
+});

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { FakeChatModel, type FakeAnswer } from '../../test/fake-chat-model.js';
 import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
+import { provenSkillOf } from '../../test/bundle-fixture.js';
 import { type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-fixture.js';
 
@@ -201,6 +202,31 @@ describe('an agent that acts in steps', () => {
     expect(textOf(model.requests[12])).toContain('# Earlier steps');
     const beginning = (at: number) => model.requests[at]?.messages[0];
     expect(beginning(2)).toEqual(beginning(12));
+  });
+
+  it('imports verified skills and runs them by name, and counts both uses', async () => {
+    const double = provenSkillOf(
+      'double',
+      'def double(n):\n    return 2 * n',
+      { n: { type: 'integer' } },
+      { scope: { tenant: 'acme', agent: 'default', user: null } },
+    );
+    const { world, model } = worldOf(
+      [
+        calls(['recall_procedure', { query: 'doubling' }]),
+        python('from skills import double\nprint(double(21))'),
+        calls(['use_skill', { skill_id: 'math.double', parameters: { n: 4 } }], ['use_skill', { skill_id: 'triple' }]),
+        finalAnswer('done'),
+      ],
+      { memory: {} },
+      { skills: [{ skill: double, similarity: 0.6 }], runs: (run) => ({ value: run.kind === 'call' ? 8 : null }) },
+    );
+    await world.run();
+    expect(textOf(model.requests[2])).toContain('42');
+    expect(last(model)).toContain('"skill":"double","version":1,"result":8');
+    expect(last(model)).toContain('"skill_request_submitted":true');
+    const uses = [...world.outbox.writes.values()].filter((write) => write.kind === 'skill_use');
+    expect(uses).toMatchObject([{ name: 'double' }, { name: 'double' }]);
   });
 
   it('keeps its findings as facts of its agent', async () => {

@@ -3,6 +3,8 @@ import type { OutsideCaller, OutsideTool } from '@etude/contracts/outside-tools'
 import { z } from 'zod';
 import type { ChatTool } from '../ports/model.js';
 import type { CellTool, WorkSandbox } from '../ports/work-sandboxes.js';
+import { findSkill } from '../skills/life/find-skill.js';
+import { useSkill } from '../skills/proof/use-skill.js';
 import { ToolRegistry } from '../tools/agent-tools.js';
 import { askCallerTool } from '../tools/ask-caller-tool.js';
 import { writeTodosTool } from '../tools/execute-code.js';
@@ -10,6 +12,7 @@ import { memoryTools } from '../tools/memory-tools.js';
 import { NearTools } from '../tools/search-tool.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from '../tools/tool-definition.js';
 import type { Todo, ToolSessions } from '../tools/tool-ports.js';
+import { useSkillTool } from '../tools/use-skill-tool.js';
 import { worldTools } from '../tools/world-tools.js';
 import { workspaceTools } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';
@@ -90,6 +93,7 @@ export class StepTools {
         provenance: () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...touched()] }),
       }).filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly)),
       writeTodosTool(sessions as ToolSessions),
+      ...(spec.memory.off ? [] : [skillTool(context)]),
       ...(world === undefined ? [] : worldTools(deps.worlds, () => world)),
       askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(context.rolloutId.length + 1) }),
     ];
@@ -174,6 +178,20 @@ function outsideDefinition({ name, description, inputSchema }: OutsideTool): Too
         error: `${name} is called at its server`,
       }),
   };
+}
+
+/** Runs a skill by its name and counts the use. A rollout whose memory is off uses none. */
+function skillTool({ deps }: RolloutContext): ToolDefinition {
+  return useSkillTool({
+    finder: { find: (reader, name) => findSkill(deps.procedural, reader, name) },
+    runner: {
+      async use(reader, call, signal) {
+        const used = await useSkill({ reader, ...call }, deps, signal);
+        return used.outcome === 'not_found' ? null : used;
+      },
+    },
+    wishes: deps.wishes,
+  });
 }
 
 function searchTools(near: NearTools): ToolDefinition {

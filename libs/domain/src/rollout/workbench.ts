@@ -66,6 +66,8 @@ export class Workbench {
   /** Records that tools of memory returned. */
   readonly recalled: RecalledItem[] = [];
   scratchpad: Scratchpad = EMPTY_SCRATCHPAD;
+  /** Skills that `use_skill` ran, as "name@version". */
+  readonly usedSkills = new Set<string>();
   /** Whether text of an outside server was read. */
   readOutside = false;
   #sandbox: Promise<WorkSandbox> | null = null;
@@ -119,7 +121,11 @@ export class Workbench {
     const value = await steps.run<CellValue>(key, 'cell', async () => {
       const cell = await this.#run(key, step, code);
       const [first = ''] = cell.text.split('\n', 1);
-      return { value: cell, summary: `${cell.success ? 'ran' : 'failed'}: ${first.slice(0, 160)}`, usage: { executions: 1 } };
+      const { values = [], observations = [], failedApproaches: failed = [] } = cell.scratchpad ?? {};
+      const kept = values.length + observations.length + failed.length;
+      const counts =
+        kept === 0 ? '' : ` · scratchpad ${values.length} values, ${observations.length} observations, ${failed.length} failures`;
+      return { value: cell, summary: `${cell.success ? 'ran' : 'failed'}: ${first.slice(0, 160)}${counts}`, usage: { executions: 1 } };
     });
     if (value.scratchpad !== undefined) this.scratchpad = value.scratchpad;
     this.#noticeLoss(value);
@@ -184,6 +190,8 @@ export class Workbench {
     if (tool === 'write_todos' && outcome.success) this.tools.todos = (outcome.result as { todos: readonly Todo[] }).todos;
     if (this.tools.isOutside(tool)) this.readOutside = true;
     this.recalled.push(...recordsIn(outcome));
+    const { skill, version } = (outcome.result ?? {}) as { skill?: string; version?: number };
+    if (tool === 'use_skill' && skill !== undefined) this.usedSkills.add(`${skill}@${version}`);
     this.tools.noticeFound(tool, outcome);
     const text = textOf(outcome);
     this.findings.extractFrom({ tool, query, step, success: outcome.success, text, ...(filePath === undefined ? {} : { filePath }) });
