@@ -49,7 +49,7 @@ export interface RecallRequest {
   readonly facts?: number;
   readonly experiences?: number;
   readonly procedures?: number;
-  /** Maximum number of tokens of all texts together; default 2,000. */
+  /** Maximum number of tokens of all texts together; default 800. */
   readonly tokensMax?: number;
   /** Lowest calibrated similarity; default 0.3. Less similar memories are kept only if rare words match. 0 keeps everything found. */
   readonly similarityMin?: number;

@@ -96,7 +96,7 @@ const READING: readonly Entry[] = [
       '--facts <n>': 'at most (default: 5)',
       '--experiences <n>': 'at most (default: 3)',
       '--procedures <n>': 'at most (default: 3)',
-      '--tokens <n>': { help: 'most tokens of all texts together', field: 'tokensMax', usual: 2_000, parse: integer(1, 100_000) },
+      '--tokens <n>': { help: 'most tokens of all texts together', field: 'tokensMax', usual: 800, parse: integer(1, 100_000) },
       ...PARTIAL,
     },
     text: ({ facts, experiences, procedures }) =>

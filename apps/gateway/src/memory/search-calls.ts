@@ -14,6 +14,7 @@ import { MemoryLayer } from '@etude/contracts/task';
 import { VisibleText } from '@etude/contracts/visible-text';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { provenanceOf } from '@etude/domain/recall/recall';
+import { RECALL_TOKENS } from '@etude/domain/recall/recollect';
 import { readableSkills } from '@etude/memory/layers/memory-recall';
 import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
 import { RECORD_KINDS } from '@etude/memory/record-store';
@@ -27,7 +28,7 @@ import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
 
 const LIMIT = { max: 100, standard: 5 };
-const TOKENS = { max: 100_000, standard: 2_000 };
+const TOKENS = { max: 100_000, standard: RECALL_TOKENS };
 const IMPORTANCE_MIN = 0.3;
 const SUCCESS_RATE_MIN = 0.6;
 

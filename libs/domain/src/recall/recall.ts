@@ -5,7 +5,7 @@ import type { SkillRegistry } from '../ports/skill-registry.js';
 import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
-import { recollect, type RecollectDeps } from './recollect.js';
+import { RECALL_TOKENS, recollect, type RecollectDeps } from './recollect.js';
 import { shownText } from './turn-text.js';
 
 export interface RecallInput {
@@ -15,7 +15,7 @@ export interface RecallInput {
   /** The rollout's own records are left out, since they are no memory of another task. */
   readonly rolloutId: string;
   readonly shows: (skill: Skill) => boolean;
-  /** Default 2,000. */
+  /** Default `RECALL_TOKENS`. */
   readonly tokensMax?: number;
 }
 
@@ -25,8 +25,6 @@ export interface Recalled {
   readonly offered: Parameters<SkillRegistry['countOffers']>[0];
 }
 
-/** Room for a few solutions, and small against any context window. */
-const TOKENS_MAX = 2_000;
 /** How many times more skills are searched than shown, since some may not be shown. */
 const FOUND_PER_SHOWN = 2;
 
@@ -41,7 +39,7 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */
 export async function recall(
-  { scope, cue, policy, rolloutId, shows, tokensMax = TOKENS_MAX }: RecallInput,
+  { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: RecallInput,
   deps: RecollectDeps,
 ): Promise<Recalled> {
   if (recallsNothing(policy)) return { items: [], offered: [] };

@@ -37,13 +37,40 @@ it.each([['tasks/tabcdefgh'], ['tabcdefgh-r1']])('shows a skill in place of its 
 });
 
 it('keeps an episode if its skill exceeds the budget', async () => {
-  const procedural = answers([{ skill: skillOf({ sources: ['tasks/tabcdefgh'], code: 'x'.repeat(900) }), similarity: 1, score: 1 }]);
+  const skill = skillOf({ sources: ['tasks/tabcdefgh'], code: 'x'.repeat(900), description: '' });
+  const procedural = answers([{ skill, similarity: 1, score: 1 }]);
   const { hits, tokens } = await recollect(
     { ...asked, tokensMax: 100 },
     { semantic: answers([]), episodic: answers([EPISODE]), procedural },
   );
   expect(hits.map(({ kind }) => kind)).toEqual(['episode']);
   expect(tokens).toBe(Math.ceil(EPISODE.text.length / 4));
+});
+
+it('shows a skill without its code where only its words fit', async () => {
+  const skill = skillOf({ code: `def f():\n${'    pass\n'.repeat(90)}` });
+  const none = answers([]);
+  const shown = async (tokensMax: number) => {
+    const { hits } = await recollect(
+      { ...asked, tokensMax },
+      { semantic: none, episodic: none, procedural: answers([{ skill, similarity: 1, score: 1 }]) },
+    );
+    return hits.map(({ text }) => text);
+  };
+  expect(await shown(800)).toEqual([`${skill.description}\n\n\`\`\`python\n${skill.code.trimEnd()}\n\`\`\``]);
+  expect(await shown(100)).toEqual([skill.description]);
+});
+
+it('puts facts first, and shows one experience for each lesson', async () => {
+  const told = (id: string, text: string) => ({ ...hit(id, 'episodic', 'episode'), text });
+  const episodic = answers([
+    told('e1', 'Read the input as whole numbers, then add all of them.'),
+    told('e2', 'Read the input as whole numbers, then add all of them up.'),
+    told('e3', 'Sort the names first.'),
+  ]);
+  const semantic = answers([hit('c1', 'semantic', 'chunk'), hit('f1', 'semantic', 'fact')]);
+  const { hits } = await recollect({ ...asked, counts: { episodic: 3, semantic: 2 } }, { semantic, episodic, procedural: answers([]) });
+  expect(hits.map(({ id }) => id)).toEqual(['f1', 'e1', 'c1', 'e3']);
 });
 
 it('replaces a duplicate by the next best hit', async () => {

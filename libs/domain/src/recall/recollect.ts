@@ -5,6 +5,9 @@ import { cutMiddle } from '../evaluation/evaluator.js';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
 import { taskIdOf, taskName } from '@etude/contracts/ids';
 import { BM25_TELLING, SIMILARITY_RELEVANT } from '../retrieval/fuse.js';
+import { fenced, withoutCode } from '../retrieval/fenced-code.js';
+import { wordsOf } from '../retrieval/words.js';
+import { episodeKey } from '../trust/sources.js';
 import { shownText } from './turn-text.js';
 
 export interface RecollectDeps {
@@ -40,7 +43,14 @@ interface Candidate extends MemoryHit {
 }
 
 const CUE_CHARS_MAX = 6_000;
-const ITEM_CHARS_MAX = 2_400;
+/** Recalled texts are read with every model call of a rollout, so they have to earn their place. */
+export const RECALL_TOKENS = 800;
+/** Longer prose is cut in its middle. */
+const PROSE_CHARS_MAX = 1_200;
+/** An item with longer code is shown without it, since a part of a function misleads. */
+const CODE_ITEM_CHARS_MAX = 2_400;
+/** Share of the words of two experiences in common, from which they teach the same. */
+const SAME_LESSON = 0.8;
 /** More are searched than returned, so that others can replace duplicates. */
 const CANDIDATES_PER_ITEM = 2;
 
@@ -49,8 +59,8 @@ export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
 
 /**
  * Finds the best memories of each layer for a cue. They must be relevant by meaning or by words that few other texts have. No two are
- * alike, and all fit within a budget of tokens. Layers take turns, so that none starves another. An episode that a found skill was made
- * from comes after all others.
+ * alike or teach the same lesson, and all fit within a budget of tokens. Facts come first, since they are short. Then layers take turns, so
+ * that none starves another. An episode that a found skill was made from comes after all others. Code is whole or absent.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE and any error of the embedder, unless `partial`
  */
@@ -87,7 +97,7 @@ async function searchLayer(
 }
 
 export function skillHit({ name, version, description, code, scope: { agent, user }, scripted, updatedAt, sources }: Skill) {
-  const text = [description, code].filter((part) => part.trim() !== '').join('\n\n');
+  const text = [description, fenced(code)].filter((part) => part.trim() !== '').join('\n\n');
   const shown = { id: `${name}@${version}`, layer: 'procedural', kind: 'skill', title: name, text } as const;
   return { ...shown, agent, ...(user === null ? {} : { user }), scripted, createdAt: updatedAt, sources };
 }
@@ -95,8 +105,10 @@ export function skillHit({ name, version, description, code, scope: { agent, use
 function inTurns(layers: ReadonlyArray<readonly Candidate[]>): Candidate[] {
   const turns = Math.max(0, ...layers.map((hits) => hits.length));
   const all = Array.from({ length: turns }, (_, turn) => layers.flatMap((hits) => hits.slice(turn, turn + 1))).flat();
+  const facts = all.filter(({ kind }) => kind === 'fact');
   const isSpare = (hit: Candidate) => all.some((other) => cameFrom(other, hit) || isNoteOf(hit, other));
-  return [...all.filter((hit) => !isSpare(hit)), ...all.filter(isSpare)];
+  const others = all.filter(({ kind }) => kind !== 'fact');
+  return [...facts, ...others.filter((hit) => !isSpare(hit)), ...others.filter(isSpare)];
 }
 
 function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: RecollectInput): Omit<Recollected, 'missing'> {
@@ -105,19 +117,40 @@ function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: R
   const seen = new Set<string>();
   let tokens = 0;
   for (const { explanation: _, why: _why, skill, ...hit } of candidates) {
-    const text = cutMiddle(hit.text, ITEM_CHARS_MAX);
-    const itsTokens = approximateTokens(shownText({ ...hit, text }));
+    const sized = formsOf(hit).map((text) => ({ text, tokens: approximateTokens(shownText({ ...hit, text })) }));
+    const fitting = sized.find((form) => tokens + form.tokens <= tokensMax);
     const isFull = hits.filter(({ layer }) => layer === hit.layer).length >= (counts[hit.layer] ?? 0);
     const names = [nameOf(hit), contentOf(hit)];
-    const isAlike = names.some((name) => seen.has(name)) || hits.some((other) => cameFrom(other, hit));
-    if (isFull || isAlike || tokens + itsTokens > tokensMax) continue;
+    const isAlike = names.some((name) => seen.has(name)) || hits.some((other) => cameFrom(other, hit) || teachesSame(other, hit));
+    if (isFull || isAlike || fitting === undefined) continue;
     for (const name of [...names, ...shownWith(hit)]) seen.add(name);
-    tokens += itsTokens;
-    hits.push({ ...hit, text });
+    tokens += fitting.tokens;
+    hits.push({ ...hit, text: fitting.text });
     if (skill) skills.push(skill);
   }
   return { hits, skills, tokens };
 }
+
+/** The texts by which a hit may be shown, best first: with its code or, where it has any, without. */
+function formsOf({ text }: MemoryHit): readonly string[] {
+  const prose = withoutCode(text);
+  if (prose === text) return [cutMiddle(text, PROSE_CHARS_MAX)];
+  const whole = text.length <= CODE_ITEM_CHARS_MAX ? [text] : [];
+  return prose === '' ? whole : [...whole, cutMiddle(prose, PROSE_CHARS_MAX)];
+}
+
+/** Whether two experiences are of one rollout, or told in nearly the same words. Equal words of facts may differ in the number that counts. */
+function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
+  if (a.layer === 'episodic' && b.layer === 'episodic' && episodeKey(a.id) === episodeKey(b.id)) return true;
+  if (!isExperience(a) || !isExperience(b)) return false;
+  const [one, other] = [lessonWords(a), lessonWords(b)];
+  const common = [...one].filter((word) => other.has(word)).length;
+  return common >= SAME_LESSON * (one.size + other.size - common);
+}
+
+const isExperience = ({ layer, kind }: MemoryHit) => layer === 'episodic' || NOTES.has(kind);
+
+const lessonWords = ({ text }: MemoryHit) => new Set(wordsOf(withoutCode(text)).map((word) => word.text));
 
 /** The same name for one record, and for an episode and its notes, whose texts it has. */
 function nameOf({ kind, id, layer, agent }: MemoryHit): string {

@@ -1,5 +1,6 @@
 import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 import { verdictText } from '@etude/contracts/task';
+import { fenced } from './fenced-code.js';
 import { untrustedAmong } from '../trust/sources.js';
 
 /** One searchable row, made from a record or a part of one. */
@@ -25,9 +26,15 @@ const WORTH_OF_FAILURE = 0.3;
 /** A search for proven skills finds an untried procedure too, since nothing speaks against it yet. */
 const WORTH_OF_UNTRIED = 0.6;
 
+/** A failed attempt shows its feedback without its code, which would be imitated. Longer code than fits isn't cut but left out. */
 export function transitionEntry(transition: Transition): SearchEntry {
   const { prompt, draft, code, feedback, verdict, reason } = transition;
-  const parts = [cut(prompt, PART_CHARS_MAX), `${verdictText(transition)}: ${reason}`, cut(code, PART_CHARS_MAX), cut(feedback, 500)];
+  const parts = [
+    cut(prompt, PART_CHARS_MAX),
+    `${verdictText(transition)}: ${reason}`,
+    verdict === 'AC' && code.length <= PART_CHARS_MAX ? fenced(code) : '',
+    cut(feedback, 500),
+  ];
   return {
     kind: 'transition',
     indexed: searchableText(draft === null ? prompt : `${prompt}\n${draft}`),

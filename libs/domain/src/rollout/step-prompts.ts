@@ -1,5 +1,6 @@
 import type { RecalledItem } from '@etude/contracts/memory';
 import { cutMiddle } from '../evaluation/evaluator.js';
+import { RECALL_TOKENS } from '../recall/recollect.js';
 import { extractFact } from '../findings/extractors.js';
 import type { ChatMessage, ChatRequest, ChatTool } from '../ports/model.js';
 import { type Scratchpad, workingMemory } from '@etude/contracts/scratchpad';
@@ -22,7 +23,7 @@ export interface PromptBudgets {
   readonly findings: number;
 }
 
-export const PROMPT_BUDGETS: PromptBudgets = { memory: 2_000, result: 2_000, workingMemory: 1_000, findings: 800 };
+export const PROMPT_BUDGETS: PromptBudgets = { memory: RECALL_TOKENS, result: 2_000, workingMemory: 1_000, findings: 800 };
 
 /** A step that was taken. */
 export interface TakenStep {

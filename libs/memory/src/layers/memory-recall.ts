@@ -1,7 +1,7 @@
 import type { LayerQuery, Memory, ProceduralLayer, RecallRequest, Recollection } from '../memory.js';
 import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { recollect } from '@etude/domain/recall/recollect';
+import { RECALL_TOKENS, recollect } from '@etude/domain/recall/recollect';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { type FoundSkill, searchSkills, viewOf } from '@etude/domain/skills/life/find-skill';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
@@ -9,7 +9,6 @@ import { keyOf } from '@etude/domain/skills/life/skill-life';
 const FACTS = 5;
 const EXPERIENCES = 3;
 const PROCEDURES = 3;
-const TOKENS_MAX = 2_000;
 /** Summaries aren't included: they stand for episodes, which are recalled as experiences. */
 const KNOWLEDGE = ['fact', 'chunk', 'turn', 'reflection'] as const;
 
@@ -24,7 +23,7 @@ export async function recallMemory(
   { partial = false }: { readonly partial?: boolean } = {},
 ): Promise<Recollection> {
   requireScope(scope);
-  const { context: cue, facts = FACTS, experiences = EXPERIENCES, procedures = PROCEDURES, tokensMax = TOKENS_MAX } = request;
+  const { context: cue, facts = FACTS, experiences = EXPERIENCES, procedures = PROCEDURES, tokensMax = RECALL_TOKENS } = request;
   const knowledge: typeof semantic.search = (within, query) => semantic.search(within, { ...query, kinds: KNOWLEDGE });
   const counts = { semantic: facts, episodic: experiences, procedural: procedures };
   const search: typeof procedural.search = (within, query) => readableSkills(procedural, within, query);

@@ -5,12 +5,12 @@ import { embedTexts } from './indexed-texts.js';
 import { type LayerDeps, parseBody } from './records.js';
 import { rerank, rerankedMax } from './rerank.js';
 import type { Turn } from '@etude/contracts/conversation';
-import type { Fact } from '@etude/contracts/memory';
+import type { Fact, Transition } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EmbedderProfile } from '@etude/domain/ports/embedder';
 import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
 import { namesSpeaker, speakerOf } from '@etude/domain/recall/turn-text';
-import { SCRIPTED_SOURCE, searchableText } from '@etude/domain/retrieval/entries';
+import { SCRIPTED_SOURCE, searchableText, transitionEntry } from '@etude/domain/retrieval/entries';
 import { BM25_TELLING, comparedWith, fusedScore, SIMILARITY_RELEVANT, sumOf } from '@etude/domain/retrieval/fuse';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { queryWordsOf, STOP_WORDS, wordsOf } from '@etude/domain/retrieval/words';
@@ -142,7 +142,9 @@ function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
 
 /** The public search hit for a ranked record. */
 export function hitOf({ record, similarity, score, explanation, why = [] }: RankedRecord, query: LayerQuery): MemoryHit {
-  const { layer, kind, title, text, sources, createdAt } = record;
+  const { layer, kind, title, sources, createdAt } = record;
+  // Earlier releases stored another text, with the code of failed attempts.
+  const text = kind === 'transition' ? transitionEntry(parseBody<Transition>(record).value).text : record.text;
   const { agent, user } = record.scope;
   const written = { ...(user === null ? {} : { user }), ...(isScripted(record) ? { scripted: true } : {}) };
   const hit = { id: idOf(record), layer, kind, title, text, agent, ...written, createdAt, sources, similarity, score };

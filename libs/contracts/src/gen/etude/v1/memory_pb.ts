@@ -313,7 +313,7 @@ export type RecallRequest = Message$1<"etude.v1.RecallRequest"> & {
   procedures?: number | undefined;
 
   /**
-   * Of all texts together; default 2,000.
+   * Of all texts together; default 800.
    *
    * @generated from field: int32 tokens_max = 7;
    */
