@@ -6,6 +6,7 @@ import type { Start } from './cli.js';
 import { addDemo } from './demo/demo.js';
 import { addEmbedder } from './embedder/embedder.js';
 import { addEval } from './eval/eval.command.js';
+import { addLift } from './memory/lift.js';
 import { addMcp } from './mcp/serve-mcp.js';
 import { addMemory } from './memory/memory.command.js';
 import { duration } from './options.js';
@@ -19,7 +20,7 @@ const VERSION = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
 
-const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addSkills, addWorlds, addMcp, addAdmin, addEmbedder, addEval];
+const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addLift, addSkills, addWorlds, addMcp, addAdmin, addEmbedder, addEval];
 
 /** The whole command line. Wrong flags throw a CommanderError. A missing command prints its help on stderr, except with `json`. */
 export function buildProgram(start: Start, json = false): Command {

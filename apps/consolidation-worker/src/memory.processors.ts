@@ -147,7 +147,7 @@ export function memoryUpkeepProcessor(deps: MemoryUpkeepDeps): JobHandler<typeof
     if (payload.work !== 'archive') return {};
     const { tenant, scoreMax, olderThanDays } = payload;
     const { archived } = await upkeep.archive({ tenant }, { scoreMax, olderThanDays }, { dryRun: false }, context.signal);
-    return { archived };
+    return { archived: archived + (await upkeep.archiveHarmful({ tenant }, context.signal)) };
   };
 }
 

@@ -56,6 +56,7 @@ import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
 import { rerankersOf } from './memory/rerankers.js';
 import { singleRecordCalls } from './memory/single-record-calls.js';
+import { liftCalls } from './memory/lift-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { queueCalls } from './queues/queue-calls.js';
 import { masked } from './memory/told-secrets.js';
@@ -199,7 +200,7 @@ export class Gateway implements OnApplicationShutdown {
     calls.serve(Tasks, explainCalls, { ...skills, tasks: this.#tasks, producer });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
-    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])
+    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls, liftCalls])
       calls.serve(Memory, handlers, memory);
     calls.serve(Memory, operatorCalls, memory, 'operator');
     calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(producer) });

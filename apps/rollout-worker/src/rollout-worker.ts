@@ -66,6 +66,11 @@ export const rolloutWorkerConfig = requireMemory(
        */
       ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(jsonOrNull).pipe(PromptTokens),
       /**
+       * Probability with which a recalled item isn't shown to a rollout, so that `etude lift` can tell what memory is worth; 0: every item is
+       * shown, and nothing is measured.
+       */
+      ETUDE_RECALL_WITHHOLD_PROBABILITY: z.coerce.number().min(0).max(0.5).default(0.05),
+      /**
        * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Settings of
        * agents can name no others.
        */
@@ -138,6 +143,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     embedder,
     worlds: new RedisWorlds(producer.redis, producer.keys),
     wishes: skillWishes(new WantedSkills(producer)),
+    withholding: { probability: config.ETUDE_RECALL_WITHHOLD_PROBABILITY, counters: memory.shows },
     promptBudgets: config.ETUDE_ROLLOUT_PROMPT_TOKENS,
     sandboxes: new QueueSandboxes(producer),
     workSandboxes: new RouterWorkSandboxes(router),

@@ -272,6 +272,43 @@ export const Skill = z.object({
 });
 export type Skill = z.infer<typeof Skill>;
 
+/** A memory that recall found for a rollout, with its owner within the tenant. */
+export const FoundItem = RecalledItem.pick({ layer: true, kind: true, id: true }).extend({
+  owner: z.strictObject({ agent: OwnerAgent, user: UserId.nullable() }),
+});
+export type FoundItem = z.infer<typeof FoundItem>;
+
+/** Whether the rollout was shown the item; if not, it was withheld by lot. */
+export const ItemShow = FoundItem.extend({ shown: z.boolean() });
+export type ItemShow = z.infer<typeof ItemShow>;
+
+const Count = z.number().int().min(0);
+/** What came of the rollouts with an item, or without it. */
+const ShowSide = z
+  .strictObject({
+    n: Count,
+    /** Rollouts whose first attempt was right. */
+    right: Count,
+    /** Sum of the tokens of their model calls, and of their squares. */
+    tokens: z.number().min(0),
+    tokensSquared: z.number().min(0),
+  })
+  .refine(({ n, right }) => right <= n, 'has more right attempts than rollouts');
+export type ShowSide = z.infer<typeof ShowSide>;
+
+/** The counters of one item. */
+export const ItemShows = z.strictObject({
+  scope: Scope,
+  kind: z.string(),
+  id: z.string().max(500),
+  shown: ShowSide,
+  withheld: ShowSide,
+  /** When and why upkeep archived the item. It isn't archived again once somebody has restored it. */
+  archived: z.strictObject({ at: Count, reason: z.string() }).optional(),
+  createdAt: z.number().int(),
+});
+export type ItemShows = z.infer<typeof ItemShows>;
+
 /** The jobs of `memory.write`. Each has an id derived from its content. */
 export const MemoryWrite = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('transition'), transition: Transition }),
@@ -296,6 +333,16 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     failure: z.object({ input: z.string().max(4_000), error: z.string().max(4_000) }).optional(),
     /** Whether a model had to do the work afterwards. */
     fellBack: z.boolean().optional(),
+  }),
+  /** How a rollout ended that was shown some items, while others were withheld. */
+  z.object({
+    kind: z.literal('shows'),
+    scope: Scope,
+    shows: z.array(ItemShow),
+    /** Whether its first attempt was right. */
+    right: z.boolean(),
+    tokens: z.number().int().min(0),
+    at: z.number().int(),
   }),
 ]);
 export type MemoryWrite = z.infer<typeof MemoryWrite>;

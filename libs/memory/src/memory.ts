@@ -1,4 +1,5 @@
 import type { conversationLayer } from './layers/conversations.js';
+import type { itemShows } from './layers/item-shows.js';
 import type { episodicLayer } from './layers/episodic-layer.js';
 import type { proceduralLayer } from './layers/procedural-layer.js';
 import type { appliedWrites } from './layers/repeats.js';
@@ -38,6 +39,7 @@ export type EpisodicLayer = ReturnType<typeof episodicLayer>;
 export type SemanticLayer = ReturnType<typeof semanticLayer>;
 export type ConversationLayer = ReturnType<typeof conversationLayer>;
 export type ProceduralLayer = ReturnType<typeof proceduralLayer>;
+export type ItemShowsLayer = ReturnType<typeof itemShows>;
 /** Applies writes from the outbox, each exactly once, also after a crash in the middle. */
 export type AppliedWrites = ReturnType<typeof appliedWrites>;
 /** Maintenance of an owner's memory, or of all of it. Every call can be repeated after a crash. */
@@ -98,6 +100,8 @@ export interface Memory {
   readonly semantic: SemanticLayer;
   readonly procedural: ProceduralLayer;
   readonly conversations: ConversationLayer;
+  /** What each item is worth to rollouts: their ends with and without it. */
+  readonly shows: ItemShowsLayer;
   readonly appliedWrites: AppliedWrites;
   readonly upkeep: MemoryUpkeep;
   /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */

@@ -1,5 +1,6 @@
 import { conversationLayer } from './layers/conversations.js';
 import { episodicLayer } from './layers/episodic-layer.js';
+import { itemShows } from './layers/item-shows.js';
 import { sharedEmbedding } from './layers/indexed-texts.js';
 import type { LayerDeps } from './layers/records.js';
 import { recallMemory } from './layers/memory-recall.js';
@@ -72,13 +73,15 @@ export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
   const episodic = episodicLayer(deps);
   const semantic = semanticLayer(deps, given);
   const procedural = proceduralLayer(deps);
+  const shows = itemShows(store);
   return {
     store,
     episodic,
     semantic,
     procedural,
+    shows,
     conversations: conversationLayer(deps, semantic, given),
-    appliedWrites: appliedWrites({ store, episodic, semantic, procedural }),
+    appliedWrites: appliedWrites({ store, episodic, semantic, procedural, shows }),
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),
     list: (scope, query) => listRecords(store, scope, query),

@@ -20,9 +20,9 @@ export type RecordField = (typeof RECORD_FIELDS)[number];
 export type Fields = Readonly<Partial<Record<RecordField, string | readonly string[]>>>;
 
 export const RECORD_KINDS = {
-  episodic: ['transition', 'episode', 'applied'],
-  semantic: ['fact', 'summary', 'reflection', 'document', 'chunk', 'applied', 'erasure', 'conversation', 'turn'],
-  procedural: ['skill', 'applied'],
+  episodic: ['transition', 'episode', 'applied', 'shows'],
+  semantic: ['fact', 'summary', 'reflection', 'document', 'chunk', 'applied', 'erasure', 'conversation', 'turn', 'shows'],
+  procedural: ['skill', 'applied', 'shows'],
 } as const;
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
 export type RecordKind = (typeof RECORD_KINDS)[MemoryLayer][number];

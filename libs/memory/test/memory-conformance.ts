@@ -4,6 +4,7 @@ import { proceduralMemoryConformance } from '@etude/domain/testing/procedural-me
 import { semanticMemoryConformance } from '@etude/domain/testing/semantic-memory-conformance';
 import type { Clock } from '@etude/domain/ports/clock';
 import { describe } from 'vitest';
+import { itemShowsConformance } from './item-shows-conformance.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { ISOLATION_CLOCK, layersIsolation } from './layers-isolation.js';
 import { memoryRecallConformance } from './memory-recall-conformance.js';
@@ -30,6 +31,7 @@ export function memoryConformance(
     });
     memoryRecallConformance(open);
     singleRecordsConformance(open);
+    itemShowsConformance(open);
     layersIsolation(name, () => open({ clock: ISOLATION_CLOCK }), { runs: isolationRuns });
   });
 }

@@ -67,6 +67,7 @@ export const ROUTES: readonly Route[] = [
   memory('POST', ':search', call.searchMemory, 'Search memory by meaning and by words'),
   memory('POST', ':recall', call.recall, 'Recall facts, experiences and procedures for a context'),
   memory('GET', '/stats', call.getMemoryStats, 'Count the records in memory'),
+  memory('GET', '/lift', call.getLift, 'Tell what memory is worth to rollouts'),
   memory('GET', '/episodes', call.listRecentEpisodes, 'List episodes, newest first'),
   memory('POST', '/episodes', call.storeEpisode, 'Store an episode of an outside agent'),
   memory('POST', '/facts', call.storeFact, 'Store a fact'),

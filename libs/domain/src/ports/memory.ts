@@ -1,5 +1,5 @@
 import type { Turn } from '@etude/contracts/conversation';
-import type { Episode, Fact, MemoryWrite, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
+import type { Episode, Fact, FoundItem, ItemShows, MemoryWrite, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
 import type { SkillRegistry } from './skill-registry.js';
 
 export interface SearchQuery {
@@ -137,6 +137,12 @@ export interface ProceduralMemory extends SkillRegistry {
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
   /** Adds a use to counts and success rate (alpha 0.1); a success also adds its cue and fingerprint. Exactly once per `useId`. */
   recordUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<void>;
+}
+
+/** Reads how rollouts ended with and without an item. Not in it: counting, which a write of kind `shows` does. */
+export interface ShowCounters {
+  /** In the order of `items`; null: it was never shown or withheld. */
+  counters(tenant: string, items: readonly FoundItem[]): Promise<ReadonlyArray<Pick<ItemShows, 'shown' | 'withheld'> | null>>;
 }
 
 /**

@@ -1,10 +1,11 @@
-import type { RecalledItem, Scope, Skill } from '@etude/contracts/memory';
+import type { FoundItem, RecalledItem, Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
 import type { MemoryHit } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
 import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
+import { showKey } from '../lift/withholding.js';
 import { RECALL_TOKENS, recollect, type RecollectDeps } from './recollect.js';
 import { shownText } from './turn-text.js';
 
@@ -15,6 +16,8 @@ export interface RecallInput {
   /** The rollout's own records are left out, since they are no memory of another task. */
   readonly rolloutId: string;
   readonly shows: (skill: Skill) => boolean;
+  /** Those of the found items that are not shown. Nothing takes their place. */
+  readonly withhold?: (found: readonly FoundItem[]) => Promise<readonly FoundItem[]>;
   /** Default `RECALL_TOKENS`. */
   readonly tokensMax?: number;
 }
@@ -39,7 +42,7 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */
 export async function recall(
-  { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: RecallInput,
+  { scope, cue, policy, rolloutId, shows, withhold, tokensMax = RECALL_TOKENS }: RecallInput,
   deps: RecollectDeps,
 ): Promise<Recalled> {
   if (recallsNothing(policy)) return { items: [], offered: [] };
@@ -51,17 +54,28 @@ export async function recall(
   };
   const asked = { scope: viewOf(scope, scope.user), cue, counts, tokensMax, leaveOut };
   const { hits, skills } = await recollect(asked, { ...deps, procedural: { search } });
+  const withheld = new Set((await withhold?.(hits.map(foundItem)))?.map(showKey) ?? []);
+  const shown = hits.filter((hit) => !withheld.has(showKey(foundItem(hit))));
+  const offered = skills.filter((skill) => shown.some((hit) => isHitOf(skill, hit)));
   return {
-    items: hits.map((hit) => plainItem(hit, skills)),
-    offered: skills.map(({ scope: owner, name, version }) => ({ ...owner, name, version })),
+    items: shown.map((hit) => plainItem(hit, skills)),
+    offered: offered.map(({ scope: owner, name, version }) => ({ ...owner, name, version })),
   };
+}
+
+function foundItem({ layer, kind, id, agent, user }: MemoryHit): FoundItem {
+  return { layer, kind, id, owner: { agent, user: user ?? null } };
+}
+
+function isHitOf({ name, version, scope }: Skill, { kind, id, agent }: MemoryHit): boolean {
+  return kind === 'skill' && `${name}@${version}` === id && scope.agent === agent;
 }
 
 /** A hit for a prompt. A fact keeps all its sources, other memories only the untrusted ones. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
-  const { id, layer, kind, title, score, similarity, agent } = hit;
+  const { id, layer, kind, title, score, similarity } = hit;
   const item = { id, layer, kind, title, text: shownText(hit), score, similarity };
-  const skill = skills.find(({ name, version, scope }) => kind === 'skill' && `${name}@${version}` === id && scope.agent === agent);
+  const skill = skills.find((one) => isHitOf(one, hit));
   const sources = skill ? untrustedOfSkill(skill) : kind === 'fact' ? hit.sources : untrustedAmong(hit.sources);
   return sources.length > 0 ? { ...item, sources } : item;
 }

@@ -4,6 +4,7 @@ import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';
 import { recallsNothing } from '../recall/recall.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { viewOf } from '../skills/life/find-skill.js';
+import { isWithheldFrom } from './item-shows.js';
 import type { RolloutContext } from './rollout-context.js';
 import type { Workbench } from './workbench.js';
 
@@ -22,7 +23,8 @@ export async function recallFindings(context: RolloutContext, bench: Workbench):
   const items = await steps.run<readonly RecalledItem[]>('a1.findings.recall', 'recall', async () => {
     const query = { text: spec.prompt, limit: RECALLED_MAX, similarityMin: SIMILARITY_MIN, kinds: ['fact'], category: FINDING };
     const found = await deps.semantic.search(viewOf(scope, scope.user), query);
-    const value = found.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
+    const shown = found.filter((item) => !isWithheldFrom(context, item));
+    const value = shown.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
       id,
       layer,
       kind,

@@ -2,6 +2,7 @@ import type { RecalledItem } from '@etude/contracts/memory';
 import { recall, recallsNothing } from '../recall/recall.js';
 import { isInWords } from '../skills/content-digest.js';
 import { isProven } from '../skills/proof/proof.js';
+import { withheldItems } from './item-shows.js';
 import type { RolloutContext } from './rollout-context.js';
 
 /** The layers to recall from. Skills aren't shown where they are off for the agent. */
@@ -25,6 +26,7 @@ export async function recallStep(context: RolloutContext, attempt: number, openi
         rolloutId,
         ...(deps.promptBudgets === undefined ? {} : { tokensMax: deps.promptBudgets.memory }),
         // Skills in words need no proof, because only code is run.
+        withhold: (found) => withheldItems(context, attempt, found),
         shows: (skill) => isInWords(skill) || isProven(skill, deps.checker),
       },
       deps,

@@ -1,4 +1,4 @@
-import type { Scope } from '@etude/contracts/memory';
+import type { ItemShow, Scope } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { StepKind, TaskRecord } from '@etude/contracts/task';
 import { fingerprintOf } from '../recall/fingerprint.js';
@@ -17,6 +17,7 @@ import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { SkillWishes } from '../tools/tool-ports.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
+import { journaledShows, type Withholding } from './item-shows.js';
 import type { PromptTask } from './prompt-sections.js';
 import type { PromptBudgets } from './step-prompts.js';
 
@@ -45,6 +46,8 @@ export interface RolloutDeps {
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
+  /** Absent: every recalled item is shown. */
+  readonly withholding?: Withholding;
   /** Absent: `PROMPT_BUDGETS`. */
   readonly promptBudgets?: PromptBudgets;
   /** Shows the text of a model call while it is written. Losing it is no error. */
@@ -64,6 +67,8 @@ export interface RolloutContext extends RecordOrigin {
   readonly promptTask: PromptTask;
   /** Attempts so far. Each is added as soon as it is evaluated, so that a stop keeps the earlier ones. */
   readonly attempts: Attempt[];
+  /** What the first attempt was shown, and what is withheld from the whole rollout; empty if nothing was recalled or drawn. */
+  readonly shows: ItemShow[];
 }
 
 export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, signal: AbortSignal): RolloutContext {
@@ -71,6 +76,7 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
   const fingerprint = fingerprintOf(spec);
   const scope: Scope = { tenant, agent: spec.agent, user: spec.user ?? null };
   const agentSettings = settingsOf(scope, deps);
+  const steps = new DurableSteps(deps.journal, deps.clock, spec.limits, signal);
   return {
     taskId: task.id,
     rolloutId,
@@ -83,7 +89,8 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
     promptTask: { spec, boundary: fingerprint.slice(0, 8) },
     attempts: [],
     deps,
-    steps: new DurableSteps(deps.journal, deps.clock, spec.limits, signal),
+    steps,
+    shows: journaledShows(steps),
     signal,
   };
 }

@@ -3,6 +3,7 @@ import type { StopReason } from '@etude/contracts/task';
 import type { RolloutEnd } from '../ports/journal.js';
 import { resultOf } from './attempt-record.js';
 import { learnFromRollout } from './learn-from-rollout.js';
+import { putShows } from './item-shows.js';
 import { reuseSkill } from './reuse-skill.js';
 import { contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
 import { RolloutStop } from './durable-steps.js';
@@ -28,6 +29,7 @@ export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal:
   try {
     const stopReason = await attemptUntilStopped(context);
     const stoppedLearning = await learnFromRollout(context, stopReason);
+    await putShows(context);
     return await finish(context, stoppedLearning === 'cancelled' ? 'cancelled' : stopReason, null);
   } catch (error) {
     if (deps.givesUp(error))

@@ -9,6 +9,7 @@ import { ToolRegistry } from '../tools/agent-tools.js';
 import { askCallerTool } from '../tools/ask-caller-tool.js';
 import { writeTodosTool } from '../tools/execute-code.js';
 import { memoryTools } from '../tools/memory-tools.js';
+import { searchedWithoutWithheld } from './item-shows.js';
 import { NearTools } from '../tools/search-tool.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from '../tools/tool-definition.js';
 import type { Todo, ToolSessions } from '../tools/tool-ports.js';
@@ -87,7 +88,7 @@ export class StepTools {
     const own = [
       ...workspaceTools(sandbox),
       ...memoryTools({
-        memory: () => Promise.resolve(deps),
+        memory: () => Promise.resolve(searchedWithoutWithheld(context)),
         outbox: deps.outbox,
         clock: deps.clock,
         provenance: () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...touched()] }),

@@ -1,4 +1,4 @@
-import type { AppliedWrite, EpisodicLayer, ProceduralLayer, SemanticLayer } from '../memory.js';
+import type { AppliedWrite, EpisodicLayer, ItemShowsLayer, ProceduralLayer, SemanticLayer } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
 import { bodyOf } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
@@ -112,10 +112,11 @@ interface Layers {
   readonly episodic: EpisodicLayer;
   readonly semantic: SemanticLayer;
   readonly procedural: ProceduralLayer;
+  readonly shows: ItemShowsLayer;
 }
 
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
-export function appliedWrites({ store, episodic, semantic, procedural }: Layers) {
+export function appliedWrites({ store, episodic, semantic, procedural, shows }: Layers) {
   const applied = async (layer: MemoryLayer, scope: Scope, writeId: string, at: number, changes: readonly Change[] = []) =>
     (await store.write(scope.tenant, [...changes, markApplied(layer, scope, writeId, at)])).at(-1) === true;
   return {
@@ -141,6 +142,10 @@ export function appliedWrites({ store, episodic, semantic, procedural }: Layers)
         return { applied: await applied('procedural', scope, writeId, write.skill.createdAt), skill };
       }
       if (await wasApplied(store, tenant, 'episodic', writeId)) return { applied: false, skill: null };
+      if (write.kind === 'shows') {
+        await shows.count(writeId, write);
+        return { applied: await applied('episodic', scope, writeId, write.at), skill: null };
+      }
       const inserts = await (write.kind === 'transition'
         ? episodic.transitionChanges(write.transition)
         : episodic.episodeChanges(write.episode));
@@ -154,7 +159,7 @@ export function appliedWrites({ store, episodic, semantic, procedural }: Layers)
 }
 
 function writtenIn(write: MemoryWrite): { readonly scope: Scope; readonly createdAt: number } {
-  if (write.kind === 'skill_use') return { scope: write.scope, createdAt: write.at };
+  if (write.kind === 'skill_use' || write.kind === 'shows') return { scope: write.scope, createdAt: write.at };
   if (write.kind === 'skill') return write.skill;
   if (write.kind === 'fact') return write.fact;
   return write.kind === 'episode' ? write.episode : write.transition;

@@ -19,8 +19,8 @@ export const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(f
 const KINDS_OF_LAYER = 10;
 
 export function kindName(code: number): RecordKind {
-  const layer = LAYERS[Math.floor(code / KINDS_OF_LAYER)] ?? 'semantic';
-  return RECORD_KINDS[layer][(code % KINDS_OF_LAYER) - 1] ?? 'fact';
+  const layer = LAYERS[Math.floor((code - 1) / KINDS_OF_LAYER)] ?? 'semantic';
+  return RECORD_KINDS[layer][(code - 1) % KINDS_OF_LAYER] ?? 'fact';
 }
 
 /** The number of a kind. 0, which no record has, if the layer lacks the kind. */

@@ -10,7 +10,7 @@ import { forgettingScore } from '@etude/domain/retrieval/fuse';
 
 type Example = ArchiveReport['examples'][number];
 /** Kinds that forgetting may archive. Documents aren't among them: people add and remove those. */
-const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
+export const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
 /** The field by which archived records are found. */
 const ARCHIVED = { archived: 'yes' } as const;
 const EXAMPLES_MAX = 100;

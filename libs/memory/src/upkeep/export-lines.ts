@@ -22,6 +22,7 @@ const EXPORTED_KINDS = [
   'conversation',
   'turn',
   'skill',
+  'shows',
 ] as const;
 /** Kinds whose records may hold tests that only reviewers may read. */
 const TESTED_KINDS: readonly RecordKind[] = ['episode', 'skill'];

@@ -1,6 +1,7 @@
 import { conversationId, conversationRecord, turnKey, turnRecord } from '../layers/conversation-records.js';
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { EpisodeNote, episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
+import { showsRecord } from '../layers/item-shows.js';
 import { factRecord } from '../layers/fact-records.js';
 import type { StoredBody } from '../layers/records.js';
 import { skillRecord } from '../layers/skill-records.js';
@@ -10,7 +11,7 @@ import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
 import { unprovenAsCandidate, withOwnPins } from './imported-skill.js';
 import type { UpkeepDeps } from './record-upkeep.js';
 import { Conversation, Turn } from '@etude/contracts/conversation';
-import { DocumentChunk, DocumentRecord, Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
+import { DocumentChunk, DocumentRecord, Episode, Fact, ItemShows, Skill, Transition } from '@etude/contracts/memory';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
@@ -74,6 +75,7 @@ const KINDS: { readonly [kind in ExportLine['kind']]: readonly [z.ZodType, (told
   conversation: [Conversation, conversationOf],
   turn: [Turn, turnOf],
   skill: [Skill, ({ body }) => skillRecord(body.value, body.taken)],
+  shows: [ItemShows, ({ line, body }) => showsRecord(line.layer, body.value, body.taken)],
 };
 
 /** A note's body lacks the title and worth of its episode, so the line gives both. */

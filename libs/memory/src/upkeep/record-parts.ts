@@ -47,7 +47,8 @@ export function ownersOf({ tenant, agent, user, record }: Erasable): Owners {
 export function partsOf({ record }: Erasable): readonly Part[] {
   if (record === undefined) return OWNED_KINDS;
   const [kind, id] = splitName(record.name);
-  return (PLACES[kind] ?? []).map(({ by, ...place }) => ({ ...place, ...(by === 'key' ? { keys: [id] } : { where: { [by]: id } }) }));
+  const places = (PLACES[kind] ?? []).map(({ by, ...place }) => ({ ...place, ...(by === 'key' ? { keys: [id] } : { where: { [by]: id } }) }));
+  return [...places, ...LAYERS.map((layer) => ({ layer, kind: 'shows', where: { name: record.name } }) as const)];
 }
 
 /** @returns the kind and the id of a name such as "facts/f1" */
@@ -58,6 +59,7 @@ export function splitName(name: string): readonly [kind: string, id: string] {
 
 /** The name of the record that this one is, or is a part of; null for one that isn't deleted alone. */
 export function nameOfRecord({ kind, key, fields, scope: { agent, user } }: MemoryRecord): NamedRecord | null {
+  if (kind === 'shows') return typeof fields.name === 'string' ? { name: fields.name, agent, user } : null;
   for (const [named, places] of Object.entries(PLACES)) {
     const by = places.find((place) => place.kind === kind)?.by;
     const id = by === 'key' ? key : by && fields[by];

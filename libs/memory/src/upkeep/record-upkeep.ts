@@ -9,6 +9,7 @@ import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../mem
 import { LAYERS, type Owners, type RecordStore, type StoredRecord } from '../record-store.js';
 import { planDeletion, removeRecord } from './deleted-record.js';
 import type { Erasable } from './record-parts.js';
+import { archiveHarmful } from './archive-harmful.js';
 import { archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
 import { type EraseOptions, eraseOwned, findOwned, newFrom } from './erase-owned.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
@@ -35,6 +36,8 @@ export function recordUpkeep(deps: UpkeepDeps) {
     /** Hides records from retrieval. Never removes them. */
     archive: (owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal) =>
       archiveRecords(store, clock, owners, policy, options, signal),
+    /** Archives items that make first attempts worse. Returns how many. */
+    archiveHarmful: (owners: Owners, signal?: AbortSignal) => archiveHarmful(store, clock, owners, signal),
     /** Shows archived records again: all, or those with these ids. Returns how many. */
     restore: (owners: Owners, ids?: readonly string[]) => restoreRecords(store, owners, ids),
     /** JSON Lines: a header, then one record per line, lossless, unordered. @throws EtudeError PERMISSION_DENIED, see `ExportOptions` */

@@ -40,10 +40,10 @@ function isOwnWrite(erased: Erased, text: string): boolean {
   return at < erased.at && isOwned(erased, scope.agent, scope.user);
 }
 
-/** The name of the record that a write makes or uses; null for a new skill, which gets its name from memory. */
+/** The name of the record that a write makes or uses; null for a new skill, which gets its name from memory, and for shows, which memory refuses after the erasure. */
 function nameOfWrite(write: MemoryWrite): string | null {
   if (write.kind === 'skill_use') return `skills/${write.name}@${write.version}`;
-  if (write.kind === 'skill') return null;
+  if (write.kind === 'skill' || write.kind === 'shows') return null;
   if (write.kind === 'fact') return `facts/${write.fact.id}`;
   return `episodes/${(write.kind === 'episode' ? write.episode : write.transition).rolloutId}`;
 }

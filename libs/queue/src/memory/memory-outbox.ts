@@ -61,7 +61,7 @@ export class OutboxReader {
 
 /** The owner of a write, and when its content was made, ms since 1970. */
 export function ownerOf(write: MemoryWrite): { readonly scope: Scope; readonly at: number } {
-  if (write.kind === 'skill_use') return { scope: write.scope, at: write.at };
+  if (write.kind === 'skill_use' || write.kind === 'shows') return { scope: write.scope, at: write.at };
   if (write.kind === 'fact') return { scope: write.fact.scope, at: write.fact.createdAt };
   const { scope, createdAt } = write.kind === 'transition' ? write.transition : write.kind === 'episode' ? write.episode : write.skill;
   return { scope, at: createdAt };

@@ -1,0 +1,50 @@
+import type { ShowSide } from '@etude/contracts/memory';
+import { expect, it } from 'vitest';
+import { addSides, isHarmful, NO_SHOWS, reasonToArchive, studentQuantile, successEffect, tokenEffect } from './effects.js';
+
+const side = (right: number, n: number): ShowSide => ({ ...NO_SHOWS, n, right });
+const tokensOf = (...tokens: number[]): ShowSide =>
+  tokens.map((one) => ({ n: 1, right: 0, tokens: one, tokensSquared: one * one })).reduce(addSides, NO_SHOWS);
+
+// Newcombe 1998, table II, method 10: (a), (b), (c), (e), (h).
+it.each([
+  [side(56, 70), side(48, 80), 0.0524, 0.3339],
+  [side(9, 10), side(3, 10), 0.1705, 0.809],
+  [side(6, 7), side(2, 7), 0.0582, 0.8062],
+  [side(5, 56), side(0, 29), -0.0381, 0.1926],
+  [side(10, 10), side(0, 10), 0.6075, 1],
+])('gives the published interval for a difference of shares', (shown, withheld, low, high) => {
+  const effect = successEffect({ shown, withheld })!;
+  expect(effect.low).toBeCloseTo(low, 4);
+  expect(effect.high).toBeCloseTo(high, 4);
+});
+
+it.each([
+  [1, 12.706],
+  [3, 3.182],
+  [9, 2.262],
+  [30, 2.042],
+  [Infinity, 1.96],
+])('gives the quantile of t with %d degrees of freedom', (freedom, quantile) => {
+  expect(studentQuantile(freedom) / quantile).toBeCloseTo(1, 2);
+});
+
+it('gives the interval of Welch for a difference of means', () => {
+  const effect = tokenEffect({ shown: tokensOf(27, 29, 31, 33), withheld: tokensOf(20, 20, 30, 50, 40) })!;
+  expect(effect).toMatchObject({ estimate: -2 });
+  // Means 30 and 32; squared errors 5/3 and 34; 4.39 degrees of freedom.
+  expect(effect.high - effect.estimate).toBeCloseTo(2.68 * Math.sqrt(5 / 3 + 34), 0);
+  expect(tokenEffect({ shown: tokensOf(5, 5), withheld: tokensOf(7, 7) })).toEqual({ estimate: -2, low: -2, high: -2 });
+});
+
+it('tells nothing from one side alone', () => {
+  expect(successEffect({ shown: side(3, 9), withheld: NO_SHOWS })).toBeNull();
+  expect(tokenEffect({ shown: tokensOf(1, 2), withheld: tokensOf(1) })).toBeNull();
+});
+
+it('gives a reason to archive a harmful item after 300 rollouts, never before', () => {
+  expect(isHarmful({ shown: side(0, 9), withheld: side(9, 9) })).toBe(false);
+  expect(reasonToArchive({ shown: side(75, 150), withheld: side(104, 149) })).toBeNull();
+  expect(reasonToArchive({ shown: side(75, 150), withheld: side(105, 150) })).toMatch(/over 300 rollouts .* was -0\.20 \(95% interval -0\.3/);
+  expect(reasonToArchive({ shown: side(200, 285), withheld: side(10, 15) })).toBeNull();
+});

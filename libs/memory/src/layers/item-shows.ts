@@ -1,0 +1,79 @@
+import { bodyOf, everyRecord, parseBody, untilTaken, withTaken } from './records.js';
+import { LAYERS, type MemoryRecord, type RecordStore } from '../record-store.js';
+import { errorCode } from '@etude/contracts/errors';
+import type { FoundItem, ItemShow, ItemShows, MemoryWrite } from '@etude/contracts/memory';
+import type { MemoryLayer } from '@etude/contracts/task';
+import { addSides, NO_SHOWS } from '@etude/domain/lift/effects';
+import { showKey } from '@etude/domain/lift/withholding';
+import type { ReadScope, ShowCounters } from '@etude/domain/ports/memory';
+import { requireScope } from '@etude/domain/retrieval/scopes';
+import { nameOfShown } from '@etude/domain/trust/sources';
+
+type ShowsWrite = Extract<MemoryWrite, { kind: 'shows' }>;
+export interface ItemShowsQuery {
+  /** Default: all. */
+  readonly layers?: readonly MemoryLayer[];
+  /** Id of one item. */
+  readonly item?: string;
+}
+
+export type LayerShows = ItemShows & Pick<FoundItem, 'layer'>;
+const PAGE = 256;
+
+/** Counts per item how rollouts ended that were shown it, and those from which it was withheld. The item's owner owns the counters. */
+export function itemShows(store: RecordStore) {
+  return {
+    async counters(tenant: string, items: readonly FoundItem[]) {
+      const scope = requireScope({ tenant, agent: null });
+      const keysIn = (layer: MemoryLayer) => items.filter((item) => item.layer === layer).map(showKey);
+      const found = await Promise.all(LAYERS.map((layer) => store.load(scope, layer, 'shows', keysIn(layer))));
+      const known = new Map(found.flat().map((record) => [record.key, parseBody<ItemShows>(record).value]));
+      return items.map((item) => known.get(showKey(item)) ?? null);
+    },
+
+    /** Counts a rollout. A repeat counts no item twice. Items whose owner was erased meanwhile are left out. */
+    async count(writeId: string, write: ShowsWrite): Promise<void> {
+      for (const show of write.shows)
+        await countShow(store, writeId, write, show).catch((error: unknown) => {
+          if (errorCode(error) !== 'ABORTED') throw error;
+        });
+    },
+
+    /** The counters of the items that the reader sees, in no order. */
+    async *list(scope: ReadScope, { layers = LAYERS, item }: ItemShowsQuery = {}): AsyncGenerator<LayerShows> {
+      const filter = { kinds: ['shows'], ...(item === undefined ? {} : { where: { id: item } }) } as const;
+      for (const layer of layers)
+        for await (const record of everyRecord(store, requireScope(scope), layer, filter, { size: PAGE }))
+          yield { ...parseBody<ItemShows>(record).value, layer };
+    },
+  } satisfies ShowCounters & Record<string, unknown>;
+}
+
+async function countShow(store: RecordStore, writeId: string, { scope: { tenant }, right, tokens, at }: ShowsWrite, show: ItemShow) {
+  const { layer, kind, id, owner } = show;
+  const side = show.shown ? 'shown' : 'withheld';
+  const one = { n: 1, right: right ? 1 : 0, tokens, tokensSquared: tokens * tokens };
+  await untilTaken(`the shows of ${kind} ${id}`, async () => {
+    const [known] = await store.load({ tenant, agent: null }, layer, 'shows', [showKey(show)]);
+    const fresh: ItemShows = { scope: { tenant, ...owner }, kind, id, shown: NO_SHOWS, withheld: NO_SHOWS, createdAt: at };
+    const { value, taken } = known === undefined ? { value: fresh, taken: [] } : parseBody<ItemShows>(known);
+    if (taken.includes(writeId)) return true;
+    const record = showsRecord(layer, { ...value, [side]: addSides(value[side], one) }, withTaken(taken, writeId));
+    const change =
+      known === undefined
+        ? ({ do: 'insert', record, indexed: [] } as const)
+        : ({ do: 'update', record, revision: known.revision } as const);
+    const [done] = await store.write(tenant, [change]);
+    return done === true ? true : null;
+  });
+}
+
+/** `name`: the record that the item is, or is a part of, so that deleting that one deletes the counters. */
+export function showsRecord(layer: MemoryLayer, shows: ItemShows, taken: readonly string[]): MemoryRecord {
+  const { scope, kind, id, createdAt } = shows;
+  const key = showKey({ owner: scope, kind, id });
+  const name = nameOfShown({ kind, id });
+  const fields = { id, ...(name === null ? {} : { name }) };
+  const unsearched = { worth: 0, shown: false, title: '', text: '', sources: [] };
+  return { layer, kind: 'shows', key, scope, createdAt, ...unsearched, fields, body: bodyOf(shows, taken) };
+}
