@@ -400,3 +400,35 @@ describe('a too large request is refused as a whole', () => {
     expect(refused.message).not.toContain('protobuf');
   });
 });
+
+const showsOf = (user: string | null, ids: readonly string[], shown: boolean) =>
+  ids.map((id) => ({ layer: 'procedural' as const, kind: 'skill', id, owner: { agent: 'lifter', user }, shown }));
+
+async function countShows() {
+  const open = await rig.openMemory();
+  const scope = { tenant: 'acme', agent: 'lifter', user: null };
+  for (const n of Array.from({ length: 24 }, (_, at) => at)) {
+    const items = [...showsOf(null, ['row@1'], n % 2 === 0), ...showsOf('ann', ['sail@1'], true)];
+    const write = { kind: 'shows', scope, shows: items, right: n % 2 === 1, tokens: 100 + n, at: Date.now() } as const;
+    await open.appliedWrites.apply('acme', `lift-${n}.shows`, write);
+  }
+}
+
+describe('what memory is worth', () => {
+  it('is told for all, by layer and by item, without the skills of other users', async () => {
+    await countShows();
+    const { memory: all, layers, items } = await memory().getLift({ agent: 'lifter' });
+    expect(all).toMatchObject({ shown: 12n, shownRight: 0n, withheld: 12n, withheldRight: 12n, success: { estimate: -1 }, harmful: true });
+    expect(layers.map(({ layer, shown }) => [layer, shown])).toEqual([
+      ['episodic', 0n],
+      ['semantic', 0n],
+      ['procedural', 12n],
+    ]);
+    expect(items).toMatchObject([{ layer: 'procedural', kind: 'skill', id: 'row@1', agent: 'lifter', tokens: { estimate: -1 } }]);
+    const anns = await memory().getLift({ agent: 'lifter', user: 'ann', item: 'sail@1', layer: 'procedural' });
+    expect(anns.items).toMatchObject([{ id: 'sail@1', user: 'ann', shown: 24n, withheld: 0n }]);
+    expect(anns.items[0]?.success).toBeUndefined();
+    expect(await refusal(memory().getLift({ layer: 'all' }))).toMatchObject({ fields: ['layer'] });
+    expect((await memory('globex').getLift({ agent: 'lifter' })).memory).toMatchObject({ shown: 0n });
+  });
+});

@@ -52,6 +52,7 @@ export async function startRig(script: Script) {
     ETUDE_REDIS_URL: redis.url,
     ETUDE_MEMORY_PATH: join(dir, 'memory.sqlite'),
     ETUDE_EMBEDDER: 'lexical',
+    ETUDE_RECALL_WITHHOLD_PROBABILITY: '0',
     ETUDE_SKILLS_ENABLED: 'true',
     ETUDE_SKILLS_AUTO_REGISTER: 'true',
     OPENAI_BASE_URL: model.url,

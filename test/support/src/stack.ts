@@ -49,6 +49,8 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     ETUDE_EMBEDDER: 'lexical',
     ETUDE_GRPC_PORT: String(grpcPort),
     ETUDE_AUTH_ANONYMOUS_TENANT: 'test',
+    // Scripts expect that every found memory is shown.
+    ETUDE_RECALL_WITHHOLD_PROBABILITY: '0',
     ETUDE_SKILLS_ENABLED: 'true',
     ETUDE_SKILLS_AUTO_REGISTER: 'true',
     ETUDE_SKILLS_APPROVAL: 'automatic',

@@ -8,7 +8,9 @@ const share = (right: bigint, of: bigint) => (of === 0n ? '-' : `${Number(right)
 
 function effectText(effect: Effect | undefined, digits: number): string {
   if (effect === undefined) return '-';
-  const [estimate, low, high] = [effect.estimate, effect.low, effect.high].map((value) => `${value > 0 ? '+' : ''}${value.toFixed(digits)}`);
+  const [estimate, low, high] = [effect.estimate, effect.low, effect.high].map(
+    (value) => `${value > 0 ? '+' : ''}${value.toFixed(digits)}`,
+  );
   return `${estimate} (${low} to ${high})`;
 }
 

@@ -211,6 +211,8 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
     ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *',
     ETUDE_CONSOLIDATION_TIME_ZONE: Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
+  // A script's answers tell nothing about what memory is worth.
+  const measuring = options.scripted ? usual({ ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' }) : {};
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const doors = {
     ETUDE_GRPC_HOST: '127.0.0.1',
@@ -230,7 +232,7 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
   return Promise.all([
     service('consolidation-worker', { ...learning, ...signing, ...nightly }),
     service('sandbox-controller', { ...inside, ...driver }, false),
-    service('rollout-worker', { ...learning, ...inside }),
+    service('rollout-worker', { ...learning, ...inside, ...measuring }),
     service('gateway', { ...learning, ...doors, ...inside }),
   ]);
 }

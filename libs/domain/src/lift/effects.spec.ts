@@ -45,6 +45,8 @@ it('tells nothing from one side alone', () => {
 it('gives a reason to archive a harmful item after 300 rollouts, never before', () => {
   expect(isHarmful({ shown: side(0, 9), withheld: side(9, 9) })).toBe(false);
   expect(reasonToArchive({ shown: side(75, 150), withheld: side(104, 149) })).toBeNull();
-  expect(reasonToArchive({ shown: side(75, 150), withheld: side(105, 150) })).toMatch(/over 300 rollouts .* was -0\.20 \(95% interval -0\.3/);
+  expect(reasonToArchive({ shown: side(75, 150), withheld: side(105, 150) })).toMatch(
+    /over 300 rollouts .* was -0\.20 \(95% interval -0\.3/,
+  );
   expect(reasonToArchive({ shown: side(200, 285), withheld: side(10, 15) })).toBeNull();
 });

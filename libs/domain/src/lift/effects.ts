@@ -32,7 +32,11 @@ export function successEffect({ shown, withheld }: Sides): Effect | null {
   if (shown.n === 0 || withheld.n === 0) return null;
   const [a, b] = [wilson(shown), wilson(withheld)];
   const estimate = a.share - b.share;
-  return { estimate, low: estimate - Math.hypot(a.share - a.low, b.high - b.share), high: estimate + Math.hypot(a.high - a.share, b.share - b.low) };
+  return {
+    estimate,
+    low: estimate - Math.hypot(a.share - a.low, b.high - b.share),
+    high: estimate + Math.hypot(a.high - a.share, b.share - b.low),
+  };
 }
 
 /** Wilson 1927. */

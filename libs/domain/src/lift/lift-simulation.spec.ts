@@ -44,6 +44,7 @@ function simulate(effect: number) {
   );
   const share = (of: (life: (typeof lives)[number]) => boolean) => lives.filter(of).length / ITEMS;
   return {
+    effect,
     covered: share(({ isCovered }) => isCovered),
     found: share(({ isFound }) => isFound),
     archived: share(({ isArchived }) => isArchived),
@@ -51,18 +52,20 @@ function simulate(effect: number) {
   };
 }
 
+const percent = (value: number) => `${(value * 100).toFixed(1)}%`;
+
 it('covers the true effects, and finds harmful items within 300 rollouts', () => {
-  const effects = [-0.2, -0.1, 0, 0.1];
-  const rows = effects.map((effect) => ({ effect, ...simulate(effect) }));
-  const percent = (value: number) => `${(value * 100).toFixed(1)}%`;
-  const lines = rows.map((row) => [row.effect.toFixed(1), ...[row.covered, row.found, row.archived, row.withheld].map(percent)].join(' | '));
+  const [harmful, harming, neutral, helpful] = [simulate(-0.2), simulate(-0.1), simulate(0), simulate(0.1)];
+  const rows = [harmful, harming, neutral, helpful];
+  const lines = rows.map((row) =>
+    [row.effect.toFixed(1), ...[row.covered, row.found, row.archived, row.withheld].map(percent)].join(' | '),
+  );
   process.stdout.write(`effect | covered | found within 300 | archived within 600 | withheld\n${lines.join('\n')}\n`);
   const covered = rows.reduce((sum, row) => sum + row.covered, 0) / rows.length;
   expect(covered).toBeGreaterThan(0.93);
   expect(covered).toBeLessThan(0.97);
-  const [harmful, , neutral, helpful] = rows;
-  expect(harmful!.found).toBeGreaterThan(0.85);
-  expect(neutral!.archived).toBeLessThan(0.1);
-  expect(helpful!.archived).toBeLessThan(0.01);
-  expect(helpful!.withheld).toBeLessThan(0.1);
+  expect(harmful.found).toBeGreaterThan(0.85);
+  expect(neutral.archived).toBeLessThan(0.1);
+  expect(helpful.archived).toBeLessThan(0.01);
+  expect(helpful.withheld).toBeLessThan(0.1);
 });

@@ -28,12 +28,10 @@ export async function withheldItems(context: RolloutContext, attempt: number, fo
   if (probability === 0 || counters === undefined || found.length === 0) return [];
   const before = new Map(context.shows.map((show) => [showKey(show), show.shown]));
   const known = await counters.counters(tenant, found);
-  const shows = found.map(
-    (item, at): ItemShow => ({
-      ...item,
-      shown: before.get(showKey(item)) ?? !isWithheld(rolloutId, item, probabilityOf(known[at] ?? null, probability)),
-    }),
-  );
+  const shows = found.map((item, at): ItemShow => ({
+    ...item,
+    shown: before.get(showKey(item)) ?? !isWithheld(rolloutId, item, probabilityOf(known[at] ?? null, probability)),
+  }));
   const withheld = shows.filter(({ shown }) => !shown);
   if (attempt === 1) {
     const summary = `${withheld.length} of ${shows.length} memories withheld, to measure what they are worth`;

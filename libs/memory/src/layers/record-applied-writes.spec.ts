@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { dyingStore } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
+import { itemShows } from './item-shows.js';
 import { episodicLayer } from './episodic-layer.js';
 import { semanticLayer } from './semantic-layer.js';
 import { proceduralLayer } from './procedural-layer.js';
@@ -17,13 +18,28 @@ const WRITES = [
   { kind: 'skill', skill: skillOf({ status: 'active' }) },
   skillUseOf(),
   { kind: 'fact', fact: factOf() },
+  {
+    kind: 'shows',
+    scope: SCOPE,
+    shows: ['e1', 'e2'].map((id) => ({
+      layer: 'episodic' as const,
+      kind: 'episode',
+      id,
+      owner: { agent: SCOPE.agent, user: null },
+      shown: true,
+    })),
+    right: true,
+    tokens: 9,
+    at: 1,
+  },
 ] as const;
 
 function layersOver(store: RecordStore) {
   const deps = { store, embedder: new LexicalEmbedder(), clock: { now: Date.now } };
   const episodic = episodicLayer(deps);
   const procedural = proceduralLayer(deps);
-  return { episodic, procedural, writes: appliedWrites({ store, episodic, semantic: semanticLayer(deps), procedural }) };
+  const shows = itemShows(store);
+  return { episodic, procedural, shows, writes: appliedWrites({ store, episodic, semantic: semanticLayer(deps), procedural, shows }) };
 }
 
 describe('applied writes', () => {
@@ -78,6 +94,8 @@ describe('applied writes', () => {
   });
 });
 
-async function contentsOf({ episodic, procedural }: ReturnType<typeof layersOver>) {
-  return [await episodic.transitions(ALL, 'tabcdefgh-r1'), await episodic.recent(ALL, 0, 9), await Array.fromAsync(procedural.every(ALL))];
+async function contentsOf({ episodic, procedural, shows }: ReturnType<typeof layersOver>) {
+  const counters = await Array.fromAsync(shows.list(ALL));
+  const skills = await Array.fromAsync(procedural.every(ALL));
+  return [await episodic.transitions(ALL, 'tabcdefgh-r1'), await episodic.recent(ALL, 0, 9), skills, counters];
 }

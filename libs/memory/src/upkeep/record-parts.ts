@@ -47,7 +47,10 @@ export function ownersOf({ tenant, agent, user, record }: Erasable): Owners {
 export function partsOf({ record }: Erasable): readonly Part[] {
   if (record === undefined) return OWNED_KINDS;
   const [kind, id] = splitName(record.name);
-  const places = (PLACES[kind] ?? []).map(({ by, ...place }) => ({ ...place, ...(by === 'key' ? { keys: [id] } : { where: { [by]: id } }) }));
+  const places = (PLACES[kind] ?? []).map(({ by, ...place }) => ({
+    ...place,
+    ...(by === 'key' ? { keys: [id] } : { where: { [by]: id } }),
+  }));
   return [...places, ...LAYERS.map((layer) => ({ layer, kind: 'shows', where: { name: record.name } }) as const)];
 }
 
