@@ -4,7 +4,7 @@ import { FakeProceduralMemory } from '@etude/domain/testing/fake-procedural-memo
 import { SCOPE, skillOf, skillUseOf } from '@etude/domain/testing/memory-records';
 import type { AppliedWrites } from '@etude/memory/memory';
 import { expect, it } from 'vitest';
-import { type MemoryWriteDeps, memoryWriteProcessor } from './memory.processors.js';
+import { type MemoryUpkeepDeps, memoryUpkeepProcessor, type MemoryWriteDeps, memoryWriteProcessor } from './memory.processors.js';
 
 const CONTEXT = { jobId: 'j', attempt: 1, isLastAttempt: false, stalledCount: 0, signal: new AbortController().signal };
 
@@ -59,4 +59,12 @@ it('drops the use of a skill that was deleted', async () => {
   waiting.set('use', skillUseOf({ name: 'gone' }));
   expect(await run('use')).toEqual({ applied: false });
   expect([...waiting.keys()]).toEqual([]);
+});
+
+it('archives what is worth little and what does harm in one nightly work', async () => {
+  const upkeep = { archive: async () => ({ archived: 2 }), archiveHarmful: async ({ tenant }: { tenant: string }) => tenant.length };
+  const process = memoryUpkeepProcessor({ memory: { upkeep } } as unknown as MemoryUpkeepDeps);
+  expect(await process({ v: 1, work: 'archive', tenant: 'acme', id: 'a1', scoreMax: 0.2, olderThanDays: 30 }, CONTEXT)).toEqual({
+    archived: 6,
+  });
 });

@@ -48,7 +48,7 @@ export const RECALL_TOKENS = 800;
 /** Longer prose is cut in its middle. */
 const PROSE_CHARS_MAX = 1_200;
 /** An item with longer code is shown without it, since a part of a function misleads. */
-const CODE_ITEM_CHARS_MAX = 2_400;
+const CODE_ITEM_CHARS_MAX = 2_800;
 /** Share of the words of two experiences in common, from which they teach the same. */
 const SAME_LESSON = 0.8;
 /** More are searched than returned, so that others can replace duplicates. */

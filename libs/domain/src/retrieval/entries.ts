@@ -19,6 +19,7 @@ export interface SearchEntry {
 const TITLE_CHARS_MAX = 100;
 const TEXT_CHARS_MAX = 4_000;
 const PART_CHARS_MAX = 1_500;
+const CODE_CHARS_MAX = 2_400;
 /** Text beyond this is stored but not searchable. */
 const INDEXED_CHARS_MAX = 64_000;
 const WORTH_OF_SUCCESS = 0.7;
@@ -32,7 +33,7 @@ export function transitionEntry(transition: Transition): SearchEntry {
   const parts = [
     cut(prompt, PART_CHARS_MAX),
     `${verdictText(transition)}: ${reason}`,
-    verdict === 'AC' && code.length <= PART_CHARS_MAX ? fenced(code) : '',
+    verdict === 'AC' && code.length <= CODE_CHARS_MAX ? fenced(code) : '',
     cut(feedback, 500),
   ];
   return {
