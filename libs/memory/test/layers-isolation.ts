@@ -41,6 +41,11 @@ const WRITERS = {
       procedural,
       skillOf({ name: nameOf(id), scope, status: 'active', code: `print('${id} ${mark}')`, description: `even ${mark}` }),
     ),
+  shows: ({ shows }, scope, id, mark) => {
+    const { tenant: _tenant, ...owner } = scope;
+    const items = [{ layer: 'semantic', kind: 'fact', id: `${id} ${mark}`, owner, shown: true }] as const;
+    return shows.count(`s ${id} ${mark}`, { kind: 'shows', scope, shows: [...items], right: true, tokens: 1, at: NEW_YEAR });
+  },
   procedure: ({ procedural }, scope, id, mark) => procedural.storeProcedure(`p ${id} ${mark}`, scope, 'refund', `refund as ${mark}`),
   use: ({ procedural }, scope, id, mark) =>
     procedural.recordUse(`use ${id} ${mark}`, skillUseOf({ scope, cue: 'even', fingerprint: 'f1' })).catch(onlyNotFound),
@@ -67,6 +72,7 @@ const READERS = {
   fact: ({ semantic }, scope, id) => semantic.get(scope, id),
   conversations: ({ conversations }, scope) => conversations.list(scope, { limit: 50 }),
   history: ({ semantic }, scope, id) => semantic.history(scope, id),
+  shows: ({ shows }, scope) => Array.fromAsync(shows.list(scope)),
   skill: ({ procedural }, scope) => procedural.get(scope, 'sum_even'),
   skills: ({ procedural }, scope) => Array.fromAsync(procedural.every(scope)),
   solved: ({ procedural }, scope) => procedural.byFingerprint(scope, 'f1'),

@@ -65,7 +65,10 @@ function meanOf({ n, tokens, tokensSquared }: ShowSide) {
   return { mean, variance: Math.max(0, tokensSquared - n * mean * mean) / (n - 1) / n };
 }
 
-/** The 97.5% quantile of Student's t: exact for 1 and 2 degrees of freedom, else Abramowitz and Stegun 1964, 26.7.5 (within 1% from 3). */
+/**
+ * The 97.5% quantile of Student's t, by Abramowitz and Stegun 1964, 26.7.5. Below 3 degrees of freedom, where that is inexact, it is the exact
+ * one of the whole number below.
+ */
 export function studentQuantile(freedom: number): number {
   if (freedom < 2) return 12.706;
   if (freedom < 3) return 4.303;
