@@ -47,6 +47,7 @@ def probe(name, call):
 `;
 const TODOS = `from probe import probe; probe("todos.json", lambda i: write_todos([{"content": "part %d" % i, "status": "pending"}]))`;
 const READS = `from probe import probe; probe("reads.json", lambda i: fs_read("f%d.txt" % (i % 30)))`;
+const WRITES = `from probe import probe; probe("writes.json", lambda i: fs_write("w%d.txt" % i, "text"))`;
 
 /** Median in ms of calls from code, as the code sees it: in a rollout, and in a sandbox whose calls are answered at once. */
 export async function callFigures(tasks: TasksClient, sandbox: WorkSandbox, n: number) {
@@ -62,8 +63,9 @@ export async function callFigures(tasks: TasksClient, sandbox: WorkSandbox, n: n
   const cell = { executionId: 'bare-calls', code: TODOS, tools, scratchpad: EMPTY_SCRATCHPAD };
   await sandbox.run(cell, () => Promise.resolve({ success: true, result: {} }), never);
   const bare = Number(new TextDecoder().decode((await sandbox.read('todos.json', 1_000, never)) ?? undefined));
-  const own = { call_write_todos_p50_ms: await measured(TODOS, 'todos.json'), call_fs_read_p50_ms: await measured(READS, 'reads.json') };
-  return { ...own, call_bare_p50_ms: bare };
+  const [todos, reads] = [await measured(TODOS, 'todos.json'), await measured(READS, 'reads.json')];
+  const writes = await measured(WRITES, 'writes.json');
+  return { call_write_todos_p50_ms: todos, call_fs_read_p50_ms: reads, call_fs_write_p50_ms: writes, call_bare_p50_ms: bare };
 }
 
 /** Prompt tokens of steps 5 and 20 of a task that reads 1,000 characters of Python in each step. */
