@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { Etude, etude, ROOT } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
@@ -15,8 +18,27 @@ const lines = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Line);
 
+const folder = mkdtempSync(join(tmpdir(), 'etude-eval-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The script of the sample, and the same answers for an agent that acts in steps: each is the final answer of its first step. */
+function scriptOfBoth(): string {
+  const script = readFileSync(`${ROOT}examples/eval/model.yaml`, 'utf8');
+  const [, rules = ''] = /^rules:\n([^]*)^default:/m.exec(script) ?? [];
+  const final = rules
+    .replaceAll('```python', 'FINAL ANSWER\n      ```python')
+    .replaceAll('Write the solution.', 'Step 1 of')
+    .replaceAll('# Critique', '# Attempts so far');
+  const path = join(folder, 'model.yaml');
+  writeFileSync(
+    path,
+    script.replace(/^rules:\n/m, () => `rules:\n${final}`),
+  );
+  return path;
+}
+
 describe('eval run', () => {
-  const home = stackForTests(`${ROOT}examples/eval/model.yaml`);
+  const home = stackForTests(scriptOfBoth());
   const run = (...args: string[]) => etude(['eval', 'run', ...args, '--home', home, '--json']);
 
   it('counts solved problems and attempts', async () => {
@@ -42,6 +64,12 @@ describe('eval run', () => {
     const { modelCalls } = all.at(-1) as object as { modelCalls: number };
     expect(modelCalls).toBeGreaterThanOrEqual(9);
     expect(modelCalls).toBeLessThanOrEqual(14);
+  });
+
+  it('gives the same exact verdicts with the strategy codeact', async () => {
+    const { exit, stdout } = await run('--format', 'humaneval', SAMPLE, '--attempts', '2', '--strategy', 'codeact');
+    expect(exit).toBe(0);
+    expect(lines(stdout).at(-1)).toMatchObject({ problems: 5, passAt1: 0.8, verdicts: { AC: 4, WA: 1 }, attempts: 7 });
   });
 
   it('resumes after an interruption and submits no problem twice', async () => {

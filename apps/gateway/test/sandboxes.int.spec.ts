@@ -46,9 +46,9 @@ describe('calls of tools', () => {
     await client().searchSandboxFiles({ name, text: 'needle' });
     expect(methodsOf(one)).toEqual(['CreateSandbox', 'AnswerToolCall', 'SearchSandboxFiles']);
     const tools = [{ name: '', parameters: [] }];
-    expect(await refusal(client().answerToolCall({ ...call, number: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'number' });
-    expect(await refusal(client().searchSandboxFiles({ name }))).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'text' });
-    expect(await refusal(Array.fromAsync(client().execute({ name, code: '1', tools })))).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(await refusal(client().answerToolCall({ ...call, number: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['number'] });
+    expect(await refusal(client().searchSandboxFiles({ name }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['text'] });
+    expect(await refusal(Array.fromAsync(client().execute({ name, code: '1', tools })))).toMatchObject({ fields: ['tools[0].name'] });
   });
 });
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { QueueErasure } from '@etude/queue/erasure/queue-erasure';
 import { until } from '@etude/test-support/until';
@@ -29,6 +30,38 @@ const openNames = async () => (await sandboxes().listSandboxes({ state: SandboxS
 async function* upload(name: string, path: string, text: string) {
   yield { part: { case: 'header' as const, value: { name, path } } };
   yield { part: { case: 'chunk' as const, value: Buffer.from(text) } };
+}
+
+describe('tools of memory', () => {
+  it('remember a fact, and recall it and passages of documents', async () => {
+    expect(await call('remember', { fact: 'The vault opens at nine.' })).toMatchObject({ success: true });
+    const text = '# Vault\n\nThe vault is in the cellar.\n';
+    const agent = 'coder';
+    await rig.client(Memory, 'acme').importDocument(importOf({ name: 'vault.md', agent }, text));
+    const recalled = await until(
+      async () => {
+        const { result } = await call('recall', { query: 'where is the vault, and when does it open' });
+        return (result['records'] as unknown[]).length >= 2 ? result : null;
+      },
+      { what: 'the fact in memory' },
+    );
+    expect(recalled['records']).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'fact', text: 'The vault opens at nine.' }),
+        expect.objectContaining({ kind: 'chunk', untrusted_origins: [expect.stringMatching('^documents/')] }),
+      ]),
+    );
+    expect(await call('rag_query', { query: 'the cellar' })).toMatchObject({
+      result: { answer: expect.stringContaining('in the cellar') },
+    });
+    for (const name of ['recall_fact', 'recall_similar_experience', 'recall_procedure'])
+      expect(await call(name, { query: 'vault' })).toMatchObject({ success: true });
+  });
+});
+
+async function* importOf(head: { readonly name: string; readonly agent: string }, text: string) {
+  yield { part: { case: 'head' as const, value: head } };
+  yield { part: { case: 'data' as const, value: new TextEncoder().encode(text) } };
 }
 
 describe('a session of the code interpreter', () => {

@@ -1,5 +1,7 @@
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
+import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { RolloutRun } from '@etude/contracts/queues';
+import type { SkillWishes } from '@etude/domain/tools/tool-ports';
 import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { OutsideServers } from '@etude/mcp/outside-servers';
@@ -12,6 +14,7 @@ import { readJsonFile } from '@etude/platform/files';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { agentSettingsConfig, installationSettings } from '@etude/queue/agents/agent-settings-config';
+import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { consume } from '@etude/queue/jobs/consumer';
@@ -90,6 +93,17 @@ const outsideSettings = (config: RolloutWorkerConfig, debug: OutsideSettings['de
   debug,
 });
 
+/** Requests skills that agents miss. Secrets in their words are masked. */
+function skillWishes(wanted: WantedSkills): SkillWishes {
+  return {
+    async request({ tenant, agent, user }, { name, description, example }) {
+      const { maskSecretsIn } = await import('@etude/analysis/find-secrets');
+      const wish = { tenant, agent, user, skill: name, description, example: example as WantedSkill['example'] };
+      return (await wanted.request({ wish: maskSecretsIn(wish), requestId: '' })).id;
+    },
+  };
+}
+
 /**
  * Starts the consumer of `rollout.run` and its adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
  *
@@ -123,6 +137,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     outsideTools,
     embedder,
     worlds: new RedisWorlds(producer.redis, producer.keys),
+    wishes: skillWishes(new WantedSkills(producer)),
     promptBudgets: config.ETUDE_ROLLOUT_PROMPT_TOKENS,
     sandboxes: new QueueSandboxes(producer),
     workSandboxes: new RouterWorkSandboxes(router),

@@ -75,6 +75,7 @@ export async function startInstallation() {
       if (stored === null) throw new Error(`there is no ${name}`);
       return stored.session;
     },
+    openCount: (tenant: string) => sessions.openCount(tenant),
     start,
     /** As a rollout worker uses sandboxes. */
     workSandboxes: new RouterWorkSandboxes(router),

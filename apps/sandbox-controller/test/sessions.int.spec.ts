@@ -1,5 +1,5 @@
 import type { ExecuteEvent } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { Language, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { until } from '@etude/test-support/until';
@@ -46,6 +46,47 @@ async function* upload(name: string, path: string, bytes: Uint8Array, offset = 0
 }
 
 describe('a session over gRPC', () => {
+  it('shows the Working Memory where it was made with a scratchpad, also after its interpreter was lost', async () => {
+    const name = await create(client, { scratchpad: true });
+    const memoryAfter = async (code: string) => {
+      const { event } = (await Array.fromAsync(client.execute({ name, code }))).at(-1)!;
+      return event.case === 'result' ? event.value.workingMemory : event.case;
+    };
+    expect(await memoryAfter('1')).toBe('');
+    const stored = '## Working Memory\n\n### Stored Values\n- best: 41';
+    expect(await memoryAfter('store("best", 41)')).toBe(stored);
+    expect(await memoryAfter('import os; os.kill(os.getpid(), 9)')).toBe('');
+    expect(await memoryAfter('assert recall("best") == best')).toBe(stored);
+    expect(await run(await create(), 'store')).toContain('NameError');
+  });
+
+  it('lets its caller answer calls of tools', async () => {
+    const name = await create();
+    const call = { name, executionId: 'e-tools', number: 1 };
+    const told: string[] = [];
+    const tools = [{ name: 'add', parameters: ['a'], description: '' }];
+    for await (const { event } of client.execute({ ...call, code: 'print(add(a=[1, 2]))', tools })) {
+      if (event.case === 'stdout') told.push(event.value);
+      if (event.case !== 'toolCall') continue;
+      told.push(event.value.tool, JSON.stringify(event.value.arguments['a']?.kind.case));
+      expect((await refusal(client.answerToolCall(call))).code).toBe('INVALID_ARGUMENT');
+      const large = { case: 'error' as const, value: 'x'.repeat(1_100_000) };
+      expect((await refusal(client.answerToolCall({ ...call, answer: large }))).code).toBe('PAYLOAD_TOO_LARGE');
+      const answer = { case: 'result' as const, value: { kind: { case: 'stringValue' as const, value: 'sum' } } };
+      await client.answerToolCall({ ...call, answer });
+      await client.answerToolCall({ ...call, answer: { case: 'error', value: 'late' } });
+    }
+    expect(told).toEqual(['add', '"listValue"', 'sum\n']);
+  });
+
+  it('refuses tools and scratchpads that make no sense, and keeps the sandbox', async () => {
+    const name = await create();
+    const execute = (more: object) => refusal(Array.fromAsync(client.execute({ name, code: '1', ...more })));
+    expect((await execute({ scratchpad: { values: [{ name: 'a b' }] } })).code).toBe('INVALID_ARGUMENT');
+    expect((await execute({ language: Language.SHELL, tools: [{ name: 'a' }] })).code).toBe('INVALID_ARGUMENT');
+    expect(await run(name, '1')).toContain('=ok');
+  });
+
   it('is made once per request id, and closed once', async () => {
     const name = await create(client, { requestId: 'a', labels: { team: 'x' } });
     expect((await client.createSandbox({ requestId: 'a', labels: { team: 'x' } })).name).toBe(name);

@@ -21,7 +21,7 @@ import {
 import { EtudeError } from './errors.js';
 import { type SandboxLimits as LimitsMessage, SandboxLimitsSchema } from './gen/etude/v1/tasks_pb.js';
 import { sandboxName } from './ids.js';
-import { isDeeper } from './json.js';
+import { isDeeper, type Json } from './json.js';
 import { type Display, type RunResult, SandboxLimits, type SandboxSession, type SessionFile } from './sandbox.js';
 import { type CellTool, type CellToolAnswer, type CellToolCall, Scratchpad, TOOL_ANSWER_BYTES_MAX, workingMemory } from './scratchpad.js';
 import { fromWire, givenIn, toWire } from './wire/messages.js';
@@ -103,11 +103,12 @@ interface CellRequest {
 export function toolAnswerMessage(name: string, executionId: string, number: number, answer: CellToolAnswer): AnswerToolCallInit {
   const call = { name, executionId, number };
   if (!answer.success) return { ...call, answer: { case: 'error', value: answer.error.slice(0, TOOL_ERROR_CHARS_MAX) } };
-  const size = Buffer.byteLength(JSON.stringify(answer.result));
+  const json = JSON.stringify(answer.result);
+  const size = Buffer.byteLength(json);
   const tooLarge = size > TOOL_ANSWER_BYTES_MAX ? `has ${size} bytes as JSON, over the limit of ${TOOL_ANSWER_BYTES_MAX}` : null;
   const why = isDeeper(answer.result, JSON_DEPTH_MAX) ? `is nested more than ${JSON_DEPTH_MAX} deep` : tooLarge;
   if (why !== null) return { ...call, answer: { case: 'error', value: `the result ${why}` } };
-  return { ...call, answer: { case: 'result', value: fromJson(ValueSchema, answer.result) } };
+  return { ...call, answer: { case: 'result', value: fromJson(ValueSchema, JSON.parse(json) as Json) } };
 }
 
 /** @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */

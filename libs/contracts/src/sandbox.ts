@@ -163,6 +163,8 @@ export const SessionRequest = z.strictObject({
   labels: z.record(z.string().max(63), z.string().max(255)).default({}),
   /** Each cell has a scratchpad. */
   scratchpad: z.boolean().optional(),
+  /** Doesn't count among the tenant's open sessions. Only services of the installation can ask for it. */
+  uncounted: z.boolean().optional(),
 });
 export type SessionRequest = z.infer<typeof SessionRequest>;
 

@@ -26,24 +26,40 @@ export const TOOL_ANSWER_BYTES_MAX = 1024 * 1024;
 /** How long a call waits for its answer. The wait doesn't count as wall time of the cell. */
 export const TOOL_ANSWER_WAIT_MS = 15 * 60_000;
 
-export const ScratchpadValue = z.strictObject({
-  name: z.string().min(1).max(60),
-  /** Its `repr`, cut at 100 characters with "...". */
-  shown: z.string().max(103).default(''),
-  /** The pickled value in base64. Absent if it can't be pickled, is too large, or is lost. */
-  pickled: z.string().max(90_000).optional(),
-  /** The file of the workspace with the pickled value, if it is too large for `pickled`. */
-  file: z.string().optional(),
-  /** Why the value is gone, for people and models. */
-  lost: z.string().max(1_000).optional(),
-});
+/** Python counts characters; JavaScript counts those outside the basic plane twice. */
+const text = (charsMax: number) => z.string().max(2 * charsMax);
+
+export const ScratchpadValue = z
+  .strictObject({
+    /** An identifier of Python. */
+    name: z.string().regex(/^[\p{XID_Start}_]\p{XID_Continue}{0,59}$/u, 'must be an identifier of at most 60 characters'),
+    /** Its `repr`, cut at 100 characters with "...". */
+    shown: text(103).default(''),
+    /** The pickled value in base64. Absent if it can't be pickled, is too large, or is lost. */
+    pickled: z.base64().max(90_000).optional(),
+    /** The file of the workspace with the pickled value, if it is too large for `pickled`. */
+    file: z.string().optional(),
+    /** Why the value is gone, for people and models. */
+    lost: text(1_000).optional(),
+  })
+  .refine(({ name, file }) => file === undefined || file === `.scratchpad/${name}.pickle`, {
+    path: ['file'],
+    message: 'must be the file that an earlier state names',
+  });
 export type ScratchpadValue = Readonly<z.infer<typeof ScratchpadValue>>;
 
-const Notes = z.array(z.string().max(1_000)).max(200).default([]);
+const Notes = z.array(text(1_000)).max(200).default([]);
+/** Characters of all pickled values of a state: 512 KiB in base64, and the padding of 200 values. */
+const PICKLED_CHARS_MAX = 699_848;
+const pickledChars = (values: readonly ScratchpadValue[]) => values.reduce((sum, { pickled = '' }) => sum + pickled.length, 0);
 
 /** What code kept with `store`, `observe` and `fail`. */
 export const Scratchpad = z.strictObject({
-  values: z.array(ScratchpadValue).max(200).default([]),
+  values: z
+    .array(ScratchpadValue)
+    .max(200)
+    .refine((values) => pickledChars(values) <= PICKLED_CHARS_MAX, 'must not have more than 512 KiB of pickled values')
+    .default([]),
   observations: Notes,
   failedApproaches: Notes,
 });

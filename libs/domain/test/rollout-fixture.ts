@@ -137,6 +137,7 @@ export class World {
       },
       embedder: new LexicalEmbedder(),
       worlds: new FakeWorlds(),
+      wishes: { request: () => Promise.resolve('w1') },
       outsideTools: {
         list: async () => ({ tools: [], problems: [] }),
         call: async () => ({ success: false, error: 'there are no servers', untrusted: true }),

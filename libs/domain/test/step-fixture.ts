@@ -24,4 +24,4 @@ export const stepByStep =
 export const stepOf = ({ messages }: ChatRequest): number => Number(/Step (\d+) of/.exec(messages.at(-1)?.content ?? '')?.[1]);
 
 /** All texts of a request as one. */
-export const textOf = ({ messages }: ChatRequest): string => messages.map(({ content }) => content).join('\n');
+export const textOf = (request: ChatRequest | undefined): string => (request?.messages ?? []).map(({ content }) => content).join('\n');

@@ -89,7 +89,7 @@ export function workSandboxesConformance(make: () => Promise<WorkSandboxesUnderT
       expect(lost).toMatchObject({ exit: 'signal', stateLost: true });
       expect(lost.scratchpad).toBeUndefined();
       expect((await cell('kept, open("f").read()', { scratchpad: scratchpad! })).displays).toEqual([{ 'text/plain': "([1], 'file')" }]);
-      expect(await sandbox.list(never())).toEqual([{ path: 'f', sizeBytes: 4 }]);
+      expect(await sandbox.list(never())).toMatchObject([{ path: 'f', sizeBytes: 4 }]);
     });
   });
 
@@ -166,7 +166,7 @@ export function workSandboxesConformance(make: () => Promise<WorkSandboxesUnderT
       expect((await cell('open("notes/a.txt").readlines()[1]')).displays).toEqual([{ 'text/plain': "'two words\\n'" }]);
       expect(Buffer.from((await sandbox.read('notes/a.txt', 5, never()))!).toString()).toBe('one\nt');
       expect(await sandbox.read('missing', 5, never())).toBeNull();
-      expect(await sandbox.list(never())).toEqual([{ path: 'notes/a.txt', sizeBytes: 23 }]);
+      expect(await sandbox.list(never())).toEqual([{ path: 'notes/a.txt', sizeBytes: 23, modifiedAt: expect.any(Number) }]);
       expect(await sandbox.search('two', 1, never())).toEqual({ lines: [{ path: 'notes/a.txt', line: 2, text: 'two words' }], total: 2 });
       await expect(sandbox.write('../out', bytes(''), never())).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     });

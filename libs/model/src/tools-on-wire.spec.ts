@@ -19,6 +19,12 @@ const ASKED: ChatRequest = {
 
 const answered = (text: string) => JSON.stringify({ choices: [{ message: { content: text }, finish_reason: 'stop' }] });
 
+const chunk = (calls: object[], finish: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: calls }, finish_reason: finish }] })}\n\n`;
+
+const refuse = (response: { writeHead: (status: number) => { end: (body: string) => unknown } }) =>
+  response.writeHead(400).end(JSON.stringify({ error: { message: 'tools are not supported by this model' } }));
+
 describe('function calling', () => {
   it('reads the calls of a streamed answer', async () => {
     const calls = [{ name: 'fs_read', arguments: { path: 'a.txt' } }, { name: 'fs_list' }];
@@ -34,8 +40,6 @@ describe('function calling', () => {
   });
 
   it('joins calls that arrive in pieces, with and without an id', async () => {
-    const chunk = (calls: object[], finish: string | null = null) =>
-      `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: calls }, finish_reason: finish }] })}\n\n`;
     const { url } = await rawServer((response) =>
       response.end(
         chunk([{ index: 0, id: 'x', function: { name: 'fs_read', arguments: '{"pa' } }]) +
@@ -56,8 +60,6 @@ describe('function calling', () => {
   });
 
   it('describes tools as text for a server that refuses them, and remembers that', async () => {
-    const refuse = (response: { writeHead: (status: number) => { end: (body: string) => unknown } }) =>
-      response.writeHead(400).end(JSON.stringify({ error: { message: 'tools are not supported by this model' } }));
     const call = 'I read it.\n\n```tool\n{"name": "fs_read", "arguments": {"path": "a.txt"}}\n```\n';
     const { url, requests } = await rawServer(refuse, (response) => response.end(answered(call)));
     const model = chatModel(url);
@@ -65,10 +67,10 @@ describe('function calling', () => {
     expect(await model.chat(ASKED, never())).toMatchObject(expected);
     expect(await model.chat(ASKED, never())).toMatchObject(expected);
     expect(requests.map(({ body }) => 'tools' in body)).toEqual([true, false, false]);
-    const messages = requests[1]!.body['messages'] as Array<{ role: string; content: string }>;
+    const messages = requests.at(1)?.body['messages'] as Array<{ role: string; content: string }>;
     expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user']);
-    expect(messages[0]!.content).toContain('- fs_read: Reads a file.');
-    expect(messages[2]!.content).toContain('```tool\n{"name": "fs_read"');
+    expect(messages.at(0)?.content).toContain('- fs_read: Reads a file.');
+    expect(messages.at(2)?.content).toContain('```tool\n{"name": "fs_read"');
   });
 
   it('leaves a block that is no call in the text', async () => {

@@ -6,9 +6,6 @@ import binascii
 import keyword
 import os
 
-# Private, but it doesn't import the package, which costs each start 3 ms.
-import _pickle
-
 from runner.outcome import (
     ALL_PICKLED_BYTES_MAX, NAME_CHARS_MAX, NOTES_MAX, NOTE_CHARS_MAX, PICKLED_BYTES_MAX, SHOWN_CHARS_MAX, STORED_MAX, pickle_file,
 )
@@ -31,6 +28,8 @@ class Memory:
         self._namespace = namespace
         self._folder = os.getcwd()
         self._values = {}
+        # Names of the cell's tools, which are no names of values.
+        self._tools = ()
         self._observations = []
         self._failed = []
         # Values during whose report a cell was interrupted. They are not reported again, so that they stop no further cell.
@@ -38,6 +37,8 @@ class Memory:
 
     def store(self, name, value):
         name = _checked(name)
+        if name in self._tools:
+            raise ValueError("%r is a tool of this cell: store the value by another name" % name)
         if name not in self._values and len(self._values) == STORED_MAX:
             raise ValueError("the scratchpad is full: %d values; store several in one dict" % STORED_MAX)
         self._values[name] = self._namespace[name] = value
@@ -65,10 +66,12 @@ class Memory:
         return list(self._failed)
 
     def _current(self, name):
-        return self._namespace.get(name, self._values[name])
+        value = self._values[name]
+        return value if name in self._tools else self._namespace.get(name, value)
 
-    def _provide(self):
-        """Puts back names that an earlier cell has replaced or deleted."""
+    def _provide(self, tools):
+        """Puts back names that an earlier cell has replaced or deleted. `tools` are the names that the cell's tools have taken."""
+        self._tools = tools
         self._namespace.update({name: getattr(self, name) for name in FUNCTIONS}, memory=self)
         for name, value in self._values.items():
             if not isinstance(value, Lost):
@@ -87,6 +90,9 @@ class Memory:
         self._failed[:] = state["failedApproaches"]
 
     def _restored(self, value):
+        # Imported when it is needed, since it costs each start some time.
+        import _pickle
+
         try:
             if "pickled" in value:
                 return _pickle.loads(binascii.a2b_base64(value["pickled"]))
@@ -125,6 +131,8 @@ class Memory:
 
     def _pickled(self, name, value, room):
         """The pickled value for the report, and its size there. Neither if it can't be pickled: then it lives in this process only."""
+        import _pickle
+
         sink = Sink(os.path.join(self._folder, pickle_file(name)), room)
         try:
             _pickle.Pickler(sink, 5).dump(value)

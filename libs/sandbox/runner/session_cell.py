@@ -142,7 +142,7 @@ class Session:
             if self.memory is None:
                 self.memory = Memory(namespace)
                 self.memory._restore(cell["scratchpad"])
-            self.memory._provide()
+            self.memory._provide(self.tools)
 
     def _keep(self):
         self.kept = self.memory._state()

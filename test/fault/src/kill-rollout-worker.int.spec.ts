@@ -19,7 +19,10 @@ let worker: TestProcess;
 
 beforeAll(async () => {
   gate = await startModelGate();
-  stack = await startStack({ script: SCRIPT, env: { OPENAI_BASE_URL: `${gate.url}/v1` } });
+  stack = await startStack({
+    script: SCRIPT,
+    env: { OPENAI_BASE_URL: `${gate.url}/v1`, ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-the-inside' },
+  });
   worker = await stack.startRolloutWorker();
 });
 afterAll(async () => {

@@ -18,15 +18,18 @@ import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlO
 
 interface InternalCaller {
   readonly tenant: string;
+  /** Whether its sandboxes don't count among the tenant's. */
+  readonly uncounted: boolean;
   readonly signal: AbortSignal;
 }
 
 const TENANT_METADATA = 'etude-tenant';
+const UNCOUNTED_METADATA = 'etude-uncounted';
 
 const digest = (text: string) => hash('sha256', text, 'buffer');
 
 /**
- * Admits gateways, which know the token. Compares in constant time.
+ * Admits gateways and rollout workers, which know the token. Compares in constant time.
  *
  * @throws EtudeError (the function it makes) UNAUTHENTICATED, TENANT_MISSING
  */
@@ -45,7 +48,7 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
     const tenant = TenantId.safeParse(tenants[0]);
     if (!tenant.success || tenants.length !== 1)
       throw new EtudeError('TENANT_MISSING', `a gateway must send the tenant that it authenticated as "${TENANT_METADATA}", once`);
-    return { tenant: tenant.data, signal };
+    return { tenant: tenant.data, uncounted: metadata.get(UNCOUNTED_METADATA).length > 0, signal };
   };
 }
 
@@ -75,7 +78,8 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
     });
   }
   return {
-    createSandbox: async (request, { tenant, signal }) => sandboxMessage(await host.open(sessionRequestOf(tenant, request), signal)),
+    createSandbox: async (request, { tenant, uncounted, signal }) =>
+      sandboxMessage(await host.open({ ...sessionRequestOf(tenant, request), uncounted }, signal)),
     getSandbox: atGateway,
     listSandboxes: atGateway,
     renewSandbox: async ({ name, ttl }, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(name), ttlOf(ttl))),
@@ -89,8 +93,10 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async answerToolCall(request, { tenant }) {
-      const { sandbox } = await find(request.name, tenant);
-      await sandbox.answer(request.executionId, request.number, toolAnswerOf(request));
+      const held = await find(request.name, tenant);
+      await held.sandbox.answer(request.executionId, request.number, toolAnswerOf(request)).catch((error: unknown) => {
+        throw held.explain(error);
+      });
       return {};
     },
     async cancelExecution({ name, executionId }, { tenant }) {

@@ -53,7 +53,7 @@ export class SessionHost {
     const known = await this.parts.store.findRequest(request);
     if (known) return known.session;
     const openCount = await this.parts.store.openCount(request.tenant);
-    this.#refuseWithoutRoom(request.tenant, openCount);
+    this.#refuseWithoutRoom(request, openCount);
     this.#opening.add(request);
     try {
       return await this.#claimAndRecord(request, signal);
@@ -226,12 +226,12 @@ export class SessionHost {
     return stored;
   }
 
-  #refuseWithoutRoom(tenant: string, openCount: number): void {
+  #refuseWithoutRoom({ tenant, uncounted = false }: SessionRequest, openCount: number): void {
     const { sessionsMax, tenantSessionsMax } = this.parts;
-    const opening = [...this.#opening].filter((request) => request.tenant === tenant).length;
+    const opening = [...this.#opening].filter((request) => request.tenant === tenant && !request.uncounted).length;
     if (this.sessionCount >= sessionsMax)
       throw full(`This controller holds its limit of ${sessionsMax} sandboxes. Try another controller, or try again later.`);
-    if (openCount + opening < tenantSessionsMax) return;
+    if (uncounted || openCount + opening < tenantSessionsMax) return;
     const openMax = String(tenantSessionsMax);
     throw full(`Tenant ${tenant} may have ${openMax} open sandboxes. Close one, or ask the operator for more.`, { openMax });
   }

@@ -30,6 +30,7 @@ import { invalidField, joinPath, parsedBy, refuseAny, snakeCase, unwrapped, type
 /** Keys of the contracts that have another name in the generated messages. */
 const NAMES: Readonly<Record<string, string>> = {
   attemptsMax: 'attempts',
+  agentStepsMax: 'agentSteps',
   stepsMax: 'steps',
   wallMs: 'wallTime',
   cpuMs: 'cpuTime',

@@ -11,6 +11,9 @@ const EXTRACTORS: Readonly<Record<string, (text: string) => string>> = {
   fs_read: fileFact,
   fs_search: searchFact,
   rag_query: answerFact,
+  recall_fact: answerFact,
+  recall_procedure: answerFact,
+  recall_similar_experience: answerFact,
 };
 
 const plainFact = (text: string) => text.slice(0, FACT_CHARS_MAX);

@@ -50,7 +50,8 @@ export interface WorkSandbox {
   /** "sandboxes/{sandbox}" */
   readonly name: string;
   /**
-   * Runs a cell in the sandbox's interpreter, whose names live on. Each call of a tool waits until `answer` resolves.
+   * Runs a cell in the sandbox's interpreter, whose names live on. Each call of a tool waits until `answer` resolves, 15 min
+   * at most.
    *
    * @param answer called once for each call of the cell, again with the same number when a cell is followed again
    * @throws what `answer` throws, after the cell was left running; `SandboxLost`;

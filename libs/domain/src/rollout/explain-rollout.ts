@@ -94,6 +94,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     outbox: { put: refuse },
     questions: { ask: refuse },
     workSandboxes: { open: refuse },
+    wishes: { request: refuse },
     worlds: { create: refuse, get: refuse, list: refuse, move: refuse, remove: refuse },
     // Nobody asks the servers of others again.
     outsideTools: { list: async () => ({ tools: [], problems: [] }), call: refuse },

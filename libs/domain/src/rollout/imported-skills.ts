@@ -47,7 +47,11 @@ export async function importedSkills(
   }
 }
 
-function skillWithId(id: string, reader: RolloutContext['scope'], procedural: RolloutContext['deps']['procedural']): Promise<Skill | null> {
+export function skillWithId(
+  id: string,
+  reader: RolloutContext['scope'],
+  procedural: RolloutContext['deps']['procedural'],
+): Promise<Skill | null> {
   const [name = '', version] = id.split('@');
   return findSkill(procedural, reader, name, { version: Number(version) });
 }

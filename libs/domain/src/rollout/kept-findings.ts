@@ -25,7 +25,13 @@ export async function recallFindings(context: RolloutContext, bench: Workbench):
     // Names in code resemble a task in words too little, so rare words in common count as well.
     const related = found.filter((hit) => isRelevant(hit));
     const value = related.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
-      ...{ id, layer, kind, title, text, score, similarity },
+      id,
+      layer,
+      kind,
+      title,
+      text,
+      score,
+      similarity,
       sources: [...sources],
     }));
     return { value, summary: `${value.length} findings of earlier tasks` };
@@ -48,8 +54,18 @@ export async function keepFindings(context: RolloutContext, findings: ExecutionM
       const subject = `${finding.tool}(${finding.query})`.slice(0, 200);
       const text = findingText(finding).slice(0, 4_000);
       const fact: Fact = {
-        ...{ id: factId(scope, text), scope, text, subject, category: FINDING, source: FINDING, confidence: 1, support: 1 },
-        ...{ episodes: [`${rolloutId}.episode`], accessCount: 0, createdAt: deps.clock.now(), touched: [...touched] },
+        id: factId(scope, text),
+        scope,
+        text,
+        subject,
+        category: FINDING,
+        source: FINDING,
+        confidence: 1,
+        support: 1,
+        episodes: [`${rolloutId}.episode`],
+        accessCount: 0,
+        createdAt: deps.clock.now(),
+        touched: [...touched],
       };
       await deps.outbox.put(tenant, `${rolloutId}.finding.${contentDigest(subject).slice(0, 16)}`, { kind: 'fact', fact });
     }

@@ -14,6 +14,7 @@ import type { Embedder } from '../ports/embedder.js';
 import type { Worlds } from '../ports/worlds.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import type { WorkSandboxes } from '../ports/work-sandboxes.js';
+import type { SkillWishes } from '../tools/tool-ports.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps } from './durable-steps.js';
 import type { PromptTask } from './prompt-sections.js';
@@ -31,6 +32,7 @@ export interface RolloutDeps {
   readonly questions: Questions;
   readonly outsideTools: OutsideTools;
   readonly worlds: Worlds;
+  readonly wishes: SkillWishes;
   readonly embedder: Embedder;
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;

@@ -5,7 +5,8 @@ import type { Judgement } from '../evaluation/judge.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { touchedSources } from '../trust/sources.js';
 import type { Attempt } from './attempt-record.js';
-import { importedBy, importedSkills, noteImports } from './imported-skills.js';
+import { untrustedOfSkill } from '../skills/life/marks.js';
+import { importedBy, importedSkills, noteImports, skillWithId } from './imported-skills.js';
 import { keepFindings, recallFindings } from './kept-findings.js';
 import { recallStep } from './recall-step.js';
 import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
@@ -90,7 +91,14 @@ async function requestFor(context: RolloutContext, { recalled, tools, bench }: A
   const offered = await tools.offered();
   return () =>
     stepRequest({
-      ...{ task, recalled, attempts: before, taken, tools: offered, scratchpad, todos: tools.todos, step },
+      task,
+      recalled,
+      attempts: before,
+      taken,
+      tools: offered,
+      scratchpad,
+      todos: tools.todos,
+      step,
       findings: findings.summary(),
       recalledFindings: bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`),
       stepsMax: spec.limits.agentStepsMax,
@@ -139,10 +147,22 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   const text = file ?? final?.answer ?? '';
   const code = evaluator.kind === 'none' ? null : (file ?? extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
   const imports = await importedSkills(context, recalled, [code ?? '', ...codeOf(taken)].join('\n'));
+  const used = await Promise.all([...bench.usedSkills].map((id) => skillWithId(id, context.scope, context.deps.procedural)));
+  const untrusted = [
+    ...(importedBy(imports).ofSkill ?? []),
+    ...used.flatMap((skill) => (skill === null ? [] : untrustedOfSkill(skill))),
+    ...(bench.readOutside ? [`untrustedTasks/${context.taskId}`] : []),
+  ];
   const said = {
     ...importedBy(imports),
-    ...{ attempt, draft: null, critique: null, recalled, thought: transcriptOf(taken), skill: null, ...cost.total },
-    ...(bench.readOutside ? { ofSkill: [...(importedBy(imports).ofSkill ?? []), `untrustedTasks/${context.taskId}`] } : {}),
+    ...(untrusted.length === 0 ? {} : { ofSkill: untrusted }),
+    attempt,
+    draft: null,
+    critique: null,
+    recalled,
+    thought: transcriptOf(taken),
+    skill: null,
+    ...cost.total,
   };
   const judgement = judgementOf(evaluator.kind === 'none', end, text);
   return tryAnswer(context, said, code, {

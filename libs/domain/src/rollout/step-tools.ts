@@ -3,6 +3,8 @@ import type { OutsideCaller, OutsideTool } from '@etude/contracts/outside-tools'
 import { z } from 'zod';
 import type { ChatTool } from '../ports/model.js';
 import type { CellTool, WorkSandbox } from '../ports/work-sandboxes.js';
+import { findSkill } from '../skills/life/find-skill.js';
+import { useSkill } from '../skills/proof/use-skill.js';
 import { ToolRegistry } from '../tools/agent-tools.js';
 import { askCallerTool } from '../tools/ask-caller-tool.js';
 import { writeTodosTool } from '../tools/execute-code.js';
@@ -10,6 +12,7 @@ import { memoryTools } from '../tools/memory-tools.js';
 import { NearTools } from '../tools/search-tool.js';
 import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from '../tools/tool-definition.js';
 import type { Todo, ToolSessions } from '../tools/tool-ports.js';
+import { useSkillTool } from '../tools/use-skill-tool.js';
 import { worldTools } from '../tools/world-tools.js';
 import { workspaceTools } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';
@@ -19,8 +22,14 @@ import { FINAL, PYTHON } from './step-answer.js';
 export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
 /** Tools that only read. An equal call gets the first answer while nothing has changed. */
 export const KNOWN_AGAIN: ReadonlySet<string> = new Set([
-  ...['fs_list', 'fs_read', 'fs_search'],
-  ...['recall', 'recall_fact', 'recall_similar_experience', 'recall_procedure', 'rag_query'],
+  'fs_list',
+  'fs_read',
+  'fs_search',
+  'recall',
+  'recall_fact',
+  'recall_similar_experience',
+  'recall_procedure',
+  'rag_query',
 ]);
 /** With more tools than this, the prompt has only the core set, and `search` finds the others. */
 const OFFERED_MAX = 14;
@@ -84,6 +93,7 @@ export class StepTools {
         provenance: () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...touched()] }),
       }).filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly)),
       writeTodosTool(sessions as ToolSessions),
+      ...(spec.memory.off ? [] : [skillTool(context)]),
       ...(world === undefined ? [] : worldTools(deps.worlds, () => world)),
       askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(context.rolloutId.length + 1) }),
     ];
@@ -155,10 +165,33 @@ function parametersOf({ properties }: Readonly<Record<string, unknown>>): readon
 
 function outsideDefinition({ name, description, inputSchema }: OutsideTool): ToolDefinition {
   return {
-    ...{ name, title: description.slice(0, 120), inputSchema, outputSchema: {}, readOnly: false, idempotent: false },
+    name,
+    title: description.slice(0, 120),
+    inputSchema,
+    outputSchema: {},
+    readOnly: false,
+    idempotent: false,
     describe: () => description,
-    call: () => Promise.resolve({ success: false, error: `${name} is called at its server` }),
+    call: () =>
+      Promise.resolve({
+        success: false,
+        error: `${name} is called at its server`,
+      }),
   };
+}
+
+/** Runs a skill by its name and counts the use. A rollout whose memory is off uses none. */
+function skillTool({ deps }: RolloutContext): ToolDefinition {
+  return useSkillTool({
+    finder: { find: (reader, name) => findSkill(deps.procedural, reader, name) },
+    runner: {
+      async use(reader, call, signal) {
+        const used = await useSkill({ reader, ...call }, deps, signal);
+        return used.outcome === 'not_found' ? null : used;
+      },
+    },
+    wishes: deps.wishes,
+  });
 }
 
 function searchTools(near: NearTools): ToolDefinition {
@@ -179,9 +212,9 @@ function searchTools(near: NearTools): ToolDefinition {
 }
 
 /** What a call asks for, as findings name it: a path with its lines, a text, or the arguments. */
-export function queryOf(tool: string, args: Readonly<Record<string, unknown>>): string {
+export function queryOf(args: Readonly<Record<string, unknown>>): string {
   const { path, from_line: from, to_line: to, text, query, folder } = args;
-  if (typeof path === 'string') return from === undefined && to === undefined ? path : `${path}:${String(from ?? 1)}-${String(to ?? '')}`;
+  if (typeof path === 'string') return typeof from === 'number' || typeof to === 'number' ? `${path}:${JSON.stringify([from, to])}` : path;
   const asked = [text, query, folder].find((one) => typeof one === 'string');
-  return asked === undefined ? JSON.stringify(args) : (asked as string);
+  return asked ?? JSON.stringify(args);
 }

@@ -32,7 +32,9 @@ export function agentTools(deps: AgentToolsDeps, unlisted: readonly ToolDefiniti
     registerSkillTool(deps),
     writeTodosTool(deps.sessions),
     // One tool stands for its relatives, which can be called by name.
-    ...[recall!, remember!, categories!],
+    recall!,
+    remember!,
+    categories!,
     ...recallOne,
     ...listOne,
   ];

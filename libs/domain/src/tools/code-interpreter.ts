@@ -6,9 +6,13 @@ import { executeInSession, NO_SESSION, readSessionFiles, type SessionCodeDeps, w
 import { RegisterInput, registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
 import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
 import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import type { SkillFinder } from './tool-ports.js';
 import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
 
-export type CodeInterpreterDeps = ExecuteCodeDeps & SessionCodeDeps & RegisterSkillToolDeps & UseSkillToolDeps;
+export type CodeInterpreterDeps = ExecuteCodeDeps &
+  SessionCodeDeps &
+  RegisterSkillToolDeps &
+  UseSkillToolDeps & { readonly finder: SkillFinder };
 
 const Input = z.strictObject({
   prompt: z

@@ -152,7 +152,14 @@ function rememberTool({ outbox, clock, provenance }: MemoryToolsDeps): ToolDefin
       const scope = { tenant, agent, user };
       const id = factId(scope, text);
       const fact: Fact = {
-        ...{ id, scope, text, category, confidence: 1, support: 1, accessCount: 0, createdAt: clock.now() },
+        id,
+        scope,
+        text,
+        category,
+        confidence: 1,
+        support: 1,
+        accessCount: 0,
+        createdAt: clock.now(),
         ...(subject === undefined ? {} : { subject }),
         ...provenance(),
       };

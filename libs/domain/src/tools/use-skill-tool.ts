@@ -8,8 +8,8 @@ import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } f
 import type { SkillFinder, SkillRunner, SkillWish, SkillWishes } from './tool-ports.js';
 
 export interface UseSkillToolDeps {
-  readonly finder: SkillFinder;
-  readonly runner: SkillRunner;
+  readonly finder: Pick<SkillFinder, 'find'>;
+  readonly runner: Pick<SkillRunner, 'use'>;
   readonly wishes: SkillWishes;
 }
 

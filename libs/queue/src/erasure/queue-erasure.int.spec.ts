@@ -349,7 +349,7 @@ describe('erasing one record outside memory', () => {
           summary: `title of ${id}`,
         },
       ]);
-    await recall(journals[0]!, 'f1');
+    await recall(journals.at(0) ?? null, 'f1');
     // A tool of memory returned it.
     const outcome = { success: true, result: { records: [itemOf('f1')] } };
     await journals[1]?.append({ key: 'a1.s1.c1.t2', value: { outcome }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);

@@ -24,16 +24,17 @@ const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
 const LABELS = { 'opened-by': 'rollout' };
 
-/** Sandboxes of `etude.v1.Sandboxes` for rollouts, with the tenant's quota. */
+/** Sandboxes of `etude.v1.Sandboxes` for rollouts. They don't count among those that the tenant's callers may open. */
 export class RouterWorkSandboxes implements WorkSandboxes {
   constructor(private readonly router: SandboxRouter) {}
 
   async open({ tenant, requestId, template, limits }: WorkSandboxRequest, signal: AbortSignal): Promise<WorkSandbox> {
     const call = { tenant, signal, deadlineMs: Infinity };
     const request = toWire(CreateSandboxRequestSchema, { requestId, template: template ?? '', limits, ttlMs: TTL_MS, labels: LABELS });
-    const made = await this.router.create(call, (client, settings) => client.createSandbox(request, settings));
+    const made = await this.router.create(call, (client, settings) =>
+      client.createSandbox(request, { ...settings, metadata: { ...settings.metadata, 'etude-uncounted': 'rollout' } }),
+    );
     if (made.state !== SandboxState.OPEN) throw new SandboxLost(made.stateReason || 'it was closed, or nobody used it for too long');
-    // A repeat finds a sandbox that may end soon.
     return new RouterWorkSandbox(this.router, tenant, made.name);
   }
 }
@@ -87,8 +88,9 @@ class RouterWorkSandbox implements WorkSandbox {
   async write(path: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
     const { name } = this;
     await this.#ask(signal, async (client, settings) => {
+      const { uploadedBytes } = await client.getSandboxFile({ name, path }, settings).catch(() => ({ uploadedBytes: 0n }));
       // Drops what an upload that was cut has left.
-      await client.deleteSandboxFile({ name, path }, settings).catch(() => undefined);
+      if (uploadedBytes > 0n) await client.deleteSandboxFile({ name, path }, settings);
       await client.uploadFile(uploadOf(name, path, content), settings);
     });
   }

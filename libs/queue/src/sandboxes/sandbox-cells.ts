@@ -2,7 +2,7 @@ import { unlessAborted } from '@etude/contracts/aborts';
 import type { ExecutionOutcome } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import { sandboxName } from '@etude/contracts/ids';
-import { EXIT_REASONS } from '@etude/contracts/sandbox';
+import { type Display, EXIT_REASONS } from '@etude/contracts/sandbox';
 import { cellRequest, displayOf, scratchpadOf, toolAnswerMessage, toolCallOf } from '@etude/contracts/sandbox-wire';
 import type { CellToolAnswer, CellToolCall } from '@etude/contracts/scratchpad';
 import type { WorkCell, WorkCellOutcome } from '@etude/domain/ports/work-sandboxes';
@@ -13,7 +13,6 @@ import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
 const CANCEL_MS = 5_000;
 
 type Cell = Pick<WorkCell, 'executionId' | 'code'> & Partial<WorkCell>;
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Answers the calls of a cell without tools, which can't happen. */
 const noTools = (): Promise<CellToolAnswer> => Promise.resolve({ success: false, error: 'there are no tools' });
@@ -34,7 +33,7 @@ export async function runCell(
   const name = sandboxName(id);
   const { executionId } = cell;
   const request = cellRequest(name, cell);
-  const told = { stdout: '', stderr: '', displays: [] as Mutable<WorkCellOutcome['displays']> & object[] };
+  const told = { stdout: '', stderr: '', displays: [] as Display[] };
   try {
     for await (const { event } of router.execute(id, request, context)) {
       if (event.case === 'stdout' || event.case === 'stderr') told[event.case] += event.value;

@@ -62,7 +62,14 @@ export class SandboxSessionStore {
   ): Promise<{ readonly stored: StoredSession; readonly created: boolean }> {
     const { tenant } = request;
     const keys = [...this.#of(tenant, id), this.keys.heldSandboxes(owner.controllerId), this.#requestKey(request)];
-    const args = [id, memberOf(tenant, id), digestOf(request), request.ttlMs, openMax, ...fieldsOf(request, owner)];
+    const args = [
+      id,
+      memberOf(tenant, id),
+      digestOf(request),
+      request.ttlMs,
+      request.uncounted ? '' : openMax,
+      ...fieldsOf(request, owner),
+    ];
     const [outcome, found] = await runScript<[string, string]>(this.redis, 'openSandbox', keys, args);
     if (outcome === 'other') throw requestIdTaken(request.requestId, `sandbox ${found}`, { sandbox: found });
     if (outcome === 'full') throw quotaReached(tenant, Number(found), openMax);

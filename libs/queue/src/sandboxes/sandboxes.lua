@@ -11,18 +11,19 @@ local function refusal(epoch)
 end
 
 -- Records a session whose sandbox is claimed. KEYS session, index, open sessions, sessions of the controller, request.
--- ARGV id, member, digest, ttl ms, most open sessions, fields...
+-- ARGV id, member, digest, ttl ms, most open sessions (empty: this one doesn't count), fields...
 -- Answers {'created'|'known'|'other', id}, or {'full', number of open sessions}.
 function scripts.openSandbox()
   local known = KEYS[5] ~= '' and redis.call('GET', KEYS[5])
-  if not known and redis.call('SCARD', OPEN) >= tonumber(ARGV[5]) then return {'full', tostring(redis.call('SCARD', OPEN))} end
+  local isCounted = ARGV[5] ~= ''
+  if isCounted and not known and redis.call('SCARD', OPEN) >= tonumber(ARGV[5]) then return {'full', tostring(redis.call('SCARD', OPEN))} end
   local before = once(KEYS[5], ARGV[3], ARGV[1])
   if before then return before end
   local at = now()
   local expires = string.format('%d', at + ARGV[4])
   redis.call('HSET', SANDBOX, 'state', 'open', 'ownerEpoch', 1, 'createdAt', at, 'expiresAt', expires, 'requestKey', KEYS[5], unpack(ARGV, 6))
   redis.call('ZADD', INDEX, 0, ARGV[1])
-  redis.call('SADD', OPEN, ARGV[1])
+  if isCounted then redis.call('SADD', OPEN, ARGV[1]) end
   redis.call('SADD', KEYS[4], ARGV[2])
   -- The index doesn't expire, so each new session drops a few of the oldest ids whose record is gone.
   local prefix = string.gsub(SANDBOX, '[^:]*$', '')

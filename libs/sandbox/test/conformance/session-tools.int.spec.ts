@@ -34,7 +34,8 @@ async function work({ claimed }: TestSession, code: string, given: Given = {}) {
   const heard = Object.assign(new Heard(), { toolCall });
   const run = { kind: 'cell' as const, code, tools: TOOLS, scratchpad: structuredClone(scratchpad) as never };
   await claimed.execute({ ...requestOf([run], { limits }), executionId, keep: true }, heard, signal).catch(() => undefined);
-  const ended = heard.results[0]!;
+  const [ended] = heard.results;
+  if (!ended) throw new Error('the sandbox gave no result');
   const values = Object.fromEntries((ended.scratchpad?.values ?? []).map(({ name, ...value }) => [name, value]));
   return { calls, ended, values, stdout: heard.text, displays: heard.displays };
 }
@@ -178,6 +179,16 @@ describe('the scratchpad of a session', () => {
     expect(stdout).toBe("[1] {'a': [1], 'b': 2} {'a': 1}\n");
   });
 
+  it('stores no value under the name of a tool, and loses none to one', async () => {
+    const session = await open();
+    expect((await work(session, 'store("add", 1)')).ended.error).toMatchObject({ type: 'ValueError' });
+    const run = { kind: 'cell' as const, code: 'store("add", 1)', scratchpad: { values: [], observations: [], failedApproaches: [] } };
+    const request = { ...requestOf([run]), executionId: 'without-tools', keep: true };
+    await session.claimed.execute(request, new Heard(), new AbortController().signal);
+    const { values, stdout } = await work(session, 'print(add(2), recall("add"))');
+    expect([stdout, values['add']?.shown]).toEqual(["{'a': 2} 1\n", '1']);
+  });
+
   it('keeps small values in the state and large ones in files, also for another interpreter', async () => {
     const session = await open();
     const code = 'store("small", b"x" * 60_000)\nstore("large", b"y" * 70_000)\nfor i in range(10): store(f"n{i}", bytes(60_000))';
@@ -212,7 +223,7 @@ class Text(str):
   def __str__(self): return 7
 class Shown:
   def __repr__(self): return Text("shown")
-store("a", Hostile()); store("b", Shown()); observe("\\ud800" + "," * 2_000)
+store("a", Hostile()); store("b", Shown()); store("c", "\\U0001f600" * 200); observe("\\ud800" + "," * 2_000)
 for _ in range(300): observe("o"); fail("f")`;
     const { ended, values } = await work(session, code);
     expect(ended.exit).toBe('ok');
