@@ -13,6 +13,17 @@ const SLOW = { default: { reply: fenced('right'), delay_ms: 400 } };
 
 const modelAsked = (rig: Rig, times: number) => until(() => rig.model.calls().length >= times, { what: `call ${times} of the model` });
 
+const LESSONS = '{"summary": "It was doubled.", "reflection": "Read first."}';
+const learning = (lessons: object) => ({ ...SOLVES, rules: [{ match: '# Lessons', ...lessons }, ...SOLVES.rules] });
+const learned = async (rig: Rig, taskId: string) =>
+  until(
+    async () => {
+      const task = await rig.tasks.get(TENANT, taskId);
+      return task?.learning.state === 'pending' ? null : task?.learning;
+    },
+    { what: 'the end of learning' },
+  );
+
 describe('the rollout worker', () => {
   it('solves a submitted task and leaves what it learned in the outbox', async () => {
     const rig = await startRig(SOLVES);
@@ -122,17 +133,6 @@ describe('the rollout worker', () => {
   });
 
   describe('learning', () => {
-    const LESSONS = '{"summary": "It was doubled.", "reflection": "Read first."}';
-    const learning = (lessons: object) => ({ ...SOLVES, rules: [{ match: '# Lessons', ...lessons }, ...SOLVES.rules] });
-    const learned = async (rig: Rig, taskId: string) =>
-      until(
-        async () => {
-          const task = await rig.tasks.get(TENANT, taskId);
-          return task?.learning.state === 'pending' ? null : task?.learning;
-        },
-        { what: 'the end of learning' },
-      );
-
     it('follows the verdict, and goes on in another worker', async () => {
       const rig = await startRig(learning({ reply: LESSONS, delay_ms: 400 }));
       const first = await rig.startWorker();

@@ -26,6 +26,8 @@ const started = (attempt: number): TaskEvent => ({ type: 'attempt_started', atte
 const END: RolloutEnd = { state: 'failed', stopReason: 'attempts', result: null, usage: usage(3), error: null };
 const FENCED = { code: 'JOURNAL_FENCED' };
 
+const learn = async (subject: JournalSubject): Promise<LearningJournal> => (await subject.openLearning())!;
+
 /** The promises of every `Journal`. `make` returns a new rollout each time. */
 export function journalConformance(make: () => Promise<JournalSubject>): void {
   describe('journal', () => {
@@ -117,7 +119,6 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
 
     describe('of learning', () => {
       const lessons: JournalEntry = { key: 't.lessons', value: { text: 'Read.' }, usage: usage(1) };
-      const learn = async (): Promise<LearningJournal> => (await subject.openLearning())!;
       beforeEach(async () => {
         const journal = await open();
         await journal.append(entry('a1.draft', 1), []);
@@ -125,15 +126,15 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       });
 
       it('starts from what the end of the rollout left, while the task is final', async () => {
-        expect([...(await learn()).entries.keys()]).toEqual(['a1.draft', LEARN_FROM]);
+        expect([...(await learn(subject)).entries.keys()]).toEqual(['a1.draft', LEARN_FROM]);
         expect(await subject.task()).toMatchObject({ state: 'failed', learning: { state: 'pending', usage: usage(0), error: null } });
         expect(await subject.open()).toBeNull();
       });
 
       it('passes its entries on, fences the earlier holder, and counts its own usage', async () => {
-        const first = await learn();
+        const first = await learn(subject);
         await first.append(lessons, [started(9)]);
-        const second = await learn();
+        const second = await learn(subject);
         expect(second.entries.get('t.lessons')).toEqual(lessons);
         expect(second.startedAt).toBe(first.startedAt);
         await expect(first.append({ ...lessons, key: 't.skill' }, [])).rejects.toMatchObject(FENCED);
@@ -143,7 +144,7 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       });
 
       it('ends once', async () => {
-        const journal = await learn();
+        const journal = await learn(subject);
         const error = { code: 'MODEL_REFUSED', message: 'no' };
         await journal.finish({ state: 'failed', error });
         expect(await subject.task()).toMatchObject({ state: 'failed', learning: { state: 'failed', error } });

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Mode, Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
-import { LEARN_FROM } from '@etude/domain/ports/journal';
 import { openMemory } from '@etude/memory/open-memory';
 import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import type { TestProcess } from '@etude/test-support/processes';
@@ -92,7 +91,7 @@ async function outcomeOf(agent: string, strategy: Strategy, killsMax: number) {
   // Holds each model call until the journal has the earlier steps. A worker killed between an answer and its entry would ask again.
   gate.hold(stack.modelUrl, async () => {
     const journal = taskId === '' ? null : await journalOf(stack, taskId);
-    if (!journal?.some(([key]) => key === LEARN_FROM)) return journal !== null && seen >= journal.length;
+    if (!journal?.some(([key]) => key === 't.attempts')) return journal !== null && seen >= journal.length;
     lessons.asked = true;
     return lessons.released;
   });

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import {
+  LearningSchema,
   LearningState,
   StepExplanationSchema,
   StopReason,
@@ -44,7 +45,8 @@ describe('task lines', () => {
   });
 
   it('show learning apart from the task, and add its calls up', () => {
-    const learning = { state: LearningState.DONE, usage: { modelCalls: 1, inputTokens: 4n, outputTokens: 1n } };
+    const usage = { modelCalls: 1, inputTokens: 4n, outputTokens: 1n };
+    const learning = create(LearningSchema, { state: LearningState.DONE, usage });
     const task = create(TaskSchema, { ...solved(false), learning });
     expect(taskText(task)).toMatch(/^learning +done · 1 model call, 5 tokens$/m);
     expect(taskText(create(TaskSchema, { learning: { state: LearningState.NONE } }))).not.toContain('learning');

@@ -83,8 +83,10 @@ export function addTasks(program: Command, start: Start): void {
       command: 'cancel <task>',
       help: 'ask a task to stop',
       text: taskText,
-      notes: ({ name, state, endTime }) =>
-        endTime && state !== TaskState.CANCELLED ? [`${name} had already ended; nothing was cancelled`] : [],
+      notes: ({ name, state, endTime, learning }) =>
+        endTime && state !== TaskState.CANCELLED
+          ? [`${name} had already ended; ${learning?.error?.code === 'CANCELLED' ? 'its learning' : 'nothing'} was cancelled`]
+          : [],
     }),
     plain(Tasks.method.answerTask, {
       command: 'answer <task> <text>',

@@ -1,5 +1,4 @@
 import type { Learning, StopReason, TaskEvent, TaskResult, TaskState, Usage } from '@etude/contracts/task';
-import type { Attempt } from '../rollout/attempt-record.js';
 
 /** Values are JSON only, so that a value read after a crash equals the one written before it. */
 export interface JournalEntry {
@@ -14,8 +13,8 @@ export interface RolloutEnd {
   readonly result: TaskResult | null;
   readonly usage: Usage;
   readonly error: { code: string; message: string } | null;
-  /** The attempts that learning starts from. Absent: no learning follows. */
-  readonly learnFrom?: readonly Attempt[];
+  /** The attempts that learning starts from, as JSON. Absent: no learning follows. */
+  readonly learnFrom?: readonly object[];
 }
 
 /** The key of the entry with `learnFrom`, which is written together with the end of the rollout. */

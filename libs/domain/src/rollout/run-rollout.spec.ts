@@ -152,6 +152,8 @@ describe('runRollout', () => {
   });
 });
 
+const describesOnly = (text: string) => (text.includes('# Lessons') ? '{"description": "Doubles."}' : fenced('right'));
+
 describe('training', () => {
   const spec = { mode: 'training', referenceSolution: REFERENCE } as const;
 
@@ -187,8 +189,7 @@ describe('training', () => {
     ['only describes', {}, ['t.skill'], 1],
     ['asks nothing about', { autoRegisterSkills: false }, [], 0],
   ])('%s an answer that was accepted at once', async (_, settings, learned, skills) => {
-    const answers = (text: string) => (text.includes('# Lessons') ? learnsFromCritique(text) : fenced('right'));
-    const model = new AnsweringModel((text) => answers(text).replace('It was doubled.', '').replace('Read before you print.', ''));
+    const model = new AnsweringModel(describesOnly);
     const world = new World({ spec, model, settings });
     await world.run();
     expect(world.learned).toEqual(learned);

@@ -145,10 +145,8 @@ export const isTaskOver = (state: string | null | undefined, learning: string | 
 
 async function readOwned(owner: Owner, id: string): Promise<OwnedTask | null> {
   const { redis, keys } = owner.producer;
-  const [createdAt, agent, user, state, learning] = await redis.hmget(
-    keys.task(owner.tenant, id),
-    ...['createdAt', 'agent', 'user', 'state', 'learning'],
-  );
+  const fields = ['createdAt', 'agent', 'user', 'state', 'learning'];
+  const [createdAt, agent, user, state, learning] = await redis.hmget(keys.task(owner.tenant, id), ...fields);
   if (!state || Number(createdAt) >= owner.at) return null;
   return 'record' in owner.subject || isOwned(owner, agent ?? '', user || null) ? { id, isOver: isTaskOver(state, learning) } : null;
 }

@@ -217,7 +217,7 @@ describe('erasing outside memory', () => {
 
   it('stops learning, and removes what it starts from', async () => {
     const rig = start(60_000);
-    const attempt = { thought: 'a secret', recalled: [] } as never;
+    const attempt = { thought: 'a secret', recalled: [] };
     const address = await endedRollout(rig.producer, rig.tasks, [attempt], specOf('coder'));
     await rig.tasks.startLearning(address);
     const deaf = await openLearning(rig.redis, rig.keys, address);
@@ -386,7 +386,7 @@ describe('erasing one record outside memory', () => {
 
   it('removes the attempts to learn from that recalled it, once learning is over', async () => {
     const rig = start(300);
-    const address = await endedRollout(rig.producer, rig.tasks, [{ recalled: [itemOf('f1')] } as never], specOf('coder'));
+    const address = await endedRollout(rig.producer, rig.tasks, [{ recalled: [itemOf('f1')] }], specOf('coder'));
     expect(await rig.erasure.erase('acme', { record: FACT }, never())).toEqual({});
     expect(await rig.erasure.find('acme', { record: FACT }, LATER)).toEqual({ 'queue.journals': 1 });
     await (await openLearning(rig.redis, rig.keys, address))?.finish({ state: 'failed', error: null });
