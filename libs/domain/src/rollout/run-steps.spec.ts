@@ -178,6 +178,22 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain("5\n['a.txt']");
   });
 
+  it('leaves a running cell to the next worker', async () => {
+    const stop = new AbortController();
+    const sandboxes = own();
+    const leaving: typeof sandboxes = {
+      open: async (request, signal) => {
+        const sandbox = await sandboxes.open(request, signal);
+        const run: typeof sandbox.run = (cell, answer, ended) => sandbox.run(cell, async (call) => (stop.abort(), answer(call)), ended);
+        return Object.create(sandbox, { run: { value: run } }) as typeof sandbox;
+      },
+    };
+    const { world, model } = worldOf([python('fs_list()\nprint("whole")'), finalAnswer('done')], {}, { deps: { workSandboxes: leaving } });
+    await expect(world.run(stop.signal)).rejects.toMatchObject({ name: 'AbortError' });
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(last(model)).toContain('whole');
+  });
+
   it('waits for its caller and goes on with the answer', async () => {
     const asked: string[] = [];
     let answer: { answer: string } | null = null;
