@@ -17,12 +17,13 @@ import { askModel, contextOf, type RolloutContext, type RolloutDeps, type Rollou
 
 const DESCRIPTION_CHARS_MAX = 1_000;
 const SCENARIOS_MAX = 8;
+/** A field that is missing or of a wrong type is left out, since the others are of use without it. */
 const Lessons = z.object({
-  summary: z.string().trim().default(''),
-  reflection: z.string().trim().default(''),
-  name: z.string().default(''),
-  description: z.string().default(''),
-  scenarios: z.array(z.string()).default([]),
+  summary: z.string().trim().catch(''),
+  reflection: z.string().trim().catch(''),
+  name: z.string().catch(''),
+  description: z.string().catch(''),
+  scenarios: z.array(z.string()).catch([]),
 });
 type Lessons = z.output<typeof Lessons>;
 const NO_LESSONS = Lessons.parse({});
