@@ -127,7 +127,7 @@ export class GatewayRig {
   }
 
   /** Acts as a worker that finishes the task with success. */
-  async finish(tenant: string, taskName: string, cases = 1): Promise<void> {
+  async finish(tenant: string, taskName: string, cases = 1, learnFrom?: []): Promise<void> {
     const journal = await this.#open(tenant, taskName);
     const usage = Usage.parse({ attempts: 1, modelCalls: 2 });
     const result = {
@@ -141,7 +141,7 @@ export class GatewayRig {
       scripted: true,
       model: 'scripted',
     } as const;
-    await journal.finish({ state: 'succeeded', stopReason: 'solved', result, usage, error: null });
+    await journal.finish({ state: 'succeeded', stopReason: 'solved', result, usage, error: null, ...(learnFrom && { learnFrom }) });
   }
 
   /** Acts as a worker that asks the task's caller, and waits. */

@@ -1,5 +1,7 @@
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { StopReason, type TaskEvent, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { LearningState, StopReason, type TaskEvent, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Usage } from '@etude/contracts/task';
+import { openLearning } from '@etude/queue/tasks/learning-journal';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
@@ -187,6 +189,21 @@ describe('wait', () => {
     await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]);
     await rig.finish('acme', name);
     expect((await waiting).state).toBe(TaskState.SUCCEEDED);
+  });
+
+  it('returns at the verdict, or after learning where that is asked for', async () => {
+    const { name } = await rig.tasks().submitTask({ spec: SPEC });
+    const taskId = name.slice('tasks/'.length);
+    const learned = rig.tasks().waitTask({ name, timeout: { seconds: 60n }, learning: true });
+    await rig.finish('acme', name, 1, []);
+    const pending = { state: TaskState.SUCCEEDED, learning: { state: LearningState.PENDING } };
+    expect(await rig.tasks().waitTask({ name })).toMatchObject(pending);
+    expect(await rig.tasks().waitTask({ name, timeout: { nanos: 1_000_000 }, learning: true })).toMatchObject(pending);
+    const { redis, keys } = rig.producer;
+    const journal = await openLearning(redis, keys, { tenant: 'acme', taskId, rolloutId: `${taskId}-r1` });
+    await journal?.append({ key: 't.lessons', value: null, usage: Usage.parse({ modelCalls: 1 }) }, []);
+    await journal?.finish({ state: 'done', error: null });
+    expect(await learned).toMatchObject({ learning: { state: LearningState.DONE, usage: { modelCalls: 1 } } });
   });
 
   it.each([{ seconds: -1n }, { seconds: 3_601n }])('refuses a timeout out of range: %o', async (timeout) => {

@@ -14,7 +14,7 @@ import { TextPublisher } from '@etude/queue/tasks/model-text';
 import { questionsOf } from '@etude/queue/tasks/questions';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 
-interface RolloutRunDeps {
+export interface RolloutRunDeps {
   readonly tasks: TaskStore;
   readonly journals: {
     /** Waits while Redis is unreachable, because a finished step must be written. */
@@ -67,7 +67,8 @@ export function rolloutRunProcessor({
       // The task may be about them, so the model is shown them.
       if (secrets.length > 0)
         logger.warn({ ...named, secrets }, 'The task holds secrets. The model sees them, and memory keeps them masked');
-      const { state, stopReason, usage, error } = await runRollout({ task, rolloutId }, deps, stop.signal);
+      const { state, stopReason, usage, error, learnFrom } = await runRollout({ task, rolloutId }, deps, stop.signal);
+      if (learnFrom !== undefined) await tasks.startLearning(rollout);
       const { attempts, modelCalls } = usage;
       const ms = Date.now() - journal.startedAt;
       logger.info({ ...named, state, stopReason, attempts, modelCalls, ms, code: error?.code }, 'A rollout has ended');
@@ -106,7 +107,7 @@ async function giveUp(journal: RedisJournal): Promise<EtudeError> {
  * Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason.
  * `watching` resolves when every cancel is noticed. `endAt` sets the end of the wall time, in ms since 1970.
  */
-function stopSignal(
+export function stopSignal(
   { tenant, taskId }: RolloutAddress,
   { tasks, journals: { redis, keys }, signal }: Pick<RolloutRunDeps, 'tasks' | 'journals'> & { readonly signal: AbortSignal },
 ) {

@@ -1,6 +1,6 @@
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
-import { RolloutRun } from '@etude/contracts/queues';
+import { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import type { SkillWishes } from '@etude/domain/tools/tool-ports';
 import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
@@ -29,6 +29,7 @@ import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
+import { rolloutLearnProcessor } from './rollout-learn.processor.js';
 import { rolloutRunProcessor } from './rollout-run.processor.js';
 
 const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), { error: 'must be a JSON object from name to argv' });
@@ -60,6 +61,10 @@ export const rolloutWorkerConfig = requireMemory(
     .extend({
       /** Number of rollouts that run at once in this process. They mostly wait for the model. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
+      /** Milliseconds after which learning from a task that trains ends with a plain summary, counted from its first start. */
+      ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
+      /** The most tokens of the model calls that learn from one task. A longer prompt isn't sent. */
+      ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
       /**
        * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory" and "findings", such
        * as {"memory": 1000}.
@@ -110,7 +115,7 @@ function skillWishes(wanted: WantedSkills): SkillWishes {
 }
 
 /**
- * Starts the consumer of `rollout.run` and its adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
+ * Starts the consumers of `rollout.run` and `rollout.learn`, and their adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
  *
  * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
  */
@@ -153,22 +158,22 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
     checker,
   };
-  const consumer = consume(
-    RolloutRun,
-    rolloutRunProcessor({ tasks, journals: { redis, keys: producer.keys, ...retention }, ports, logger }),
-    {
-      redisUrl,
-      prefix,
-      concurrency: config.ETUDE_ROLLOUT_CONCURRENCY,
-      logger,
-    },
-  );
-  await consumer.ready();
+  const limits = { wallMs: config.ETUDE_LEARNING_WALL_MS, modelTokensMax: config.ETUDE_LEARNING_TOKENS_MAX };
+  const deps = { tasks, journals: { redis, keys: producer.keys, ...retention }, logger };
+  const options = { redisUrl, prefix, concurrency: config.ETUDE_ROLLOUT_CONCURRENCY, logger };
+  const consumers = [
+    consume(RolloutRun, rolloutRunProcessor({ ...deps, ports }), options),
+    consume(RolloutLearn, rolloutLearnProcessor({ ...deps, ports: { ...ports, limits } }), options),
+  ];
+  await Promise.all(consumers.map((consumer) => consumer.ready()));
   return {
-    checks: () => ({ [RolloutRun.name]: () => consumer.check(), memory: () => memory.check() }),
+    checks: () => ({
+      ...Object.fromEntries(consumers.map((consumer) => [consumer.queue, () => consumer.check()])),
+      memory: () => memory.check(),
+    }),
     // Another worker continues the running rollouts after their last journaled step.
     async close() {
-      await consumer.close(CLOSE_GRACE_MS);
+      await Promise.all(consumers.map((consumer) => consumer.close(CLOSE_GRACE_MS)));
       await outsideTools.close();
       router.close();
       await producer.close();

@@ -13,6 +13,17 @@ const SLOW = { default: { reply: fenced('right'), delay_ms: 400 } };
 
 const modelAsked = (rig: Rig, times: number) => until(() => rig.model.calls().length >= times, { what: `call ${times} of the model` });
 
+const LESSONS = '{"summary": "It was doubled.", "reflection": "Read first."}';
+const learning = (lessons: object) => ({ ...SOLVES, rules: [{ match: '# Lessons', ...lessons }, ...SOLVES.rules] });
+const learned = async (rig: Rig, taskId: string) =>
+  until(
+    async () => {
+      const task = await rig.tasks.get(TENANT, taskId);
+      return task?.learning.state === 'pending' ? null : task?.learning;
+    },
+    { what: 'the end of learning' },
+  );
+
 describe('the rollout worker', () => {
   it('solves a submitted task and leaves what it learned in the outbox', async () => {
     const rig = await startRig(SOLVES);
@@ -119,6 +130,46 @@ describe('the rollout worker', () => {
     expect(rig.model.calls()).toEqual([]);
     await rig.tasks.answer(TENANT, taskId, { key: '', text: 'this one' }, '');
     expect(await rig.finished(taskId)).toMatchObject({ state: 'succeeded', question: null });
+  });
+
+  describe('learning', () => {
+    it('follows the verdict, and goes on in another worker', async () => {
+      const rig = await startRig(learning({ reply: LESSONS, delay_ms: 400 }));
+      const first = await rig.startWorker();
+      const taskId = await rig.submit({ mode: 'training' });
+      expect(await rig.finished(taskId)).toMatchObject({ state: 'succeeded', usage: { modelCalls: 3 }, learning: { state: 'pending' } });
+      await modelAsked(rig, 4);
+      await first.close();
+      await rig.startWorker();
+      expect(await learned(rig, taskId)).toMatchObject({ state: 'done', usage: { modelCalls: 1 }, error: null });
+      expect(rig.model.calls()).toHaveLength(5);
+      expect(await new OutboxReader(rig.producer.redis, rig.producer.keys).pending(TENANT)).toBe(4);
+    });
+
+    it('becomes a dead letter, and ends after a redrive', async () => {
+      const rig = await startRig(learning({ status: 400, error: 'no such model', times: 1 }));
+      await rig.startWorker();
+      const taskId = await rig.submit({ mode: 'training' });
+      expect(await rig.finished(taskId)).toMatchObject({ state: 'succeeded', stopReason: 'solved' });
+      expect(await learned(rig, taskId)).toMatchObject({ state: 'failed', error: { code: 'MODEL_REFUSED' } });
+      await until(async () => (await rig.producer.queue('rollout.learn').getFailedCount()) === 1, { what: 'the dead letter' });
+      expect(await rig.dead.redrive('rollout.learn', { all: true })).toEqual({ redriven: 1, refused: [] });
+      expect(await learned(rig, taskId)).toMatchObject({ state: 'done' });
+    });
+
+    it('stops a running model call when it is cancelled', async () => {
+      const rig = await startRig(learning({ reply: LESSONS, delay_ms: 600_000 }));
+      await rig.startWorker();
+      const taskId = await rig.submit({ mode: 'training' });
+      await rig.finished(taskId);
+      await modelAsked(rig, 4);
+      await rig.tasks.requestCancel(TENANT, taskId);
+      await until(async () => (await rig.producer.queue('rollout.learn').getCompletedCount()) === 1, { what: 'the end of the job' });
+      expect(await rig.tasks.get(TENANT, taskId)).toMatchObject({
+        state: 'succeeded',
+        learning: { state: 'failed', error: { code: 'CANCELLED' } },
+      });
+    });
   });
 
   it('is ready only while it can take rollouts and read memory', async () => {

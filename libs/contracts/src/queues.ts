@@ -42,6 +42,17 @@ export const RolloutRun = queue({
   workersLostMax: Infinity,
 });
 
+/** Makes lessons and a skill from the attempts of an ended rollout, which are in its journal. */
+export const RolloutLearn = queue({
+  name: 'rollout.learn',
+  payload: RolloutRun.payload,
+  result: z.object({ outcome: z.enum(['done', 'failed', 'over']) }),
+  jobId: (p) => p.rolloutId,
+  attemptsMax: 3,
+  backoffMs: 2_000,
+  timeoutMs: 3_600_000,
+});
+
 /** The execution store keeps the request and its result under the execution id. */
 export const SandboxExecute = queue({
   name: 'sandbox.execute',
@@ -195,6 +206,7 @@ export const MemorySettleJob = queue({
 
 export const QUEUES = [
   RolloutRun,
+  RolloutLearn,
   SandboxExecute,
   MemoryWriteJob,
   ConsolidationRunJob,

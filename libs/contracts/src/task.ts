@@ -159,6 +159,14 @@ export const isUnjudged = ({ verdict, casesTotal }: Pick<TaskResult, 'verdict' |
 export const verdictText = (judged: Pick<TaskResult, 'verdict' | 'casesTotal'>): string =>
   isUnjudged(judged) ? 'not judged' : judged.verdict;
 
+/** What follows the end of a training task: lessons and a skill are made from its attempts. `none`: nothing follows. */
+export interface Learning {
+  readonly state: 'none' | 'pending' | 'done' | 'failed';
+  /** Of the calls that learning made; they are no part of the task's usage. */
+  readonly usage: Usage;
+  readonly error: { code: string; message: string } | null;
+}
+
 /** A question to the task's caller. `deadlineAt`: ms since 1970; after it the task goes on without an answer. */
 interface AskedQuestion {
   readonly key: string;
@@ -176,6 +184,7 @@ export interface TaskRecord {
   readonly result: TaskResult | null;
   readonly usage: Usage;
   readonly error: { code: string; message: string } | null;
+  readonly learning: Learning;
   readonly cancelRequested: boolean;
   /** The open question of a task in the state `input_required`; null in every other state. */
   readonly question: AskedQuestion | null;
@@ -218,8 +227,6 @@ const STEP_KINDS = [
   'execute',
   'evaluate',
   'record',
-  'summary',
-  'reflection',
-  'distil',
+  'learn',
 ] as const;
 export type StepKind = (typeof STEP_KINDS)[number];

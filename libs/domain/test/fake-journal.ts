@@ -1,13 +1,24 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { isFinal, Usage } from '@etude/contracts/task';
+import { isFinal, type Learning, Usage } from '@etude/contracts/task';
 import type { TaskEvent, TaskState } from '@etude/contracts/task';
-import type { Journal, JournalEntry, RolloutEnd } from '../src/ports/journal.js';
+import {
+  type Journal,
+  type JournalEntry,
+  LEARN_FROM,
+  type LearningEnd,
+  type LearningJournal,
+  type RolloutEnd,
+} from '../src/ports/journal.js';
+
+const NO_USAGE = Usage.parse({});
+const NOT_LEARNING: Learning = { state: 'none', usage: NO_USAGE, error: null };
 
 /** The task of a fake rollout, as callers see it. */
 export interface FakeTask {
   readonly state: TaskState;
   readonly usage: Usage;
   readonly end: RolloutEnd | null;
+  readonly learning: Learning;
 }
 
 /**
@@ -18,7 +29,7 @@ export class FakeJournalStore {
   /** Every event of the task, in order. */
   readonly events: TaskEvent[] = [{ type: 'state', state: 'queued' }];
   readonly #entries = new Map<string, JournalEntry>();
-  #task: FakeTask = { state: 'queued', usage: Usage.parse({}), end: null };
+  #task: FakeTask = { state: 'queued', usage: NO_USAGE, end: null, learning: NOT_LEARNING };
   #epoch = 0;
   #cancelRequested = false;
 
@@ -48,6 +59,39 @@ export class FakeJournalStore {
     };
   }
 
+  /** null unless learning is pending. */
+  openLearning(): LearningJournal | null {
+    if (this.#task.learning.state !== 'pending') return null;
+    const epoch = ++this.#epoch;
+    const write = (learning: Partial<Learning>) => void (this.#task = { ...this.#task, learning: { ...this.#task.learning, ...learning } });
+    const check = () => {
+      this.#check(epoch);
+      if (this.#task.learning.state !== 'pending') throw fenced(this.rolloutId, epoch);
+    };
+    return {
+      rolloutId: this.rolloutId,
+      epoch,
+      startedAt: this.startedAt,
+      entries: new Map(this.#entries),
+      append: async (entry) => {
+        check();
+        if (this.#entries.has(entry.key)) return { cancelRequested: false };
+        this.#entries.set(entry.key, asJson(entry));
+        write({ usage: entry.usage });
+        return { cancelRequested: false };
+      },
+      finish: async (end: LearningEnd) => {
+        check();
+        write(end);
+      },
+    };
+  }
+
+  /** Keys of the entries, in order. */
+  get keys(): readonly string[] {
+    return [...this.#entries.keys()];
+  }
+
   /** Requests cancellation; the next `append` reports the request. */
   cancel(): void {
     this.#cancelRequested = true;
@@ -68,7 +112,10 @@ export class FakeJournalStore {
     this.#check(epoch);
     if (isFinal(this.#task.state)) return;
     this.events.push({ type: 'state', state: end.state }, { type: 'finished' });
-    this.#task = { state: end.state, usage: end.usage, end: asJson(end) };
+    const { learnFrom } = end;
+    if (learnFrom !== undefined) this.#entries.set(LEARN_FROM, asJson({ key: LEARN_FROM, value: learnFrom, usage: NO_USAGE }));
+    const learning: Learning = { ...NOT_LEARNING, state: learnFrom === undefined ? 'none' : 'pending' };
+    this.#task = { state: end.state, usage: end.usage, end: asJson(end), learning };
   }
 
   #check(epoch: number): void {

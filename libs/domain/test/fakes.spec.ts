@@ -23,6 +23,7 @@ describe('the fakes', () => {
     const store = new FakeJournalStore();
     return {
       open: async () => store.open(),
+      openLearning: async () => store.openLearning(),
       events: async () => store.events,
       task: async () => store.task,
       cancel: async () => store.cancel(),

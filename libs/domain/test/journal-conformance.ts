@@ -1,7 +1,7 @@
-import { Usage } from '@etude/contracts/task';
+import { type Learning, Usage } from '@etude/contracts/task';
 import type { TaskEvent, TaskState } from '@etude/contracts/task';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Journal, JournalEntry, RolloutEnd } from '../src/ports/journal.js';
+import { type Journal, type JournalEntry, LEARN_FROM, type LearningJournal, type RolloutEnd } from '../src/ports/journal.js';
 
 /** One rollout of a newly accepted task, as callers see it. */
 export interface JournalSubject {
@@ -9,7 +9,9 @@ export interface JournalSubject {
   open(): Promise<Journal | null>;
   /** Every event of the task so far, the first one being `queued`. */
   events(): Promise<readonly TaskEvent[]>;
-  task(): Promise<{ state: TaskState; usage: Usage }>;
+  /** Takes its learning over. null when none is pending. */
+  openLearning(): Promise<LearningJournal | null>;
+  task(): Promise<{ state: TaskState; usage: Usage; learning: Learning }>;
   /** Asks to cancel, as a caller does. */
   cancel(): Promise<void>;
 }
@@ -23,6 +25,8 @@ const entry = (key: string, steps: number, value: unknown = { text: `answer of $
 const started = (attempt: number): TaskEvent => ({ type: 'attempt_started', attempt });
 const END: RolloutEnd = { state: 'failed', stopReason: 'attempts', result: null, usage: usage(3), error: null };
 const FENCED = { code: 'JOURNAL_FENCED' };
+
+const learn = async (subject: JournalSubject): Promise<LearningJournal> => (await subject.openLearning())!;
 
 /** The promises of every `Journal`. `make` returns a new rollout each time. */
 export function journalConformance(make: () => Promise<JournalSubject>): void {
@@ -110,6 +114,43 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
       expect((await subject.task()).state).toBe('failed');
       await expect(journal.append(entry('a1.draft', 1), [])).rejects.toMatchObject(FENCED);
       expect(await subject.open()).toBeNull();
+      expect(await subject.openLearning()).toBeNull();
+    });
+
+    describe('of learning', () => {
+      const lessons: JournalEntry = { key: 't.lessons', value: { text: 'Read.' }, usage: usage(1) };
+      beforeEach(async () => {
+        const journal = await open();
+        await journal.append(entry('a1.draft', 1), []);
+        await journal.finish({ ...END, learnFrom: [] });
+      });
+
+      it('starts from what the end of the rollout left, while the task is final', async () => {
+        expect([...(await learn(subject)).entries.keys()]).toEqual(['a1.draft', LEARN_FROM]);
+        expect(await subject.task()).toMatchObject({ state: 'failed', learning: { state: 'pending', usage: usage(0), error: null } });
+        expect(await subject.open()).toBeNull();
+      });
+
+      it('passes its entries on, fences the earlier holder, and counts its own usage', async () => {
+        const first = await learn(subject);
+        await first.append(lessons, [started(9)]);
+        const second = await learn(subject);
+        expect(second.entries.get('t.lessons')).toEqual(lessons);
+        expect(second.startedAt).toBe(first.startedAt);
+        await expect(first.append({ ...lessons, key: 't.skill' }, [])).rejects.toMatchObject(FENCED);
+        await expect(first.finish({ state: 'done', error: null })).rejects.toMatchObject(FENCED);
+        expect(await subject.task()).toMatchObject({ usage: usage(3), learning: { state: 'pending', usage: usage(1) } });
+        expect((await subject.events()).at(-1)).toEqual({ type: 'finished' });
+      });
+
+      it('ends once', async () => {
+        const journal = await learn(subject);
+        const error = { code: 'MODEL_REFUSED', message: 'no' };
+        await journal.finish({ state: 'failed', error });
+        expect(await subject.task()).toMatchObject({ state: 'failed', learning: { state: 'failed', error } });
+        await expect(journal.append(lessons, [])).rejects.toMatchObject(FENCED);
+        expect(await subject.openLearning()).toBeNull();
+      });
     });
   });
 }

@@ -6,6 +6,7 @@ import { TaskSpec } from '@etude/contracts/task';
 import type { z } from 'zod';
 import type { ChatModel, ChatRequest, ChatResponse } from '../src/ports/model.js';
 import { registryOf, proven, TEST_SIGNER } from './bundle-fixture.js';
+import type { LearningJournal } from '../src/ports/journal.js';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
 import { FakeWorlds } from './fake-worlds.js';
 import { FakeClock } from './fake-clock.js';
@@ -14,6 +15,7 @@ import { FakeMemoryOutbox } from './fake-memory-outbox.js';
 import { FakeQuestions } from './fake-questions.js';
 import { hitOf } from './memory-records.js';
 import { FakeSandboxes, type FakeRun } from './fake-sandboxes.js';
+import { type LearningDeps, learnFromRollout } from '../src/rollout/learn-from-rollout.js';
 import type { RolloutDeps, RolloutInput } from '../src/rollout/rollout-context.js';
 import { runRollout } from '../src/rollout/run-rollout.js';
 
@@ -66,11 +68,16 @@ export class AnsweringModel implements ChatModel {
 
 export const fenced = (code: string) => `My thought.\n\n\`\`\`python\n${code}\n\`\`\``;
 
+const LESSONS = {
+  summary: 'It was doubled.',
+  reflection: 'Read before you print.',
+  description: 'Doubles a number.',
+  scenarios: ['doubling loaves'],
+};
+
 /** Answers with wrong code, or with right code if the prompt has a critique. Other requests get fixed texts. */
 export const learnsFromCritique = (text: string): string => {
-  if (text.includes('Answer with one JSON object')) return '{"description": "Doubles a number.", "scenarios": ["doubling loaves"]}';
-  if (text.includes('Summarise')) return 'It was doubled.';
-  if (text.includes('Reflect.')) return 'Read before you print.';
+  if (text.includes('# Lessons')) return JSON.stringify(LESSONS);
   return fenced(/critique/i.test(text) ? 'print("right")' : 'print("no")');
 };
 
@@ -80,6 +87,8 @@ export interface WorldGiven {
   readonly runs?: FakeRun;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
   readonly deps?: Partial<RolloutDeps>;
+  /** Limits of learning. */
+  readonly learning?: Partial<LearningDeps['limits']>;
   /** Settings of the task's agent. By default skills are learned and used. */
   readonly settings?: Partial<ProceduralMemorySettings>;
 }
@@ -150,15 +159,30 @@ export class World {
     };
   }
 
-  /** Runs the rollout in one worker. */
+  /** Runs the rollout in one worker, and then its learning. @returns the end of the rollout */
   async run(signal: AbortSignal = new AbortController().signal) {
     const journal = this.journals.open();
     if (!journal) throw new Error('the task is final');
-    return runRollout(this.input, { ...this.deps, journal }, signal);
+    const end = await runRollout(this.input, { ...this.deps, journal }, signal);
+    await this.learn();
+    return end;
+  }
+
+  /** Runs learning in one worker, where it is pending. */
+  async learn(dies = (journal: LearningJournal) => journal): Promise<void> {
+    const journal = this.journals.openLearning();
+    const limits = { wallMs: 600_000, modelTokensMax: 100_000, ...this.given.learning };
+    if (journal === null) return;
+    await learnFromRollout(this.input, { ...this.deps, journal: dies(journal), limits }, new AbortController().signal);
   }
 
   get steps(): string[] {
     return this.journals.events.flatMap((event) => (event.type === 'step' ? event.step : []));
+  }
+
+  /** The steps of learning that asked the model. */
+  get learned(): string[] {
+    return this.journals.keys.filter((key) => key === 't.lessons' || key === 't.skill');
   }
 }
 

@@ -4,13 +4,14 @@ import {
   MemoryUpkeepJob,
   MemoryWriteJob,
   type QueueDeclaration,
+  RolloutLearn,
   RolloutRun,
   SkillRequest,
 } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
-import { SPEC, startConsumer, startProducer, WRITE } from '../test/rig.js';
+import { endedRollout, SPEC, startConsumer, startProducer, WRITE } from '../test/rig.js';
 import { DeadLetters } from './jobs/dead-letters.js';
 import { openJournal } from './tasks/journal.js';
 import { OutboxReader, RedisMemoryOutbox } from './memory/memory-outbox.js';
@@ -113,6 +114,14 @@ const RECORDS: readonly RecordWork[] = [
 ];
 const WORKS: readonly Work[] = [
   ['task', RolloutRun, (producer) => new TaskStore(producer).submit('acme', { ...SPEC, priority: 4 }, '')],
+  [
+    'lesson',
+    RolloutLearn,
+    async (producer) => {
+      const tasks = new TaskStore(producer);
+      await tasks.startLearning(await endedRollout(producer, tasks));
+    },
+  ],
   ['memory write', MemoryWriteJob, (producer) => new RedisMemoryOutbox(producer).put('acme', 'w1', WRITE)],
   ...RECORDS,
 ];
@@ -211,6 +220,7 @@ describe('dead letters', () => {
     const queues = await rig.letters.queues();
     expect(queues.map(({ name, waiting, workers }) => [name, waiting, workers])).toEqual([
       ['rollout.run', 2, 0],
+      ['rollout.learn', 0, 0],
       ['sandbox.execute', 0, 0],
       ['memory.write', 0, 1],
       ['consolidation.run', 0, 0],
@@ -221,6 +231,21 @@ describe('dead letters', () => {
     ]);
     expect(queues[0]?.oldestWaitingMs).toBeGreaterThanOrEqual(5_000);
     expect(queues[1]?.oldestWaitingMs).toBe(0);
+  });
+
+  it('has failed learning, whose redrive makes it pending again while the task stays as it ended', async () => {
+    const rig = start();
+    const { taskId } = await endedRollout(rig.producer, rig.tasks);
+    await pass(rig);
+    const consumer = startConsumer(RolloutLearn, () => Promise.reject(new EtudeError('MODEL_REFUSED', 'no')), rig.options);
+    await until(async () => (await rig.producer.queue(RolloutLearn.name).getFailedCount()) === 1);
+    await consumer.close(1_000);
+    const learning = async () => (await rig.tasks.get('acme', taskId))?.learning;
+    expect(await pass(rig)).toBe(1);
+    expect(await learning()).toMatchObject({ state: 'failed', error: { code: 'MODEL_REFUSED', message: 'no' } });
+    expect(await rig.letters.redrive(RolloutLearn.name, { all: true })).toEqual({ redriven: 1, refused: [] });
+    expect(await rig.tasks.get('acme', taskId)).toMatchObject({ state: 'succeeded', learning: { state: 'pending', error: null } });
+    expect(await pass(rig)).toBe(0);
   });
 
   it('redrives a rollout with its task', async () => {

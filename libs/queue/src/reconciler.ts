@@ -26,6 +26,7 @@ function allWorks(producer: Producer, tasks: TaskStore): readonly DurableWork[] 
   const upkeep = new UpkeepStore(producer);
   return [
     tasks.work,
+    tasks.learning,
     memoryWrites(producer),
     new ConsolidationStore(producer).work,
     upkeep.erasures,

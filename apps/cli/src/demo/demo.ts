@@ -25,7 +25,7 @@ import { startStack } from '../stack/start-stack.js';
 import { requireMachine } from '../stack/up.js';
 import { runAgent } from './agent-part.js';
 import { eventLine } from '../tasks/task-lines.js';
-import { waitForTask } from '../tasks/watch-task.js';
+import { waitForLearning, waitForTask } from '../tasks/watch-task.js';
 
 const ID_WIDTH = 18;
 /** Number of tasks at once. Their lines mix, so each line begins with its task. */
@@ -40,7 +40,7 @@ async function runRound(cli: Cli, gateway: Gateway, round: number, problems: rea
     const { name } = await gateway.tasks.submitTask({ spec, requestId: randomUUID() }, callSettings(cli));
     say(id, { kind: 'submitted', task: name, prompt: spec.prompt }, firstLine(spec.prompt, 96));
     const onEvent = (event: TaskEvent) => say(id, { kind: 'event', event: jsonOf(TaskEventSchema, event) }, eventLine(event));
-    const done = await waitForTask(gateway, name, cli.signal, onEvent);
+    const done = await waitForLearning(gateway, await waitForTask(gateway, name, cli.signal, onEvent), cli.signal);
     say(id, { kind: 'task', task: jsonOf(TaskSchema, done) }, '');
     results.push(sampleOf(id, 1, done));
   });

@@ -1,7 +1,7 @@
 import { type Task, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { plural } from '../output.js';
 import { SCRIPTED } from '../show.js';
-import { elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
+import { allCalls, elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 
 export type SampleResult = ReturnType<typeof sampleOf>;
 
@@ -23,9 +23,8 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     verdict: result?.verdict ? verdictWord(result.verdict) : 'NONE',
     stopReason: task ? stopWord(task.stopReason) : 'error',
     attempts: usage?.attempts ?? 0,
-    modelCalls: usage?.modelCalls ?? 0,
-    inputTokens: Number(usage?.inputTokens ?? 0n),
-    outputTokens: Number(usage?.outputTokens ?? 0n),
+    // With those of learning.
+    ...allCalls(task ?? {}),
     seconds: task ? elapsedMs(task) / 1_000 : 0,
     skill: result?.skill ?? '',
     scripted: result?.scripted ?? false,

@@ -9,7 +9,7 @@ import { integer } from '../options.js';
 import { plural, table } from '../output.js';
 import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { MEMORY_USES, type MemoryUse, setAttempts, STRATEGY, useMemory } from '../tasks/task-request.js';
-import { waitForTask } from '../tasks/watch-task.js';
+import { waitForLearning, waitForTask } from '../tasks/watch-task.js';
 import { sampleOf, type SampleResult, sampleText, summarize, summaryRows } from './eval-result.js';
 import { type Format, FORMATS, type Problem, readProblems } from './problems.js';
 
@@ -83,7 +83,8 @@ async function runSample(cli: Cli, gateway: Gateway, run: string, of: Sample, op
       const task = await ridingOut(signal, submit, AWAY_MAX_MS);
       // The task ended in an error before this run was resumed.
       if (task.endTime && task.error) continue;
-      return sampleOf(problem.id, sample, await waitForTask(gateway, task.name, signal));
+      const finished = await waitForTask(gateway, task.name, signal);
+      return sampleOf(problem.id, sample, await waitForLearning(gateway, finished, signal));
     }
   } catch (error) {
     const known = explain(error, gateway.address);

@@ -1,7 +1,16 @@
 import { create } from '@bufbuild/protobuf';
-import { StepExplanationSchema, StopReason, TaskEventSchema, TaskSchema, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import {
+  LearningSchema,
+  LearningState,
+  StepExplanationSchema,
+  StopReason,
+  TaskEventSchema,
+  TaskSchema,
+  TaskState,
+  Verdict,
+} from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { describe, expect, it } from 'vitest';
-import { eventLine, explanationText, outcomeLine, taskText, unjudgedAnswer } from './task-lines.js';
+import { allCalls, eventLine, explanationText, outcomeLine, taskText, unjudgedAnswer } from './task-lines.js';
 
 const solved = (scripted: boolean) =>
   create(TaskSchema, {
@@ -33,6 +42,15 @@ describe('task lines', () => {
 
   it('print the outcome of a task and its usage', () => {
     expect(outcomeLine(solved(false))).toBe('succeeded (solved) AC 2/2 by skills/add/versions/1 · 1 attempt, 2 model calls, 10 tokens');
+  });
+
+  it('show learning apart from the task, and add its calls up', () => {
+    const usage = { modelCalls: 1, inputTokens: 4n, outputTokens: 1n };
+    const learning = create(LearningSchema, { state: LearningState.DONE, usage });
+    const task = create(TaskSchema, { ...solved(false), learning });
+    expect(taskText(task)).toMatch(/^learning +done · 1 model call, 5 tokens$/m);
+    expect(taskText(create(TaskSchema, { learning: { state: LearningState.NONE } }))).not.toContain('learning');
+    expect(allCalls(task)).toEqual({ modelCalls: 3, inputTokens: 11, outputTokens: 4 });
   });
 
   it('say that nothing was judged without an evaluator', () => {

@@ -1,5 +1,7 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import {
+  type Learning,
+  LearningState,
   type StepExplanation,
   StopReason,
   type Task,
@@ -25,10 +27,34 @@ export function elapsedMs({ createTime, endTime }: Task): number {
 }
 
 function usageText(usage: Usage | undefined): string {
-  if (!usage) return '';
-  const parts = [plural(usage.attempts, 'attempt'), plural(usage.modelCalls, 'model call'), plural(tokensOf(usage), 'token')];
+  return usage ? [plural(usage.attempts, 'attempt'), callsText(usage)].join(', ') : '';
+}
+
+function callsText(usage: Usage): string {
+  const parts = [plural(usage.modelCalls, 'model call'), plural(tokensOf(usage), 'token')];
   if (usage.costUsd > 0) parts.push(`$${usage.costUsd.toFixed(4)}`);
   return parts.join(', ');
+}
+
+/** The model calls of a task and of learning from it, added up. */
+export function allCalls({ usage, learning }: Partial<Pick<Task, 'usage' | 'learning'>>) {
+  const both = [usage, learning?.usage].filter((one) => one !== undefined);
+  const sum = (pick: (one: Usage) => number) => both.reduce((total, one) => total + pick(one), 0);
+  return {
+    modelCalls: sum((one) => one.modelCalls),
+    inputTokens: sum((one) => Number(one.inputTokens)),
+    outputTokens: sum((one) => Number(one.outputTokens)),
+  };
+}
+
+/** '' where nothing is learned from the task. */
+function learningText(learning: Learning | undefined): string {
+  if (!learning || learning.state <= LearningState.NONE) return '';
+  const { state, usage, error } = learning;
+  const parts = [LearningState[state].toLowerCase()];
+  if (usage) parts.push(`· ${callsText(usage)}`);
+  if (error) parts.push(`· ${error.code}: ${error.message}`);
+  return parts.join(' ');
 }
 
 type Judged = Pick<TaskResult, 'verdict' | 'casesPassed' | 'casesTotal'>;
@@ -64,6 +90,7 @@ export function taskText(task: Task): string {
   const rows = [
     ['task', task.name],
     ['state', outcomeLine(task)],
+    ['learning', learningText(task.learning)],
     ['question', question?.text ?? ''],
     ['prompt', firstLine(spec?.prompt ?? '', 100)],
     ['agent', spec?.agent || 'default'],

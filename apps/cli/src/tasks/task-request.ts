@@ -27,7 +27,7 @@ export const STRATEGY: Flag = { help: "how the task is worked on (default: the a
 /** Flags that are fields of a TaskSpec. */
 const FIELDS: Flags = {
   '--prompt <text>': { help: 'the task, as text; @FILE reads a file, - reads stdin', reads: true },
-  '--mode <mode>': 'training also writes reflections and skills',
+  '--mode <mode>': 'training also learns from the attempts: reflections and skills',
   '--agent <name>': 'agent that owns the learned facts and skills (default: default)',
   '--user <name>': 'end user within the tenant',
   '--strategy <strategy>': STRATEGY,

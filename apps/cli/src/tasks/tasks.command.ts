@@ -8,19 +8,21 @@ import { CliError, EXIT } from '../errors.js';
 import { show } from '../show.js';
 import { eventLine, explanationText, taskText } from './task-lines.js';
 import { SPEC_FLAGS, type SpecOptions, taskSpec } from './task-request.js';
-import { detachedText, howToAnswer, printWatch, taskExit, waitForTask, type WatchOptions } from './watch-task.js';
+import { detachedText, howToAnswer, printWatch, taskExit, waitForLearning, waitForTask, type WatchOptions } from './watch-task.js';
 
 const SUBMIT_FLAGS: Flags = {
   ...SPEC_FLAGS,
   '--request-id <id>': 'id of the request; a repeat with the same id changes nothing',
   '--watch': 'print events until the task is finished',
   '--wait': 'wait, and print the finished task',
+  '--wait-learning': 'wait for what is learned from the task too',
 };
 
 interface SubmitOptions extends SpecOptions {
   readonly requestId?: string;
   readonly watch?: boolean;
   readonly wait?: boolean;
+  readonly waitLearning?: boolean;
 }
 
 /** `tasks submit`. @throws CliError for wrong flags before any call is made */
@@ -33,16 +35,19 @@ async function submitTask(cli: Cli, options: SubmitOptions): Promise<number> {
   const requestId = options.requestId ?? randomUUID();
   return withGateway(cli, async (gateway) => {
     const task = await ridingOut(cli.signal, () => gateway.tasks.submitTask({ spec, requestId }, callSettings(cli)));
-    if (!options.watch && !options.wait) {
+    if (!options.watch && !options.wait && !options.waitLearning) {
       show(cli.out, TaskSchema, task, task.name);
       return EXIT.ok;
     }
     cli.out.note(task.name);
-    if (options.watch) return printWatch(cli, gateway, task.name);
+    if (options.watch && !options.waitLearning) return printWatch(cli, gateway, task.name);
     const onEvent = (event: TaskEvent) => {
       for (const line of [eventLine(event), howToAnswer(cli, task.name, event)]) if (line) cli.out.note(line);
     };
-    const wait = () => waitForTask(gateway, task.name, cli.signal, onEvent);
+    const wait = async () => {
+      const finished = await waitForTask(gateway, task.name, cli.signal, onEvent);
+      return options.waitLearning ? waitForLearning(gateway, finished, cli.signal) : finished;
+    };
     const done = await sayingHowToGoOn(cli, wait, () => detachedText(cli, task.name));
     show(cli.out, TaskSchema, done, taskText(done));
     return taskExit(done);
@@ -78,8 +83,10 @@ export function addTasks(program: Command, start: Start): void {
       command: 'cancel <task>',
       help: 'ask a task to stop',
       text: taskText,
-      notes: ({ name, state, endTime }) =>
-        endTime && state !== TaskState.CANCELLED ? [`${name} had already ended; nothing was cancelled`] : [],
+      notes: ({ name, state, endTime, learning }) =>
+        endTime && state !== TaskState.CANCELLED
+          ? [`${name} had already ended; ${learning?.error?.code === 'CANCELLED' ? 'its learning' : 'nothing'} was cancelled`]
+          : [],
     }),
     plain(Tasks.method.answerTask, {
       command: 'answer <task> <text>',

@@ -1,6 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
-import { type Task, type TaskEvent, TaskEventSchema, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { resuming, RideOut, sayingHowToGoOn } from '../calls.js';
+import { LearningState, type Task, type TaskEvent, TaskEventSchema, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { resuming, ridingOut, RideOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, commandLine, type Gateway } from '../cli.js';
 import { CliError, EXIT, type ExitCode } from '../errors.js';
 import { printable } from '../output.js';
@@ -39,6 +39,14 @@ export async function waitForTask(
     if (event.event.case === 'finished' && event.event.value.task) return event.event.value.task;
   }
   throw new CliError(EXIT.internal, `the watch of ${name} ended without the finished task`);
+}
+
+/** Waits until the learning that follows a finished task has ended. @returns the task as it is then */
+export async function waitForLearning(gateway: Gateway, finished: Task, signal: AbortSignal): Promise<Task> {
+  let task = finished;
+  while (task.learning?.state === LearningState.PENDING)
+    task = await ridingOut(signal, () => gateway.tasks.waitTask({ name: finished.name, learning: true }, { signal }), AWAY_MAX_MS);
+  return task;
 }
 
 export const detachedText = (cli: Cli, name: string, token = '') =>

@@ -58,11 +58,11 @@ export const taskCalls = {
     return taskMessage(found(done, name));
   },
 
-  async waitTask({ name, timeout }, call, deps) {
+  async waitTask({ name, timeout, learning }, call, deps) {
     const { tenant, signal, deadlineMs } = call;
     const taskId = taskIdOfName(name);
     const withinMs = waitMs(timeout, deadlineMs - Date.now());
-    return taskMessage(found(await deps.watcher.waitUntilAtRest(tenant, taskId, withinMs, signal), name));
+    return taskMessage(found(await deps.watcher.waitUntilAtRest(tenant, taskId, { withinMs, learning }, signal), name));
   },
 
   async *watchTask({ name, resumeToken, text }, call, deps) {

@@ -4,7 +4,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { Producer } from '@etude/queue/jobs/producer';
-import { Bell } from '@etude/queue/redis/channels';
+import { Bell, channelsOf } from '@etude/queue/redis/channels';
 import { isConnectionError } from '@etude/queue/redis/redis';
 import { readEvents, type StoredEvent } from '@etude/queue/tasks/events';
 import { listenToText, PendingText } from '@etude/queue/tasks/model-text';
@@ -18,6 +18,8 @@ const AWAY = 'Redis became unreachable while events were read. Call again with t
 
 /** Whether a task goes on only when its caller acts; also true without a task. */
 const isAtRest = (task: TaskRecord | null) => !task || isFinal(task.state) || task.state === 'input_required';
+
+const isLearning = (task: TaskRecord | null) => task?.learning.state === 'pending';
 
 /** Follows tasks by their event streams, without polling. */
 export class TaskWatcher {
@@ -86,20 +88,47 @@ export class TaskWatcher {
   /**
    * The task once it is final or asks its caller, or its state after `withinMs`; null if it doesn't exist.
    *
+   * @param until.learning whether to wait for the end of its learning too
    * @throws the reason of `signal` if it aborts earlier
    */
-  async waitUntilAtRest(tenant: string, taskId: string, withinMs: number, signal: AbortSignal): Promise<TaskRecord | null> {
+  async waitUntilAtRest(
+    tenant: string,
+    taskId: string,
+    { withinMs, learning }: { readonly withinMs: number; readonly learning: boolean },
+    signal: AbortSignal,
+  ): Promise<TaskRecord | null> {
     const record = await this.tasks.get(tenant, taskId);
-    if (isAtRest(record)) return record;
+    if (isAtRest(record) && !(learning && isLearning(record))) return record;
     const late = AbortSignal.timeout(Math.floor(withinMs));
+    const either = AbortSignal.any([signal, late]);
     try {
-      for await (const { event } of this.#events(tenant, taskId, null, AbortSignal.any([signal, late])))
+      for await (const { event } of this.#events(tenant, taskId, null, either))
         if (event.type === 'finished' || (event.type === 'question' && isAtRest(await this.tasks.get(tenant, taskId)))) break;
+      if (learning) await this.#untilLearned(tenant, taskId, either);
     } catch (error) {
       if (!late.aborted || signal.aborted) throw error;
     }
     signal.throwIfAborted();
     return this.tasks.get(tenant, taskId);
+  }
+
+  /** Learning sends no events, but wakes the task's channel. @throws the signal's reason */
+  async #untilLearned(tenant: string, taskId: string, signal: AbortSignal): Promise<void> {
+    const { redis, keys } = this.producer;
+    const bell = new Bell(LOOK_EVERY_MS);
+    const listening = channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring);
+    try {
+      await unlessAborted(listening, signal);
+      while (isLearning(await this.tasks.get(tenant, taskId))) {
+        await bell.rung(signal);
+        signal.throwIfAborted();
+      }
+    } finally {
+      void listening.then(
+        (release) => release(),
+        () => undefined,
+      );
+    }
   }
 
   /**

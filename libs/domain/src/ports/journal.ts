@@ -1,4 +1,4 @@
-import type { StopReason, TaskEvent, TaskResult, TaskState, Usage } from '@etude/contracts/task';
+import type { Learning, StopReason, TaskEvent, TaskResult, TaskState, Usage } from '@etude/contracts/task';
 
 /** Values are JSON only, so that a value read after a crash equals the one written before it. */
 export interface JournalEntry {
@@ -13,7 +13,12 @@ export interface RolloutEnd {
   readonly result: TaskResult | null;
   readonly usage: Usage;
   readonly error: { code: string; message: string } | null;
+  /** The attempts that learning starts from, as JSON. Absent: no learning follows. */
+  readonly learnFrom?: readonly object[];
 }
+
+/** The key of the entry with `learnFrom`, which is written together with the end of the rollout. */
+export const LEARN_FROM = 't.attempts';
 
 /**
  * The journal of one rollout, held by one worker under one epoch.
@@ -33,4 +38,15 @@ export interface Journal {
   append(entry: JournalEntry, events: readonly TaskEvent[]): Promise<{ cancelRequested: boolean }>;
   /** The last write: sets the task's final state, and its `finished` event ends every watch. */
   finish(end: RolloutEnd): Promise<void>;
+}
+
+export type LearningEnd = Pick<Learning, 'error'> & { readonly state: 'done' | 'failed' };
+
+/**
+ * The journal of the learning that follows a rollout, held by one worker under an epoch of its own. Its entries follow those of the rollout.
+ * The task stays final, and no event is sent.
+ */
+export interface LearningJournal extends Omit<Journal, 'finish'> {
+  /** The last write. Its usage is that of the entries. */
+  finish(end: LearningEnd): Promise<void>;
 }

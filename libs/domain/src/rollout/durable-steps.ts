@@ -14,7 +14,10 @@ export interface StepOutcome<Value> {
   readonly events?: readonly TaskEvent[];
 }
 
-const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'bind', 'summary', 'reflection', 'distil']);
+const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'bind', 'learn']);
+/** The limits that are checked between steps. */
+export type StepLimits = Pick<Limits, 'stepsMax' | 'wallMs' | 'modelTokensMax' | 'costUsdMax'>;
+
 const NO_USAGE = Usage.parse({});
 
 /**
@@ -28,9 +31,9 @@ export class DurableSteps {
   #attemptsSeen = new Set<number>();
 
   constructor(
-    private readonly journal: Journal,
+    private readonly journal: Omit<Journal, 'finish'>,
     private readonly clock: Clock,
-    private readonly limits: Limits,
+    private readonly limits: StepLimits,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -105,7 +108,7 @@ export class DurableSteps {
   }
 }
 
-/** Steps after the loop ("t.summary") belong to no attempt and are reported as attempt 0. */
+/** Steps after the loop ("t.findings") belong to no attempt and are reported as attempt 0. */
 function attemptOf(key: string): number {
   return Number(/^a(\d+)\./.exec(key)?.[1] ?? 0);
 }

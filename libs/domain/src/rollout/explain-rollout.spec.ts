@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AnsweringModel, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
-import type { JournalEntry } from '../ports/journal.js';
+import { type JournalEntry, LEARN_FROM } from '../ports/journal.js';
 import { explainStep } from './explain-rollout.js';
 import { runRollout } from './run-rollout.js';
 
@@ -15,6 +15,12 @@ async function finished() {
     return opened.append(entry, events);
   };
   await runRollout(world.input, { ...world.deps, journal: { ...opened, append } }, new AbortController().signal);
+  await world.learn(
+    (journal) => (
+      entries.push(journal.entries.get(LEARN_FROM)!),
+      { ...journal, append: (entry) => (entries.push(entry), journal.append(entry, [])) }
+    ),
+  );
   return { world, entries, prompts: model.asked, explain: (step: string | null) => explainStep(world.input, entries, step, world.deps) };
 }
 
@@ -22,7 +28,7 @@ describe('the explanation of a step', () => {
   it('has the prompt of every model call of the rollout', async () => {
     const { explain, prompts, world } = await finished();
     const { steps } = await explain(null);
-    expect(steps).toEqual(['a1.draft', 'a1.generate', 'a2.critique', 'a2.generate', 't.summary', 't.reflection', 't.distil']);
+    expect(steps).toEqual(['a1.draft', 'a1.generate', 'a2.critique', 'a2.generate', 't.skill']);
     const writes = JSON.stringify(world.outbox);
     for (const [i, step] of steps.entries()) {
       const { sections, totalTokens } = await explain(step);

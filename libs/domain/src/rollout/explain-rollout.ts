@@ -1,10 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { Usage } from '@etude/contracts/task';
-import type { Journal, JournalEntry } from '../ports/journal.js';
+import type { Journal, JournalEntry, LearningJournal } from '../ports/journal.js';
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { ChatMessage, ChatRequest, ChatTool } from '../ports/model.js';
 import { LexicalEmbedder } from '../retrieval/lexical-embedder.js';
 import { approximateTokens } from '../recall/recollect.js';
+import { learnFromRollout } from './learn-from-rollout.js';
 import type { RolloutDeps, RolloutInput } from './rollout-context.js';
 import { runRollout } from './run-rollout.js';
 
@@ -79,6 +80,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     return refuse();
   };
   const { procedural } = deps;
+  const journal = journalWithout(step, entries, input.rolloutId);
   const again: RolloutDeps = {
     ...deps,
     procedural: {
@@ -99,12 +101,14 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     // Nobody asks the servers of others again.
     outsideTools: { list: async () => ({ tools: [], problems: [] }), call: refuse },
     embedder: new LexicalEmbedder(),
-    journal: journalWithout(step, entries, input.rolloutId),
+    journal,
     clock: { now: () => 0 },
     givesUp: () => false,
   };
   try {
-    await runRollout(input, again, new AbortController().signal);
+    const { signal } = new AbortController();
+    if (step.startsWith('t.')) await learnFromRollout(input, { ...again, journal, limits: UNLIMITED }, signal);
+    else await runRollout(input, again, signal);
   } catch (error) {
     if (!(error instanceof Asked)) throw error;
   }
@@ -115,8 +119,10 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
   );
 }
 
+const UNLIMITED = { wallMs: Infinity, modelTokensMax: Infinity };
+
 /** A journal in which one step is still to be done. Its entry can be read all the same, because some decisions rest on it. */
-function journalWithout(step: string, entries: readonly JournalEntry[], rolloutId: string): Journal {
+function journalWithout(step: string, entries: readonly JournalEntry[], rolloutId: string): Journal & LearningJournal {
   const usage = entries[entries.findIndex(({ key }) => key === step) - 1]?.usage ?? Usage.parse({});
   const known = new Map(entries.map((entry) => [entry.key, entry.key === step ? { ...entry, usage } : entry]));
   known.has = (key) => key !== step && known.get(key) !== undefined;

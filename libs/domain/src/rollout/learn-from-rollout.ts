@@ -1,80 +1,147 @@
-import type { StopReason } from '@etude/contracts/task';
+import { errorCode } from '@etude/contracts/errors';
+import type { Limits, StopReason } from '@etude/contracts/task';
+import { z } from 'zod';
+import { rulesOf } from '../evaluation/evaluators.js';
+import { readJsonAnswer } from '../model-answer.js';
+import { LEARN_FROM, type LearningEnd, type LearningJournal } from '../ports/journal.js';
+import { approximateTokens } from '../recall/recollect.js';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { countWordsUsed } from '../skills/life/words-in-use.js';
-import { withMarks } from '../trust/sources.js';
 import { pinnedToImports } from '../skills/proof/bundle-code.js';
-import { buildSkillCandidate, type NamedSkill, namesLike, skillName } from '../skills/proof/skill-candidate.js';
-import { rulesOf } from '../evaluation/evaluators.js';
-import { z } from 'zod';
-import { readJsonAnswer } from '../model-answer.js';
-import { askModel, type RolloutContext } from './rollout-context.js';
-import { bestOf, episodeOf, type Lessons, plainSummary, touchedBy } from './attempt-record.js';
-import { distilRequest, reflectionRequest, summaryRequest } from './prompts.js';
+import { buildSkillCandidate, type NamedSkill, namesLike, skillName, type SolvedTask } from '../skills/proof/skill-candidate.js';
+import { withMarks } from '../trust/sources.js';
+import { type Attempt, bestOf, episodeOf, plainSummary, touchedBy } from './attempt-record.js';
 import { RolloutStop } from './durable-steps.js';
+import { lessonsRequest } from './prompts.js';
+import { askModel, contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
 
 const DESCRIPTION_CHARS_MAX = 1_000;
 const SCENARIOS_MAX = 8;
-const Distilled = z.object({ name: z.string().default(''), description: z.string(), scenarios: z.array(z.string()).default([]) });
+/** A field that is missing or of a wrong type is left out, since the others are of use without it. */
+const Lessons = z.object({
+  summary: z.string().trim().catch(''),
+  reflection: z.string().trim().catch(''),
+  name: z.string().catch(''),
+  description: z.string().catch(''),
+  scenarios: z.array(z.string()).catch([]),
+});
+type Lessons = z.output<typeof Lessons>;
+const NO_LESSONS = Lessons.parse({});
+
+export interface LearningDeps extends Pick<RolloutDeps, 'model' | 'outbox' | 'procedural' | 'settings' | 'clock' | 'givesUp'> {
+  readonly journal: LearningJournal;
+  /** `wallMs`: from the first start of learning. `modelTokensMax`: of its model calls, prompts included. */
+  readonly limits: Pick<Limits, 'wallMs' | 'modelTokensMax'>;
+}
+
+type LearningContext = RolloutContext<LearningDeps>;
+
+/** Whether learning follows a rollout: it trains, has made attempts and was neither cancelled nor stopped by a limit. */
+export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'attempts'>, stopReason: StopReason): boolean {
+  const isJudged = stopReason === 'solved' || stopReason === 'attempts';
+  return spec.mode === 'training' && isJudged && !spec.memory.readOnly && attempts.length > 0;
+}
 
 /**
- * Keeps the lessons of a rollout: its episode, and in training also a summary, a reflection and, on success, a skill candidate.
+ * Learns from an ended rollout that trains: writes its episode with summary and reflection and, on success, a skill candidate. The model is
+ * asked once, and only for what helps. If a limit comes first, or the answer can't be used, the episode gets a plain summary.
  *
- * If a limit is reached on the way, the steps after it are skipped; the results so far are kept.
- * @returns the reason for an early stop; null if there was none
+ * The answer is journaled. Called again with the same journal, it asks no more and writes the same.
+ *
+ * @param signal aborted with a `RolloutStop`, it ends learning; aborted with anything else, it leaves learning to the next worker
+ * @throws RolloutStop for a cancel; EtudeError JOURNAL_FENCED; system errors, as `runRollout` does
  */
-export async function learnFromRollout(context: RolloutContext, stopReason: StopReason): Promise<StopReason | null> {
-  const { attempts, spec } = context;
-  if (spec.memory.readOnly || attempts.length === 0) return null;
-  const lessons: Lessons = { summary: plainSummary(context, attempts, stopReason), reflection: null };
-  const trains = spec.mode === 'training' && (stopReason === 'solved' || stopReason === 'attempts');
-  const stopped = trains ? await train(context, lessons) : null;
-  await putEpisode(context, lessons);
+export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, signal: AbortSignal): Promise<LearningEnd> {
+  const { journal, limits } = deps;
+  const context = contextOf(input, deps, signal, { ...limits, stepsMax: Infinity, costUsdMax: null });
+  context.attempts.push(...((journal.entries.get(LEARN_FROM)?.value ?? []) as Attempt[]));
+  let end: LearningEnd = { state: 'done', error: null };
+  try {
+    const lessons = await askForLessons(context).catch((error: unknown) => {
+      if (!(error instanceof RolloutStop) || error.reason === 'cancelled') throw error;
+      end = failedWith(error.code, `learning reached a limit: ${error.reason}`);
+      return NO_LESSONS;
+    });
+    await keepEpisode(context, bestOf(context.attempts)?.judgement.verdict === 'AC' ? 'solved' : 'attempts', lessons);
+  } catch (error) {
+    if (deps.givesUp(error)) await journal.finish(failedWith(errorCode(error), error instanceof Error ? error.message : String(error)));
+    throw error;
+  }
+  await journal.finish(end);
+  return end;
+}
+
+const failedWith = (code: string, message: string): LearningEnd => ({ state: 'failed', error: { code, message } });
+
+/** Writes the episode, and counts the procedures that helped. Without lessons the summary is a plain one. */
+export async function keepEpisode(
+  context: RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>,
+  stopReason: StopReason,
+  { summary, reflection }: Pick<Lessons, 'summary' | 'reflection'> = NO_LESSONS,
+): Promise<void> {
+  const { deps, tenant, rolloutId, attempts, spec } = context;
+  if (spec.memory.readOnly || attempts.length === 0) return;
+  const lessons = { summary: summary || plainSummary(context, attempts, stopReason), reflection: reflection || null };
+  await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
   await countProcedures(context);
-  return stopped;
 }
 
 /** A procedure that the accepted attempt was shown has helped. One that was shown in vain is not blamed. */
-async function countProcedures({ attempts, deps, scope, rolloutId }: RolloutContext): Promise<void> {
+async function countProcedures({
+  attempts,
+  deps,
+  scope,
+  rolloutId,
+}: RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>): Promise<void> {
   const best = bestOf(attempts);
   if (best?.judgement.verdict !== 'AC') return;
   const names = best.recalled.flatMap(({ id, kind }) => (kind === 'skill' ? [id] : []));
   await countWordsUsed(deps, scope, { names, success: true, useId: rolloutId, at: best.at });
 }
 
-/** Asks the model for summary, reflection and skill, and writes the texts into `lessons` as they come. */
-async function train(context: RolloutContext, lessons: Lessons): Promise<StopReason | null> {
-  const { promptTask: task, spec, attempts } = context;
-  try {
-    const summary = await askModel(context, 't.summary', 'summary', () => summaryRequest(task, attempts));
-    lessons.summary = summary.text.trim() || lessons.summary;
-    const reflection = await askModel(context, 't.reflection', 'reflection', () =>
-      reflectionRequest(task, attempts, spec.referenceSolution ?? null),
-    );
-    lessons.reflection = reflection.text.trim();
-    await putSkill(context);
-    return null;
-  } catch (error) {
-    if (error instanceof RolloutStop) return error.reason;
-    throw error;
-  }
+const LESSONS = 't.lessons';
+/** Lessons with the description of a skill. The key tells that a skill was wanted, so that a later worker decides the same. */
+const LESSONS_WITH_SKILL = 't.skill';
+
+/** Asks the model once for everything that is wanted, and proposes the skill. An answer that was accepted at once has no other lesson. */
+async function askForLessons(context: LearningContext): Promise<Lessons> {
+  const { promptTask, spec, attempts, deps } = context;
+  const skill = await wantedSkill(context);
+  const isReflecting = attempts.length > 1 || attempts[0]?.judgement.verdict !== 'AC';
+  if (!isReflecting && skill === null) return NO_LESSONS;
+  const { text } = await askModel(context, skill === null ? LESSONS : LESSONS_WITH_SKILL, 'learn', () => {
+    const material = { attempts: isReflecting ? attempts : [], reference: spec.referenceSolution ?? null, code: skill?.code ?? null };
+    const request = lessonsRequest(promptTask, material);
+    const tokens = request.messages.reduce((sum, { content }) => sum + approximateTokens(content), 0);
+    if (tokens >= deps.limits.modelTokensMax) throw new RolloutStop('model_tokens');
+    return request;
+  });
+  const read = readJsonAnswer(Lessons, text);
+  const lessons = 'data' in read ? read.data : NO_LESSONS;
+  if (skill !== null) await putSkill(context, skill, lessons);
+  return lessons;
 }
 
-/** Proposes a skill from code that the model wrote. A task solved by an existing skill needs no new one. */
-async function putSkill(context: RolloutContext): Promise<void> {
-  const { deps, scope, tenant, taskId, rolloutId, spec, fingerprint, promptTask, attempts, steps } = context;
+/** The accepted code, if a skill is to be made from it. A task solved by an existing skill needs no new one. */
+async function wantedSkill(context: LearningContext): Promise<SolvedTask | null> {
+  const { deps, scope, taskId, spec, fingerprint, attempts, steps } = context;
   const best = bestOf(attempts);
-  if (best?.judgement.verdict !== 'AC' || best.skill !== null) return;
+  if (best?.judgement.verdict !== 'AC' || best.skill !== null) return null;
   const { code, model, scripted, at } = best;
   const { prompt, evaluator } = spec;
   const solved = { scope, taskId, prompt, fingerprint, evaluator, code, description: '', scenarios: [], model, scripted, at };
   const candidate = buildSkillCandidate(solved);
-  if (candidate === null) return; // without tests it could never be verified
-  // A journaled description means that the skill was wanted, so that a later worker decides the same.
-  const isWanted = steps.replay('t.distil') !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
-  if (!isWanted) return;
-  const { text } = await askModel(context, 't.distil', 'distil', () => distilRequest(promptTask, code));
-  const distilled = readDistilled(text);
-  const built = buildSkillCandidate({ ...solved, ...distilled, others: await skillsCalled(context, distilled.called) });
+  if (candidate === null || steps.replay(LESSONS) !== undefined) return null; // without tests it could never be verified
+  const isWanted = steps.replay(LESSONS_WITH_SKILL) !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
+  return isWanted ? solved : null;
+}
+
+/** Proposes a skill from code that the model wrote. Without a description, the prompt describes it. */
+async function putSkill(context: LearningContext, solved: SolvedTask, lessons: Lessons): Promise<void> {
+  const { deps, tenant, rolloutId, attempts } = context;
+  const { name: called, description, scenarios } = lessons;
+  const told = { called, description: description.slice(0, DESCRIPTION_CHARS_MAX), scenarios: scenarios.slice(0, SCENARIOS_MAX) };
+  const built = buildSkillCandidate({ ...solved, ...told, others: await skillsCalled(context, called) });
   if (built === null) return;
   const skill = await pinnedToImports(built, deps.procedural);
   // The code may repeat texts that its author read, so their sources and marks go with the skill.
@@ -83,21 +150,8 @@ async function putSkill(context: RolloutContext): Promise<void> {
 }
 
 /** The owner's skills with a name that this task's skill may get. */
-async function skillsCalled({ deps, scope, spec: { prompt, evaluator } }: RolloutContext, called: string): Promise<readonly NamedSkill[]> {
+async function skillsCalled({ deps, scope, spec: { prompt, evaluator } }: LearningContext, called: string): Promise<readonly NamedSkill[]> {
   const { entryPoint = null } = rulesOf(evaluator);
   const names = namesLike(skillName({ prompt, entryPoint, called }));
   return (await Promise.all(names.map((name) => deps.procedural.versions(scope, name)))).flat();
-}
-
-/** Reads the answer. If it isn't the JSON asked for, its text without code is the description. An empty one becomes the prompt. */
-function readDistilled(text: string): Omit<z.output<typeof Distilled>, 'name'> & { readonly called: string } {
-  const read = readJsonAnswer(Distilled, text);
-  const prose = text.replaceAll(/```[\s\S]*?(?:```|$)/g, '').trim();
-  const { name: called, description, scenarios } = 'data' in read ? read.data : { name: '', description: prose, scenarios: [] };
-  return { called, description: description.slice(0, DESCRIPTION_CHARS_MAX), scenarios: scenarios.slice(0, SCENARIOS_MAX) };
-}
-
-async function putEpisode(context: RolloutContext, lessons: Lessons): Promise<void> {
-  const { deps, tenant, rolloutId, attempts } = context;
-  await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
 }

@@ -20,7 +20,7 @@ const REFERENCE_CHARS_MAX = 20_000;
 /**
  * Every prompt of a rollout: the task's text in full, and data only between tags.
  *
- * Hidden cases are in no prompt, the reference solution only in `reflectionRequest`, and no prompt before the second attempt speaks of
+ * Hidden cases are in no prompt, the reference solution only in `lessonsRequest`, and no prompt before the second attempt speaks of
  * criticism.
  */
 function request(task: PromptTask, ...sections: ReadonlyArray<string | null>): ChatRequest {
@@ -86,28 +86,31 @@ export function bindRequest(
   );
 }
 
-export function summaryRequest(task: PromptTask, attempts: readonly Attempt[]): ChatRequest {
+/** What the lessons are made from. One answer has everything that is wanted. */
+export interface LessonsMaterial {
+  /** Empty: no summary and no reflection are wanted. */
+  readonly attempts: readonly Attempt[];
+  readonly reference: string | null;
+  /** The accepted code that is to be described; null: no skill is wanted. */
+  readonly code: string | null;
+}
+
+export function lessonsRequest(task: PromptTask, { attempts, reference, code }: LessonsMaterial): ChatRequest {
+  const isReflecting = attempts.length > 0;
+  const shown = isReflecting ? reference : null;
+  const compare = shown === null ? '' : ' Compare the attempts with the reference solution: what does it see or do that they did not?';
+  const asked = [...(isReflecting ? [SUMMARISE, `"reflection": reflect.${compare} ${REFLECT}`] : []), ...(code === null ? [] : [DESCRIBE])];
   return request(
     task,
-    attemptsSection(task, attempts),
-    '# Now\n\nSummarise in at most five sentences, for somebody who meets a similar task: what was asked, what was tried, what happened and why.',
+    isReflecting ? attemptsSection(task, attempts) : null,
+    shown === null ? null : `# Reference solution\n\n${block(task, 'reference', cutMiddle(shown, REFERENCE_CHARS_MAX))}`,
+    code === null ? null : `# Code that solved it\n\n${block(task, 'solution', cutMiddle(code, REFERENCE_CHARS_MAX))}`,
+    `# Lessons\n\nAnswer with one JSON object and nothing else. Its fields:\n${asked.map((field) => `- ${field}`).join('\n')}`,
   );
 }
 
-export function reflectionRequest(task: PromptTask, attempts: readonly Attempt[], reference: string | null): ChatRequest {
-  const compare = reference === null ? '' : ' Compare the attempts with the reference solution: what does it see or do that they did not?';
-  return request(
-    task,
-    attemptsSection(task, attempts),
-    reference === null ? null : `# Reference solution\n\n${block(task, 'reference', cutMiddle(reference, REFERENCE_CHARS_MAX))}`,
-    `# Now\n\nReflect.${compare} Say in at most six sentences what to do, and what to avoid, in tasks of this kind. Give insights, not code.`,
-  );
-}
-
-export function distilRequest(task: PromptTask, code: string): ChatRequest {
-  return request(
-    task,
-    `# Code that solved it\n\n${block(task, 'solution', cutMiddle(code, REFERENCE_CHARS_MAX))}`,
-    '# Now\n\nDescribe this code for a library, from the code itself: what it does, what it takes, what it gives. Then name situations in which it will be useful. Answer with one JSON object and nothing else: {"name": "two_to_four_words", "description": "...", "scenarios": ["...", "..."]}',
-  );
-}
+const SUMMARISE =
+  '"summary": summarise in at most five sentences, for somebody who meets a similar task: what was asked, what was tried, what happened and why.';
+const REFLECT = 'Say in at most six sentences what to do, and what to avoid, in tasks of this kind. Give insights, not code.';
+const DESCRIBE =
+  '"description": describe the code that solved it for a library, from the code itself: what it does, what it takes, what it gives. "name": two_to_four_words for it. "scenarios": a list of situations in which it will be useful.';

@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Journal } from '../ports/journal.js';
+import type { Journal, LearningJournal } from '../ports/journal.js';
 import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
 import type { WorkSandboxRequest } from '../ports/work-sandboxes.js';
 import {
@@ -56,7 +56,7 @@ const AGENTS_STEPS = [
 class Killed extends Error {}
 
 /** The journal of a worker that dies at its n-th write, before or after the write is stored. */
-function dyingAt(journal: Journal, n: number, when: 'before' | 'after'): Journal {
+function dyingAt<J extends Journal | LearningJournal>(journal: J, n: number, when: 'before' | 'after'): J {
   let writes = 0;
   const dying = async <T>(write: () => Promise<T>): Promise<T> => {
     writes += 1;
@@ -67,8 +67,8 @@ function dyingAt(journal: Journal, n: number, when: 'before' | 'after'): Journal
   };
   return {
     ...journal,
-    append: (entry, events) => dying(() => journal.append(entry, events)),
-    finish: (end) => dying(() => journal.finish(end)),
+    append: (...step: Parameters<Journal['append']>) => dying(() => journal.append(...step)),
+    finish: (end: never) => dying(() => journal.finish(end)),
   };
 }
 
@@ -89,17 +89,18 @@ function worldOf({ spec, skills, answers = learnsFromCritique }: Story): World {
 
 function outcomeOf(world: World) {
   const told = world.journals.events.filter(({ type }) => type !== 'worker');
-  return { end: world.journals.task.end, told, writes: [...world.outbox.writes] };
+  const { end, learning } = world.journals.task;
+  return { end, learning, told, writes: [...world.outbox.writes] };
 }
 
-/** Runs one worker per death, then a worker that finishes. */
+/** Runs one worker per death, of the rollout or of its learning, then workers that finish. */
 async function runDying(world: World, deaths: ReadonlyArray<{ n: number; when: 'before' | 'after' }>): Promise<void> {
-  for (const death of [...deaths, null]) {
-    const journal = world.journals.open();
-    if (journal === null) return;
-    const deps = { ...world.deps, journal: death ? dyingAt(journal, death.n, death.when) : journal };
+  for (const death of [...deaths, null, null]) {
     try {
-      await runRollout(world.input, deps, new AbortController().signal);
+      const dies = <J extends Journal | LearningJournal>(journal: J) => (death ? dyingAt(journal, death.n, death.when) : journal);
+      const journal = world.journals.open();
+      if (journal === null) await world.learn(dies);
+      else await runRollout(world.input, { ...world.deps, journal: dies(journal) }, new AbortController().signal);
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
     }
@@ -111,9 +112,19 @@ describe.each(Object.entries(STORIES))('%s', (_, story) => {
     const undisturbed = worldOf(story);
     await runDying(undisturbed, []);
     const asked = (undisturbed.model as AnsweringModel).asked;
-    for (let n = 1; n <= undisturbed.steps.length + 1; n += 1) {
+    const writes = undisturbed.steps.length + 1;
+    for (let n = 1; n <= writes + 2; n += 1) {
       const world = worldOf(story);
-      await runDying(world, [{ n, when: 'after' }]);
+      // The last two deaths are those of learning, after its answer and at its end.
+      await runDying(
+        world,
+        n <= writes
+          ? [{ n, when: 'after' }]
+          : [
+              { n: writes, when: 'after' },
+              { n: n - writes, when: 'after' },
+            ],
+      );
       expect(outcomeOf(world)).toEqual(outcomeOf(undisturbed));
       expect((world.model as AnsweringModel).asked).toEqual(asked);
     }

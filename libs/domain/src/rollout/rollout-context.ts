@@ -16,7 +16,7 @@ import type { Sandboxes } from '../ports/sandboxes.js';
 import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { SkillWishes } from '../tools/tool-ports.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
-import { DurableSteps } from './durable-steps.js';
+import { DurableSteps, type StepLimits } from './durable-steps.js';
 import { journaledShows, type Withholding } from './item-shows.js';
 import type { PromptTask } from './prompt-sections.js';
 import type { PromptBudgets } from './step-prompts.js';
@@ -56,9 +56,10 @@ export interface RolloutDeps {
   readonly givesUp: (error: unknown) => boolean;
 }
 
-export interface RolloutContext extends RecordOrigin {
+/** @template Deps the ports of the rollout, or those of its learning */
+export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly tenant: string;
-  readonly deps: RolloutDeps;
+  readonly deps: Deps;
   readonly steps: DurableSteps;
   readonly signal: AbortSignal;
   /** The agent's settings, read once at the first call. Decisions made from them are journaled. */
@@ -71,12 +72,19 @@ export interface RolloutContext extends RecordOrigin {
   readonly shows: ItemShow[];
 }
 
-export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, signal: AbortSignal): RolloutContext {
+type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock'> & { readonly journal: Omit<Journal, 'finish'> };
+
+export function contextOf<Deps extends ContextDeps>(
+  { task, rolloutId }: RolloutInput,
+  deps: Deps,
+  signal: AbortSignal,
+  limits: StepLimits = task.spec.limits,
+): RolloutContext<Deps> {
   const { spec, tenant } = task;
   const fingerprint = fingerprintOf(spec);
   const scope: Scope = { tenant, agent: spec.agent, user: spec.user ?? null };
   const agentSettings = settingsOf(scope, deps);
-  const steps = new DurableSteps(deps.journal, deps.clock, spec.limits, signal);
+  const steps = new DurableSteps(deps.journal, deps.clock, limits, signal);
   return {
     taskId: task.id,
     rolloutId,
@@ -95,7 +103,7 @@ export function contextOf({ task, rolloutId }: RolloutInput, deps: RolloutDeps, 
   };
 }
 
-function settingsOf({ tenant, agent }: Scope, deps: RolloutDeps): RolloutContext['agentSettings'] {
+function settingsOf({ tenant, agent }: Scope, deps: Pick<RolloutDeps, 'settings'>): RolloutContext['agentSettings'] {
   let asked: Promise<AgentSettings> | undefined;
   return () => (asked ??= deps.settings.get(tenant, agent));
 }
@@ -104,7 +112,7 @@ export type ModelAnswer = Pick<ChatResponse, 'text' | 'toolCalls' | 'model' | 's
 
 /** Makes one journaled model call. After a crash the answer is read from the journal. */
 export function askModel(
-  { steps, deps, signal }: RolloutContext,
+  { steps, deps, signal }: Pick<RolloutContext<Pick<RolloutDeps, 'model' | 'liveText'>>, 'steps' | 'deps' | 'signal'>,
   key: string,
   kind: StepKind,
   request: () => ChatRequest,

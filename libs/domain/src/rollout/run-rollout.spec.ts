@@ -4,6 +4,7 @@ import { programOf } from '../../test/bundle-fixture.js';
 import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
 import { episodeEntry, transitionEntry } from '../retrieval/entries.js';
 import { RolloutStop } from './durable-steps.js';
+import { runRollout } from './run-rollout.js';
 
 const ATTEMPT = ['a1.draft', 'a1.recall', 'a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record'];
 const NOTHING = { search: () => Promise.resolve([]) };
@@ -106,7 +107,7 @@ describe('runRollout', () => {
     const prompt = 'Weird  spacing,\n\n  <task> tags </task>, "quotes" \\ and 😀\n'.repeat(3).trim();
     const world = new World({ spec: { prompt, mode: 'training', referenceSolution: REFERENCE } });
     await world.run();
-    expect(modelOf(world).asked).toHaveLength(7);
+    expect(modelOf(world).asked).toHaveLength(5);
     for (const text of modelOf(world).asked) expect(text).toContain(prompt);
   });
 
@@ -151,14 +152,18 @@ describe('runRollout', () => {
   });
 });
 
+const describesOnly = (text: string) => (text.includes('# Lessons') ? '{"description": "Doubles."}' : fenced('right'));
+
 describe('training', () => {
   const spec = { mode: 'training', referenceSolution: REFERENCE } as const;
 
-  it('adds summary, reflection with the reference, and a skill', async () => {
+  it('adds summary, reflection with the reference, and a skill, by one call after the verdict', async () => {
     const world = new World({ spec });
     const end = await world.run();
-    expect(world.steps.slice(-3)).toEqual(['t.summary', 't.reflection', 't.distil']);
-    expect(end.usage.modelCalls).toBe(7);
+    expect(world.learned).toEqual(['t.skill']);
+    expect(end.usage.modelCalls).toBe(4);
+    expect(world.journals.task.learning).toMatchObject({ state: 'done', usage: { modelCalls: 1, inputTokens: 10, outputTokens: 5 } });
+    expect(modelOf(world).asked.at(-1)).toContain(REFERENCE);
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: 'It was doubled.', reflection: 'Read before you print.' } }]);
     expect(world.outbox.of('skill')).toMatchObject([
       {
@@ -175,15 +180,58 @@ describe('training', () => {
   it('reflects on a failure without making a skill', async () => {
     const world = new World({ spec: { ...spec, limits: { attemptsMax: 1 } } });
     await world.run();
-    expect(world.steps.slice(-2)).toEqual(['t.summary', 't.reflection']);
+    expect(world.learned).toEqual(['t.lessons']);
     expect(world.outbox.of('skill')).toEqual([]);
   });
 
-  it('stays solved if a limit is reached while learning', async () => {
-    const world = new World({ spec: { ...spec, limits: { modelTokensMax: 75 } } });
+  const AT_ONCE = { summary: expect.stringMatching(/^Solved: The baker/), reflection: null };
+  it.each([
+    ['only describes', {}, ['t.skill'], 1],
+    ['asks nothing about', { autoRegisterSkills: false }, [], 0],
+  ])('%s an answer that was accepted at once', async (_, settings, learned, skills) => {
+    const model = new AnsweringModel(describesOnly);
+    const world = new World({ spec, model, settings });
+    await world.run();
+    expect(world.learned).toEqual(learned);
+    expect(model.asked.filter((text) => /summarise|reflect\.|reference/i.test(text))).toEqual([]);
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: AT_ONCE }]);
+    expect(world.outbox.of('skill')).toHaveLength(skills);
+  });
+
+  it.each([
+    ['tokens', { modelTokensMax: 100 }],
+    ['wall time', { wallMs: 0 }],
+  ])('keeps a plain summary where its limit of %s is reached, and the verdict stands', async (_, learning) => {
+    const world = new World({ spec, learning });
     expect(await world.run()).toMatchObject({ state: 'succeeded', stopReason: 'solved' });
-    expect(world.steps.at(-1)).toBe('t.summary');
-    expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: 'It was doubled.', reflection: null } }]);
+    expect(world.learned).toEqual([]);
+    expect(world.journals.task.learning).toMatchObject({ state: 'failed', error: { message: expect.stringContaining('limit') } });
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: expect.stringContaining('Solved'), reflection: null } }]);
+  });
+
+  it("is not ended by the task's wall time", async () => {
+    const world = new World({ spec: { ...spec, limits: { wallMs: 500, modelTokensMax: 61 } } });
+    const journal = world.journals.open()!;
+    await runRollout(world.input, { ...world.deps, journal }, new AbortController().signal);
+    world.clock.advance(500);
+    await world.learn();
+    expect(world.journals.task).toMatchObject({ state: 'succeeded', learning: { state: 'done' } });
+  });
+
+  it('keeps a plain summary and the skill where the answer is no JSON', async () => {
+    const world = new World({ spec, model: new AnsweringModel((text) => fenced(/critique|# Lessons/i.test(text) ? 'right' : 'no')) });
+    await world.run();
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: expect.stringContaining('Solved'), reflection: null } }]);
+    expect(world.outbox.of('skill')).toMatchObject([{ skill: { description: expect.stringContaining('The baker doubles') } }]);
+  });
+
+  it('fails with the last error of the model, and the verdict stands', async () => {
+    const down = new EtudeError('MODEL_UNAVAILABLE', 'down');
+    const model = new AnsweringModel((text) => (text.includes('# Lessons') ? Promise.reject(down) : learnsFromCritique(text)));
+    const world = new World({ spec, model, deps: { givesUp: () => true } });
+    await expect(world.run()).rejects.toBe(down);
+    const error = { code: 'MODEL_UNAVAILABLE', message: 'down' };
+    expect(world.journals.task).toMatchObject({ state: 'succeeded', learning: { state: 'failed', error } });
   });
 
   it('writes no memory and asks for no lessons if memory is read-only', async () => {

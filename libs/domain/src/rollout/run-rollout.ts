@@ -2,7 +2,7 @@ import { errorCode } from '@etude/contracts/errors';
 import type { StopReason } from '@etude/contracts/task';
 import type { RolloutEnd } from '../ports/journal.js';
 import { resultOf } from './attempt-record.js';
-import { learnFromRollout } from './learn-from-rollout.js';
+import { keepEpisode, mayTeach } from './learn-from-rollout.js';
 import { putShows } from './item-shows.js';
 import { reuseSkill } from './reuse-skill.js';
 import { contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
@@ -13,7 +13,7 @@ import { runAttempt } from './run-attempt.js';
 /**
  * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and
  * records, until one is accepted or a limit is reached; with the strategy `codeact` it acts in steps instead (`run-steps.ts`). Then the
- * lessons are kept and the rollout ends.
+ * rollout ends with its verdict. What training makes of it follows by itself (`learn-from-rollout.ts`).
  *
  * Every step is journaled before the next begins. Called again with the same journal, it continues after the last entry and repeats no
  * model call.
@@ -28,9 +28,9 @@ export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal:
   const context = contextOf(input, deps, signal);
   try {
     const stopReason = await attemptUntilStopped(context);
-    const stoppedLearning = await learnFromRollout(context, stopReason);
+    if (!mayTeach(context, stopReason)) await keepEpisode(context, stopReason);
     await putShows(context);
-    return await finish(context, stoppedLearning === 'cancelled' ? 'cancelled' : stopReason, null);
+    return await finish(context, stopReason, null);
   } catch (error) {
     if (deps.givesUp(error))
       await finish(context, 'error', { code: errorCode(error), message: error instanceof Error ? error.message : String(error) });
@@ -60,9 +60,11 @@ async function attemptUntilStopped(context: RolloutContext): Promise<StopReason>
   }
 }
 
-async function finish({ steps, deps, attempts }: RolloutContext, stopReason: StopReason, error: RolloutEnd['error']): Promise<RolloutEnd> {
+async function finish(context: RolloutContext, stopReason: StopReason, error: RolloutEnd['error']): Promise<RolloutEnd> {
+  const { steps, deps, attempts } = context;
   const state = stopReason === 'solved' ? 'succeeded' : stopReason === 'cancelled' ? 'cancelled' : 'failed';
-  const end: RolloutEnd = { state, stopReason, result: resultOf(attempts), usage: steps.usage, error };
+  const learnFrom = mayTeach(context, stopReason) ? { learnFrom: attempts } : {};
+  const end: RolloutEnd = { state, stopReason, result: resultOf(attempts), usage: steps.usage, error, ...learnFrom };
   await deps.journal.finish(end);
   return end;
 }

@@ -45,7 +45,7 @@ describe('WantedSkills', () => {
   it('is written again after its dead job was redriven', async () => {
     const { store, producer } = start();
     const { id } = await store.request(asked());
-    const dead = new DeadLetters(producer, { requeue: async () => 'gone' }, store);
+    const dead = new DeadLetters(producer, { requeue: async () => 'gone', reopenLearning: async () => 'gone' }, store);
     let isDown = true;
     const worker = consume(
       SkillRequest,

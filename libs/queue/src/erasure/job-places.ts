@@ -5,6 +5,7 @@ import {
   MemoryUpkeepJob,
   MemoryWriteJob,
   QUEUES,
+  RolloutLearn,
   RolloutRun,
   SandboxExecute,
   SkillRequest,
@@ -61,6 +62,7 @@ async function isOwnJob(erased: Erased, queueName: string, data: unknown): Promi
   const payload = QUEUES.find(({ name }) => name === queueName)?.payload.safeParse(data);
   if (payload?.success !== true) return isAll;
   switch (queueName) {
+    case RolloutLearn.name:
     case RolloutRun.name: {
       const { taskId } = RolloutRun.payload.parse(data);
       return taskIds.has(taskId) || isGone(keys.task(tenant, taskId));
@@ -104,7 +106,8 @@ export type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;
 
 export interface OwnedTask {
   readonly id: string;
-  readonly isFinal: boolean;
+  /** Whether no worker works on it, also not to learn from it. */
+  readonly isOver: boolean;
 }
 
 /** Tasks with their journals, event streams and request ids. */
@@ -137,11 +140,15 @@ export async function* taskPages({ producer: { redis, keys }, tenant }: Owner): 
   }
 }
 
+export const isTaskOver = (state: string | null | undefined, learning: string | null | undefined): boolean =>
+  isFinal(state as TaskState) && learning !== 'pending';
+
 async function readOwned(owner: Owner, id: string): Promise<OwnedTask | null> {
   const { redis, keys } = owner.producer;
-  const [state, createdAt, agent, user] = await redis.hmget(keys.task(owner.tenant, id), 'state', 'createdAt', 'agent', 'user');
+  const fields = ['createdAt', 'agent', 'user', 'state', 'learning'];
+  const [createdAt, agent, user, state, learning] = await redis.hmget(keys.task(owner.tenant, id), ...fields);
   if (!state || Number(createdAt) >= owner.at) return null;
-  return 'record' in owner.subject || isOwned(owner, agent ?? '', user || null) ? { id, isFinal: isFinal(state as TaskState) } : null;
+  return 'record' in owner.subject || isOwned(owner, agent ?? '', user || null) ? { id, isOver: isTaskOver(state, learning) } : null;
 }
 
 async function eraseTask({ producer: { redis, keys }, tenant }: Owner, taskId: string): Promise<void> {

@@ -20,11 +20,12 @@ import { join } from 'node:path';
 import { SettlingStore } from '../memory/settling-store.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
-import { never, startConsumer, startProducer } from '../../test/rig.js';
+import { endedRollout, never, startConsumer, startProducer } from '../../test/rig.js';
 import { AgentSettingsStore } from '../agents/agent-settings-store.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { ExecutionStore } from '../executions/executions.js';
 import { openJournal } from '../tasks/journal.js';
+import { openLearning } from '../tasks/learning-journal.js';
 import { RedisMemoryOutbox } from '../memory/memory-outbox.js';
 import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { schedule } from '../jobs/scheduler.js';
@@ -214,6 +215,18 @@ describe('erasing outside memory', () => {
     expect(await rig.redis.hkeys(rig.keys.memoryOutbox('acme'))).toEqual(['new']);
   });
 
+  it('stops learning, and removes what it starts from', async () => {
+    const rig = start(60_000);
+    const attempt = { thought: 'a secret', recalled: [] };
+    const address = await endedRollout(rig.producer, rig.tasks, [attempt], specOf('coder'));
+    await rig.tasks.startLearning(address);
+    const deaf = await openLearning(rig.redis, rig.keys, address);
+    await rig.erasure.erase('acme', { agent: 'coder' }, never());
+    await expect(deaf?.finish({ state: 'done', error: null })).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
+    expect(await rig.erasure.find('acme', { agent: 'coder' })).toEqual({});
+    expect(await mentions(rig, address.taskId)).toEqual([]);
+  });
+
   it('waits for running jobs, and counts those that do not end', async () => {
     const rig = start(700);
     const release = Promise.withResolvers<void>();
@@ -369,6 +382,17 @@ describe('erasing one record outside memory', () => {
       expect(JSON.stringify(events)).toContain('attempt_started');
       expect(await rig.redis.pttl(rig.keys.events('acme', id))).toBeGreaterThan(0);
     }
+  });
+
+  it('removes the attempts to learn from that recalled it, once learning is over', async () => {
+    const rig = start(300);
+    const address = await endedRollout(rig.producer, rig.tasks, [{ recalled: [itemOf('f1')] }], specOf('coder'));
+    expect(await rig.erasure.erase('acme', { record: FACT }, never())).toEqual({});
+    expect(await rig.erasure.find('acme', { record: FACT }, LATER)).toEqual({ 'queue.journals': 1 });
+    await (await openLearning(rig.redis, rig.keys, address))?.finish({ state: 'failed', error: null });
+    expect(await rig.erasure.erase('acme', { record: FACT }, never())).toEqual({ 'queue.journals': 1 });
+    expect(await mentions(rig, 'of f1"')).toEqual([]);
+    expect(await rig.tasks.reopenLearning('acme', address.taskId)).toBe('gone');
   });
 
   it('removes the task and the pending writes of an episode, and waits for a pending copy', async () => {

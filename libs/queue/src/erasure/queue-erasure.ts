@@ -151,15 +151,15 @@ export class QueueErasure {
     return { done, left };
   }
 
-  /** `running`: ids of the subject's tasks that have not ended. */
+  /** `running`: ids of the subject's tasks that have not ended, or are being learned from. */
   async #erased(tenant: string, subject: ErasureSubject, at: number): Promise<Erased & { readonly running: readonly string[] }> {
     const { producer, options } = this;
     const tasks = (await Array.fromAsync(ownedTasks({ producer, tenant, subject, at }))).flat();
-    const running = tasks.filter(({ isFinal }) => !isFinal).map(({ id }) => id);
+    const running = tasks.filter(({ isOver }) => !isOver).map(({ id }) => id);
     return { producer, tenant, subject, at, taskIds: new Set(tasks.map(({ id }) => id)), running, skillIsGone: options.skillIsGone };
   }
 
-  /** Cancels the running tasks, and the executions of all of the subject's tasks; for a whole tenant, all executions. */
+  /** Cancels the running tasks and learning, and the executions of all of the subject's tasks; for a whole tenant, all executions. */
   async #stop({ tenant, subject, taskIds }: Erased, running: readonly string[]): Promise<void> {
     const tasks = new TaskStore(this.producer);
     for (const id of running) await tasks.requestCancel(tenant, id);

@@ -1,15 +1,14 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { RecalledItem, Scope } from '@etude/contracts/memory';
-import { isFinal, type TaskState } from '@etude/contracts/task';
 import { isRecalledFrom, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
 import { z } from 'zod';
 import { type Erased, type ErasurePlace, namedRecordOf, type Trace } from './erasure-place.js';
-import { taskPages } from './job-places.js';
+import { isTaskOver, taskPages } from './job-places.js';
 import { runScript } from '../redis/redis.js';
 
 /**
- * Copies of a record in the journals and events of tasks that recalled it, or whose tools returned it. They are removed once the task is over, because its worker
- * holds them until then. Such a task that is redriven begins anew.
+ * Copies of a record in the journals and events of tasks that recalled it, or whose tools returned it. They are removed once the task and its
+ * learning are over, because a worker holds them until then. Such a task that is redriven begins anew.
  */
 export const JOURNALS: ErasurePlace = {
   name: 'queue.journals',
@@ -23,25 +22,27 @@ export const JOURNALS: ErasurePlace = {
   },
 };
 
-/** A journal entry "<place> <JSON>" of a recall, or of a tool call whose result has records. */
+/** A journal entry "<place> <JSON>" of a recall, of a tool call whose result has records, or of the attempts to learn from. */
 const Recall = z.object({
   value: z.union([
     z.array(RecalledItem),
+    z.array(z.object({ recalled: z.array(RecalledItem) })).transform((attempts) => attempts.flatMap(({ recalled }) => recalled)),
     z
       .object({ outcome: z.object({ result: z.object({ records: z.array(RecalledItem) }) }) })
       .transform(({ outcome }) => outcome.result.records),
   ]),
 });
-const HOLDS_RECORDS = /\.(?:recall|t\d+)$/;
+const HOLDS_RECORDS = /\.(?:recall|t\d+)$|^t\.attempts$/;
 
 async function traceOf({ tenant, at, producer: { redis, keys } }: Erased, record: RecordOfTenant, taskId: string): Promise<Trace | null> {
   const journal = keys.journal(rolloutIdOf(taskId));
   const recalls = (await redis.hkeys(journal)).filter((step) => HOLDS_RECORDS.test(step));
   if (recalls.length === 0) return null;
-  const [state, createdAt, agent, user] = await redis.hmget(keys.task(tenant, taskId), 'state', 'createdAt', 'agent', 'user');
+  const fields = ['state', 'createdAt', 'agent', 'user', 'learning'];
+  const [state, createdAt, agent, user, learning] = await redis.hmget(keys.task(tenant, taskId), ...fields);
   const scope = Scope.safeParse({ tenant, agent, user: user || null }).data;
   if (scope === undefined || Number(createdAt) >= at) return null;
   const entries = (await redis.hmget(journal, ...recalls)).map((text) => Recall.safeParse(JSON.parse((text ?? '').replace(/^\d+ /, ''))));
   if (!entries.some(({ data }) => data?.value.some((item) => isRecalledFrom(record, scope, item)))) return null;
-  return async () => isFinal(state as TaskState) && runScript(redis, 'removeRecalls', [journal, keys.events(tenant, taskId)], []);
+  return async () => isTaskOver(state, learning) && runScript(redis, 'removeRecalls', [journal, keys.events(tenant, taskId)], []);
 }

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorCode, EtudeError } from '@etude/contracts/errors';
-import { type QueueDeclaration, QUEUES, RolloutRun, SkillRequest } from '@etude/contracts/queues';
+import { type QueueDeclaration, QUEUES, RolloutLearn, RolloutRun, SkillRequest } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { deathOf, parseOr, readFailure } from './job-end.js';
@@ -42,7 +42,11 @@ export class DeadLetters {
   constructor(
     private readonly producer: Producer,
     /** Puts a task back to `queued` before its rollout's job is redriven. Otherwise answers `gone` or the state that forbids it. */
-    private readonly tasks: { requeue(tenant: string, taskId: string): Promise<string> },
+    private readonly tasks: {
+      requeue(tenant: string, taskId: string): Promise<string>;
+      /** The same for the learning of an ended task: answers `pending` where it can go on. */
+      reopenLearning(tenant: string, taskId: string): Promise<string>;
+    },
     /** The same for a wish before its `skill.request` is redriven: answers `waiting`, `gone` or the state that forbids it. */
     private readonly wishes?: { reopen(tenant: string, id: string): Promise<string> },
   ) {}
@@ -98,6 +102,7 @@ export class DeadLetters {
   /** Reopens the record of a job that would otherwise find it over. @returns why it can't be, or null */
   async #reopenRecord(queue: string, data: unknown): Promise<string | null> {
     if (queue === RolloutRun.name) return this.#requeueTask(RolloutRun.payload.parse(data));
+    if (queue === RolloutLearn.name) return this.#reopenLearning(RolloutLearn.payload.parse(data));
     if (queue !== SkillRequest.name || this.wishes === undefined) return null;
     const { tenant, id } = SkillRequest.payload.parse(data);
     const answer = await this.wishes.reopen(tenant, id);
@@ -109,6 +114,12 @@ export class DeadLetters {
     const answer = await this.tasks.requeue(tenant, taskId);
     if (answer === 'queued') return null;
     return answer === 'gone' ? `task ${taskId} is no longer kept` : `task ${taskId} is ${answer} already`;
+  }
+
+  async #reopenLearning({ tenant, taskId }: { tenant: string; taskId: string }): Promise<string | null> {
+    const answer = await this.tasks.reopenLearning(tenant, taskId);
+    if (answer === 'pending') return null;
+    return answer === 'gone' ? `the attempts of task ${taskId} are no longer kept` : `learning from task ${taskId} is ${answer} already`;
   }
 
   #bounded<T>(work: Promise<T>): Promise<T> {

@@ -34,6 +34,8 @@ export class RedisKeys extends PrefixedKeys {
   readonly rollout = (rolloutId: string): string => `${this.prefix}:rollout:${rolloutId}`;
   readonly journal = (rolloutId: string): string => `${this.prefix}:journal:${rolloutId}`;
   readonly rolloutOutbox = this.outbox('rollouts');
+  /** Rollouts whose learning is pending. */
+  readonly learningOutbox = this.outbox('learning');
   /** Channel of a task, with an empty message when its cancel is requested. */
   readonly cancel = this.of('cancel');
 
@@ -117,6 +119,7 @@ export function taskKeys(keys: RedisKeys, { tenant, taskId, rolloutId }: Rollout
     keys.events(tenant, taskId),
     keys.rolloutOutbox,
     keys.tasks(tenant),
+    keys.learningOutbox,
   ];
 }
 

@@ -7,6 +7,7 @@ import { redisForFile } from '@etude/test-support/redis-for-file';
 import { never, SPEC, startProducer } from '../../test/rig.js';
 import { openJournal, type RedisJournal } from './journal.js';
 import { connectRedis } from '../redis/redis.js';
+import { openLearning } from './learning-journal.js';
 import { readEvents, type StoredEvent } from './events.js';
 
 const file = redisForFile();
@@ -25,6 +26,7 @@ async function makeRollout(retentionMs?: number) {
   };
   return {
     producer,
+    openLearning: () => openLearning(redis, keys, address),
     tasks,
     redis,
     keys,

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
-import type { Journal, JournalEntry } from '@etude/domain/ports/journal';
+import { type Journal, type JournalEntry, LEARN_FROM } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
 import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
@@ -60,7 +60,8 @@ export async function openJournal(
       if (end.result) fields.push('result', JSON.stringify(end.result));
       if (end.error) fields.push('error', JSON.stringify(end.error));
       const last = JSON.stringify({ type: 'state', state: end.state } satisfies TaskEvent);
-      await write('finishRollout', 'its end', [member, retentionMs, fields.length, ...fields, last]);
+      const learning = end.learnFrom === undefined ? '' : JSON.stringify({ value: end.learnFrom, usage: Usage.parse({}) });
+      await write('finishRollout', 'its end', [member, retentionMs, LEARN_FROM, learning, fields.length, ...fields, last]);
     },
   };
 }
@@ -72,7 +73,7 @@ export async function readJournal(redis: Redis, keys: RedisKeys, rolloutId: stri
 }
 
 /** Parses [step key, "<place> <JSON>", ...] into entries, sorted by place. */
-function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
+export function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
   const stored: Array<{ place: number; entry: JournalEntry }> = [];
   for (let i = 0; i + 1 < flat.length; i += 2) {
     const [key = '', text = ''] = [flat[i], flat[i + 1]];

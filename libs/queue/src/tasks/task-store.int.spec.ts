@@ -2,8 +2,9 @@ import { RolloutRun } from '@etude/contracts/queues';
 import { TaskSpec } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
-import { SPEC, startProducer } from '../../test/rig.js';
+import { endedRollout, SPEC, startProducer } from '../../test/rig.js';
 import { openJournal } from './journal.js';
+import { openLearning } from './learning-journal.js';
 import { newId } from '../redis/keys.js';
 import { retentionFrom, taskConfig } from './task-store.js';
 
@@ -62,6 +63,26 @@ describe('cancel and failure', () => {
     await expect(journal?.append({ key: 'a', value: 1, usage: record.usage }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
     expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'WORKER_LOST' } });
     expect(await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'again' }, Date.now())).toBe('final');
+  });
+
+  it('cancels the learning of an ended task, and nothing else', async () => {
+    const { tasks, producer, redis, keys } = start();
+    const address = await endedRollout(producer, tasks);
+    const journal = await openLearning(redis, keys, address);
+    const cancelled = { state: 'failed', error: { code: 'CANCELLED' } };
+    expect(await tasks.requestCancel('acme', address.taskId)).toMatchObject({ state: 'succeeded', learning: cancelled });
+    await expect(journal?.finish({ state: 'done', error: null })).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
+    expect(await redis.zcard(keys.learningOutbox)).toBe(0);
+  });
+
+  it('learns nothing from a task that was asked to stop before its end', async () => {
+    const { tasks, redis, keys } = start();
+    const { record } = await tasks.submit('acme', SPEC, '');
+    const journal = await openJournal(redis, keys, addressOf(record.id));
+    await tasks.requestCancel('acme', record.id);
+    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: record.usage, error: null, learnFrom: [] });
+    expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'succeeded', learning: { state: 'none' } });
+    expect(await openLearning(redis, keys, addressOf(record.id))).toBeNull();
   });
 
   it('gives a redriven task a fresh count of takeovers and its journal', async () => {

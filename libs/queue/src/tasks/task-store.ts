@@ -1,8 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { rolloutIdOf, taskIdOf } from '@etude/contracts/ids';
-import { RolloutRun } from '@etude/contracts/queues';
+import { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import {
   isFinal,
+  type Learning,
   type StopReason,
   type TaskRecord,
   type TaskResult,
@@ -12,6 +13,7 @@ import {
   Usage,
 } from '@etude/contracts/task';
 import { contentDigest } from '@etude/domain/skills/content-digest';
+import { LEARN_FROM } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
@@ -73,6 +75,34 @@ export class TaskStore {
     };
   }
 
+  /** Learning that is pending, for the reconciler. */
+  get learning(): DurableWork {
+    return {
+      name: 'learning',
+      outbox: this.#keys.learningOutbox,
+      queue: RolloutLearn,
+      due: async (tenant, rolloutId) => {
+        const taskId = taskIdOf(rolloutId);
+        const state = await this.#redis.hget(this.#keys.task(tenant, taskId), 'learning');
+        return state === 'pending' ? { payload: { v: 1, tenant, taskId, rolloutId } } : null;
+      },
+      onDead: async (tenant, rolloutId, { code, message }) => {
+        await this.#run('endLearning', addressOf(tenant, taskIdOf(rolloutId)), ['', 'failed', JSON.stringify({ code, message })]);
+        return 'over';
+      },
+    };
+  }
+
+  /** Adds the job of pending learning. The end of the rollout has written its outbox entry. */
+  async startLearning(address: RolloutAddress): Promise<void> {
+    await this.producer.addForRecord(RolloutLearn, { v: 1, ...address });
+  }
+
+  /** Makes failed learning pending again; the caller then retries its job. @returns the state of learning, or `gone` */
+  async reopenLearning(tenant: string, taskId: string): Promise<'gone' | Learning['state']> {
+    return this.#run('reopenLearning', addressOf(tenant, taskId), [LEARN_FROM]);
+  }
+
   /**
    * Accepts a task, which is durable when this returns. A repeat with the same request id and spec returns the first task.
    *
@@ -113,7 +143,7 @@ export class TaskStore {
   }
 
   /**
-   * Requests the cancel of a task. A queued task, or one that waits for an answer, ends at once. The worker of a running task learns of it over the cancel channel, and again
+   * Requests the cancel of a task. A queued task, or one that waits for an answer, ends at once, and so does pending learning. The worker of a running task learns of it over the cancel channel, and again
    * when it appends to the journal. @returns the task as it is now; null where there is none
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
@@ -187,7 +217,12 @@ function readTaskRecord(tenant: string, id: string, fields: Record<string, strin
     stopReason: (fields.stopReason || null) as StopReason | null,
     result: json(fields.result) as TaskResult | null,
     usage: (json(fields.usage) ?? Usage.parse({})) as Usage,
-    error: json(fields.error) as { code: string; message: string } | null,
+    error: json(fields.error) as TaskRecord['error'],
+    learning: {
+      state: (fields.learning ?? 'none') as Learning['state'],
+      usage: (json(fields.learningUsage) ?? Usage.parse({})) as Usage,
+      error: json(fields.learningError) as Learning['error'],
+    },
     cancelRequested: fields.cancelRequested === '1',
     question: openQuestion(fields.state, fields.question),
     createdAt: Number(fields.createdAt),

@@ -1,5 +1,5 @@
 -- The first KEYS of every script about a task.
-local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX, LEARNING = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 
 local function isFinal(state) return state == 'succeeded' or state == 'failed' or state == 'cancelled' end
 -- Ends the task: writes its fields and last events, takes it out of the outbox, and lets all its keys expire.
@@ -35,10 +35,10 @@ local function held(generation, epoch)
   return holder[1] == generation and holder[2] == epoch
 end
 
--- Accepts a task. KEYS[7] request or ''. ARGV outbox member, wake, id, digest, first event, fields...
+-- Accepts a task. KEYS[8] request or ''. ARGV outbox member, wake, id, digest, first event, fields...
 -- Answers {'created'|'known'|'other', id}.
 function scripts.submitTask()
-  local before = once(KEYS[7], ARGV[4], ARGV[3])
+  local before = once(KEYS[8], ARGV[4], ARGV[3])
   if before then return before end
   local at = now()
   redis.call('HSET', TASK, 'createdAt', at, 'updatedAt', at, unpack(ARGV, 6))
@@ -72,13 +72,26 @@ function scripts.openRollout()
     redis.call('HGETALL', JOURNAL)}
 end
 
+-- Stores an entry once. A hash keeps no order, so each entry begins with its place. Answers 1 when it is new.
+local function keep(key, entry) return redis.call('HSETNX', JOURNAL, key, redis.call('HLEN', JOURNAL) .. ' ' .. entry) end
+
+-- Changes fields about learning. Each change wakes those who wait for its end.
+local function noteLearning(wake, ...)
+  redis.call('HSET', TASK, 'updatedAt', now(), ...)
+  redis.call('HINCRBY', TASK, 'revision', 1)
+  redis.call('PUBLISH', wake, '')
+end
+local function closeLearning(member, wake, state, err)
+  redis.call('ZREM', LEARNING, member)
+  noteLearning(wake, 'learning', state, 'learningError', err)
+end
+
 -- Appends one step to the journal. ARGV generation, epoch, wake, step key, entry, usage, events...
 -- The first entry under a key stays; a repeat changes nothing. Answers -1 when fenced, else 1 if a cancel was requested, 0 if not.
 function scripts.appendEntry()
   local task = redis.call('HMGET', TASK, 'state', 'cancelRequested')
   if task[1] ~= 'running' or not held(ARGV[1], ARGV[2]) then return -1 end
-  -- A hash keeps no order, so each entry begins with its place.
-  if redis.call('HSETNX', JOURNAL, ARGV[4], redis.call('HLEN', JOURNAL) .. ' ' .. ARGV[5]) == 1 then
+  if keep(ARGV[4], ARGV[5]) == 1 then
     for i = 7, #ARGV do emit(EVENTS, ARGV[i]) end
     redis.call('HSET', TASK, 'usage', ARGV[6], 'updatedAt', now())
     redis.call('HINCRBY', TASK, 'revision', 1)
@@ -124,16 +137,65 @@ function scripts.answerTask()
   return {'answered'}
 end
 
--- Ends a rollout and its task. ARGV generation, epoch, wake, outbox member, retention ms, number of fields, fields..., events...
+-- Ends a rollout and its task. ARGV generation, epoch, wake, outbox member, retention ms, key and entry with what learning starts from ('' for
+-- no learning), number of fields, fields..., events... A task that was asked to stop isn't learned from.
 -- Answers -1 when fenced, 0 when this holder had ended it before, 1 when it ended now.
 function scripts.finishRollout()
   if not held(ARGV[1], ARGV[2]) then return -1 end
   local state = redis.call('HGET', TASK, 'state')
   if not state then return -1 end
   if isFinal(state) then return 0 end
-  local count = tonumber(ARGV[6])
-  finalise({unpack(ARGV, 7, 6 + count)}, {unpack(ARGV, 7 + count)}, ARGV[5], ARGV[4], ARGV[3])
+  if ARGV[7] ~= '' and redis.call('HGET', TASK, 'cancelRequested') ~= '1' then
+    keep(ARGV[6], ARGV[7])
+    redis.call('HSET', TASK, 'learning', 'pending')
+    redis.call('ZADD', LEARNING, now(), ARGV[4])
+  end
+  local count = tonumber(ARGV[8])
+  finalise({unpack(ARGV, 9, 8 + count)}, {unpack(ARGV, 9 + count)}, ARGV[5], ARGV[4], ARGV[3])
   return 1
+end
+
+-- Takes pending learning for a worker. ARGV outbox member. Answers {}, or {epoch, startedAt, journal as a flat list}.
+function scripts.openLearning()
+  if redis.call('HGET', TASK, 'learning') ~= 'pending' then
+    redis.call('ZREM', LEARNING, ARGV[1])
+    return {}
+  end
+  redis.call('HSETNX', ROLLOUT, 'learningAt', now())
+  local epoch = redis.call('HINCRBY', ROLLOUT, 'learningEpoch', 1)
+  return {tostring(epoch), redis.call('HGET', ROLLOUT, 'learningAt'), redis.call('HGETALL', JOURNAL)}
+end
+
+-- Whether learning is pending under this epoch; '' stands for any.
+local function learns(epoch)
+  if redis.call('HGET', TASK, 'learning') ~= 'pending' then return false end
+  return epoch == '' or redis.call('HGET', ROLLOUT, 'learningEpoch') == epoch
+end
+
+-- Appends one step of learning. ARGV outbox member, wake, epoch, step key, entry, usage. Answers -1 when fenced, else 1.
+function scripts.appendLearning()
+  if not learns(ARGV[3]) then return -1 end
+  if keep(ARGV[4], ARGV[5]) == 1 then noteLearning(ARGV[2], 'learningUsage', ARGV[6]) end
+  return 1
+end
+
+-- Ends learning. ARGV outbox member, wake, epoch or '', state, error or ''. Answers -1 when fenced, else 1.
+function scripts.endLearning()
+  if not learns(ARGV[3]) then return -1 end
+  closeLearning(ARGV[1], ARGV[2], ARGV[4], ARGV[5])
+  return 1
+end
+
+-- Makes failed learning pending again, with its wall clock reset. ARGV outbox member, wake, key of what it starts from.
+-- Answers the state, or 'gone' where the journal is no longer kept.
+function scripts.reopenLearning()
+  local state = redis.call('HGET', TASK, 'learning')
+  if not state or redis.call('HEXISTS', JOURNAL, ARGV[3]) == 0 then return 'gone' end
+  if state == 'done' then return state end
+  redis.call('HDEL', ROLLOUT, 'learningAt')
+  redis.call('ZADD', LEARNING, now(), ARGV[1])
+  noteLearning(ARGV[2], 'learning', 'pending', 'learningError', '')
+  return 'pending'
 end
 
 -- Ends a task whose job is dead, and fences a worker that might still run it. ARGV outbox member, wake, retention ms, when the job
@@ -172,12 +234,19 @@ function scripts.requeueTask()
   return 'queued'
 end
 
--- Requests a cancel. A queued task, or one that waits for an answer, ends at once. ARGV outbox member, wake, retention ms, cancel channel.
+-- Requests a cancel. A queued task, or one that waits for an answer, ends at once, and so does the learning of an ended task. ARGV outbox member, wake, retention ms, cancel channel.
 -- Answers 'gone', 'final', 'cancelled' or 'requested'.
 function scripts.cancelTask()
   local state = redis.call('HGET', TASK, 'state')
   if not state then return 'gone' end
-  if isFinal(state) then return 'final' end
+  if isFinal(state) then
+    if learns('') then
+      redis.call('HSET', TASK, 'cancelRequested', 1)
+      closeLearning(ARGV[1], ARGV[2], 'failed', '{"code":"CANCELLED","message":"learning was cancelled"}')
+      redis.call('PUBLISH', ARGV[4], '')
+    end
+    return 'final'
+  end
   redis.call('HSET', TASK, 'cancelRequested', 1, 'updatedAt', now())
   if state == 'queued' or state == 'input_required' then
     redis.call('HINCRBY', ROLLOUT, 'generation', 1)
@@ -197,6 +266,7 @@ function scripts.eraseTask()
   if request and request ~= '' then redis.call('DEL', request) end
   redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
   redis.call('ZREM', KEYS[5], ARGV[1])
+  redis.call('ZREM', KEYS[7], ARGV[1])
   redis.call('ZREM', KEYS[6], ARGV[3])
   redis.call('PUBLISH', ARGV[2], '')
   return there

@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/tasks.proto.
  */
 export const file_etude_v1_tasks: GenFile = /*@__PURE__*/
-  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEizQMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgSJAoIcXVlc3Rpb24YDSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbiJWCghRdWVzdGlvbhILCgNrZXkYASABKAkSDAoEdGV4dBgCIAEoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKgoJVGFza0Vycm9yEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSKcAwoIVGFza1NwZWMSDQoFYWdlbnQYASABKAkSDAoEdXNlchgCIAEoCRIOCgZwcm9tcHQYAyABKAkSIQoFZmlsZXMYBCADKAsyEi5ldHVkZS52MS5UYXNrRmlsZRIcCgRtb2RlGAUgASgOMg4uZXR1ZGUudjEuTW9kZRImCglldmFsdWF0b3IYBiABKAsyEy5ldHVkZS52MS5FdmFsdWF0b3ISGgoScmVmZXJlbmNlX3NvbHV0aW9uGAcgASgJEiAKBmxpbWl0cxgIIAEoCzIQLmV0dWRlLnYxLkxpbWl0cxIQCghzdHJhdGVneRgJIAEoCRImCgZtZW1vcnkYCiABKAsyFi5ldHVkZS52MS5NZW1vcnlQb2xpY3kSEAoIcHJpb3JpdHkYCyABKAUSLgoGbGFiZWxzGAwgAygLMh4uZXR1ZGUudjEuVGFza1NwZWMuTGFiZWxzRW50cnkSEQoJdW50cnVzdGVkGA0gASgIGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiKQoIVGFza0ZpbGUSDAoEcGF0aBgBIAEoCRIPCgdjb250ZW50GAIgASgMIpQCCglFdmFsdWF0b3ISJQoIaW9fY2FzZXMYASABKAsyES5ldHVkZS52MS5Jb0Nhc2VzSAASMQoOZnVuY3Rpb25fY2FzZXMYAiABKAsyFy5ldHVkZS52MS5GdW5jdGlvbkNhc2VzSAASLQoMcHl0aG9uX3Rlc3RzGAMgASgLMhUuZXR1ZGUudjEuUHl0aG9uVGVzdHNIABIkCgdjb21tYW5kGAQgASgLMhEuZXR1ZGUudjEuQ29tbWFuZEgAEiUKBG5vbmUYBSABKAsyFS5ldHVkZS52MS5Ob0V2YWx1YXRvckgAEikKBW5hbWVkGAYgASgLMhguZXR1ZGUudjEuTmFtZWRFdmFsdWF0b3JIAEIGCgRraW5kIg0KC05vRXZhbHVhdG9yIkUKDk5hbWVkRXZhbHVhdG9yEgwKBG5hbWUYASABKAkSJQoEc3BlYxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiZwoHSW9DYXNlcxIfCgVjYXNlcxgBIAMoCzIQLmV0dWRlLnYxLklvQ2FzZRIoCgpjb21wYXJpc29uGAIgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhIRCgl0b2xlcmFuY2UYAyABKAEiQAoGSW9DYXNlEg0KBXN0ZGluGAEgASgJEhcKD2V4cGVjdGVkX3N0ZG91dBgCIAEoCRIOCgZwdWJsaWMYAyABKAgiXgoNRnVuY3Rpb25DYXNlcxITCgtlbnRyeV9wb2ludBgBIAEoCRIlCgVjYXNlcxgCIAMoCzIWLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZRIRCgl0b2xlcmFuY2UYAyABKAEimwEKDEZ1bmN0aW9uQ2FzZRIoCgRhcmdzGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZRInCgZrd2FyZ3MYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EigKCGV4cGVjdGVkGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBnB1YmxpYxgEIAEoCCJQCgtQeXRob25UZXN0cxITCgtlbnRyeV9wb2ludBgBIAEoCRINCgV0ZXN0cxgCIAEoCRINCgVzZXR1cBgDIAEoCRIOCgZwdWJsaWMYBCABKAgipwEKB0NvbW1hbmQSDwoHY29tbWFuZBgBIAEoCRIaChJleHBlY3RlZF9leGl0X2NvZGUYAiABKAUSHAoPZXhwZWN0ZWRfc3Rkb3V0GAMgASgJSACIAQESKAoKY29tcGFyaXNvbhgEIAEoDjIULmV0dWRlLnYxLkNvbXBhcmlzb24SEwoLYW5zd2VyX3BhdGgYBSABKAlCEgoQX2V4cGVjdGVkX3N0ZG91dCK+AQoGTGltaXRzEhAKCGF0dGVtcHRzGAEgASgFEg0KBXN0ZXBzGAIgASgFEiwKCXdhbGxfdGltZRgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIUCgxtb2RlbF90b2tlbnMYBCABKAMSEAoIY29zdF91c2QYBSABKAESKAoHc2FuZGJveBgGIAEoCzIXLmV0dWRlLnYxLlNhbmRib3hMaW1pdHMSEwoLYWdlbnRfc3RlcHMYByABKAUizgEKDVNhbmRib3hMaW1pdHMSKwoIY3B1X3RpbWUYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoJd2FsbF90aW1lGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCm1lbW9yeV9taWIYAyABKAUSEQoJcHJvY2Vzc2VzGAQgASgFEhUKDWZpbGVfc2l6ZV9taWIYBSABKAUSEgoKb3V0cHV0X2tpYhgGIAEoBRIQCghkaXNrX21pYhgHIAEoBSKCAQoMTWVtb3J5UG9saWN5EgsKA29mZhgBIAEoCBIRCglyZWFkX29ubHkYAiABKAgSFAoMcmVjYWxsX2NvdW50GAMgASgFEhoKDXByZWZlcl9za2lsbHMYBCABKAhIAIgBARIOCgZsYXllcnMYBSADKAlCEAoOX3ByZWZlcl9za2lsbHMiuQEKClRhc2tSZXN1bHQSIgoHdmVyZGljdBgBIAEoDjIRLmV0dWRlLnYxLlZlcmRpY3QSDgoGcmVhc29uGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGb3V0cHV0GAQgASgJEhQKDGNhc2VzX3Bhc3NlZBgFIAEoBRITCgtjYXNlc190b3RhbBgGIAEoBRINCgVza2lsbBgHIAEoCRIQCghzY3JpcHRlZBgIIAEoCBINCgVtb2RlbBgJIAEoCSKQAQoFVXNhZ2USEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSEwoLbW9kZWxfY2FsbHMYAyABKAUSFAoMaW5wdXRfdG9rZW5zGAQgASgDEhUKDW91dHB1dF90b2tlbnMYBSABKAMSEAoIY29zdF91c2QYBiABKAESEgoKZXhlY3V0aW9ucxgHIAEoBSJJChFTdWJtaXRUYXNrUmVxdWVzdBIgCgRzcGVjGAEgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSEgoKcmVxdWVzdF9pZBgCIAEoCSIeCg5HZXRUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJIsQBChBMaXN0VGFza3NSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEiIKBXN0YXRlGAMgASgOMhMuZXR1ZGUudjEuVGFza1N0YXRlEjYKBmxhYmVscxgEIAMoCzImLmV0dWRlLnYxLkxpc3RUYXNrc1JlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJLChFMaXN0VGFza3NSZXNwb25zZRIdCgV0YXNrcxgBIAMoCzIOLmV0dWRlLnYxLlRhc2sSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjUKEUNhbmNlbFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJQChFBbnN3ZXJUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJEgsKA2tleRgCIAEoCRIMCgR0ZXh0GAMgASgJEhIKCnJlcXVlc3RfaWQYBCABKAkiSwoPV2FpdFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSKgoHdGltZW91dBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIwChJFeHBsYWluU3RlcFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIMCgRzdGVwGAIgASgJIm8KD1N0ZXBFeHBsYW5hdGlvbhIMCgRzdGVwGAEgASgJEikKCHNlY3Rpb25zGAIgAygLMhcuZXR1ZGUudjEuUHJvbXB0U2VjdGlvbhIUCgx0b3RhbF90b2tlbnMYAyABKAUSDQoFc3RlcHMYBCADKAkiWwoNUHJvbXB0U2VjdGlvbhIMCgRyb2xlGAEgASgJEg0KBXRpdGxlGAIgASgJEgwKBHRleHQYAyABKAkSDgoGdG9rZW5zGAQgASgFEg8KB3NvdXJjZXMYBSADKAkiRAoQV2F0Y2hUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJEhQKDHJlc3VtZV90b2tlbhgCIAEoCRIMCgR0ZXh0GAMgASgIItADCglUYXNrRXZlbnQSFAoMcmVzdW1lX3Rva2VuGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KDXN0YXRlX2NoYW5nZWQYAyABKAsyFi5ldHVkZS52MS5TdGF0ZUNoYW5nZWRIABIzCg9hdHRlbXB0X3N0YXJ0ZWQYBCABKAsyGC5ldHVkZS52MS5BdHRlbXB0U3RhcnRlZEgAEi8KDXN0ZXBfZmluaXNoZWQYBSABKAsyFi5ldHVkZS52MS5TdGVwRmluaXNoZWRIABI1ChBhdHRlbXB0X2ZpbmlzaGVkGAYgASgLMhkuZXR1ZGUudjEuQXR0ZW1wdEZpbmlzaGVkSAASJgoIZmluaXNoZWQYByABKAsyEi5ldHVkZS52MS5GaW5pc2hlZEgAEjEKDndvcmtlcl9jaGFuZ2VkGAggASgLMhcuZXR1ZGUudjEuV29ya2VyQ2hhbmdlZEgAEiYKCHF1ZXN0aW9uGAkgASgLMhIuZXR1ZGUudjEuUXVlc3Rpb25IABIpCgptb2RlbF90ZXh0GAogASgLMhMuZXR1ZGUudjEuTW9kZWxUZXh0SABCBwoFZXZlbnQiJwoJTW9kZWxUZXh0EgwKBHN0ZXAYASABKAkSDAoEdGV4dBgCIAEoCSIyCgxTdGF0ZUNoYW5nZWQSIgoFc3RhdGUYASABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUiIQoOQXR0ZW1wdFN0YXJ0ZWQSDwoHYXR0ZW1wdBgBIAEoBSKTAQoMU3RlcEZpbmlzaGVkEgwKBHN0ZXAYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRIMCgRraW5kGAMgASgJEg8KB3N1bW1hcnkYBCABKAkSEwoLZHVyYXRpb25fbXMYBSABKAMSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIQCghzY3JpcHRlZBgHIAEoCCKQAQoPQXR0ZW1wdEZpbmlzaGVkEg8KB2F0dGVtcHQYASABKAUSIgoHdmVyZGljdBgCIAEoDjIRLmV0dWRlLnYxLlZlcmRpY3QSDgoGcmVhc29uGAMgASgJEhQKDGNhc2VzX3Bhc3NlZBgEIAEoBRITCgtjYXNlc190b3RhbBgFIAEoBRINCgVza2lsbBgGIAEoCSIoCghGaW5pc2hlZBIcCgR0YXNrGAEgASgLMg4uZXR1ZGUudjEuVGFzayIeCg1Xb3JrZXJDaGFuZ2VkEg0KBWVwb2NoGAEgASgFKsABCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVRBU0tfU1RBVEVfUVVFVUVEEAESFgoSVEFTS19TVEFURV9SVU5OSU5HEAISGAoUVEFTS19TVEFURV9TVUNDRUVERUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhgKFFRBU0tfU1RBVEVfQ0FOQ0VMTEVEEAUSHQoZVEFTS19TVEFURV9JTlBVVF9SRVFVSVJFRBAGKvMBCgpTdG9wUmVhc29uEhsKF1NUT1BfUkVBU09OX1VOU1BFQ0lGSUVEEAASFgoSU1RPUF9SRUFTT05fU09MVkVEEAESGAoUU1RPUF9SRUFTT05fQVRURU1QVFMQAhIVChFTVE9QX1JFQVNPTl9TVEVQUxADEhkKFVNUT1BfUkVBU09OX1dBTExfVElNRRAEEhwKGFNUT1BfUkVBU09OX01PREVMX1RPS0VOUxAFEhQKEFNUT1BfUkVBU09OX0NPU1QQBhIZChVTVE9QX1JFQVNPTl9DQU5DRUxMRUQQBxIVChFTVE9QX1JFQVNPTl9FUlJPUhAIKkMKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEhIKDk1PREVfSU5GRVJFTkNFEAESEQoNTU9ERV9UUkFJTklORxACKnEKCkNvbXBhcmlzb24SGgoWQ09NUEFSSVNPTl9VTlNQRUNJRklFRBAAEhkKFUNPTVBBUklTT05fV0hJVEVTUEFDRRABEhQKEENPTVBBUklTT05fRVhBQ1QQAhIWChJDT01QQVJJU09OX05VTUVSSUMQAyp0CgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABIOCgpWRVJESUNUX0FDEAESDgoKVkVSRElDVF9XQRACEg8KC1ZFUkRJQ1RfVExFEAMSDwoLVkVSRElDVF9NTEUQBBIOCgpWRVJESUNUX1JFEAUy8gMKBVRhc2tzEjkKClN1Ym1pdFRhc2sSGy5ldHVkZS52MS5TdWJtaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSMwoHR2V0VGFzaxIYLmV0dWRlLnYxLkdldFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxJECglMaXN0VGFza3MSGi5ldHVkZS52MS5MaXN0VGFza3NSZXF1ZXN0GhsuZXR1ZGUudjEuTGlzdFRhc2tzUmVzcG9uc2USOQoKQ2FuY2VsVGFzaxIbLmV0dWRlLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxI5CgpBbnN3ZXJUYXNrEhsuZXR1ZGUudjEuQW5zd2VyVGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEjUKCFdhaXRUYXNrEhkuZXR1ZGUudjEuV2FpdFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxJGCgtFeHBsYWluU3RlcBIcLmV0dWRlLnYxLkV4cGxhaW5TdGVwUmVxdWVzdBoZLmV0dWRlLnYxLlN0ZXBFeHBsYW5hdGlvbhI+CglXYXRjaFRhc2sSGi5ldHVkZS52MS5XYXRjaFRhc2tSZXF1ZXN0GhMuZXR1ZGUudjEuVGFza0V2ZW50MAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEi8wMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgSJAoIcXVlc3Rpb24YDSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbhIkCghsZWFybmluZxgOIAEoCzISLmV0dWRlLnYxLkxlYXJuaW5nInYKCExlYXJuaW5nEiYKBXN0YXRlGAEgASgOMhcuZXR1ZGUudjEuTGVhcm5pbmdTdGF0ZRIeCgV1c2FnZRgCIAEoCzIPLmV0dWRlLnYxLlVzYWdlEiIKBWVycm9yGAMgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yIlYKCFF1ZXN0aW9uEgsKA2tleRgBIAEoCRIMCgR0ZXh0GAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIqCglUYXNrRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpwDCghUYXNrU3BlYxINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBnByb21wdBgDIAEoCRIhCgVmaWxlcxgEIAMoCzISLmV0dWRlLnYxLlRhc2tGaWxlEhwKBG1vZGUYBSABKA4yDi5ldHVkZS52MS5Nb2RlEiYKCWV2YWx1YXRvchgGIAEoCzITLmV0dWRlLnYxLkV2YWx1YXRvchIaChJyZWZlcmVuY2Vfc29sdXRpb24YByABKAkSIAoGbGltaXRzGAggASgLMhAuZXR1ZGUudjEuTGltaXRzEhAKCHN0cmF0ZWd5GAkgASgJEiYKBm1lbW9yeRgKIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVBvbGljeRIQCghwcmlvcml0eRgLIAEoBRIuCgZsYWJlbHMYDCADKAsyHi5ldHVkZS52MS5UYXNrU3BlYy5MYWJlbHNFbnRyeRIRCgl1bnRydXN0ZWQYDSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIpCghUYXNrRmlsZRIMCgRwYXRoGAEgASgJEg8KB2NvbnRlbnQYAiABKAwilAIKCUV2YWx1YXRvchIlCghpb19jYXNlcxgBIAEoCzIRLmV0dWRlLnYxLklvQ2FzZXNIABIxCg5mdW5jdGlvbl9jYXNlcxgCIAEoCzIXLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZXNIABItCgxweXRob25fdGVzdHMYAyABKAsyFS5ldHVkZS52MS5QeXRob25UZXN0c0gAEiQKB2NvbW1hbmQYBCABKAsyES5ldHVkZS52MS5Db21tYW5kSAASJQoEbm9uZRgFIAEoCzIVLmV0dWRlLnYxLk5vRXZhbHVhdG9ySAASKQoFbmFtZWQYBiABKAsyGC5ldHVkZS52MS5OYW1lZEV2YWx1YXRvckgAQgYKBGtpbmQiDQoLTm9FdmFsdWF0b3IiRQoOTmFtZWRFdmFsdWF0b3ISDAoEbmFtZRgBIAEoCRIlCgRzcGVjGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJnCgdJb0Nhc2VzEh8KBWNhc2VzGAEgAygLMhAuZXR1ZGUudjEuSW9DYXNlEigKCmNvbXBhcmlzb24YAiABKA4yFC5ldHVkZS52MS5Db21wYXJpc29uEhEKCXRvbGVyYW5jZRgDIAEoASJACgZJb0Nhc2USDQoFc3RkaW4YASABKAkSFwoPZXhwZWN0ZWRfc3Rkb3V0GAIgASgJEg4KBnB1YmxpYxgDIAEoCCJeCg1GdW5jdGlvbkNhc2VzEhMKC2VudHJ5X3BvaW50GAEgASgJEiUKBWNhc2VzGAIgAygLMhYuZXR1ZGUudjEuRnVuY3Rpb25DYXNlEhEKCXRvbGVyYW5jZRgDIAEoASKbAQoMRnVuY3Rpb25DYXNlEigKBGFyZ3MYASABKAsyGi5nb29nbGUucHJvdG9idWYuTGlzdFZhbHVlEicKBmt3YXJncxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKAoIZXhwZWN0ZWQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGcHVibGljGAQgASgIIlAKC1B5dGhvblRlc3RzEhMKC2VudHJ5X3BvaW50GAEgASgJEg0KBXRlc3RzGAIgASgJEg0KBXNldHVwGAMgASgJEg4KBnB1YmxpYxgEIAEoCCKnAQoHQ29tbWFuZBIPCgdjb21tYW5kGAEgASgJEhoKEmV4cGVjdGVkX2V4aXRfY29kZRgCIAEoBRIcCg9leHBlY3RlZF9zdGRvdXQYAyABKAlIAIgBARIoCgpjb21wYXJpc29uGAQgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhITCgthbnN3ZXJfcGF0aBgFIAEoCUISChBfZXhwZWN0ZWRfc3Rkb3V0Ir4BCgZMaW1pdHMSEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSLAoJd2FsbF90aW1lGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1vZGVsX3Rva2VucxgEIAEoAxIQCghjb3N0X3VzZBgFIAEoARIoCgdzYW5kYm94GAYgASgLMhcuZXR1ZGUudjEuU2FuZGJveExpbWl0cxITCgthZ2VudF9zdGVwcxgHIAEoBSLOAQoNU2FuZGJveExpbWl0cxIrCghjcHVfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgl3YWxsX3RpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKbWVtb3J5X21pYhgDIAEoBRIRCglwcm9jZXNzZXMYBCABKAUSFQoNZmlsZV9zaXplX21pYhgFIAEoBRISCgpvdXRwdXRfa2liGAYgASgFEhAKCGRpc2tfbWliGAcgASgFIoIBCgxNZW1vcnlQb2xpY3kSCwoDb2ZmGAEgASgIEhEKCXJlYWRfb25seRgCIAEoCBIUCgxyZWNhbGxfY291bnQYAyABKAUSGgoNcHJlZmVyX3NraWxscxgEIAEoCEgAiAEBEg4KBmxheWVycxgFIAMoCUIQCg5fcHJlZmVyX3NraWxscyK5AQoKVGFza1Jlc3VsdBIiCgd2ZXJkaWN0GAEgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAiABKAkSDAoEY29kZRgDIAEoCRIOCgZvdXRwdXQYBCABKAkSFAoMY2FzZXNfcGFzc2VkGAUgASgFEhMKC2Nhc2VzX3RvdGFsGAYgASgFEg0KBXNraWxsGAcgASgJEhAKCHNjcmlwdGVkGAggASgIEg0KBW1vZGVsGAkgASgJIpABCgVVc2FnZRIQCghhdHRlbXB0cxgBIAEoBRINCgVzdGVwcxgCIAEoBRITCgttb2RlbF9jYWxscxgDIAEoBRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxIQCghjb3N0X3VzZBgGIAEoARISCgpleGVjdXRpb25zGAcgASgFIkkKEVN1Ym1pdFRhc2tSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5ldHVkZS52MS5UYXNrU3BlYxISCgpyZXF1ZXN0X2lkGAIgASgJIh4KDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkixAEKEExpc3RUYXNrc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSNgoGbGFiZWxzGAQgAygLMiYuZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIksKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4uZXR1ZGUudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNQoRQ2FuY2VsVGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIlAKEUFuc3dlclRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSCwoDa2V5GAIgASgJEgwKBHRleHQYAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSJdCg9XYWl0VGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGxlYXJuaW5nGAMgASgIIjAKEkV4cGxhaW5TdGVwUmVxdWVzdBIMCgRuYW1lGAEgASgJEgwKBHN0ZXAYAiABKAkibwoPU3RlcEV4cGxhbmF0aW9uEgwKBHN0ZXAYASABKAkSKQoIc2VjdGlvbnMYAiADKAsyFy5ldHVkZS52MS5Qcm9tcHRTZWN0aW9uEhQKDHRvdGFsX3Rva2VucxgDIAEoBRINCgVzdGVwcxgEIAMoCSJbCg1Qcm9tcHRTZWN0aW9uEgwKBHJvbGUYASABKAkSDQoFdGl0bGUYAiABKAkSDAoEdGV4dBgDIAEoCRIOCgZ0b2tlbnMYBCABKAUSDwoHc291cmNlcxgFIAMoCSJEChBXYXRjaFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMcmVzdW1lX3Rva2VuGAIgASgJEgwKBHRleHQYAyABKAgi0AMKCVRhc2tFdmVudBIUCgxyZXN1bWVfdG9rZW4YASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoNc3RhdGVfY2hhbmdlZBgDIAEoCzIWLmV0dWRlLnYxLlN0YXRlQ2hhbmdlZEgAEjMKD2F0dGVtcHRfc3RhcnRlZBgEIAEoCzIYLmV0dWRlLnYxLkF0dGVtcHRTdGFydGVkSAASLwoNc3RlcF9maW5pc2hlZBgFIAEoCzIWLmV0dWRlLnYxLlN0ZXBGaW5pc2hlZEgAEjUKEGF0dGVtcHRfZmluaXNoZWQYBiABKAsyGS5ldHVkZS52MS5BdHRlbXB0RmluaXNoZWRIABImCghmaW5pc2hlZBgHIAEoCzISLmV0dWRlLnYxLkZpbmlzaGVkSAASMQoOd29ya2VyX2NoYW5nZWQYCCABKAsyFy5ldHVkZS52MS5Xb3JrZXJDaGFuZ2VkSAASJgoIcXVlc3Rpb24YCSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbkgAEikKCm1vZGVsX3RleHQYCiABKAsyEy5ldHVkZS52MS5Nb2RlbFRleHRIAEIHCgVldmVudCInCglNb2RlbFRleHQSDAoEc3RlcBgBIAEoCRIMCgR0ZXh0GAIgASgJIjIKDFN0YXRlQ2hhbmdlZBIiCgVzdGF0ZRgBIAEoDjITLmV0dWRlLnYxLlRhc2tTdGF0ZSIhCg5BdHRlbXB0U3RhcnRlZBIPCgdhdHRlbXB0GAEgASgFIpMBCgxTdGVwRmluaXNoZWQSDAoEc3RlcBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBGtpbmQYAyABKAkSDwoHc3VtbWFyeRgEIAEoCRITCgtkdXJhdGlvbl9tcxgFIAEoAxIeCgV1c2FnZRgGIAEoCzIPLmV0dWRlLnYxLlVzYWdlEhAKCHNjcmlwdGVkGAcgASgIIpABCg9BdHRlbXB0RmluaXNoZWQSDwoHYXR0ZW1wdBgBIAEoBRIiCgd2ZXJkaWN0GAIgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAyABKAkSFAoMY2FzZXNfcGFzc2VkGAQgASgFEhMKC2Nhc2VzX3RvdGFsGAUgASgFEg0KBXNraWxsGAYgASgJIigKCEZpbmlzaGVkEhwKBHRhc2sYASABKAsyDi5ldHVkZS52MS5UYXNrIh4KDVdvcmtlckNoYW5nZWQSDQoFZXBvY2gYASABKAUqmAEKDUxlYXJuaW5nU3RhdGUSHgoaTEVBUk5JTkdfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNMRUFSTklOR19TVEFURV9OT05FEAESGgoWTEVBUk5JTkdfU1RBVEVfUEVORElORxACEhcKE0xFQVJOSU5HX1NUQVRFX0RPTkUQAxIZChVMRUFSTklOR19TVEFURV9GQUlMRUQQBCrAAQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhYKElRBU0tfU1RBVEVfUlVOTklORxACEhgKFFRBU0tfU1RBVEVfU1VDQ0VFREVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIYChRUQVNLX1NUQVRFX0NBTkNFTExFRBAFEh0KGVRBU0tfU1RBVEVfSU5QVVRfUkVRVUlSRUQQBirzAQoKU3RvcFJlYXNvbhIbChdTVE9QX1JFQVNPTl9VTlNQRUNJRklFRBAAEhYKElNUT1BfUkVBU09OX1NPTFZFRBABEhgKFFNUT1BfUkVBU09OX0FUVEVNUFRTEAISFQoRU1RPUF9SRUFTT05fU1RFUFMQAxIZChVTVE9QX1JFQVNPTl9XQUxMX1RJTUUQBBIcChhTVE9QX1JFQVNPTl9NT0RFTF9UT0tFTlMQBRIUChBTVE9QX1JFQVNPTl9DT1NUEAYSGQoVU1RPUF9SRUFTT05fQ0FOQ0VMTEVEEAcSFQoRU1RPUF9SRUFTT05fRVJST1IQCCpDCgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABISCg5NT0RFX0lORkVSRU5DRRABEhEKDU1PREVfVFJBSU5JTkcQAipxCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIZChVDT01QQVJJU09OX1dISVRFU1BBQ0UQARIUChBDT01QQVJJU09OX0VYQUNUEAISFgoSQ09NUEFSSVNPTl9OVU1FUklDEAMqdAoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASDgoKVkVSRElDVF9BQxABEg4KClZFUkRJQ1RfV0EQAhIPCgtWRVJESUNUX1RMRRADEg8KC1ZFUkRJQ1RfTUxFEAQSDgoKVkVSRElDVF9SRRAFMvIDCgVUYXNrcxI5CgpTdWJtaXRUYXNrEhsuZXR1ZGUudjEuU3VibWl0VGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEjMKB0dldFRhc2sSGC5ldHVkZS52MS5HZXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRAoJTGlzdFRhc2tzEhouZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdBobLmV0dWRlLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEjkKCkNhbmNlbFRhc2sSGy5ldHVkZS52MS5DYW5jZWxUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSOQoKQW5zd2VyVGFzaxIbLmV0dWRlLnYxLkFuc3dlclRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxI1CghXYWl0VGFzaxIZLmV0dWRlLnYxLldhaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRgoLRXhwbGFpblN0ZXASHC5ldHVkZS52MS5FeHBsYWluU3RlcFJlcXVlc3QaGS5ldHVkZS52MS5TdGVwRXhwbGFuYXRpb24SPgoJV2F0Y2hUYXNrEhouZXR1ZGUudjEuV2F0Y2hUYXNrUmVxdWVzdBoTLmV0dWRlLnYxLlRhc2tFdmVudDABYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.Task
@@ -92,6 +92,11 @@ export type Task = Message<"etude.v1.Task"> & {
    * @generated from field: etude.v1.Question question = 13;
    */
   question?: Question | undefined;
+
+  /**
+   * @generated from field: etude.v1.Learning learning = 14;
+   */
+  learning?: Learning | undefined;
 };
 
 /**
@@ -100,6 +105,39 @@ export type Task = Message<"etude.v1.Task"> & {
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 0);
+
+/**
+ * What follows the end of a task in training mode: lessons and a skill are made from its attempts. Nobody waits for it by default.
+ *
+ * @generated from message etude.v1.Learning
+ */
+export type Learning = Message<"etude.v1.Learning"> & {
+  /**
+   * @generated from field: etude.v1.LearningState state = 1;
+   */
+  state: LearningState;
+
+  /**
+   * Of the model calls that learning made; they are not part of the task's usage.
+   *
+   * @generated from field: etude.v1.Usage usage = 2;
+   */
+  usage?: Usage | undefined;
+
+  /**
+   * Why it failed.
+   *
+   * @generated from field: etude.v1.TaskError error = 3;
+   */
+  error?: TaskError | undefined;
+};
+
+/**
+ * Describes the message etude.v1.Learning.
+ * Use `create(LearningSchema)` to create a new message.
+ */
+export const LearningSchema: GenMessage<Learning> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 1);
 
 /**
  * A question of the task to its caller.
@@ -132,7 +170,7 @@ export type Question = Message<"etude.v1.Question"> & {
  * Use `create(QuestionSchema)` to create a new message.
  */
 export const QuestionSchema: GenMessage<Question> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 1);
+  messageDesc(file_etude_v1_tasks, 2);
 
 /**
  * @generated from message etude.v1.TaskError
@@ -156,7 +194,7 @@ export type TaskError = Message<"etude.v1.TaskError"> & {
  * Use `create(TaskErrorSchema)` to create a new message.
  */
 export const TaskErrorSchema: GenMessage<TaskError> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 2);
+  messageDesc(file_etude_v1_tasks, 3);
 
 /**
  * @generated from message etude.v1.TaskSpec
@@ -201,7 +239,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   evaluator?: Evaluator | undefined;
 
   /**
-   * Reaches no prompt before the reflection of a training run.
+   * Reaches no prompt before the verdict of a training run.
    *
    * @generated from field: string reference_solution = 7;
    */
@@ -249,7 +287,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
  * Use `create(TaskSpecSchema)` to create a new message.
  */
 export const TaskSpecSchema: GenMessage<TaskSpec> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 3);
+  messageDesc(file_etude_v1_tasks, 4);
 
 /**
  * @generated from message etude.v1.TaskFile
@@ -273,7 +311,7 @@ export type TaskFile = Message<"etude.v1.TaskFile"> & {
  * Use `create(TaskFileSchema)` to create a new message.
  */
 export const TaskFileSchema: GenMessage<TaskFile> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 4);
+  messageDesc(file_etude_v1_tasks, 5);
 
 /**
  * @generated from message etude.v1.Evaluator
@@ -328,7 +366,7 @@ export type Evaluator = Message<"etude.v1.Evaluator"> & {
  * Use `create(EvaluatorSchema)` to create a new message.
  */
 export const EvaluatorSchema: GenMessage<Evaluator> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 5);
+  messageDesc(file_etude_v1_tasks, 6);
 
 /**
  * @generated from message etude.v1.NoEvaluator
@@ -341,7 +379,7 @@ export type NoEvaluator = Message<"etude.v1.NoEvaluator"> & {
  * Use `create(NoEvaluatorSchema)` to create a new message.
  */
 export const NoEvaluatorSchema: GenMessage<NoEvaluator> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 6);
+  messageDesc(file_etude_v1_tasks, 7);
 
 /**
  * A kind of evaluator without a message of its own.
@@ -369,7 +407,7 @@ export type NamedEvaluator = Message<"etude.v1.NamedEvaluator"> & {
  * Use `create(NamedEvaluatorSchema)` to create a new message.
  */
 export const NamedEvaluatorSchema: GenMessage<NamedEvaluator> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 7);
+  messageDesc(file_etude_v1_tasks, 8);
 
 /**
  * @generated from message etude.v1.IoCases
@@ -398,7 +436,7 @@ export type IoCases = Message<"etude.v1.IoCases"> & {
  * Use `create(IoCasesSchema)` to create a new message.
  */
 export const IoCasesSchema: GenMessage<IoCases> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 8);
+  messageDesc(file_etude_v1_tasks, 9);
 
 /**
  * @generated from message etude.v1.IoCase
@@ -427,7 +465,7 @@ export type IoCase = Message<"etude.v1.IoCase"> & {
  * Use `create(IoCaseSchema)` to create a new message.
  */
 export const IoCaseSchema: GenMessage<IoCase> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 9);
+  messageDesc(file_etude_v1_tasks, 10);
 
 /**
  * @generated from message etude.v1.FunctionCases
@@ -456,7 +494,7 @@ export type FunctionCases = Message<"etude.v1.FunctionCases"> & {
  * Use `create(FunctionCasesSchema)` to create a new message.
  */
 export const FunctionCasesSchema: GenMessage<FunctionCases> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 10);
+  messageDesc(file_etude_v1_tasks, 11);
 
 /**
  * @generated from message etude.v1.FunctionCase
@@ -488,7 +526,7 @@ export type FunctionCase = Message<"etude.v1.FunctionCase"> & {
  * Use `create(FunctionCaseSchema)` to create a new message.
  */
 export const FunctionCaseSchema: GenMessage<FunctionCase> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 11);
+  messageDesc(file_etude_v1_tasks, 12);
 
 /**
  * Assert code as HumanEval and MBPP have it.
@@ -530,7 +568,7 @@ export type PythonTests = Message<"etude.v1.PythonTests"> & {
  * Use `create(PythonTestsSchema)` to create a new message.
  */
 export const PythonTestsSchema: GenMessage<PythonTests> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 12);
+  messageDesc(file_etude_v1_tasks, 13);
 
 /**
  * @generated from message etude.v1.Command
@@ -573,7 +611,7 @@ export type Command = Message<"etude.v1.Command"> & {
  * Use `create(CommandSchema)` to create a new message.
  */
 export const CommandSchema: GenMessage<Command> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 13);
+  messageDesc(file_etude_v1_tasks, 14);
 
 /**
  * Zero means the default.
@@ -634,7 +672,7 @@ export type Limits = Message<"etude.v1.Limits"> & {
  * Use `create(LimitsSchema)` to create a new message.
  */
 export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 14);
+  messageDesc(file_etude_v1_tasks, 15);
 
 /**
  * Of each single execution. Zero means the default.
@@ -697,7 +735,7 @@ export type SandboxLimits = Message<"etude.v1.SandboxLimits"> & {
  * Use `create(SandboxLimitsSchema)` to create a new message.
  */
 export const SandboxLimitsSchema: GenMessage<SandboxLimits> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 15);
+  messageDesc(file_etude_v1_tasks, 16);
 
 /**
  * @generated from message etude.v1.MemoryPolicy
@@ -744,7 +782,7 @@ export type MemoryPolicy = Message<"etude.v1.MemoryPolicy"> & {
  * Use `create(MemoryPolicySchema)` to create a new message.
  */
 export const MemoryPolicySchema: GenMessage<MemoryPolicy> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 16);
+  messageDesc(file_etude_v1_tasks, 17);
 
 /**
  * @generated from message etude.v1.TaskResult
@@ -811,7 +849,7 @@ export type TaskResult = Message<"etude.v1.TaskResult"> & {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 17);
+  messageDesc(file_etude_v1_tasks, 18);
 
 /**
  * @generated from message etude.v1.Usage
@@ -858,7 +896,7 @@ export type Usage = Message<"etude.v1.Usage"> & {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 18);
+  messageDesc(file_etude_v1_tasks, 19);
 
 /**
  * @generated from message etude.v1.SubmitTaskRequest
@@ -882,7 +920,7 @@ export type SubmitTaskRequest = Message<"etude.v1.SubmitTaskRequest"> & {
  * Use `create(SubmitTaskRequestSchema)` to create a new message.
  */
 export const SubmitTaskRequestSchema: GenMessage<SubmitTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 19);
+  messageDesc(file_etude_v1_tasks, 20);
 
 /**
  * @generated from message etude.v1.GetTaskRequest
@@ -899,7 +937,7 @@ export type GetTaskRequest = Message<"etude.v1.GetTaskRequest"> & {
  * Use `create(GetTaskRequestSchema)` to create a new message.
  */
 export const GetTaskRequestSchema: GenMessage<GetTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 20);
+  messageDesc(file_etude_v1_tasks, 21);
 
 /**
  * @generated from message etude.v1.ListTasksRequest
@@ -937,7 +975,7 @@ export type ListTasksRequest = Message<"etude.v1.ListTasksRequest"> & {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 21);
+  messageDesc(file_etude_v1_tasks, 22);
 
 /**
  * @generated from message etude.v1.ListTasksResponse
@@ -959,7 +997,7 @@ export type ListTasksResponse = Message<"etude.v1.ListTasksResponse"> & {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 22);
+  messageDesc(file_etude_v1_tasks, 23);
 
 /**
  * @generated from message etude.v1.CancelTaskRequest
@@ -981,7 +1019,7 @@ export type CancelTaskRequest = Message<"etude.v1.CancelTaskRequest"> & {
  * Use `create(CancelTaskRequestSchema)` to create a new message.
  */
 export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 23);
+  messageDesc(file_etude_v1_tasks, 24);
 
 /**
  * @generated from message etude.v1.AnswerTaskRequest
@@ -1019,7 +1057,7 @@ export type AnswerTaskRequest = Message<"etude.v1.AnswerTaskRequest"> & {
  * Use `create(AnswerTaskRequestSchema)` to create a new message.
  */
 export const AnswerTaskRequestSchema: GenMessage<AnswerTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 24);
+  messageDesc(file_etude_v1_tasks, 25);
 
 /**
  * @generated from message etude.v1.WaitTaskRequest
@@ -1036,6 +1074,13 @@ export type WaitTaskRequest = Message<"etude.v1.WaitTaskRequest"> & {
    * @generated from field: google.protobuf.Duration timeout = 2;
    */
   timeout?: Duration | undefined;
+
+  /**
+   * Wait for the end of learning too.
+   *
+   * @generated from field: bool learning = 3;
+   */
+  learning: boolean;
 };
 
 /**
@@ -1043,7 +1088,7 @@ export type WaitTaskRequest = Message<"etude.v1.WaitTaskRequest"> & {
  * Use `create(WaitTaskRequestSchema)` to create a new message.
  */
 export const WaitTaskRequestSchema: GenMessage<WaitTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 25);
+  messageDesc(file_etude_v1_tasks, 26);
 
 /**
  * @generated from message etude.v1.ExplainStepRequest
@@ -1067,7 +1112,7 @@ export type ExplainStepRequest = Message<"etude.v1.ExplainStepRequest"> & {
  * Use `create(ExplainStepRequestSchema)` to create a new message.
  */
 export const ExplainStepRequestSchema: GenMessage<ExplainStepRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 26);
+  messageDesc(file_etude_v1_tasks, 27);
 
 /**
  * @generated from message etude.v1.StepExplanation
@@ -1103,7 +1148,7 @@ export type StepExplanation = Message<"etude.v1.StepExplanation"> & {
  * Use `create(StepExplanationSchema)` to create a new message.
  */
 export const StepExplanationSchema: GenMessage<StepExplanation> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 27);
+  messageDesc(file_etude_v1_tasks, 28);
 
 /**
  * @generated from message etude.v1.PromptSection
@@ -1150,7 +1195,7 @@ export type PromptSection = Message<"etude.v1.PromptSection"> & {
  * Use `create(PromptSectionSchema)` to create a new message.
  */
 export const PromptSectionSchema: GenMessage<PromptSection> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 28);
+  messageDesc(file_etude_v1_tasks, 29);
 
 /**
  * @generated from message etude.v1.WatchTaskRequest
@@ -1181,7 +1226,7 @@ export type WatchTaskRequest = Message<"etude.v1.WatchTaskRequest"> & {
  * Use `create(WatchTaskRequestSchema)` to create a new message.
  */
 export const WatchTaskRequestSchema: GenMessage<WatchTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 29);
+  messageDesc(file_etude_v1_tasks, 30);
 
 /**
  * @generated from message etude.v1.TaskEvent
@@ -1260,7 +1305,7 @@ export type TaskEvent = Message<"etude.v1.TaskEvent"> & {
  * Use `create(TaskEventSchema)` to create a new message.
  */
 export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 30);
+  messageDesc(file_etude_v1_tasks, 31);
 
 /**
  * Text that the model has just written. A model call that is retried writes its text again from the beginning.
@@ -1288,7 +1333,7 @@ export type ModelText = Message<"etude.v1.ModelText"> & {
  * Use `create(ModelTextSchema)` to create a new message.
  */
 export const ModelTextSchema: GenMessage<ModelText> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 31);
+  messageDesc(file_etude_v1_tasks, 32);
 
 /**
  * @generated from message etude.v1.StateChanged
@@ -1305,7 +1350,7 @@ export type StateChanged = Message<"etude.v1.StateChanged"> & {
  * Use `create(StateChangedSchema)` to create a new message.
  */
 export const StateChangedSchema: GenMessage<StateChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 32);
+  messageDesc(file_etude_v1_tasks, 33);
 
 /**
  * @generated from message etude.v1.AttemptStarted
@@ -1322,7 +1367,7 @@ export type AttemptStarted = Message<"etude.v1.AttemptStarted"> & {
  * Use `create(AttemptStartedSchema)` to create a new message.
  */
 export const AttemptStartedSchema: GenMessage<AttemptStarted> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 33);
+  messageDesc(file_etude_v1_tasks, 34);
 
 /**
  * @generated from message etude.v1.StepFinished
@@ -1341,7 +1386,7 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
   attempt: number;
 
   /**
-   * draft, critique, recall, generate, act, sandbox, cell, tool, skill, bind, execute, evaluate, record, summary, reflection, distil.
+   * draft, critique, recall, generate, act, sandbox, cell, tool, skill, bind, execute, evaluate, record.
    *
    * @generated from field: string kind = 3;
    */
@@ -1375,7 +1420,7 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
  * Use `create(StepFinishedSchema)` to create a new message.
  */
 export const StepFinishedSchema: GenMessage<StepFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 34);
+  messageDesc(file_etude_v1_tasks, 35);
 
 /**
  * @generated from message etude.v1.AttemptFinished
@@ -1417,7 +1462,7 @@ export type AttemptFinished = Message<"etude.v1.AttemptFinished"> & {
  * Use `create(AttemptFinishedSchema)` to create a new message.
  */
 export const AttemptFinishedSchema: GenMessage<AttemptFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 35);
+  messageDesc(file_etude_v1_tasks, 36);
 
 /**
  * @generated from message etude.v1.Finished
@@ -1434,7 +1479,7 @@ export type Finished = Message<"etude.v1.Finished"> & {
  * Use `create(FinishedSchema)` to create a new message.
  */
 export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 36);
+  messageDesc(file_etude_v1_tasks, 37);
 
 /**
  * The rollout was taken up again: by another worker, or by the same one after an error.
@@ -1453,7 +1498,47 @@ export type WorkerChanged = Message<"etude.v1.WorkerChanged"> & {
  * Use `create(WorkerChangedSchema)` to create a new message.
  */
 export const WorkerChangedSchema: GenMessage<WorkerChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 37);
+  messageDesc(file_etude_v1_tasks, 38);
+
+/**
+ * @generated from enum etude.v1.LearningState
+ */
+export enum LearningState {
+  /**
+   * @generated from enum value: LEARNING_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Nothing follows the end of this task, or it has not ended.
+   *
+   * @generated from enum value: LEARNING_STATE_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * @generated from enum value: LEARNING_STATE_PENDING = 2;
+   */
+  PENDING = 2,
+
+  /**
+   * What was learned is on its way to memory.
+   *
+   * @generated from enum value: LEARNING_STATE_DONE = 3;
+   */
+  DONE = 3,
+
+  /**
+   * @generated from enum value: LEARNING_STATE_FAILED = 4;
+   */
+  FAILED = 4,
+}
+
+/**
+ * Describes the enum etude.v1.LearningState.
+ */
+export const LearningStateSchema: GenEnum<LearningState> = /*@__PURE__*/
+  enumDesc(file_etude_v1_tasks, 0);
 
 /**
  * @generated from enum etude.v1.TaskState
@@ -1501,7 +1586,7 @@ export enum TaskState {
  * Describes the enum etude.v1.TaskState.
  */
 export const TaskStateSchema: GenEnum<TaskState> = /*@__PURE__*/
-  enumDesc(file_etude_v1_tasks, 0);
+  enumDesc(file_etude_v1_tasks, 1);
 
 /**
  * @generated from enum etude.v1.StopReason
@@ -1557,7 +1642,7 @@ export enum StopReason {
  * Describes the enum etude.v1.StopReason.
  */
 export const StopReasonSchema: GenEnum<StopReason> = /*@__PURE__*/
-  enumDesc(file_etude_v1_tasks, 1);
+  enumDesc(file_etude_v1_tasks, 2);
 
 /**
  * @generated from enum etude.v1.Mode
@@ -1576,7 +1661,7 @@ export enum Mode {
   INFERENCE = 1,
 
   /**
-   * Solve, then write a summary, a reflection and, on success, a skill.
+   * Solve, then learn: a summary and a reflection of attempts that failed at first, and a skill on success.
    *
    * @generated from enum value: MODE_TRAINING = 2;
    */
@@ -1587,7 +1672,7 @@ export enum Mode {
  * Describes the enum etude.v1.Mode.
  */
 export const ModeSchema: GenEnum<Mode> = /*@__PURE__*/
-  enumDesc(file_etude_v1_tasks, 2);
+  enumDesc(file_etude_v1_tasks, 3);
 
 /**
  * @generated from enum etude.v1.Comparison
@@ -1622,7 +1707,7 @@ export enum Comparison {
  * Describes the enum etude.v1.Comparison.
  */
 export const ComparisonSchema: GenEnum<Comparison> = /*@__PURE__*/
-  enumDesc(file_etude_v1_tasks, 3);
+  enumDesc(file_etude_v1_tasks, 4);
 
 /**
  * @generated from enum etude.v1.Verdict
@@ -1675,7 +1760,7 @@ export enum Verdict {
  * Describes the enum etude.v1.Verdict.
  */
 export const VerdictSchema: GenEnum<Verdict> = /*@__PURE__*/
-  enumDesc(file_etude_v1_tasks, 4);
+  enumDesc(file_etude_v1_tasks, 5);
 
 /**
  * Tasks: what a caller wants solved. The tenant always comes from authentication.
@@ -1713,7 +1798,7 @@ export const Tasks: GenService<{
     output: typeof ListTasksResponseSchema;
   },
   /**
-   * Stops a task, with its running model call and code. Cancelling a finished task changes nothing.
+   * Stops a task, with its running model call and code. Cancelling a finished task only stops its learning.
    *
    * @generated from rpc etude.v1.Tasks.CancelTask
    */
@@ -1733,7 +1818,7 @@ export const Tasks: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Returns once the task is finished or asks a question, or with the task as it stands when `timeout` is over.
+   * Returns once the task is finished, by default without its learning, or asks a question, or with the task as it stands when `timeout` is over.
    *
    * @generated from rpc etude.v1.Tasks.WaitTask
    */
