@@ -14,7 +14,7 @@ export type SampleResult = ReturnType<typeof sampleOf>;
 export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null) {
   const { result, usage } = task ?? {};
   return {
-    kind: 'problem',
+    kind: 'problem' as const,
     id,
     sample,
     task: task?.name ?? null,
@@ -26,6 +26,7 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     modelCalls: usage?.modelCalls ?? 0,
     inputTokens: Number(usage?.inputTokens ?? 0n),
     outputTokens: Number(usage?.outputTokens ?? 0n),
+    costUsd: usage?.costUsd ?? 0,
     seconds: task ? elapsedMs(task) / 1_000 : 0,
     skill: result?.skill ?? '',
     scripted: result?.scripted ?? false,
