@@ -11,7 +11,7 @@ export interface Chart {
   readonly series: readonly Series[];
   /** Writes a value of the vertical axis. */
   readonly text: (value: number) => string;
-  /** End of the vertical axis; default: somewhat more than the largest value. It begins at 0. */
+  /** End of the vertical axis; default: a round number above all values. It begins at 0. */
   readonly max?: number;
 }
 
@@ -43,9 +43,14 @@ export function svgOf(charts: readonly Chart[], columns: number, note = ''): str
 const words = (x: number, y: number, text: string, more = '') => `<text x="${round(x)}" y="${round(y)}" ${more}>${escaped(text)}</text>`;
 const round = (value: number) => Number(value.toFixed(1));
 
+function roundAbove(value: number): number {
+  const unit = 10 ** Math.floor(Math.log10(value || 1));
+  return unit * ([1, 2, 4, 6, 8].find((times) => times * unit >= value) ?? 10);
+}
+
 function chartParts({ title, rounds, series, text, max }: Chart): string {
   const values = series.flatMap((line) => line.values).filter((value) => value !== null);
-  const top = max ?? (Math.max(0, ...values) * 1.1 || 1);
+  const top = max ?? roundAbove(Math.max(0, ...values));
   const x = (at: number) => PLOT.left + ((WIDTH - PLOT.left - PLOT.right) * at) / Math.max(1, rounds.length - 1);
   const y = (value: number) => HEIGHT - PLOT.bottom - ((HEIGHT - PLOT.top - PLOT.bottom) * value) / top;
   const grid = [0, 0.5, 1].map((share) => {

@@ -100,7 +100,7 @@ export type Measure = (typeof MEASURES)[number];
 
 export function valueText(unit: Measure['unit'], value: number): string {
   if (unit === 'percent') return `${Math.round(value)} %`;
-  return unit === 'money' ? value.toFixed(5) : String(Number(value.toPrecision(value < 100 ? 3 : 6)));
+  return unit === 'money' ? value.toFixed(5) : String(Number(value.toFixed(value < 100 ? 1 : 0)));
 }
 
 /** The head and one line per row. */

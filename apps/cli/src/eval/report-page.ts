@@ -63,7 +63,7 @@ function chartOf({ rows }: Figures, kind: Row['kind'], { title, unit, of }: Meas
   };
   return {
     title,
-    rounds: rounds.map(String),
+    rounds: rounds.map((round, at) => (at === 0 ? `Round ${round}` : String(round))),
     series: ARMS.map((arm) => ({ label: `${arm} memory`, values: rounds.map((round) => valueIn(round, arm)) })),
     text: (value) => valueText(unit, value),
     ...(unit === 'percent' ? { max: 100 } : {}),
