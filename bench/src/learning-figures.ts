@@ -8,6 +8,7 @@ export interface FamiliesRow {
   readonly kind: string;
   readonly tasks: number;
   readonly firstRight: number;
+  readonly misled: number;
   readonly bySkill: number;
   readonly modelCalls: number;
   readonly tokens: number;
@@ -21,6 +22,7 @@ export function learningFigures(rows: readonly FamiliesRow[], from: number): Rec
   const percent = (arm: string, kind: string, pick: (row: FamiliesRow) => number) =>
     round((100 * sum(arm, kind, pick)) / sum(arm, kind, ({ tasks }) => tasks), 1);
   const right = ({ firstRight }: FamiliesRow) => firstRight;
+  const misled = ({ misled: count }: FamiliesRow) => count;
   return {
     tokens_with_vs_without_ratio: ratio('all', ({ tokens }) => tokens),
     calls_with_vs_without_ratio: ratio('all', ({ modelCalls }) => modelCalls),
@@ -29,6 +31,8 @@ export function learningFigures(rows: readonly FamiliesRow[], from: number): Rec
     distractor_calls_ratio: ratio('distractor', ({ modelCalls }) => modelCalls),
     house_rule_first_right_percent: percent('with', 'house_rule', right),
     house_rule_first_right_without_percent: percent('without', 'house_rule', right),
+    house_rule_misled_percent: percent('with', 'house_rule', misled),
+    distractor_misled_percent: percent('with', 'distractor', misled),
     distractor_first_right_lost_percent: round(percent('without', 'distractor', right) - percent('with', 'distractor', right), 1),
     procedure_by_skill_percent: percent('with', 'procedure', ({ bySkill }) => bySkill),
   };

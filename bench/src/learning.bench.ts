@@ -87,22 +87,29 @@ async function draw(home: string, env: Record<string, string>, path: string): Pr
   if (child.exitCode !== 0) throw new Error(`etude eval report ended with ${child.exitCode}`);
 }
 
+/** The aims, and how far a figure may go. */
+const AIMS: Readonly<Record<string, readonly [text: string, isMet: (value: number) => boolean]>> = {
+  tokens_with_vs_without_ratio: ['at most 0.6', (value) => value <= 0.6],
+  calls_with_vs_without_ratio: ['at most 0.5', (value) => value <= 0.5],
+  house_rule_first_right_percent: ['at least 95', (value) => value >= 95],
+  distractor_first_right_lost_percent: ['0', (value) => value <= 0],
+  procedure_by_skill_percent: ['at least 50', (value) => value >= 50],
+};
+
 function reportText(figures: Record<string, number>, from: number, calls: readonly StudentCall[]): string {
-  const aims: Readonly<Record<string, string>> = {
-    tokens_with_vs_without_ratio: 'at most 0.6',
-    calls_with_vs_without_ratio: 'at most 0.5',
-    house_rule_first_right_percent: 'at least 95',
-    distractor_first_right_lost_percent: '0',
-    procedure_by_skill_percent: 'at least 50',
-  };
-  const lines = Object.entries(figures).map(
-    ([name, value]) => `${name.padEnd(38)} ${String(value).padEnd(10)} ${aims[name] ? `aim: ${aims[name]}` : ''}`,
+  const lines = Object.entries(figures).map(([name, value]) => {
+    const [aim, isMet] = AIMS[name] ?? ['', () => true];
+    return `${name.padEnd(38)} ${String(value).padEnd(8)} ${aim && `aim: ${aim}${isMet(value) ? '' : ', missed'}`}`.trimEnd();
+  });
+  const kinds = callsByKind(calls);
+  const total = kinds.reduce((sum, { tokens }) => sum + tokens, 0);
+  const costs = kinds.map(
+    ({ kind, calls: count, tokens }) => `  ${kind.padEnd(24)} ${count} calls, ${tokens} tokens, ${Math.round((100 * tokens) / total)} %`,
   );
-  const costs = callsByKind(calls).map(({ kind, calls: count, tokens }) => `  ${kind.padEnd(14)} ${count} calls, ${tokens} tokens`);
   return [
     `From round ${from} on; the answers came from a scripted student, not from a model [scripted].`,
-    ...lines.map((line) => line.trimEnd()),
-    'Calls of both arms and of consolidation by kind, the dearest first:',
+    ...lines,
+    'What the calls of both arms and of consolidation cost, the dearest kind first:',
     ...costs,
   ].join('\n');
 }

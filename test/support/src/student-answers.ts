@@ -42,7 +42,8 @@ export class Student {
     const kind = ASKED.find(([, part]) => user.includes(part))?.[0];
     const task = /# Task\s+<task-[^>]*>\n([^]*?)\n<\/task-/.exec(user)?.[1];
     const lesson = this.lessons.find(({ prompt }) => prompt === task);
-    return kind && lesson ? { kind, text: this.#say(kind, lesson, user) } : null;
+    const memories = user.includes('# From earlier work') ? ', with memories' : '';
+    return kind && lesson ? { kind: kind + memories, text: this.#say(kind, lesson, user) } : null;
   }
 
   #say(kind: string, lesson: Lesson, user: string): string {

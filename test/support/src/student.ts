@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers';
 import { readLessons, Student } from './student-answers.js';
 
 export interface StudentCall {
-  /** Such as "generate" or "consolidation". */
+  /** Such as "generate, with memories" or "consolidation". */
   readonly kind: string;
   readonly inputTokens: number;
   readonly outputTokens: number;

@@ -69,7 +69,11 @@ function comparison(first: Summary, second: Summary): string {
 /** The learning curve: calls and tokens of each round as bars. */
 function curve(rounds: readonly Summary[]): string {
   const plot = (name: 'modelCalls' | 'tokens', title: string) => `${title}\n${bars(rounds.map((round) => [round.run, round[name]]))}`;
-  return [`Learning curve ${SCRIPTED}`, plot('modelCalls', 'Model calls, learning included'), plot('tokens', 'Tokens')].join('\n');
+  return [
+    `Learning curve ${SCRIPTED}`,
+    plot('modelCalls', 'Model calls, with those of learning from the tasks'),
+    plot('tokens', 'Tokens'),
+  ].join('\n');
 }
 
 async function tell(cli: Cli, gateway: Gateway, script: string, home: string): Promise<number> {

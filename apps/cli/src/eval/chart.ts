@@ -76,6 +76,8 @@ export function bars(rows: ReadonlyArray<readonly [label: string, value: number]
   const largest = Math.max(1, ...rows.map(([, value]) => value));
   const width = Math.max(...rows.map(([label]) => label.length));
   return rows
-    .map(([label, value]) => `${label.padEnd(width)}  ${'█'.repeat(Math.round((value / largest) * BAR_WIDTH))} ${value}`)
+    .map(
+      ([label, value]) => `${label.padEnd(width)}  ${'█'.repeat(Math.round((value / largest) * BAR_WIDTH))}${value > 0 ? ' ' : ''}${value}`,
+    )
     .join('\n');
 }

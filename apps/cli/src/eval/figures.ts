@@ -41,8 +41,10 @@ export interface Row {
   /** `all`: tasks of every kind; with memory its sums hold the consolidation after the round too. */
   readonly kind: Kind | 'all';
   readonly tasks: number;
-  /** Tasks whose first answer was right: that of a skill, or else of the first attempt. */
+  /** Tasks that a skill answered, or the first attempt. */
   readonly firstRight: number;
+  /** Tasks that a skill had answered wrongly before the first attempt. */
+  readonly misled: number;
   readonly solved: number;
   readonly bySkill: number;
   readonly modelCalls: number;
@@ -79,7 +81,8 @@ function sums(tasks: readonly TaskLine[], spenders: readonly Spent[]): Omit<Row,
   const total = (pick: (line: Spent) => number) => spenders.reduce((sum, line) => sum + pick(line), 0);
   return {
     tasks: tasks.length,
-    firstRight: tasks.filter(({ solved, attempts, skill, isMisled }) => solved && !isMisled && (skill !== '' || attempts === 1)).length,
+    firstRight: tasks.filter(({ solved, attempts, skill }) => solved && (skill !== '' || attempts === 1)).length,
+    misled: tasks.filter(({ isMisled }) => isMisled).length,
     solved: tasks.filter(({ solved }) => solved).length,
     bySkill: tasks.filter(({ solved, skill }) => solved && skill !== '').length,
     modelCalls: total(({ modelCalls }) => modelCalls),
@@ -94,6 +97,7 @@ export const MEASURES = [
   { title: 'Model calls per task', unit: 'number', of: ({ modelCalls, tasks }: Row) => modelCalls / tasks },
   { title: 'Tokens per task', unit: 'number', of: ({ tokens, tasks }: Row) => tokens / tasks },
   { title: 'US dollars per task', unit: 'money', of: ({ costUsd, tasks }: Row) => costUsd / tasks },
+  { title: 'Misled by a skill', unit: 'percent', of: ({ misled, tasks }: Row) => (100 * misled) / tasks },
   { title: 'Answered by a skill', unit: 'percent', of: ({ bySkill, tasks }: Row) => (100 * bySkill) / tasks },
 ] as const;
 export type Measure = (typeof MEASURES)[number];

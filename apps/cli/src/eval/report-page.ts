@@ -49,7 +49,7 @@ ${rows.map((cells) => lineOf(cells, 'td')).join('\n')}</table>
 
 const lineOf = (cells: readonly string[], tag: string) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
 
-/** Skills are drawn for procedures only, and money only where a price is known. */
+/** Answers by skills are drawn for procedures only, and money only where a price is known. */
 function isDrawn({ rows }: Figures, kind: Row['kind'], { title, unit }: Measure): boolean {
   if (title === 'Answered by a skill') return kind === 'procedure';
   return unit !== 'money' || rows.some(({ costUsd }) => costUsd > 0);

@@ -30,10 +30,19 @@ const lines = [
   RunLine.parse({ ...spent, kind: 'consolidation', round: 1, factsAdded: 0, skillsActivated: 0 }),
 ];
 
-it('counts first answers that are right, and what learning cost', () => {
+it('counts first attempts that are right, and what learning cost', () => {
   const { rows } = figuresOf(lines);
   const of = (arm: string, kind: string) => rows.find((row) => row.arm === arm && row.kind === kind);
-  expect(of('with', 'procedure')).toMatchObject({ tasks: 4, firstRight: 2, solved: 4, bySkill: 1, modelCalls: 8, tokens: 400, costUsd: 2 });
+  expect(of('with', 'procedure')).toMatchObject({
+    tasks: 4,
+    firstRight: 3,
+    misled: 1,
+    solved: 4,
+    bySkill: 1,
+    modelCalls: 8,
+    tokens: 400,
+    costUsd: 2,
+  });
   expect(of('with', 'all')).toMatchObject({ tasks: 4, modelCalls: 10, tokens: 500, costUsd: 2.5 });
   expect(of('without', 'all')).toMatchObject({ tasks: 1, modelCalls: 2 });
   expect(of('with', 'distractor')).toBeUndefined();
