@@ -7,7 +7,7 @@ import type { TestStack } from '@etude/test-support/stack';
 export const BARE_SOLUTION = 'a, b = map(int, "20 22".split())\nprint(a + b)\n';
 
 /** A plain object, so that variants can be spread. */
-type Spec = Exclude<MessageInitShape<typeof TaskSpecSchema>, { $typeName: string }>;
+export type Spec = Exclude<MessageInitShape<typeof TaskSpecSchema>, { $typeName: string }>;
 
 export type TasksClient = ServiceClient<typeof Tasks>;
 export const tasksClient = (stack: TestStack): TasksClient => createServiceClient(Tasks, stack.address);

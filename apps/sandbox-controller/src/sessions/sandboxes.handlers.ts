@@ -152,7 +152,8 @@ interface UploadPlace {
 }
 
 /**
- * Writes each chunk before it takes the next. The file appears after the last chunk.
+ * Writes each chunk before it takes the next. The file appears after the last chunk: the one that completes `sizeBytes`, else that before the
+ * end of the stream.
  *
  * @throws EtudeError ABORTED for fewer bytes than `sizeBytes`, INVALID_ARGUMENT for more; those of `SandboxFiles.write`
  */
@@ -163,7 +164,10 @@ export async function writeFile(
   signal: AbortSignal,
 ): Promise<SandboxFileInit> {
   let at = offset;
-  for await (const { part } of chunks) {
+  const sent = chunks[Symbol.asyncIterator]();
+  // Once the file is whole, the stream's end tells nothing: the server would wait 50 ms to tell it from a cancellation.
+  for (let next; at !== sizeBytes && (next = await sent.next()).done !== true;) {
+    const { part } = next.value;
     signal.throwIfAborted();
     if (part.case !== 'chunk') throw invalidField('chunk', 'must follow the header in every other message');
     if (at + part.value.length > (sizeBytes ?? Infinity))

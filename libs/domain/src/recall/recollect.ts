@@ -4,7 +4,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
 import { taskIdOf, taskName } from '@etude/contracts/ids';
-import { BM25_TELLING, SIMILARITY_RELEVANT } from '../retrieval/fuse.js';
+import { isRelevant } from '../retrieval/fuse.js';
 import { shownText } from './turn-text.js';
 
 export interface RecollectDeps {
@@ -55,15 +55,14 @@ export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
  * @throws EtudeError MEMORY_UNAVAILABLE and any error of the embedder, unless `partial`
  */
 export async function recollect(input: RecollectInput, deps: RecollectDeps): Promise<Recollected> {
-  const { similarityMin = SIMILARITY_RELEVANT } = input;
-  const isRelevant = ({ similarity, explanation }: MemoryHit) =>
-    similarity >= similarityMin || (explanation?.['bm25'] ?? 0) >= BM25_TELLING;
   const layers = Object.entries(input.counts).filter(([, count]) => count > 0) as Array<[MemoryLayer, number]>;
   const missing: MemoryLayer[] = [];
   const found = await Promise.all(
     layers.map(async ([layer, count]) => {
       try {
-        return (await searchLayer(layer, count, input, deps)).filter((hit) => isRelevant(hit) && !input.leaveOut?.(hit));
+        return (await searchLayer(layer, count, input, deps)).filter(
+          (hit) => isRelevant(hit, input.similarityMin) && !input.leaveOut?.(hit),
+        );
       } catch (error) {
         if (!input.partial || !isRetryable(error)) throw error;
         missing.push(layer);

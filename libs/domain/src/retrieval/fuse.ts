@@ -44,6 +44,12 @@ export const SIMILARITY_RELEVANT = 0.3;
 /** 95 of 100 hits for unrelated questions, each the five best of a hundred texts, have a lower BM25; see docs/retrieval.md. */
 export const BM25_TELLING = 9;
 
+/** Whether a hit is related by meaning, or by words that few other texts have. The search must explain, else only meaning counts. */
+export const isRelevant = (
+  { similarity, explanation = {} }: { readonly similarity: number; readonly explanation?: ScoreParts },
+  similarityMin = SIMILARITY_RELEVANT,
+) => similarity >= similarityMin || (explanation['bm25'] ?? 0) >= BM25_TELLING;
+
 /** The parts of a score, by the names in `docs/memory.md`. */
 export type ScoreParts = Readonly<Record<string, number>>;
 

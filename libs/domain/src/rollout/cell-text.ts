@@ -15,7 +15,10 @@ export function cellText(outcome: WorkCellOutcome): string {
     return `${cutMiddle(typeof text === 'string' ? text : '', DISPLAY_CHARS_MAX)}${named}`;
   });
   const parts = [cutMiddle(stdout.trimEnd(), STREAM_CHARS_MAX), cutMiddle(stderr.trimEnd(), STREAM_CHARS_MAX), ...shown];
-  if (exit !== 'ok' && (outcome.error === undefined || stderr === '')) parts.push(endingOf(outcome));
+  const { error, ...ended } = outcome;
+  // A traceback tells how the code failed, but not that a limit ended it.
+  if (exit === 'nonzero' && error !== undefined) parts.push(stderr === '' ? endingOf(outcome) : '');
+  else if (exit !== 'ok') parts.push(endingOf(ended));
   if (stateLost) parts.push('The interpreter was restarted: names are lost but for the scratchpad, files are kept.');
   return parts.filter((part) => part !== '').join('\n') || '(no output)';
 }

@@ -3,13 +3,13 @@ import { FINDING, factId } from '../facts/fact-keys.js';
 import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';
 import { recallsNothing } from '../recall/recall.js';
 import { contentDigest } from '../skills/content-digest.js';
+import { isRelevant } from '../retrieval/fuse.js';
 import { viewOf } from '../skills/life/find-skill.js';
 import type { RolloutContext } from './rollout-context.js';
 import type { Workbench } from './workbench.js';
 
 const KEPT_MAX = 20;
 const RECALLED_MAX = 8;
-const SIMILARITY_MIN = 0.3;
 
 /** A finding as the text of a fact, by which it is found again. */
 export const findingText = ({ tool, query, fact }: Pick<Finding, 'tool' | 'query' | 'fact'>) => `${tool}(${query}): ${fact}`;
@@ -20,9 +20,11 @@ export async function recallFindings(context: RolloutContext, bench: Workbench):
   const { steps, spec, scope, deps } = context;
   if (recallsNothing(spec.memory) || !spec.memory.layers.includes('semantic')) return;
   const items = await steps.run<readonly RecalledItem[]>('a1.findings.recall', 'recall', async () => {
-    const query = { text: spec.prompt, limit: RECALLED_MAX, similarityMin: SIMILARITY_MIN, kinds: ['fact'], category: FINDING };
+    const query = { text: spec.prompt, limit: RECALLED_MAX, kinds: ['fact'], category: FINDING, explain: true };
     const found = await deps.semantic.search(viewOf(scope, scope.user), query);
-    const value = found.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
+    // Names in code resemble a task in words too little, so rare words in common count as well.
+    const related = found.filter((hit) => isRelevant(hit));
+    const value = related.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
       id,
       layer,
       kind,

@@ -2,8 +2,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { FakeChatModel, type FakeAnswer } from '../../test/fake-chat-model.js';
 import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
 import { provenSkillOf } from '../../test/bundle-fixture.js';
+import { hitOf } from '../../test/memory-records.js';
 import { type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-fixture.js';
+import type { SearchQuery } from '../ports/memory.js';
 
 const workSandboxes = new FakeWorkSandboxes();
 afterAll(() => workSandboxes.close());
@@ -37,6 +39,8 @@ const lose: FakeAnswer = () => {
   return python('print(1)');
 };
 
+const finding = (id: string, similarity: number, bm25: number) =>
+  hitOf({ id, layer: 'semantic', kind: 'fact', text: `fs_read(${id}.py): File contains: ${id}`, similarity, explanation: { bm25 } });
 const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
 
 describe('an agent that acts in steps', () => {
@@ -178,6 +182,22 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain("5\n['a.txt']");
   });
 
+  it('leaves a running cell to the next worker', async () => {
+    const stop = new AbortController();
+    const sandboxes = own();
+    const leaving: typeof sandboxes = {
+      open: async (request, signal) => {
+        const sandbox = await sandboxes.open(request, signal);
+        const run: typeof sandbox.run = (cell, answer, ended) => sandbox.run(cell, async (call) => (stop.abort(), answer(call)), ended);
+        return Object.create(sandbox, { run: { value: run } }) as typeof sandbox;
+      },
+    };
+    const { world, model } = worldOf([python('fs_list()\nprint("whole")'), finalAnswer('done')], {}, { deps: { workSandboxes: leaving } });
+    await expect(world.run(stop.signal)).rejects.toMatchObject({ name: 'AbortError' });
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(last(model)).toContain('whole');
+  });
+
   it('waits for its caller and goes on with the answer', async () => {
     const asked: string[] = [];
     let answer: { answer: string } | null = null;
@@ -227,6 +247,15 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('"skill_request_submitted":true');
     const uses = [...world.outbox.writes.values()].filter((write) => write.kind === 'skill_use');
     expect(uses).toMatchObject([{ name: 'double' }, { name: 'double' }]);
+  });
+
+  it('sees earlier findings that are related by meaning or by rare words', async () => {
+    const hits = [finding('near', 0.4, 0), finding('worded', 0.1, 12), finding('stranger', 0.1, 2)];
+    const semantic = { search: async (_: unknown, { category }: SearchQuery) => (category === 'finding' ? hits : []) };
+    const { world, model } = worldOf([finalAnswer('done')], { memory: {} }, { deps: { semantic } });
+    await world.run();
+    const names = [...textOf(model.requests[0]).matchAll(/^- (\w+)\.py: File contains/gm)].map(([, name]) => name);
+    expect(names).toEqual(['near', 'worded']);
   });
 
   it('keeps its findings as facts of its agent', async () => {

@@ -1,15 +1,16 @@
+import { abortError } from '@etude/contracts/errors';
 import { RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Json } from '@etude/contracts/json';
 import type { RecalledItem } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { ExecutionMemory } from '../findings/execution-memory.js';
 import {
-  type CellTool,
   type CellToolAnswer,
   type CellToolCall,
   EMPTY_SCRATCHPAD,
   type Scratchpad,
   SandboxLost,
+  type WorkCell,
   type WorkCellOutcome,
   type WorkSandbox,
 } from '../ports/work-sandboxes.js';
@@ -18,6 +19,7 @@ import type { Todo } from '../tools/tool-ports.js';
 import type { ToolContext, ToolOutcome } from '../tools/tool-definition.js';
 import { cellText } from './cell-text.js';
 import { importedSkills } from './imported-skills.js';
+import { RolloutStop } from './durable-steps.js';
 import type { RolloutContext } from './rollout-context.js';
 import { PYTHON, type StepCall } from './step-answer.js';
 import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
@@ -134,15 +136,17 @@ export class Workbench {
 
   async #run(key: string, step: number, code: string): Promise<CellValue> {
     const { context, scratchpad } = this;
-    const { signal, rolloutId } = context;
+    const { rolloutId } = context;
     const answer = (call: CellToolCall) => this.#fromCode(key, step, call);
     try {
       const sandbox = await this.#open(key);
       const cell = { executionId: `${rolloutId}.${key}`, code, tools: this.tools.forCells(), scratchpad };
       const loading = await this.#load(sandbox, cell, answer);
-      const outcome = loading ?? (await sandbox.run(cell, answer, signal));
+      const outcome = loading ?? (await this.#follow(sandbox, cell, answer));
       if (RETRYABLE_EXITS.has(outcome.exit)) return lost(outcome.error?.message ?? outcome.exit);
-      const kept = outcome.scratchpad === undefined ? {} : { scratchpad: outcome.scratchpad };
+      const { scratchpad: state } = outcome;
+      // Journaled only where it changed, since it may be large.
+      const kept = state === undefined || contentDigest(state) === contentDigest(scratchpad) ? {} : { scratchpad: state };
       return { text: cellText(outcome), success: outcome.exit === 'ok', ...kept };
     } catch (error) {
       if (error instanceof SandboxLost) return lost(error.why);
@@ -150,19 +154,29 @@ export class Workbench {
     }
   }
 
+  /** Runs a cell. If this worker has to leave, the cell goes on, and the next worker follows it. A rollout that stops stops its cell. */
+  async #follow(sandbox: WorkSandbox, cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>): Promise<WorkCellOutcome> {
+    const { signal } = this.context;
+    const [stop, left] = [new AbortController(), Promise.withResolvers<never>()];
+    const end = () => (signal.reason instanceof RolloutStop ? stop.abort(signal.reason) : left.reject(abortError(signal)));
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      signal.throwIfAborted();
+      return await Promise.race([sandbox.run(cell, answer, stop.signal), left.promise]);
+    } finally {
+      signal.removeEventListener('abort', end);
+    }
+  }
+
   /** Defines the module of the skills that the code imports. Returns the outcome only where that failed. */
   async #load(
     sandbox: WorkSandbox,
-    cell: { readonly executionId: string; readonly code: string; readonly tools: readonly CellTool[]; readonly scratchpad: Scratchpad },
+    cell: WorkCell,
     answer: (call: CellToolCall) => Promise<CellToolAnswer>,
   ): Promise<WorkCellOutcome | null> {
     const imports = await importedSkills(this.context, [...this.shown, ...this.recalled], cell.code);
     if (imports.used.length === 0) return null;
-    const outcome = await sandbox.run(
-      { ...cell, executionId: `${cell.executionId}.skills`, code: imports.load('pass') },
-      answer,
-      this.context.signal,
-    );
+    const outcome = await this.#follow(sandbox, { ...cell, executionId: `${cell.executionId}.skills`, code: imports.load('pass') }, answer);
     return outcome.exit === 'ok' ? null : outcome;
   }
 
