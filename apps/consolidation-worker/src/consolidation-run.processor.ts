@@ -28,6 +28,9 @@ const COUNTS = [
   'skillsRejected',
   'modelCalls',
   'modelFailures',
+  'inputTokens',
+  'outputTokens',
+  'costUsd',
 ] as const;
 
 /** Runs one consolidation and keeps its record: queued, running, then done or failed with the reason. */

@@ -30,10 +30,16 @@ export interface JsonAnswer<T> {
   /** Why there is no data, for people; empty if there is. */
   readonly failure: string;
   readonly modelCalls: number;
+  /** Of all these calls, as are output and cost. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
   /** The model's name as the server reported it; null if none answered. */
   readonly model: string | null;
   readonly scripted: boolean;
 }
+
+const NOTHING_TOLD = { model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 export interface AnswerChecks<T> {
   /** Returns the reasons why data can't be used; empty if it can. */
@@ -57,7 +63,7 @@ export async function askForJson<S extends z.ZodType>(
   { check, onFailure }: AnswerChecks<z.output<S>> = {},
 ): Promise<JsonAnswer<z.output<S>>> {
   const messages = [...question];
-  let told: Pick<JsonAnswer<never>, 'model' | 'scripted'> = { model: null, scripted: false };
+  let told: Omit<JsonAnswer<never>, 'data' | 'failure' | 'modelCalls'> = NOTHING_TOLD;
   for (let modelCalls = 1; ; modelCalls += 1) {
     const failed = (failure: string) => ({ ...told, data: null, failure, modelCalls });
     const answer = await model.chat({ messages, temperature: 0 }, signal).catch((error: unknown) => {
@@ -65,7 +71,13 @@ export async function askForJson<S extends z.ZodType>(
       return { failure: `${errorCode(error)}: ${(error as Error).message}` };
     });
     if ('failure' in answer) return failed(answer.failure);
-    told = { model: answer.model, scripted: told.scripted || answer.scripted };
+    told = {
+      model: answer.model,
+      scripted: told.scripted || answer.scripted,
+      inputTokens: told.inputTokens + answer.inputTokens,
+      outputTokens: told.outputTokens + answer.outputTokens,
+      costUsd: told.costUsd + answer.costUsd,
+    };
     const read = readJsonAnswer(schema, answer.text);
     const wrong = 'wrong' in read ? read.wrong : ((await check?.(read.data, signal)) ?? []).join('; ');
     if ('data' in read && wrong === '') return { ...told, data: read.data, failure: '', modelCalls };

@@ -13,7 +13,8 @@ import { hand } from '../command.js';
 import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { type Problem, readProblems } from '../eval/problems.js';
-import { inParallel } from '../eval/eval.command.js';
+import { inParallel } from '../eval/run-sample.js';
+import { bars } from '../eval/chart.js';
 import { sampleOf, type SampleResult, summarize, type Summary, summaryRows } from '../eval/eval-result.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
@@ -65,6 +66,16 @@ function comparison(first: Summary, second: Summary): string {
   return table(left.map(([name = '', value = ''], index) => [name, value, right[index]?.[1] ?? '']));
 }
 
+/** The learning curve: calls and tokens of each round as bars. */
+function curve(rounds: readonly Summary[]): string {
+  const plot = (name: 'modelCalls' | 'tokens', title: string) => `${title}\n${bars(rounds.map((round) => [round.run, round[name]]))}`;
+  return [
+    `Learning curve ${SCRIPTED}`,
+    plot('modelCalls', 'Model calls, with those of learning from the tasks'),
+    plot('tokens', 'Tokens'),
+  ].join('\n');
+}
+
 async function tell(cli: Cli, gateway: Gateway, script: string, home: string): Promise<number> {
   const problemsOf = (name: string) => readProblems('etude', join(cli.root, 'examples', 'demo', `${name}.jsonl`));
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
@@ -81,7 +92,7 @@ async function tell(cli: Cli, gateway: Gateway, script: string, home: string): P
   const mended = await runAgent(cli, gateway, home);
   heading('Compared');
   const scripted = firstRound.scripted || secondRound.scripted;
-  const text = `${comparison(firstRound, secondRound)}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: docs/quick-start.md`;
+  const text = `${comparison(firstRound, secondRound)}\n\n${curve([firstRound, secondRound])}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: docs/quick-start.md`;
   cli.out.data({ kind: 'summary', firstRound, secondRound, mended, scripted }, text);
   return mended && firstRound.passAt1 === 1 && secondRound.passAt1 === 1 ? EXIT.ok : EXIT.failed;
 }

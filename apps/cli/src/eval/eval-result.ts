@@ -14,7 +14,7 @@ export type SampleResult = ReturnType<typeof sampleOf>;
 export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null) {
   const { result, usage } = task ?? {};
   return {
-    kind: 'problem',
+    kind: 'problem' as const,
     id,
     sample,
     task: task?.name ?? null,

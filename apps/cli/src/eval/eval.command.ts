@@ -1,97 +1,23 @@
-import { hash, randomBytes } from 'node:crypto';
-import { clone } from '@bufbuild/protobuf';
-import { Mode, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { Command } from 'commander';
-import { type Cli, type Gateway, type Start, withGateway } from '../cli.js';
+import { sayingHowToGoOn } from '../calls.js';
+import { type Cli, type Start, withGateway } from '../cli.js';
 import { addNoun, hand } from '../command.js';
-import { CliError, EXIT, explain } from '../errors.js';
+import { EXIT } from '../errors.js';
 import { integer } from '../options.js';
 import { plural, table } from '../output.js';
-import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
-import { MEMORY_USES, type MemoryUse, setAttempts, STRATEGY, useMemory } from '../tasks/task-request.js';
-import { waitForLearning, waitForTask } from '../tasks/watch-task.js';
-import { sampleOf, type SampleResult, sampleText, summarize, summaryRows } from './eval-result.js';
-import { type Format, FORMATS, type Problem, readProblems } from './problems.js';
+import { MEMORY_USES, STRATEGY } from '../tasks/task-request.js';
+import { type SampleResult, sampleText, summarize, summaryRows } from './eval-result.js';
+import { FAMILIES } from './families.command.js';
+import { type Format, FORMATS, readProblems } from './problems.js';
+import { REPORT } from './report.command.js';
+import { inParallel, newRunId, runSample, type TaskSettings } from './run-sample.js';
 
-interface EvalOptions {
+interface EvalOptions extends TaskSettings {
   readonly format: Format;
   readonly limit?: number;
-  readonly attempts?: number;
   readonly concurrency: number;
   readonly samples: number;
-  readonly memory: MemoryUse;
-  readonly agent: string;
-  readonly strategy?: string;
   readonly resume?: string;
-}
-
-interface Sample {
-  readonly problem: Problem;
-  readonly sample: number;
-}
-
-/** A problem's TaskSpec with the settings of the run. The reference is sent only if the run learns from it. */
-function evalSpec(problem: Problem, run: string, { memory, attempts, agent, strategy }: EvalOptions): TaskSpec {
-  const spec = clone(TaskSpecSchema, problem.spec);
-  const learns = memory === 'learn';
-  spec.agent = agent;
-  if (strategy !== undefined) spec.strategy = strategy;
-  spec.mode = learns ? Mode.TRAINING : Mode.INFERENCE;
-  useMemory(spec, memory);
-  spec.labels['eval'] = run;
-  if (attempts !== undefined) setAttempts(spec, attempts);
-  if (!learns) spec.referenceSolution = '';
-  return spec;
-}
-
-const newRunId = (now: Date) =>
-  `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
-
-/** Equal for each repeat of a sample, so that a resumed run finds its tasks. @param again number of earlier tasks that ended in an error */
-const requestIdOf = (run: string, { problem, sample }: Sample, again: number) =>
-  `eval-${run}-${hash('sha256', problem.id).slice(0, 20)}-${sample}${again > 0 ? `-again${again}` : ''}`;
-
-/** Works on `concurrency` items at a time. The first failure stops the others and is thrown. */
-export async function inParallel<T>(
-  items: readonly T[],
-  concurrency: number,
-  signal: AbortSignal,
-  work: (item: T, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const queue = [...items];
-  const failed = new AbortController();
-  const either = AbortSignal.any([signal, failed.signal]);
-  const lane = async () => {
-    try {
-      for (let item = queue.shift(); item !== undefined && !either.aborted; item = queue.shift()) await work(item, either);
-    } catch (error) {
-      failed.abort(error);
-    }
-  };
-  await Promise.all(Array.from({ length: concurrency }, lane));
-  either.throwIfAborted();
-}
-
-/** Runs one sample. A refusal by the gateway is an error of this sample; an unreachable gateway ends the run. */
-async function runSample(cli: Cli, gateway: Gateway, run: string, of: Sample, options: EvalOptions, signal: AbortSignal) {
-  const { problem, sample } = of;
-  const spec = evalSpec(problem, run, options);
-  try {
-    for (let again = 0; ; again++) {
-      const request = { spec, requestId: requestIdOf(run, of, again) };
-      const submit = () => gateway.tasks.submitTask(request, { ...callSettings(cli), signal });
-      const task = await ridingOut(signal, submit, AWAY_MAX_MS);
-      // The task ended in an error before this run was resumed.
-      if (task.endTime && task.error) continue;
-      const finished = await waitForTask(gateway, task.name, signal);
-      return sampleOf(problem.id, sample, await waitForLearning(gateway, finished, signal));
-    }
-  } catch (error) {
-    const known = explain(error, gateway.address);
-    if (known instanceof CliError && known.exit === EXIT.usage)
-      return sampleOf(problem.id, sample, null, [known.message, ...known.hint].join('; '));
-    throw error;
-  }
 }
 
 /** `etude eval run`: returns 0 if every problem got a verdict, else 1. Unsolved problems are data, not a failure. */
@@ -143,5 +69,7 @@ export function addEval(program: Command, start: Start): void {
       },
       run: runEval,
     }),
+    FAMILIES,
+    REPORT,
   ]);
 }

@@ -90,12 +90,15 @@ const Own = z.looseObject({ id: z.union([z.string().min(1), z.number()]) });
 export const FORMATS = ['humaneval', 'mbpp', 'etude'] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** @throws Error with the field that is wrong */
+export const specOf = (json: object): TaskSpec => fromJson(TaskSpecSchema, json as JsonObject);
+
 const READERS: Readonly<Record<Format, (entry: unknown) => Problem>> = {
   humaneval: (entry) => humanEvalProblem(HumanEval.parse(entry)),
   mbpp: (entry) => mbppProblem(Mbpp.parse(entry)),
   etude: (entry) => {
     const { id, ...spec } = Own.parse(entry);
-    return { id: String(id), spec: fromJson(TaskSpecSchema, spec as JsonObject) };
+    return { id: String(id), spec: specOf(spec) };
   },
 };
 
@@ -126,24 +129,43 @@ const reasonOf = (error: unknown) => {
 };
 
 /** Parses the text of a problem file. @throws CliError with the line that is wrong */
-export function parseProblems(format: Format, text: string, path = 'the file'): Problem[] {
+export const parseProblems = (format: Format, text: string, path?: string) => parseEntries(READERS[format], text, path);
+
+/** Parses each line or entry with `readEntry`; ids must be unique. @throws CliError with the line that is wrong */
+export function parseEntries<P extends Problem>(readEntry: (entry: unknown) => P, text: string, path = 'the file'): P[] {
   const seen = new Map<string, string>();
-  const problems = entriesOf(text).map(({ where, read }) => {
-    try {
-      const found = READERS[format](read());
-      const before = seen.get(found.id);
-      if (before) throw new Error(`repeats the id ${found.id} of ${before}`);
-      seen.set(found.id, where);
-      return found;
-    } catch (error) {
-      throw new CliError(EXIT.usage, `${path}, ${where}: ${reasonOf(error)}`, ['no problem was submitted'], { cause: error });
-    }
-  });
+  const read = (entry: unknown, where: string) => {
+    const found = readEntry(entry);
+    const before = seen.get(found.id);
+    if (before) throw new Error(`repeats the id ${found.id} of ${before}`);
+    seen.set(found.id, where);
+    return found;
+  };
+  const problems = parseLines(read, text, path, ['no problem was submitted']);
   if (problems.length === 0) throw new CliError(EXIT.usage, `${path} has no problems`);
   return problems;
 }
 
+/** Parses JSON lines or one JSON array. @throws CliError with the line and the field that is wrong */
+export function parseLines<T>(
+  readLine: (entry: unknown, where: string) => T,
+  text: string,
+  path: string,
+  hint: readonly string[] = [],
+): T[] {
+  return entriesOf(text).map(({ where, read }) => {
+    try {
+      return readLine(read(), where);
+    } catch (error) {
+      throw new CliError(EXIT.usage, `${path}, ${where}: ${reasonOf(error)}`, hint, { cause: error });
+    }
+  });
+}
+
 /** Reads a problem file, gzipped or not. Everything is checked before anything is submitted. @throws CliError */
-export function readProblems(format: Format, path: string): Problem[] {
-  return parseProblems(format, unpack(readBytes(path, FILE_MAX_BYTES), path), path);
+export const readProblems = (format: Format, path: string): Problem[] => readEntries(READERS[format], path);
+
+/** As `readProblems`, for another kind of line. */
+export function readEntries<P extends Problem>(readEntry: (entry: unknown) => P, path: string): P[] {
+  return parseEntries(readEntry, unpack(readBytes(path, FILE_MAX_BYTES), path), path);
 }

@@ -50,7 +50,7 @@ describe('task lines', () => {
     const task = create(TaskSchema, { ...solved(false), learning });
     expect(taskText(task)).toMatch(/^learning +done · 1 model call, 5 tokens$/m);
     expect(taskText(create(TaskSchema, { learning: { state: LearningState.NONE } }))).not.toContain('learning');
-    expect(allCalls(task)).toEqual({ modelCalls: 3, inputTokens: 11, outputTokens: 4 });
+    expect(allCalls(task)).toEqual({ modelCalls: 3, inputTokens: 11, outputTokens: 4, costUsd: 0 });
   });
 
   it('say that nothing was judged without an evaluator', () => {

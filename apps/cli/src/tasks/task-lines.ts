@@ -44,6 +44,7 @@ export function allCalls({ usage, learning }: Partial<Pick<Task, 'usage' | 'lear
     modelCalls: sum((one) => one.modelCalls),
     inputTokens: sum((one) => Number(one.inputTokens)),
     outputTokens: sum((one) => Number(one.outputTokens)),
+    costUsd: sum((one) => one.costUsd),
   };
 }
 

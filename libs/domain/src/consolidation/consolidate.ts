@@ -41,6 +41,9 @@ const Outcome = ConsolidationRecord.pick({
   skillsRejected: true,
   modelCalls: true,
   modelFailures: true,
+  inputTokens: true,
+  outputTokens: true,
+  costUsd: true,
   plan: true,
   scripted: true,
 });
@@ -91,9 +94,11 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   return outcome;
 }
 
+const SPENT = ['modelCalls', 'inputTokens', 'outputTokens', 'costUsd'] as const;
+
 function addPlanned(outcome: ConsolidationOutcome, unit: PlannedUnit): void {
   const { learned, skill } = unit;
-  outcome.modelCalls += learned?.modelCalls ?? 0;
+  for (const count of SPENT) outcome[count] += learned?.[count] ?? 0;
   outcome.modelFailures += learned?.data === null ? 1 : 0;
   outcome.plan.push(...describeUnit(unit));
   outcome.scripted ||= learned?.scripted === true || skill?.scripted === true;

@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { table } from '../output.js';
+import { SCRIPTED } from '../show.js';
+import { type Kind, KINDS } from './families.js';
+
+export const ARMS = ['with', 'without'] as const;
+export type Arm = (typeof ARMS)[number];
+
+const count = z.number().int().min(0);
+const spent = { modelCalls: count, inputTokens: count, outputTokens: count, costUsd: z.number().min(0), scripted: z.boolean() };
+
+/** A line of a run's file. */
+export const RunLine = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('run'), run: z.string(), file: z.string(), rounds: count, agent: z.string() }),
+  z.object({
+    ...spent,
+    kind: z.literal('problem'),
+    id: z.string(),
+    family: z.string(),
+    familyKind: z.enum(KINDS),
+    round: count,
+    arm: z.enum(ARMS),
+    solved: z.boolean(),
+    attempts: count,
+    skill: z.string(),
+    /** A skill answered wrongly before the first attempt. */
+    isMisled: z.boolean(),
+    error: z.string().nullable(),
+  }),
+  z.object({ ...spent, kind: z.literal('consolidation'), round: count, factsAdded: count, skillsActivated: count }),
+  // What `eval families --json` prints last.
+  z.looseObject({ kind: z.literal('summary') }),
+]);
+export type RunLine = z.infer<typeof RunLine>;
+type TaskLine = Extract<RunLine, { kind: 'problem' }>;
+
+/** Sums over the tasks of one round, arm and kind. */
+export interface Row {
+  readonly round: number;
+  readonly arm: Arm;
+  /** `all`: tasks of every kind; with memory its sums hold the consolidation after the round too. */
+  readonly kind: Kind | 'all';
+  readonly tasks: number;
+  /** Tasks that a skill answered, or the first attempt. */
+  readonly firstRight: number;
+  /** Tasks that a skill had answered wrongly before the first attempt. */
+  readonly misled: number;
+  readonly solved: number;
+  readonly bySkill: number;
+  readonly modelCalls: number;
+  readonly tokens: number;
+  readonly costUsd: number;
+}
+
+export interface Figures {
+  readonly runs: readonly string[];
+  readonly scripted: boolean;
+  readonly rows: readonly Row[];
+}
+
+/** @param lines of one run or of several, which are added up */
+export function figuresOf(lines: readonly RunLine[]): Figures {
+  const tasks = lines.filter((line) => line.kind === 'problem');
+  const learned = lines.filter((line) => line.kind === 'consolidation');
+  const rounds = [...new Set(tasks.map(({ round }) => round))].toSorted((a, b) => a - b);
+  const rowOf = (round: number, arm: Arm, kind: Row['kind']): Row[] => {
+    const of = tasks.filter((task) => task.round === round && task.arm === arm && (kind === 'all' || task.familyKind === kind));
+    const more = arm === 'with' && kind === 'all' ? learned.filter((line) => line.round === round) : [];
+    return of.length === 0 ? [] : [{ round, arm, kind, ...sums(of, [...of, ...more]) }];
+  };
+  return {
+    runs: lines.flatMap((line) => (line.kind === 'run' ? [line.run] : [])),
+    scripted: [...tasks, ...learned].some(({ scripted }) => scripted),
+    rows: rounds.flatMap((round) => (['all', ...KINDS] as const).flatMap((kind) => ARMS.flatMap((arm) => rowOf(round, arm, kind)))),
+  };
+}
+
+type Spent = Pick<TaskLine, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
+
+function sums(tasks: readonly TaskLine[], spenders: readonly Spent[]): Omit<Row, 'round' | 'arm' | 'kind'> {
+  const total = (pick: (line: Spent) => number) => spenders.reduce((sum, line) => sum + pick(line), 0);
+  return {
+    tasks: tasks.length,
+    firstRight: tasks.filter(({ solved, attempts, skill }) => solved && (skill !== '' || attempts === 1)).length,
+    misled: tasks.filter(({ isMisled }) => isMisled).length,
+    solved: tasks.filter(({ solved }) => solved).length,
+    bySkill: tasks.filter(({ solved, skill }) => solved && skill !== '').length,
+    modelCalls: total(({ modelCalls }) => modelCalls),
+    tokens: total(({ inputTokens, outputTokens }) => inputTokens + outputTokens),
+    costUsd: total(({ costUsd }) => costUsd),
+  };
+}
+
+/** The figures that are drawn and listed, each of one row. `percent`: a share of its tasks; else a mean per task. */
+export const MEASURES = [
+  { title: 'First attempts right', unit: 'percent', of: ({ firstRight, tasks }: Row) => (100 * firstRight) / tasks },
+  { title: 'Model calls per task', unit: 'number', of: ({ modelCalls, tasks }: Row) => modelCalls / tasks },
+  { title: 'Tokens per task', unit: 'number', of: ({ tokens, tasks }: Row) => tokens / tasks },
+  { title: 'US dollars per task', unit: 'money', of: ({ costUsd, tasks }: Row) => costUsd / tasks },
+  { title: 'Misled by a skill', unit: 'percent', of: ({ misled, tasks }: Row) => (100 * misled) / tasks },
+  { title: 'Answered by a skill', unit: 'percent', of: ({ bySkill, tasks }: Row) => (100 * bySkill) / tasks },
+] as const;
+export type Measure = (typeof MEASURES)[number];
+
+export function valueText(unit: Measure['unit'], value: number): string {
+  if (unit === 'percent') return `${Math.round(value)} %`;
+  return unit === 'money' ? value.toFixed(5) : String(Number(value.toFixed(value < 100 ? 1 : 0)));
+}
+
+/** The head and one line per row. */
+export const figureCells = ({ rows }: Figures): string[][] => [
+  ['Round', 'Kind', 'Memory', 'Tasks', ...MEASURES.map(({ title }) => title)],
+  ...rows.map((row) => [
+    String(row.round),
+    row.kind,
+    row.arm,
+    String(row.tasks),
+    ...MEASURES.map(({ unit, of }) => valueText(unit, of(row))),
+  ]),
+];
+
+export const figuresText = (figures: Figures): string =>
+  [table(figureCells(figures)), ...(figures.scripted ? [`The answers came from a script ${SCRIPTED}.`] : [])].join('\n\n');
