@@ -1,9 +1,6 @@
 import type { Fact } from '@etude/contracts/memory';
 import { contentDigest } from '../skills/content-digest.js';
 
-/** The category of what tools have shown to rollouts. Nobody compares such facts: the newest of one subject counts. */
-export const FINDING = 'finding';
-
 type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject' | 'wordings'>;
 
 /** Id of a statement of one owner. Only outer blanks and the Unicode form don't count: `getUser` and `getuser` are two facts. */

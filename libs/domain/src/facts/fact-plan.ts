@@ -1,6 +1,7 @@
 import type { Fact } from '@etude/contracts/memory';
 import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
-import { FINDING, haveOneSubject, lifeId, lifeOf, saysSame } from './fact-keys.js';
+import { FINDING } from '../retrieval/entries.js';
+import { haveOneSubject, lifeId, lifeOf, saysSame } from './fact-keys.js';
 
 /** A stored fact, current or not, that a search for a told fact of the same owner found. */
 export interface KnownFact {

@@ -40,12 +40,14 @@ describe('ExecutionMemory', () => {
       text: JSON.stringify({ matches: [], names: ['slug.py'] }),
     });
     memory.extractFrom({ tool: 'recall_fact', query: 'vault', step: 3, success: true, text: 'nine' });
+    memory.add({ tool: 'fs_read', query: 'b.py', fact: 'File contains: b', step: 0, success: true });
     memory.extractFrom({ tool: 'fs_read', query: 'gone', step: 4, success: false, text: 'Failed' });
     expect(memory.summary()).toBe(
       '# Execution Memory\n\n' +
         '**Files Already Read:**\n- src/a.py: File contains: a\n\n' +
         '**Previous Search Results:**\n- slug: Found 1 files: slug.py\n\n' +
-        '**Other Findings:**\n- recall_fact (vault): nine',
+        '**Other Findings:**\n- recall_fact (vault): nine\n\n' +
+        '**From Earlier Tasks (files may differ here):**\n- fs_read (b.py): File contains: b',
     );
     expect(new ExecutionMemory().summary()).toBe('');
   });

@@ -61,11 +61,13 @@ export class ExecutionMemory {
 
   /** The section of the prompt, newest findings of each group; empty without findings. */
   summary(): string {
-    const known = this.all.filter(({ success }) => success);
+    const known = this.all.filter(({ success, step }) => success && step > 0);
+    const earlier = this.all.filter(({ success, step }) => success && step === 0);
     const groups = [
       ['**Files Already Read:**', known.filter(({ tool }) => tool === 'fs_read'), readLine],
       ['**Previous Search Results:**', known.filter(({ tool }) => tool === 'fs_search'), searchLine],
       ['**Other Findings:**', known.filter(({ tool }) => tool !== 'fs_read' && tool !== 'fs_search'), otherLine],
+      ['**From Earlier Tasks (files may differ here):**', earlier, otherLine],
     ] as const;
     const parts = groups
       .filter(([, findings]) => findings.length > 0)

@@ -4,6 +4,7 @@ import type { MemoryHit } from '../ports/memory.js';
 import type { SkillRegistry } from '../ports/skill-registry.js';
 import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
+import { FINDING } from '../retrieval/entries.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { showKey } from '../lift/withholding.js';
 import { RECALL_TOKENS, recollect, type RecollectDeps } from './recollect.js';
@@ -47,7 +48,8 @@ export async function recall(
 ): Promise<Recalled> {
   if (recallsNothing(policy)) return { items: [], offered: [] };
   const counts = Object.fromEntries(policy.layers.map((layer) => [layer, policy.recallCount]));
-  const leaveOut = ({ id }: { id: string }) => id.startsWith(rolloutId);
+  // Findings have a section of their own.
+  const leaveOut = ({ id, kind, title }: MemoryHit) => id.startsWith(rolloutId) || (kind === 'fact' && title === FINDING);
   const search: RecollectDeps['procedural']['search'] = async (_scope, { limit, ...query }) => {
     const found = await searchSkills(deps.procedural, scope, { ...query, limit: limit * FOUND_PER_SHOWN });
     return found.filter(({ skill }) => shows(skill)).slice(0, limit);

@@ -110,9 +110,12 @@ export function factEntry(fact: Fact): SearchEntry {
   };
 }
 
+/** The category of what tools have shown to rollouts. Nobody compares such facts: the newest of one subject counts. */
+export const FINDING = 'finding';
+
 /** The `source` of a fact that consolidation learned from the scripted model. */
 export const SCRIPTED_SOURCE = 'consolidation (scripted)';
-const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', SCRIPTED_SOURCE]);
+const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', 'agent', FINDING, SCRIPTED_SOURCE]);
 
 /** Whether somebody told the fact. A learned fact must name its episodes, since anyone can claim `source: "experience"`. */
 export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) => !LEARNED.has(source) || episodes.length === 0;

@@ -1,5 +1,6 @@
 import type { Fact, RecalledItem } from '@etude/contracts/memory';
-import { FINDING, factId } from '../facts/fact-keys.js';
+import { factId } from '../facts/fact-keys.js';
+import { FINDING } from '../retrieval/entries.js';
 import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';
 import { recallsNothing } from '../recall/recall.js';
 import { contentDigest } from '../skills/content-digest.js';

@@ -148,6 +148,22 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toMatch(/# Plan\n\n<plan-\w+>\n- \[>\] look/);
   });
 
+  it('takes no final answer that cannot be judged, and says why', async () => {
+    const { world, model } = worldOf(
+      [
+        calls(['final_answer', {}]),
+        calls(['final_answer', { path: 's.py' }]),
+        calls(['final_answer', { file: 's.py' }]),
+        finalAnswer('In words.'),
+        finalAnswer('```python\nprint("right")\n```'),
+      ],
+      { evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] } },
+    );
+    expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { attempts: 1 } });
+    for (const said of ['it is empty', 'its arguments are "answer" or "file"', 'there is no file "s.py"', 'it held no code'])
+      expect(last(model)).toContain(`Your final answer was not taken: ${said}`);
+  });
+
   it('ends after answers without a step', async () => {
     const { world, model } = worldOf(['Hm.', 'Well.', 'So.']);
     expect(await world.run()).toMatchObject({ state: 'failed', stopReason: 'attempts', result: { verdict: 'RE' } });
@@ -254,7 +270,7 @@ describe('an agent that acts in steps', () => {
     const semantic = { search: async (_: unknown, { category }: SearchQuery) => (category === 'finding' ? hits : []) };
     const { world, model } = worldOf([finalAnswer('done')], { memory: {} }, { deps: { semantic } });
     await world.run();
-    const names = [...textOf(model.requests[0]).matchAll(/^- (\w+)\.py: File contains/gm)].map(([, name]) => name);
+    const names = [...textOf(model.requests[0]).matchAll(/^- fs_read \((\w+)\.py\): File contains/gm)].map(([, name]) => name);
     expect(names).toEqual(['near', 'worded']);
   });
 

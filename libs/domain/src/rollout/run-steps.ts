@@ -59,7 +59,7 @@ function touchedIn({ taskId, spec }: RolloutContext, recalled: readonly Recalled
  */
 export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
   const { stepsMax, taken, cost } = { stepsMax: context.spec.limits.agentStepsMax, taken: [] as TakenStep[], cost: new Cost() };
-  let end: FinalAnswer | string = `no final answer within ${stepsMax} steps`;
+  let end: CompletedAnswer | string = `no final answer within ${stepsMax} steps`;
   for (let step = 1; step <= stepsMax; step += 1) {
     const said = await askModel(context, `a${attempt}.s${step}.act`, 'act', await requestFor(context, work, taken, step));
     cost.add(said);
@@ -69,9 +69,11 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
       const kind = call.tool === PYTHON ? 'c' : 't';
       observations.push(await work.bench.act(`a${attempt}.s${step}.${kind}${at + 1}`, step, call));
     }
-    taken.push({ step, said, observations, remark: remarkOn(answer, taken, said) });
-    if (answer.final !== null) {
-      end = answer.final;
+    const final = answer.final === null ? null : await completed(context, `a${attempt}.s${step}.file`, answer.final, work.bench);
+    const wrong = final === null || 'answer' in final ? null : final.wrong;
+    taken.push({ step, said, observations, remark: wrong ?? remarkOn(answer, taken, said) });
+    if (final !== null && wrong === null) {
+      end = final as CompletedAnswer;
       break;
     }
     const stuck = whyStuck(taken);
@@ -81,6 +83,31 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
     }
   }
   return judged(context, attempt, work, { end, taken, cost });
+}
+
+/** A final answer with the text of the file that it names. */
+interface CompletedAnswer {
+  readonly answer: string;
+  /** The answer is code, as it stands in a file. */
+  readonly isFile: boolean;
+}
+
+/** The final answer, or what is wrong with it: then the agent goes on. */
+async function completed(
+  { spec: { evaluator } }: RolloutContext,
+  key: string,
+  { answer, file, problem }: FinalAnswer,
+  bench: Workbench,
+): Promise<CompletedAnswer | { readonly wrong: string }> {
+  if (problem !== null) return { wrong: `Your final answer was not taken: ${problem}` };
+  const hasCode = extractAnswer(answer) !== null;
+  const path = file ?? (evaluator.kind === 'command' && !hasCode ? evaluator.answerPath : null);
+  if (path === null) {
+    if (evaluator.kind === 'none' || hasCode) return { answer, isFile: false };
+    return { wrong: 'Your final answer was not taken: it held no code. Give it in a fenced ```python block, or name its file.' };
+  }
+  const text = await bench.file(key, path);
+  return text === null ? { wrong: `Your final answer was not taken: there is no file "${path}".` } : { answer: text, isFile: true };
 }
 
 /** The state is read now, because the request is made only if the step isn't journaled. */
@@ -132,7 +159,7 @@ function repeatsOf(taken: readonly TakenStep[]): number {
 
 interface EndedSteps {
   /** The final answer, or why there is none. */
-  readonly end: FinalAnswer | string;
+  readonly end: CompletedAnswer | string;
   readonly taken: readonly TakenStep[];
   readonly cost: Cost;
 }
@@ -141,11 +168,8 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   const { evaluator } = context.spec;
   const { bench } = work;
   const recalled = [...work.recalled, ...bench.recalled];
-  const final = typeof end === 'string' ? null : end;
-  const path = final?.file ?? (evaluator.kind === 'command' && !hasCode(final) ? evaluator.answerPath : null);
-  const file = path === null ? null : await bench.file(`a${attempt}.file`, path);
-  const text = file ?? final?.answer ?? '';
-  const code = evaluator.kind === 'none' ? null : (file ?? extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
+  const { answer: text, isFile } = typeof end === 'string' ? { answer: '', isFile: false } : end;
+  const code = evaluator.kind === 'none' ? null : isFile ? text : (extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
   const imports = await importedSkills(context, recalled, [code ?? '', ...codeOf(taken)].join('\n'));
   const used = await Promise.all([...bench.usedSkills].map((id) => skillWithId(id, context.scope, context.deps.procedural)));
   const untrusted = [
@@ -173,12 +197,11 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   });
 }
 
-const hasCode = (final: FinalAnswer | null) => final !== null && extractAnswer(final.answer) !== null;
 const codeOf = (taken: readonly TakenStep[]) =>
   taken.flatMap(({ observations }) => observations.filter(({ call }) => call.tool === PYTHON).map(({ query }) => query));
 
 /** The judgement of an attempt without code: an answer in words that nobody judges, or none. */
-function judgementOf(isInWords: boolean, end: FinalAnswer | string, text: string): Judgement {
+function judgementOf(isInWords: boolean, end: EndedSteps['end'], text: string): Judgement {
   const nothing = { casesPassed: 0, casesTotal: 0, output: text };
   if (isInWords && typeof end !== 'string') return { verdict: 'AC', reason: 'the agent answered', feedback: '', ...nothing };
   const reason = typeof end === 'string' ? end : 'the final answer held no code';

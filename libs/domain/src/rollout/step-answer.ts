@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import type { ChatResponse } from '../ports/model.js';
 
@@ -18,7 +19,11 @@ export interface FinalAnswer {
   readonly answer: string;
   /** The workspace's file whose content is the answer; null: the text is. */
   readonly file: string | null;
+  /** What is wrong with the arguments; null if nothing is. */
+  readonly problem: string | null;
 }
+
+const Final = z.strictObject({ answer: z.unknown().optional(), file: z.string().max(512).optional() });
 
 export interface StepAnswer {
   readonly calls: readonly StepCall[];
@@ -36,9 +41,9 @@ const FINAL_LINE = /^[ \t]*(?:#+[ \t]*|\*\*)?FINAL ANSWER\b:?(?:\*\*)?:?[ \t]*/i
 export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | 'toolCalls'>, nameOf: (name: string) => string): StepAnswer {
   const calls = toolCalls.map(({ id, name, arguments: given }) => ({ id, tool: nameOf(name), args: argumentsIn(given) }));
   const ended = calls.find(({ tool }) => tool === FINAL);
-  if (calls.length > 0) return { calls: calls.filter((call) => call !== ended), final: ended ? finalOf(ended.args ?? {}) : null };
+  if (calls.length > 0) return { calls: calls.filter((call) => call !== ended), final: ended ? finalOf(ended.args) : null };
   const end = FINAL_LINE.exec(text);
-  if (end) return { calls: [], final: { answer: text.slice(end.index + end[0].length).trim(), file: null } };
+  if (end) return { calls: [], final: finalOf({ answer: text.slice(end.index + end[0].length).trim() }) };
   const code = /```|~~~/.test(text) ? extractAnswer(text)?.code : undefined;
   return { calls: code === undefined ? [] : [{ id: null, tool: PYTHON, args: { code } }], final: null };
 }
@@ -52,9 +57,11 @@ function argumentsIn(text: string): StepCall['args'] {
   }
 }
 
-function finalOf({ answer, file }: Readonly<Record<string, unknown>>): FinalAnswer {
-  return {
-    answer: typeof answer === 'string' ? answer : answer === undefined ? '' : JSON.stringify(answer),
-    file: typeof file === 'string' && file !== '' ? file.replace(/^\.\//, '') : null,
-  };
+function finalOf(args: unknown): FinalAnswer {
+  const { data, error } = Final.safeParse(args);
+  if (error) return { answer: '', file: null, problem: 'its arguments are "answer" or "file", of which one is needed.' };
+  const { answer = '', file = '' } = data;
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const isEmpty = text.trim() === '' && file === '';
+  return { answer: text, file: file.replace(/^\.\//, '') || null, problem: isEmpty ? 'it is empty. Give "answer" or "file".' : null };
 }

@@ -36,6 +36,8 @@ export const KNOWN_AGAIN: ReadonlySet<string> = new Set([
 const OFFERED_MAX = 14;
 const FOUND_MAX = 5;
 const DESCRIPTION_CHARS_MAX = 600;
+/** All tools of outside servers as JSON. */
+const LISTED_CHARS_MAX = 500_000;
 
 const ENDS: readonly ChatTool[] = [
   {
@@ -82,7 +84,7 @@ export class StepTools {
     const world = spec.labels['world'];
     const { mcpServers: servers } = await context.agentSettings();
     const caller = { tenant, agent: scope.agent, servers };
-    const { tools } = servers.length === 0 ? { tools: [] } : await deps.outsideTools.list(caller, context.signal);
+    const tools = servers.length === 0 ? [] : await listedTools(context, caller);
     let made: StepTools | undefined;
     const sessions: Pick<ToolSessions, 'putTodos'> = { putTodos: async (_key, todos) => void (made && (made.todos = todos)) };
     const own = [
@@ -192,6 +194,17 @@ function skillTool({ deps }: RolloutContext): ToolDefinition {
       },
     },
     wishes: deps.wishes,
+  });
+}
+
+/** The tools of outside servers. The list is journaled, so that every worker and explanation has the same. */
+function listedTools({ steps, deps, signal }: RolloutContext, caller: OutsideCaller): Promise<readonly OutsideTool[]> {
+  return steps.run('a1.tools', 'tool', async () => {
+    const { tools, problems } = await deps.outsideTools.list(caller, signal);
+    let room = LISTED_CHARS_MAX;
+    const value = tools.filter((tool) => (room -= JSON.stringify(tool).length) > 0);
+    const left = value.length < tools.length ? [`${tools.length - value.length} tools have too long schemas together`] : [];
+    return { value, summary: [`${value.length} tools of MCP servers`, ...problems, ...left].join('; ').slice(0, 400), usage: { steps: 0 } };
   });
 }
 
