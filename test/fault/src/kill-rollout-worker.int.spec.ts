@@ -40,8 +40,8 @@ async function submit(agent: string, strategy: Strategy): Promise<Task> {
   const tasks = createServiceClient(Tasks, stack.address);
   const memory = createServiceClient(Memory, stack.address);
   try {
-    // With nothing to recall, no draft is asked for.
-    await memory.storeProcedure({ agent, name: 'print_product', prompt: 'Read two integers from one line and print their product.' });
+    // A draft is asked for where memory holds something, but nothing that resembles the task.
+    await memory.storeProcedure({ agent, name: 'water_ferns', prompt: 'Water ferns every other morning.' });
     const cases = [
       { stdin: '2 3\n', expectedStdout: '6\n', public: true },
       { stdin: '7 8\n', expectedStdout: '56\n' },

@@ -1,5 +1,6 @@
 import { extractAnswer } from '../evaluation/answer-code.js';
 import { rulesOf } from '../evaluation/evaluators.js';
+import { isRelevant } from '../retrieval/fuse.js';
 import { recallsNothing } from '../recall/recall.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import type { Attempt } from './attempt-record.js';
@@ -51,19 +52,23 @@ export async function runAttempt(context: RolloutContext, attempt: number): Prom
 
 const NO_OPENING = { text: '', scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
-/** A draft serves as a cue, so it is asked for only if there is something to recall. A later worker decides as the journal shows. */
+/**
+ * A draft serves as a cue. It is asked for only where memory holds something, and the task's own words find nothing that is related. A later
+ * worker decides as the journal shows.
+ */
 async function isDraftUseful(context: RolloutContext, attempt: number): Promise<boolean> {
   const { spec, steps, scope, deps } = context;
   if (recallsNothing(spec.memory)) return false;
   if (steps.replay(`a${attempt}.draft`) !== undefined) return true;
   if (steps.replay(`a${attempt}.generate`) !== undefined) return false;
-  const query = { text: spec.prompt, limit: 1 };
+  const query = { text: spec.prompt, limit: 1, explain: true };
   const within = viewOf(scope, scope.user);
   const found = await Promise.all(
     (await layersShown(context)).map(async (layer) => {
-      if (layer === 'procedural') return (await searchSkills(deps.procedural, scope, query)).length;
-      return (await deps[layer].search(within, query)).length;
+      if (layer === 'procedural') return searchSkills(deps.procedural, scope, query);
+      return deps[layer].search(within, query);
     }),
   );
-  return found.some((count) => count > 0);
+  const hits = found.flat();
+  return hits.length > 0 && !hits.some((hit) => isRelevant(hit));
 }

@@ -13,6 +13,7 @@ const modelOf = (world: World) => world.model as AnsweringModel;
 describe('runRollout', () => {
   it.each([
     ['memory is off', { spec: { memory: { off: true } } }, ['a1.generate', 'a1.execute', 'a1.evaluate', 'a1.record']],
+    ["the task's own words find something related", { skills: [{ skill: programOf(), similarity: 0.6 }] }, ATTEMPT.slice(1)],
     ['memory is empty', { deps: { semantic: NOTHING } }, ATTEMPT.slice(1)],
     [
       'only skills are stored, and they are off',
