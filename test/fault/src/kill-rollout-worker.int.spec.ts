@@ -41,7 +41,7 @@ async function submit(agent: string, strategy: Strategy): Promise<Task> {
   const memory = createServiceClient(Memory, stack.address);
   try {
     // A draft is asked for where memory holds something, but nothing that resembles the task.
-    await memory.storeProcedure({ agent, name: 'water_ferns', prompt: 'Water ferns every other morning.' });
+    await memory.storeProcedure({ agent, name: 'water_ferns', prompt: 'Water the ferns from one can and read the label on their pots.' });
     const cases = [
       { stdin: '2 3\n', expectedStdout: '6\n', public: true },
       { stdin: '7 8\n', expectedStdout: '56\n' },

@@ -80,7 +80,7 @@ describe('withholding recalled items', () => {
     ]);
     const { world: right } = worldOf({ ids: ['f1'], answer: () => '```python\nprint("right")\n```' });
     await right.run();
-    expect(right.outbox.of('shows')).toMatchObject([{ right: true, tokens: 30 }]);
+    expect(right.outbox.of('shows')).toMatchObject([{ right: true, tokens: 15 }]);
   });
 
   it('withholds an item that seems harmful half of the time', async () => {
