@@ -226,6 +226,28 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('The red one.');
   });
 
+  it('notices that its sandbox was forgotten while it waited', async () => {
+    let answer: { answer: string } | null = null;
+    const deps = { workSandboxes: own(), questions: { ask: async () => answer } };
+    const { world, model } = worldOf(
+      [
+        calls(['fs_list', {}]),
+        calls(['ask_caller', { question: 'Which?' }]),
+        calls(['fs_read', { path: 'a.txt' }]),
+        calls(['fs_read', { path: 'a.txt' }]),
+        finalAnswer('done'),
+      ],
+      { files: [file('a.txt', 'abc')] },
+      { deps },
+    );
+    await expect(world.run()).rejects.toMatchObject({ name: 'RolloutWaits' });
+    answer = { answer: 'The red one.' };
+    deps.workSandboxes.open = own().open;
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(last(model)).toContain('The sandbox was lost');
+    expect(last(model)).toContain('"content":"abc"');
+  });
+
   it('keeps the beginning of its prompts and cuts the results of old steps', async () => {
     const answers = [
       ...Array.from({ length: 12 }, (_, at) => python(`print("${String.fromCodePoint(97 + at)}" * 3000)`)),

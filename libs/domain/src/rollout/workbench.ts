@@ -76,6 +76,8 @@ export class Workbench {
   #losses = 0;
   /** Number of the sandbox that has the task's files. */
   #filled = -1;
+  /** Name of the sandbox that an earlier worker filled. */
+  #filledName: string | undefined;
   readonly #answered = new Map<string, ToolValue>();
 
   constructor(
@@ -258,20 +260,31 @@ export class Workbench {
       this.#sandbox = null;
       throw error;
     });
-    if (this.#filled === number) return sandbox;
+    if (this.#filled === number) {
+      // Sandboxes are forgotten some time after their end. Then the same request opens an empty one.
+      if (sandbox.name === (this.#filledName ??= sandbox.name)) return sandbox;
+      throw new SandboxLost('it ended while the task rested');
+    }
     // Files are written before the first action only: a later worker must not undo what the agent changed.
     await steps.run(`${key}.open`, 'sandbox', async () => {
       for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
-      return { value: { number }, summary: `opened sandbox ${number + 1} with ${spec.files.length} files`, usage: { steps: 0 } };
+      return {
+        value: { number, name: sandbox.name },
+        summary: `opened sandbox ${number + 1} with ${spec.files.length} files`,
+        usage: { steps: 0 },
+      };
     });
     this.#filled = number;
+    this.#filledName = sandbox.name;
     return sandbox;
   }
 
   /** Notices that an earlier worker wrote the task's files before this action. */
   #noticeOpened(key: string): void {
-    const opened = this.context.steps.replay(`${key}.open`) as { number: number } | undefined;
-    if (opened !== undefined) this.#filled = opened.number;
+    const opened = this.context.steps.replay(`${key}.open`) as { number: number; name?: string } | undefined;
+    if (opened === undefined) return;
+    this.#filled = opened.number;
+    this.#filledName = opened.name;
   }
 
   #noticeLoss({ lost: why }: Pick<CellValue, 'lost'>): void {
