@@ -139,6 +139,19 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('a longer text');
   });
 
+  it('reads again a file that no list names', async () => {
+    const read = calls(['fs_read', { path: 'f1050' }]);
+    const { world, model } = worldOf([
+      python('for i in range(1100): open("f%04d" % i, "w").write("one")'),
+      read,
+      python('open("f1050", "w").write("two two")'),
+      read,
+      finalAnswer('done'),
+    ]);
+    await world.run();
+    expect(last(model)).toContain('"content":"two two"');
+  });
+
   it('shows its plan at each step', async () => {
     const { world, model } = worldOf([
       calls(['write_todos', { todos: [{ content: 'look', status: 'in_progress' }] }]),

@@ -58,6 +58,8 @@ interface ToolValue {
 const Code = z.object({ code: z.string().min(1).max(256_000) });
 const ARGUMENTS = 'Wrong arguments. They must be one JSON object.';
 const ASK = 'ask_caller';
+/** Files that a sandbox lists. */
+const LISTED_MAX = 1_000;
 
 /**
  * All that one rollout acts with: its sandbox, tools, scratchpad, todos and findings. Every action is a journaled step. Its effects on this
@@ -244,6 +246,8 @@ export class Workbench {
   async #stamp(key: string, filePath: string | undefined): Promise<string> {
     const files = await (await this.#open(key)).list(this.context.signal);
     const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
+    // A list names only so many files. Of a file that it leaves out nothing is known.
+    if (files.length >= LISTED_MAX && of.length !== 1) return key;
     return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
   }
 
