@@ -73,6 +73,17 @@ describe('function calling', () => {
     expect(messages.at(2)?.content).toContain('```tool\n{"name": "fs_read"');
   });
 
+  it('repeats a wrong call of the model so that servers accept it', async () => {
+    const { url, requests } = await rawServer((response) => response.end(answered('done')));
+    const wrong = { role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'fs read!', arguments: '{"path": "b.t' }] } as const;
+    await chatModel(url).chat(
+      { ...ASKED, messages: [...ASKED.messages, wrong, { role: 'tool', content: 'no', toolCallId: 'c' }] },
+      never(),
+    );
+    const messages = requests.at(0)?.body['messages'] as ReadonlyArray<{ tool_calls?: unknown }>;
+    expect(messages.at(-2)?.tool_calls).toMatchObject([{ function: { name: 'fs_read_', arguments: '{}' } }]);
+  });
+
   it('leaves a block that is no call in the text', async () => {
     const text = '```tool\nnot JSON\n```';
     const { url } = await rawServer(

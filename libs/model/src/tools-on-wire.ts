@@ -12,8 +12,22 @@ export function joinedCalls(parts: CallParts): readonly ChatToolCall[] {
 export function messageOnWire({ role, content, toolCalls = [], toolCallId }: ChatMessage): Record<string, unknown> {
   if (role === 'tool') return { role, content, tool_call_id: toolCallId };
   if (toolCalls.length === 0) return { role, content };
-  const calls = toolCalls.map(({ id, name, arguments: text }) => ({ id, type: 'function', function: { name, arguments: text } }));
+  const calls = toolCalls.map(({ id, name, arguments: text }) => ({
+    id,
+    type: 'function',
+    // Servers refuse a whole request for a name or arguments that its model once got wrong.
+    function: { name: name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || '_', arguments: isObjectText(text) ? text : '{}' },
+  }));
   return { role, content: content === '' ? null : content, tool_calls: calls };
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 export function toolOnWire({ name, description, inputSchema }: ChatTool): Record<string, unknown> {
