@@ -110,6 +110,14 @@ describe('an agent that acts in steps', () => {
     expect(world.steps).toEqual(expect.arrayContaining(['a1.s1.c1.t1', 'a1.s1.c1.t2', 'a1.s1.c1.t3']));
   });
 
+  it('bounds what its code makes the journal keep', async () => {
+    const code = 'open("big", "w").write("x" * 900_000)\nfor n in range(60):\n  fs_read("big")';
+    const { world, model } = worldOf([python(code), finalAnswer('done')]);
+    await world.run();
+    expect(last(model)).toContain('as much as code may read in one task');
+    expect(world.steps.filter((step) => step.startsWith('a1.s1.c1.t')).length).toBeLessThan(45);
+  });
+
   it('shows errors of tools and code as observations', async () => {
     const { world, model } = worldOf([
       calls(['no_such_tool', {}], ['fs_read', { path: 7 }], ['fs_read', { path: 'gone.txt' }]),

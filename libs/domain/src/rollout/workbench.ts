@@ -58,6 +58,9 @@ interface ToolValue {
 const Code = z.object({ code: z.string().min(1).max(256_000) });
 const ARGUMENTS = 'Wrong arguments. They must be one JSON object.';
 const ASK = 'ask_caller';
+/** The most text that answers to code may take in the journal of a rollout, in characters. */
+const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
+const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one task. Read files with open() instead.';
 /** Files that a sandbox lists. */
 const LISTED_MAX = 1_000;
 
@@ -81,6 +84,7 @@ export class Workbench {
   /** Name of the sandbox that an earlier worker filled. */
   #filledName: string | undefined;
   readonly #answered = new Map<string, ToolValue>();
+  #answeredChars = 0;
 
   constructor(
     private readonly context: RolloutContext,
@@ -212,6 +216,7 @@ export class Workbench {
     if (tool === 'use_skill' && skill !== undefined) this.usedSkills.add(`${skill}@${version}`);
     this.tools.noticeFound(tool, outcome);
     const text = textOf(outcome);
+    this.#answeredChars += text.length;
     this.findings.extractFrom({ tool, query, step, success: outcome.success, text, ...(filePath === undefined ? {} : { filePath }) });
     this.#noticeLoss(value);
   }
@@ -224,6 +229,7 @@ export class Workbench {
     if (args === undefined) return { ...named, outcome: { success: false, error: ARGUMENTS } };
     if (fromCode && tool === ASK)
       return { ...named, outcome: { success: false, error: `${ASK} can't be called from code. Call it as a tool.` } };
+    if (fromCode && this.#answeredChars > ANSWERED_CHARS_MAX) return { ...named, outcome: { success: false, error: ANSWERED_ENOUGH } };
     try {
       const stamp = FILE_TOOLS.has(tool) ? { stamp: await this.#stamp(key, filePath) } : {};
       const known = this.#answered.get(named.identity);
