@@ -5,6 +5,9 @@ import { provenSkillOf } from '../../test/bundle-fixture.js';
 import { hitOf } from '../../test/memory-records.js';
 import { type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-fixture.js';
+import type { Json } from '@etude/contracts/json';
+import type { OutsideServer } from '@etude/contracts/outside-tools';
+import type { RolloutDeps } from './rollout-context.js';
 import type { SearchQuery } from '../ports/memory.js';
 
 const workSandboxes = new FakeWorkSandboxes();
@@ -41,6 +44,22 @@ const lose: FakeAnswer = () => {
 
 const finding = (id: string, similarity: number, bm25: number) =>
   hitOf({ id, layer: 'semantic', kind: 'fact', text: `fs_read(${id}.py): File contains: ${id}`, similarity, explanation: { bm25 } });
+/** An agent whose outside tools answer with these results. */
+const outside = (results: Readonly<Record<string, Json>>, called: string[] = []): Partial<RolloutDeps> => ({
+  outsideTools: {
+    list: async () => ({
+      tools: Object.keys(results).map((name) => ({ name, description: '', inputSchema: { type: 'object' } })),
+      problems: [],
+    }),
+    call: async (_, name) => (called.push(name), { success: true, result: results[name] ?? null, untrusted: true }),
+  },
+  settings: {
+    get: async (tenant, agent) => ({
+      ...(await new World().deps.settings.get(tenant, agent)),
+      mcpServers: [{ name: 'srv' } as OutsideServer],
+    }),
+  },
+});
 const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
 
 describe('an agent that acts in steps', () => {
@@ -306,6 +325,13 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('"skill_request_submitted":true');
     const uses = [...world.outbox.writes.values()].filter((write) => write.kind === 'skill_use');
     expect(uses).toMatchObject([{ name: 'double' }, { name: 'double' }]);
+  });
+
+  it('takes no records of an outside server for memories', async () => {
+    const deps = outside({ 'srv/list': { records: [null, { id: 'rec1', fields: {} }] } });
+    const { world } = worldOf([calls(['srv__list', {}]), finalAnswer('done')], { memory: {} }, { deps });
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(world.outbox.of('transition')).toMatchObject([{ transition: { recalled: [] } }]);
   });
 
   it('sees earlier findings that are related by meaning or by rare words', async () => {

@@ -211,7 +211,8 @@ export class Workbench {
     if (tool === 'remember') this.#answered.clear();
     if (tool === 'write_todos' && outcome.success) this.tools.todos = (outcome.result as { todos: readonly Todo[] }).todos;
     if (this.tools.isOutside(tool)) this.readOutside = true;
-    this.recalled.push(...recordsIn(outcome));
+    // An outside server may call anything "records".
+    if (!this.tools.isOutside(tool)) this.recalled.push(...recordsIn(outcome));
     const { skill, version } = (outcome.result ?? {}) as { skill?: string; version?: number };
     if (tool === 'use_skill' && skill !== undefined) this.usedSkills.add(`${skill}@${version}`);
     this.tools.noticeFound(tool, outcome);
