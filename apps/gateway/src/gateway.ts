@@ -169,7 +169,7 @@ export class Gateway implements OnApplicationShutdown {
         memory: () => skills.memory.open(),
         outbox: skills.outbox,
         clock: { now: Date.now },
-        provenance: () => ({ source: 'told', episodes: [] }),
+        provenance: async () => ({ source: 'told', episodes: [] }),
       },
       sandboxes: skills.sandboxes,
       finder: new MemorySkillFinder(skills),

@@ -174,7 +174,7 @@ export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Parti
     memory: () => Promise.resolve({ episodic: remembers, semantic: remembers, procedural: { search: () => Promise.resolve([]) } }),
     outbox,
     clock: new FakeClock(1_000),
-    provenance: () => ({ source: 'told', episodes: [] }),
+    provenance: async () => ({ source: 'told', episodes: [] }),
   };
   const skillParts = { finder: fake, runner: fake, registrar: fake, wishes: fake };
   const deps = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder(), memory };

@@ -327,6 +327,27 @@ describe('an agent that acts in steps', () => {
     expect(uses).toMatchObject([{ name: 'double' }, { name: 'double' }]);
   });
 
+  it('carries the mark of a skill that it ran into what it remembers', async () => {
+    const scope = { tenant: 'acme', agent: 'default', user: null };
+    const double = provenSkillOf(
+      'double',
+      'def double(n):\n    return 2 * n',
+      { n: { type: 'integer' } },
+      { scope, sources: ['documents/d1'] },
+    );
+    const { world } = worldOf(
+      [
+        calls(['use_skill', { skill_id: 'math.double', parameters: { n: 4 } }]),
+        calls(['remember', { fact: 'It is 8.' }]),
+        finalAnswer('done'),
+      ],
+      { memory: {} },
+      { skills: [{ skill: double, similarity: 0.1 }], runs: () => ({ value: 8 }) },
+    );
+    await world.run();
+    expect(world.outbox.of('fact')).toMatchObject([{ fact: { text: 'It is 8.', touched: ['documents/d1'] } }]);
+  });
+
   it('takes no records of an outside server for memories', async () => {
     const deps = outside({ 'srv/list': { records: [null, { id: 'rec1', fields: {} }] } });
     const { world } = worldOf([calls(['srv__list', {}]), finalAnswer('done')], { memory: {} }, { deps });

@@ -35,7 +35,7 @@ export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
   const recalled = await recallStep(context, 1, '');
   const tools = await StepTools.open(context, {
     sandbox: () => bench.sandbox(),
-    touched: () => touchedIn(context, [...recalled, ...bench.recalled], bench.readOutside),
+    touched: () => touchedIn(context, { recalled, bench }),
   });
   const bench = new Workbench(context, tools, recalled);
   await recallFindings(context, bench);
@@ -43,14 +43,24 @@ export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
 }
 
 /** Keeps the findings for later rollouts, and ends the sandbox. */
-export async function endWork(context: RolloutContext, { recalled, bench }: AgentAtWork): Promise<void> {
-  await keepFindings(context, bench.findings, touchedIn(context, [...recalled, ...bench.recalled], bench.readOutside));
-  await bench.close();
+export async function endWork(context: RolloutContext, work: Pick<AgentAtWork, 'recalled' | 'bench'>): Promise<void> {
+  await keepFindings(context, work.bench.findings, await touchedIn(context, work));
+  await work.bench.close();
 }
 
 /** The sources of what an agent has seen. The words of an outside server are trusted as little as an untrusted task. */
-function touchedIn({ taskId, spec }: RolloutContext, recalled: readonly RecalledItem[], readOutside: boolean): readonly string[] {
-  return [...new Set([...(spec.untrusted || readOutside ? [`untrustedTasks/${taskId}`] : []), ...touchedSources(recalled)])];
+async function touchedIn(
+  context: RolloutContext,
+  { recalled, bench }: Pick<AgentAtWork, 'recalled' | 'bench'>,
+): Promise<readonly string[]> {
+  const outside = context.spec.untrusted || bench.readOutside ? [`untrustedTasks/${context.taskId}`] : [];
+  return [...new Set([...outside, ...(await untrustedOfUsed(context, bench)), ...touchedSources([...recalled, ...bench.recalled])])];
+}
+
+/** The untrusted sources of the skills that were run by name. */
+async function untrustedOfUsed({ scope, deps }: RolloutContext, { usedSkills }: Workbench): Promise<readonly string[]> {
+  const used = await Promise.all([...usedSkills].map((id) => skillWithId(id, scope, deps.procedural)));
+  return used.flatMap((skill) => (skill === null ? [] : untrustedOfSkill(skill)));
 }
 
 /**
@@ -171,10 +181,9 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   const { answer: text, isFile } = typeof end === 'string' ? { answer: '', isFile: false } : end;
   const code = evaluator.kind === 'none' ? null : isFile ? text : (extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
   const imports = await importedSkills(context, recalled, [code ?? '', ...codeOf(taken)].join('\n'));
-  const used = await Promise.all([...bench.usedSkills].map((id) => skillWithId(id, context.scope, context.deps.procedural)));
   const untrusted = [
     ...(importedBy(imports).ofSkill ?? []),
-    ...used.flatMap((skill) => (skill === null ? [] : untrustedOfSkill(skill))),
+    ...(await untrustedOfUsed(context, bench)),
     ...(bench.readOutside ? [`untrustedTasks/${context.taskId}`] : []),
   ];
   const said = {

@@ -78,7 +78,7 @@ export class StepTools {
   /** Lists the tools of outside servers, which are asked once per worker. A server that is away has none, and is asked again when called. */
   static async open(
     context: RolloutContext,
-    { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => readonly string[] },
+    { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => Promise<readonly string[]> },
   ): Promise<StepTools> {
     const { deps, spec, tenant, scope } = context;
     const world = spec.labels['world'];
@@ -93,7 +93,7 @@ export class StepTools {
         memory: () => Promise.resolve(searchedWithoutWithheld(context)),
         outbox: deps.outbox,
         clock: deps.clock,
-        provenance: () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...touched()] }),
+        provenance: async () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...(await touched())] }),
       }).filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly)),
       writeTodosTool(sessions as ToolSessions),
       ...(spec.memory.off ? [] : [skillTool(context)]),

@@ -22,7 +22,7 @@ export interface MemoryToolsDeps {
   readonly outbox: MemoryOutbox;
   readonly clock: Clock;
   /** The source of remembered facts, the episodes that support them, and the untrusted records that their author has seen. */
-  readonly provenance: () => Pick<Fact, 'source' | 'episodes' | 'touched'>;
+  readonly provenance: () => Promise<Pick<Fact, 'source' | 'episodes' | 'touched'>>;
 }
 
 const TEXT_CHARS_MAX = 2_000;
@@ -161,7 +161,7 @@ function rememberTool({ outbox, clock, provenance }: MemoryToolsDeps): ToolDefin
         accessCount: 0,
         createdAt: clock.now(),
         ...(subject === undefined ? {} : { subject }),
-        ...provenance(),
+        ...(await provenance()),
       };
       await outbox.put(tenant, `remember-${callId}`.slice(0, 200), { kind: 'fact', fact });
       return { success: true, result: { fact_id: id } };
