@@ -8,6 +8,7 @@ import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-
 import type { Json } from '@etude/contracts/json';
 import type { OutsideServer } from '@etude/contracts/outside-tools';
 import type { RolloutDeps } from './rollout-context.js';
+import type { OutsideTools } from '../ports/outside-tools.js';
 import type { SearchQuery } from '../ports/memory.js';
 
 const workSandboxes = new FakeWorkSandboxes();
@@ -346,6 +347,21 @@ describe('an agent that acts in steps', () => {
     );
     await world.run();
     expect(world.outbox.of('fact')).toMatchObject([{ fact: { text: 'It is 8.', touched: ['documents/d1'] } }]);
+  });
+
+  it('does not repeat an outside call that a lost worker had begun', async () => {
+    const called: string[] = [];
+    const deps = outside({ 'srv/send': null });
+    const call: OutsideTools['call'] = (_, name) => (called.push(name), Promise.reject(new Error('the worker is lost')));
+    const { world, model } = worldOf(
+      [python('tools.call("srv/send")\n'), finalAnswer('done')],
+      {},
+      { deps: { ...deps, outsideTools: { ...deps.outsideTools!, call } } },
+    );
+    await expect(world.run()).rejects.toThrow('the worker is lost');
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(called).toEqual(['srv/send']);
+    expect(last(model)).toContain('it may have been made');
   });
 
   it('takes no records of an outside server for memories', async () => {

@@ -57,6 +57,7 @@ interface ToolValue {
 
 const Code = z.object({ code: z.string().min(1).max(256_000) });
 const ARGUMENTS = 'Wrong arguments. They must be one JSON object.';
+const UNKNOWN = 'The call was interrupted, and it may have been made. Find out before you call again.';
 const ASK = 'ask_caller';
 /** The most text that answers to code may take in the journal of a rollout, in characters. */
 const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
@@ -127,7 +128,7 @@ export class Workbench {
     const { steps } = this.context;
     this.#noticeOpened(key);
     // A later worker that finds the cell in the journal makes no calls for it.
-    for (const value of steps.journaledUnder(key, `${key}.t`)) this.#apply(step, value as ToolValue);
+    for (const value of steps.journaledUnder(key, `${key}.t`)) if (isCall(value)) this.#apply(step, value);
     const value = await steps.run<CellValue>(key, 'cell', async () => {
       const cell = await this.#run(key, step, code);
       const [first = ''] = cell.text.split('\n', 1);
@@ -236,12 +237,21 @@ export class Workbench {
       const known = this.#answered.get(named.identity);
       if (known !== undefined && this.findings.hasFindingFor(tool, named.query) && known.stamp === stamp.stamp)
         return { ...known, again: true };
+      if (this.tools.isOutside(tool) && !(await this.#begins(key))) return { ...named, outcome: { success: false, error: UNKNOWN } };
       const outcome = await this.tools.call(tool, args, await this.#toolContext(key), this.context.signal);
       return { ...named, ...stamp, outcome };
     } catch (error) {
       if (!(error instanceof SandboxLost)) throw error;
       return { ...named, outcome: { success: false, error: lost(error.why).text }, lost: error.why };
     }
+  }
+
+  /** Notes that an outside call begins, since nobody can tell later whether it was made. false: an earlier worker began it, and was lost. */
+  async #begins(key: string): Promise<boolean> {
+    const { steps } = this.context;
+    if (steps.replay(`${key}.begin`) !== undefined) return false;
+    await steps.run(`${key}.begin`, 'tool', async () => ({ value: true, summary: 'calls an outside server', usage: { steps: 0 } }));
+    return true;
   }
 
   async #toolContext(key: string): Promise<ToolContext> {
@@ -313,6 +323,9 @@ function lost(why: string): CellValue & { readonly lost: string } {
     'Other names, and files that you wrote, are gone.';
   return { text, success: false, lost: why };
 }
+
+/** Whether a journaled value is a call's, not one of the steps that a call needs. */
+const isCall = (value: unknown): value is ToolValue => typeof value === 'object' && value !== null && 'outcome' in value;
 
 /** The outcome of a call as the model reads it. */
 function textOf(outcome: ToolValue['outcome']): string {
