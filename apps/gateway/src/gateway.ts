@@ -44,6 +44,7 @@ import { Calls } from './calls/calls.js';
 import { MemoryAccess } from './calls/memory-access.js';
 import type { GatewayConfig } from './config/gateway-config.js';
 import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
+import { isOfRollout } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { listenForGrpc } from './doors/grpc-server.js';
 import { HealthReporter } from './doors/health-reporter.js';
@@ -118,7 +119,7 @@ export class Gateway implements OnApplicationShutdown {
     const sessions = new SandboxSessionStore(redis, keys);
     const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
     const channels = token === undefined ? null : new ControllerChannels(token);
-    this.#router = new SandboxRouter({ sessions, directory: new ControllerDirectory(redis, keys), channels });
+    this.#router = new SandboxRouter({ sessions, directory: new ControllerDirectory(redis, keys), channels, hides: isOfRollout });
     const authenticator = authenticatorFrom(config, logger);
     const perTenantMax = config.ETUDE_CALLS_PER_TENANT_MAX;
     this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, log: logger });

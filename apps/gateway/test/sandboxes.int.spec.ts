@@ -52,6 +52,20 @@ describe('calls of tools', () => {
   });
 });
 
+it("does not show the sandboxes of rollouts to their tenant's callers", async () => {
+  const one = await controller();
+  const { name } = await client().createSandbox({ labels: { 'opened-by': 'rollout' } });
+  const { sandboxes } = await client().listSandboxes({});
+  expect(sandboxes.map((sandbox) => sandbox.name)).not.toContain(name);
+  for (const entering of [
+    client().getSandbox({ name }),
+    client().closeSandbox({ name }),
+    Array.fromAsync(client().execute({ name, code: '1' })),
+  ])
+    expect(await refusal(entering)).toMatchObject({ code: 'NOT_FOUND' });
+  expect(methodsOf(one)).toEqual(['CreateSandbox']);
+});
+
 describe('the choice of a controller', () => {
   it('creates a sandbox at the controller with the fewest sessions', async () => {
     const busy = await controller({ sessions: 5 });

@@ -18,6 +18,7 @@ import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { type ControllerClient, forwardedError } from '@etude/queue/sandboxes/controller-client';
+import { isOfRollout } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { forwardSettings, SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { fromWire, wordOf } from '@etude/contracts/wire/messages';
 import { askedPage, sandboxIdOfName } from '../wire/names.js';
@@ -78,7 +79,7 @@ export const sandboxCalls = {
     const state = wordOf(SandboxStateSchema, request.state, 'state') as SandboxSession['state'] | undefined;
     const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListSandboxes', tenant, state]);
     const page = await deps.sessions.list(tenant, { pageSize, ...(state ? { state } : {}), ...(after ? { after } : {}) });
-    return { sandboxes: page.items.map(sandboxMessage), nextPageToken: tokenOf(page.nextAfter) };
+    return { sandboxes: page.items.filter((session) => !isOfRollout(session)).map(sandboxMessage), nextPageToken: tokenOf(page.nextAfter) };
   },
 
   renewSandbox(request, call, deps) {

@@ -1,7 +1,7 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { CreateSandboxRequestSchema, RenewSandboxRequestSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import { FILE_CHUNK_BYTES_MAX, RETRYABLE_EXITS, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
+import { FILE_CHUNK_BYTES_MAX, RETRYABLE_EXITS, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
 import { toWire } from '@etude/contracts/wire/messages';
 import {
   type CellToolAnswer,
@@ -23,6 +23,9 @@ import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
 const LABELS = { 'opened-by': 'rollout' };
+
+/** Whether a rollout works in this session. Callers of its tenant must not change what an agent sees, or end its sandbox. */
+export const isOfRollout = ({ labels }: Pick<SandboxSession, 'labels'>): boolean => labels['opened-by'] === LABELS['opened-by'];
 
 /** Sandboxes of `etude.v1.Sandboxes` for rollouts. They don't count among those that the tenant's callers may open. */
 export class RouterWorkSandboxes implements WorkSandboxes {

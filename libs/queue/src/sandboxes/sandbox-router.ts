@@ -3,6 +3,7 @@ import { unlessAborted } from '@etude/contracts/aborts';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
+import type { SandboxSession } from '@etude/contracts/sandbox';
 import { endedError } from '@etude/contracts/sandbox-wire';
 import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
 import type { ControllerAnnouncement, ControllerDirectory } from './controller-directory.js';
@@ -25,6 +26,8 @@ export interface RouterParts {
   readonly directory: Pick<ControllerDirectory, 'live'>;
   /** null: sandboxes for callers are off. */
   readonly channels: ControllerChannels | null;
+  /** Sessions that callers of this router don't find; absent: none. */
+  readonly hides?: (session: SandboxSession) => boolean;
 }
 
 export function forwardSettings({ tenant, signal, deadlineMs }: RoutedCall): CallSettings {
@@ -65,7 +68,7 @@ export class SandboxRouter {
   async session(tenant: string, id: string): Promise<StoredSession> {
     this.requireOn();
     const stored = await this.parts.sessions.get(tenant, id);
-    if (stored) return stored;
+    if (stored && !this.parts.hides?.(stored.session)) return stored;
     const name = `sandboxes/${id}`;
     throw new EtudeError('NOT_FOUND', `There is no ${name}. It may belong to another tenant, or have ended more than an hour ago.`, {
       metadata: { name },
