@@ -75,7 +75,10 @@ export async function keepFindings(context: RolloutContext, findings: ExecutionM
   });
 }
 
-function isKept({ tool, step, success }: Finding): boolean {
+/** Words of an assigned secret, such as the first line of a file with settings. */
+const SECRET = /(key|secret|token|passw(or)?d|credential)\w*["']?\s*[=:]|-----BEGIN|:\/\/[^\s/:@]+:[^\s/@]+@/i;
+
+function isKept({ tool, step, success, fact }: Finding): boolean {
   const isOfFiles = tool === 'fs_read' || tool === 'fs_search' || tool === 'fs_list';
-  return success && step > 0 && (isOfFiles || tool.includes('/'));
+  return success && step > 0 && !SECRET.test(fact) && (isOfFiles || tool.includes('/'));
 }

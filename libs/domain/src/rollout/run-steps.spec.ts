@@ -389,4 +389,12 @@ describe('an agent that acts in steps', () => {
     const facts = [...world.outbox.writes.values()].flatMap((write) => (write.kind === 'fact' ? write.fact : []));
     expect(facts).toMatchObject([{ category: 'finding', text: 'fs_read(a.py): File contains: slug', subject: 'fs_read(a.py)' }]);
   });
+
+  it('keeps no finding that shows a secret', async () => {
+    const files = [file('.env', 'AWS_SECRET_ACCESS_KEY=wJalrXUtn\n'), file('db.txt', 'postgres://app:hunter2@db/x\n')];
+    const reads = files.map(({ path }) => ['fs_read', { path }] as const);
+    const { world } = worldOf([calls(...reads), finalAnswer('done')], { files, memory: {} });
+    await world.run();
+    expect(world.outbox.of('fact')).toEqual([]);
+  });
 });
