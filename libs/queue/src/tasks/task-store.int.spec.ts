@@ -45,6 +45,15 @@ describe('list', () => {
     expect((await tasks.list('acme', { pageSize: 10, after: first.nextAfter ?? '' })).items).toHaveLength(1);
   });
 
+  it('counts results among the bytes of a page', async () => {
+    const { tasks, redis, keys } = start();
+    for (let i = 0; i < 3; i++) {
+      const { record } = await tasks.submit('acme', SPEC, '');
+      await redis.hset(keys.task('acme', record.id), 'result', JSON.stringify({ output: 'a'.repeat(1_000_000) }));
+    }
+    expect((await tasks.list('acme', { pageSize: 10 })).items).toHaveLength(2);
+  });
+
   it('leaves out tasks that have expired', async () => {
     const { tasks, redis, keys } = start();
     const { record } = await tasks.submit('acme', SPEC, '');

@@ -273,14 +273,17 @@ export async function listTasks(redis: Redis, keys: RedisKeys, tenant: string, f
     (!filter.state || state === filter.state) && wanted.every(([name, value]) => labels[name] === value);
   return newestFirst(redis, keys.tasks(tenant), filter, async (ids) => {
     const looks = redis.pipeline();
-    for (const id of ids) looks.hmget(keys.task(tenant, id), 'state', 'labels').hstrlen(keys.task(tenant, id), 'spec');
+    for (const id of ids) {
+      const key = keys.task(tenant, id);
+      looks.hmget(key, 'state', 'labels').hstrlen(key, 'spec').hstrlen(key, 'result');
+    }
     const answers = await answersOf(looks);
     return ids.map((id, i) => {
-      const [state, labels] = answers[2 * i] as [string | null, string | null];
+      const [state, labels] = answers[3 * i] as [string | null, string | null];
       if (!state) return null;
       return {
         isWanted: isWanted(state, (json(labels) ?? {}) as Record<string, string>),
-        bytes: Number(answers[2 * i + 1]),
+        bytes: Number(answers[3 * i + 1]) + Number(answers[3 * i + 2]),
         load: async () => readTaskRecord(tenant, id, await redis.hgetall(keys.task(tenant, id))),
       };
     });
