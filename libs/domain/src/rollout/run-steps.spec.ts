@@ -303,6 +303,16 @@ describe('an agent that acts in steps', () => {
     expect(beginning(2)).toEqual(beginning(12));
   });
 
+  it('cuts long texts that the model wrote', async () => {
+    const { world, model } = worldOf([
+      calls(['fs_write', { path: 'a.txt', content: 'x'.repeat(500_000) }]),
+      calls(['fs_read', { path: 'a.txt' }]),
+      finalAnswer('done'),
+    ]);
+    await world.run();
+    expect(JSON.stringify(model.requests.at(-1)?.messages).length).toBeLessThan(40_000);
+  });
+
   it('imports verified skills and runs them by name, and counts both uses', async () => {
     const double = provenSkillOf(
       'double',

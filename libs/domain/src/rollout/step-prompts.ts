@@ -2,7 +2,7 @@ import type { RecalledItem } from '@etude/contracts/memory';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { RECALL_TOKENS } from '../recall/recollect.js';
 import { extractFact } from '../findings/extractors.js';
-import type { ChatMessage, ChatRequest, ChatTool } from '../ports/model.js';
+import type { ChatMessage, ChatRequest, ChatTool, ChatToolCall } from '../ports/model.js';
 import { type Scratchpad, workingMemory } from '@etude/contracts/scratchpad';
 import type { Todo } from '../tools/tool-ports.js';
 import type { Attempt } from './attempt-record.js';
@@ -119,6 +119,8 @@ function stepMessages({ said, observations, remark }: TakenStep, { task, budgets
     return block(task, tag, cutMiddle(text, budgets.result * CHARS_PER_TOKEN), ` tool="${call.tool.replaceAll(/[^\w/.-]/g, '')}"`);
   };
   const { toolCalls = [] } = said;
+  const chars = budgets.result * CHARS_PER_TOKEN;
+  const shortened = toolCalls.map((call) => (call.arguments.length > chars ? { ...call, arguments: shortArguments(call, chars) } : call));
   // Servers want exactly one result for each call.
   const results = toolCalls.map(({ id }) => {
     const observation = observations.find(({ call }) => call.id === id);
@@ -127,10 +129,19 @@ function stepMessages({ said, observations, remark }: TakenStep, { task, budgets
   const inText = observations.filter(({ call }) => call.id === null).map(shown);
   const rest = [...inText, ...(remark === null ? [] : [remark])].join('\n\n');
   return [
-    { role: 'assistant', content: said.text, ...(toolCalls.length === 0 ? {} : { toolCalls }) },
+    { role: 'assistant', content: cutMiddle(said.text, chars), ...(toolCalls.length === 0 ? {} : { toolCalls: shortened }) },
     ...results,
     ...(rest === '' ? [] : [{ role: 'user', content: rest } as const]),
   ];
+}
+
+/** Arguments whose texts are cut as results are: a file that was written would stand in each of the next prompts. */
+function shortArguments({ arguments: text }: ChatToolCall, chars: number): string {
+  try {
+    return JSON.stringify(JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? cutMiddle(value, chars) : value)));
+  } catch {
+    return '{}';
+  }
 }
 
 function stateText({ task, todos, scratchpad, findings, step, stepsMax, budgets }: StepMaterial): string {
