@@ -96,6 +96,13 @@ describe('an agent that acts in steps', () => {
     expect(await world.run()).toMatchObject({ state: 'succeeded', result: { code: 'print("right")' } });
   });
 
+  it('goes on where the file of its final answer has an absolute path or is a folder', async () => {
+    const ends = ['/work/gone.md', 'folder'].map((named) => calls(['final_answer', { file: named }]));
+    const { world, model } = worldOf([python('import os\nos.mkdir("folder")'), ...ends, finalAnswer('done')]);
+    expect(await world.run()).toMatchObject({ state: 'succeeded', result: { output: 'done' } });
+    expect(last(model)).toContain('there is no file "folder"');
+  });
+
   it('tries again with the feedback, its scratchpad and its sandbox', async () => {
     const steps = stepByStep([python('store("key", 7)\nn = 1'), finalAnswer('```python\nprint("no")\n```')]);
     const again = stepByStep([python('print(key, n)'), finalAnswer('```python\nprint("right")\n```')]);

@@ -1,4 +1,4 @@
-import { abortError } from '@etude/contracts/errors';
+import { abortError, errorCode } from '@etude/contracts/errors';
 import { RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Json } from '@etude/contracts/json';
 import type { RecalledItem } from '@etude/contracts/memory';
@@ -108,7 +108,8 @@ export class Workbench {
     return this.context.steps.run(key, 'sandbox', async () => {
       const read = async () => (await this.#open(key)).read(path, 1_048_576, this.context.signal);
       const bytes = await read().catch((error: unknown) => {
-        if (error instanceof SandboxLost) return null;
+        // Such as an absolute path, or a folder.
+        if (error instanceof SandboxLost || errorCode(error) === 'INVALID_ARGUMENT') return null;
         throw error;
       });
       const value = bytes === null ? null : new TextDecoder().decode(bytes);
