@@ -187,6 +187,13 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('"content":"two two"');
   });
 
+  it('refuses arguments that are nested too deep', async () => {
+    const deep = { text: '', toolCalls: [{ id: 'c', name: 'fs_list', arguments: `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}` }] };
+    const { world, model } = worldOf([deep, finalAnswer('done')]);
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(last(model)).toContain('Wrong arguments');
+  });
+
   it('shows its plan at each step', async () => {
     const { world, model } = worldOf([
       calls(['write_todos', { todos: [{ content: 'look', status: 'in_progress' }] }]),

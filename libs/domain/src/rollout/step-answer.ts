@@ -1,3 +1,4 @@
+import { isDeeper } from '@etude/contracts/json';
 import { z } from 'zod';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import type { ChatResponse } from '../ports/model.js';
@@ -11,7 +12,7 @@ export interface StepCall {
   /** The id of the model's call; null for code that stood in the text. */
   readonly id: string | null;
   readonly tool: string;
-  /** undefined where the model's arguments were no JSON. */
+  /** undefined where the model's arguments were no JSON object, or too deep. */
   readonly args: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -29,6 +30,9 @@ export interface StepAnswer {
   readonly calls: readonly StepCall[];
   readonly final: FinalAnswer | null;
 }
+
+/** Levels of nested lists and objects in arguments. */
+const DEPTH_MAX = 100;
 
 const FINAL_LINE = /^[ \t]*(?:#+[ \t]*|\*\*)?FINAL ANSWER\b:?(?:\*\*)?:?[ \t]*/im;
 
@@ -51,7 +55,8 @@ export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | '
 function argumentsIn(text: string): StepCall['args'] {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+    const isUsable = typeof value === 'object' && value !== null && !Array.isArray(value) && !isDeeper(value, DEPTH_MAX);
+    return isUsable ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
