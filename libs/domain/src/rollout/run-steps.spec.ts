@@ -187,6 +187,16 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('"content":"two two"');
   });
 
+  it('makes an edit once, also where the new text holds the old one', async () => {
+    const edit = calls(['fs_write', { path: 'a.py', old: 'x = 1', content: '# one\nx = 1' }]);
+    // A worker that ends after the edit and before its entry leaves the edit to the next one.
+    const { world, model } = worldOf([edit, edit, calls(['fs_read', { path: 'a.py' }]), finalAnswer('done')], {
+      files: [file('a.py', 'x = 1\n')],
+    });
+    await world.run();
+    expect(last(model)).toContain('"content":"# one\\nx = 1"');
+  });
+
   it('refuses arguments that are nested too deep', async () => {
     const deep = { text: '', toolCalls: [{ id: 'c', name: 'fs_list', arguments: `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}` }] };
     const { world, model } = worldOf([deep, finalAnswer('done')]);
