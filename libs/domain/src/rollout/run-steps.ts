@@ -34,8 +34,8 @@ export interface AgentAtWork {
 export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
   const recalled = await recallStep(context, 1, '');
   const tools = await StepTools.open(context, {
-    sandbox: () => bench.sandbox(),
-    touched: () => touchedIn(context, { recalled, bench }),
+    sandbox: () => bench.sandbox.opened(),
+    touched: () => touchedIn(context, { recalled, bench, tools }),
   });
   const bench = new Workbench(context, tools, recalled);
   await recallFindings(context, bench);
@@ -43,17 +43,14 @@ export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
 }
 
 /** Keeps the findings for later rollouts, and ends the sandbox. */
-export async function endWork(context: RolloutContext, work: Pick<AgentAtWork, 'recalled' | 'bench'>): Promise<void> {
+export async function endWork(context: RolloutContext, work: AgentAtWork): Promise<void> {
   await keepFindings(context, work.bench.findings, await touchedIn(context, work));
-  await work.bench.close();
+  await work.bench.sandbox.close();
 }
 
 /** The sources of what an agent has seen. The words of an outside server are trusted as little as an untrusted task. */
-async function touchedIn(
-  context: RolloutContext,
-  { recalled, bench }: Pick<AgentAtWork, 'recalled' | 'bench'>,
-): Promise<readonly string[]> {
-  const outside = context.spec.untrusted || bench.readOutside ? [`untrustedTasks/${context.taskId}`] : [];
+async function touchedIn(context: RolloutContext, { recalled, bench, tools }: AgentAtWork): Promise<readonly string[]> {
+  const outside = context.spec.untrusted || tools.readsOutside ? [`untrustedTasks/${context.taskId}`] : [];
   return [...new Set([...outside, ...(await untrustedOfUsed(context, bench)), ...touchedSources([...recalled, ...bench.recalled])])];
 }
 
@@ -176,7 +173,7 @@ interface EndedSteps {
 
 async function judged(context: RolloutContext, attempt: number, work: AgentAtWork, { end, taken, cost }: EndedSteps): Promise<Attempt> {
   const { evaluator } = context.spec;
-  const { bench } = work;
+  const { bench, tools } = work;
   const recalled = [...work.recalled, ...bench.recalled];
   const { answer: text, isFile } = typeof end === 'string' ? { answer: '', isFile: false } : end;
   const code = evaluator.kind === 'none' ? null : isFile ? text : (extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
@@ -184,7 +181,7 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   const untrusted = [
     ...(importedBy(imports).ofSkill ?? []),
     ...(await untrustedOfUsed(context, bench)),
-    ...(bench.readOutside ? [`untrustedTasks/${context.taskId}`] : []),
+    ...(tools.readsOutside ? [`untrustedTasks/${context.taskId}`] : []),
   ];
   const said = {
     ...importedBy(imports),

@@ -128,6 +128,11 @@ export class StepTools {
     return [...own, ...outside].filter(({ name }) => name !== 'ask_caller');
   }
 
+  /** Whether the prompt has words of an outside server: the descriptions of its tools, and what they returned. */
+  get readsOutside(): boolean {
+    return this.#outside.tools.length > 0;
+  }
+
   isOutside(tool: string): boolean {
     return tool.includes('/');
   }

@@ -22,6 +22,7 @@ import { importedSkills } from './imported-skills.js';
 import { RolloutStop } from './durable-steps.js';
 import type { RolloutContext } from './rollout-context.js';
 import { PYTHON, type StepCall } from './step-answer.js';
+import { RolloutSandbox } from './rollout-sandbox.js';
 import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
 
 /** What an action of a step led to, as later prompts show it. */
@@ -62,8 +63,6 @@ const ASK = 'ask_caller';
 /** The most text that answers to code may take in the journal of a rollout, in characters. */
 const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
 const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one task. Read files with open() instead.';
-/** Files that a sandbox lists. */
-const LISTED_MAX = 1_000;
 
 /**
  * All that one rollout acts with: its sandbox, tools, scratchpad, todos and findings. Every action is a journaled step. Its effects on this
@@ -76,14 +75,7 @@ export class Workbench {
   scratchpad: Scratchpad = EMPTY_SCRATCHPAD;
   /** Skills that `use_skill` ran, as "name@version". */
   readonly usedSkills = new Set<string>();
-  /** Whether text of an outside server was read. */
-  readOutside = false;
-  #sandbox: Promise<WorkSandbox> | null = null;
-  #losses = 0;
-  /** Number of the sandbox that has the task's files. */
-  #filled = -1;
-  /** Name of the sandbox that an earlier worker filled. */
-  #filledName: string | undefined;
+  readonly sandbox: RolloutSandbox;
   readonly #answered = new Map<string, ToolValue>();
   #answeredChars = 0;
 
@@ -92,7 +84,9 @@ export class Workbench {
     private readonly tools: StepTools,
     /** Memories that the first prompt showed: their skills can be imported. */
     private readonly shown: readonly RecalledItem[],
-  ) {}
+  ) {
+    this.sandbox = new RolloutSandbox(context);
+  }
 
   /** Performs one action of step `step`. @param key of the journal, such as "a1.s3.t1" */
   async act(key: string, step: number, call: StepCall): Promise<Observation> {
@@ -106,7 +100,7 @@ export class Workbench {
   /** The text of a file of the workspace; null if there is none. Journaled, since an attempt is judged by it. */
   file(key: string, path: string): Promise<string | null> {
     return this.context.steps.run(key, 'sandbox', async () => {
-      const read = async () => (await this.#open(key)).read(path, 1_048_576, this.context.signal);
+      const read = async () => (await this.sandbox.open(key)).read(path, 1_048_576, this.context.signal);
       const bytes = await read().catch((error: unknown) => {
         // Such as an absolute path, or a folder.
         if (error instanceof SandboxLost || errorCode(error) === 'INVALID_ARGUMENT') return null;
@@ -117,17 +111,11 @@ export class Workbench {
     });
   }
 
-  async close(): Promise<void> {
-    const sandbox = this.#sandbox;
-    // It ends by itself some minutes later.
-    await sandbox?.then((open) => open.close(AbortSignal.timeout(2_000))).catch(() => undefined);
-  }
-
   async #cell(key: string, step: number, call: StepCall): Promise<Observation> {
     const code = Code.safeParse(call.args).data?.code;
     if (code === undefined) return { call, query: '', text: 'Wrong arguments. "code" must be the Python to run.', success: false };
     const { steps } = this.context;
-    this.#noticeOpened(key);
+    this.sandbox.noticeOpened(key);
     // A later worker that finds the cell in the journal makes no calls for it.
     for (const value of steps.journaledUnder(key, `${key}.t`)) if (isCall(value)) this.#apply(step, value);
     const value = await steps.run<CellValue>(key, 'cell', async () => {
@@ -149,7 +137,7 @@ export class Workbench {
     const { rolloutId } = context;
     const answer = (call: CellToolCall) => this.#fromCode(key, step, call);
     try {
-      const sandbox = await this.#open(key);
+      const sandbox = await this.sandbox.open(key);
       const cell = { executionId: `${rolloutId}.${key}`, code, tools: this.tools.forCells(), scratchpad };
       const loading = await this.#load(sandbox, cell, answer);
       const outcome = loading ?? (await this.#follow(sandbox, cell, answer));
@@ -196,7 +184,7 @@ export class Workbench {
   }
 
   async #call(key: string, step: number, call: StepCall, fromCode: boolean): Promise<ToolValue> {
-    this.#noticeOpened(key);
+    this.sandbox.noticeOpened(key);
     const value = await this.context.steps.run<ToolValue>(key, 'tool', async () => {
       const made = await this.#make(key, call, fromCode);
       const summary = `${made.tool}(${made.query.slice(0, 120)})${made.again ? ' again' : ''}${made.outcome.success ? '' : ' failed'}`;
@@ -212,7 +200,6 @@ export class Workbench {
     if (outcome.success && KNOWN_AGAIN.has(tool)) this.#answered.set(identity, value);
     if (tool === 'remember') this.#answered.clear();
     if (tool === 'write_todos' && outcome.success) this.tools.todos = (outcome.result as { todos: readonly Todo[] }).todos;
-    if (this.tools.isOutside(tool)) this.readOutside = true;
     // An outside server may call anything "records".
     if (!this.tools.isOutside(tool)) this.recalled.push(...recordsIn(outcome));
     const { skill, version } = (outcome.result ?? {}) as { skill?: string; version?: number };
@@ -234,7 +221,7 @@ export class Workbench {
       return { ...named, outcome: { success: false, error: `${ASK} can't be called from code. Call it as a tool.` } };
     if (fromCode && this.#answeredChars > ANSWERED_CHARS_MAX) return { ...named, outcome: { success: false, error: ANSWERED_ENOUGH } };
     try {
-      const stamp = FILE_TOOLS.has(tool) ? { stamp: await this.#stamp(key, filePath) } : {};
+      const stamp = FILE_TOOLS.has(tool) ? { stamp: await this.sandbox.stamp(key, filePath) } : {};
       const known = this.#answered.get(named.identity);
       if (known !== undefined && this.findings.hasFindingFor(tool, named.query) && known.stamp === stamp.stamp)
         return { ...known, again: true };
@@ -260,59 +247,9 @@ export class Workbench {
     return { ...scope, session: rolloutId, callId: `${rolloutId}.${key}`, by: `rollout ${rolloutId}`, settings: await settings() };
   }
 
-  /** The paths, sizes and times of all files, or of one, as a short text. It changes when they do. */
-  async #stamp(key: string, filePath: string | undefined): Promise<string> {
-    const files = await (await this.#open(key)).list(this.context.signal);
-    const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
-    // A list names only so many files. Of a file that it leaves out nothing is known.
-    if (files.length >= LISTED_MAX && of.length !== 1) return key;
-    return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
-  }
-
-  /** The sandbox for a tool, opened at its first use. */
-  sandbox = (): Promise<WorkSandbox> => this.#sandbox ?? Promise.reject(new SandboxLost('no step has opened it'));
-
-  async #open(key: string): Promise<WorkSandbox> {
-    const { context } = this;
-    const { spec, tenant, rolloutId, signal, deps, steps } = context;
-    const number = this.#losses;
-    const request = { tenant, requestId: `${rolloutId}.w${number}`, template: undefined, limits: spec.limits.sandbox };
-    this.#sandbox ??= deps.workSandboxes.open(request, signal);
-    const sandbox = await this.#sandbox.catch((error: unknown) => {
-      this.#sandbox = null;
-      throw error;
-    });
-    if (this.#filled === number) {
-      // Sandboxes are forgotten some time after their end. Then the same request opens an empty one.
-      if (sandbox.name === (this.#filledName ??= sandbox.name)) return sandbox;
-      throw new SandboxLost('it ended while the task rested');
-    }
-    // Files are written before the first action only: a later worker must not undo what the agent changed.
-    await steps.run(`${key}.open`, 'sandbox', async () => {
-      for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
-      return {
-        value: { number, name: sandbox.name },
-        summary: `opened sandbox ${number + 1} with ${spec.files.length} files`,
-        usage: { steps: 0 },
-      };
-    });
-    this.#filled = number;
-    this.#filledName = sandbox.name;
-    return sandbox;
-  }
-
-  /** Notices that an earlier worker wrote the task's files before this action. */
-  #noticeOpened(key: string): void {
-    const opened = this.context.steps.replay(`${key}.open`) as { number: number; name?: string } | undefined;
-    if (opened === undefined) return;
-    this.#filled = opened.number;
-    this.#filledName = opened.name;
-  }
-
   #noticeLoss({ lost: why }: Pick<CellValue, 'lost'>): void {
     if (why === undefined) return;
-    this.#losses += 1;
-    this.#sandbox = null;
+    this.sandbox.noticeLoss();
     this.#answered.clear();
     this.findings.forget(({ tool }) => FILE_TOOLS.has(tool));
   }

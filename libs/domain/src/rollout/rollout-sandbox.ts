@@ -1,0 +1,80 @@
+import { type WorkSandbox, SandboxLost } from '../ports/work-sandboxes.js';
+import { contentDigest } from '../skills/content-digest.js';
+import type { RolloutContext } from './rollout-context.js';
+
+/** Files that a sandbox lists. */
+const LISTED_MAX = 1_000;
+
+/** The sandbox that a rollout works in: opened at its first use, filled with the task's files once, replaced where it was lost. */
+export class RolloutSandbox {
+  #sandbox: Promise<WorkSandbox> | null = null;
+  #losses = 0;
+  /** Number of the sandbox that has the task's files. */
+  #filled = -1;
+  /** Name of the sandbox that an earlier worker filled. */
+  #filledName: string | undefined;
+
+  constructor(private readonly context: RolloutContext) {}
+
+  /** The sandbox for a tool, opened at its first use. */
+  opened = (): Promise<WorkSandbox> => this.#sandbox ?? Promise.reject(new SandboxLost('no step has opened it'));
+
+  /** @throws SandboxLost once for each sandbox that has ended */
+  async open(key: string): Promise<WorkSandbox> {
+    const { context } = this;
+    const { spec, tenant, rolloutId, signal, deps, steps } = context;
+    const number = this.#losses;
+    const request = { tenant, requestId: `${rolloutId}.w${number}`, template: undefined, limits: spec.limits.sandbox };
+    this.#sandbox ??= deps.workSandboxes.open(request, signal);
+    const sandbox = await this.#sandbox.catch((error: unknown) => {
+      this.#sandbox = null;
+      throw error;
+    });
+    if (this.#filled === number) {
+      // Sandboxes are forgotten some time after their end. Then the same request opens an empty one.
+      if (sandbox.name === (this.#filledName ??= sandbox.name)) return sandbox;
+      throw new SandboxLost('it ended while the task rested');
+    }
+    // Files are written before the first action only: a later worker must not undo what the agent changed.
+    await steps.run(`${key}.open`, 'sandbox', async () => {
+      for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
+      return {
+        value: { number, name: sandbox.name },
+        summary: `opened sandbox ${number + 1} with ${spec.files.length} files`,
+        usage: { steps: 0 },
+      };
+    });
+    this.#filled = number;
+    this.#filledName = sandbox.name;
+    return sandbox;
+  }
+
+  /** The paths, sizes and times of all files, or of one, as a short text. It changes when they do. */
+  async stamp(key: string, filePath: string | undefined): Promise<string> {
+    const files = await (await this.open(key)).list(this.context.signal);
+    const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
+    // A list names only so many files. Of a file that it leaves out nothing is known.
+    if (files.length >= LISTED_MAX && of.length !== 1) return key;
+    return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
+  }
+
+  /** Notices that an earlier worker wrote the task's files before this action. */
+  noticeOpened(key: string): void {
+    const opened = this.context.steps.replay(`${key}.open`) as { number: number; name?: string } | undefined;
+    if (opened === undefined) return;
+    this.#filled = opened.number;
+    this.#filledName = opened.name;
+  }
+
+  /** The next use opens another sandbox. */
+  noticeLoss(): void {
+    this.#losses += 1;
+    this.#sandbox = null;
+  }
+
+  async close(): Promise<void> {
+    const sandbox = this.#sandbox;
+    // It ends by itself some minutes later.
+    await sandbox?.then((open) => open.close(AbortSignal.timeout(2_000))).catch(() => undefined);
+  }
+}
