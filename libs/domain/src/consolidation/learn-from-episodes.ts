@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { askForJson, cutText, dataElement, type JsonAnswer } from '../model-answer.js';
 import type { EpisodicMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
+import type { EpisodePage } from './pages.js';
 import { shownCode } from './shown-code.js';
 
 const FACTS_MAX = 20;
@@ -41,7 +42,7 @@ Answer with one JSON object and nothing else:
 facts: at most ${FACTS_MAX} statements that will help with similar tasks. Each holds for more than one of the experiences. A single one is enough for a rule about one named thing (a house, a service, a customer) that a reflection or a plain statement in it tells. Each fact stands alone. Leave out what any programmer knows. An empty array where there is none.
 subject: for a rule about one named thing, and for a fact whose value may change later: the thing and what is said of it, in a few words that will be the same next time, such as "upload limit of the API"; a newer fact with the same subject and category replaces it. Otherwise null.
 experiences: the positions, from 0, of those that support the fact.
-code: the beginning of the accepted code or, where an attempt failed before, the lines that were changed: "-" marks old ones, "+" new ones.
+code: the beginning of the accepted code or, where an attempt failed before, the lines that were changed: "-" marks old ones, "+" new ones. null where none was accepted, or the experience was read before.
 skill: what the accepted solutions do and when it is useful; null where none was accepted.`;
 
 const cut = (text: string) => cutText(text, TEXT_CHARS);
@@ -51,13 +52,13 @@ export interface LearningDeps {
   readonly model: ChatModel;
 }
 
-/** Asks the model once about one page of episodes. @throws EtudeError as `askForJson`, and MEMORY_UNAVAILABLE */
+/** Asks the model once about one page of episodes. Code of those that it read before is left out. @throws EtudeError as `askForJson`, and MEMORY_UNAVAILABLE */
 export async function learnFromEpisodes(
-  episodes: readonly Episode[],
+  { episodes, unread }: Pick<EpisodePage, 'episodes' | 'unread'>,
   { episodic, model }: LearningDeps,
   signal: AbortSignal,
 ): Promise<Learned> {
-  const codes = await Promise.all(episodes.map((episode) => codeOf(episode, episodic)));
+  const codes = await Promise.all(episodes.map(async (episode) => (unread.includes(episode) ? codeOf(episode, episodic) : null)));
   const shown = episodes.map(({ prompt, success, attempts, summary, reflection }, at) => ({
     task: cut(prompt),
     accepted: success,

@@ -50,7 +50,7 @@ export async function planUnit(
   const unitId = `consolidation.${contentDigest([scope, page.unread.map(({ id }) => id).toSorted()]).slice(0, 40)}`;
   const unit: PlannedUnit = { unitId, page, known: true, learned: null, facts: [], skill: null };
   if ((await deps.semantic.appliedAmong(tenant, [unitId])).has(unitId)) return unit;
-  const learned = page.confirms ? null : await learnFromEpisodes(page.episodes, deps, signal);
+  const learned = page.confirms ? null : await learnFromEpisodes(page, deps, signal);
   const { name: called, description, scenarios } = learned?.data?.skill ?? { name: '', description: '', scenarios: [] };
   const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
   const how = { called, description, scenarios, scripted: learned?.scripted === true, at: now };
