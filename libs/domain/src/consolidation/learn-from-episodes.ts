@@ -52,7 +52,10 @@ export interface LearningDeps {
   readonly model: ChatModel;
 }
 
-/** Asks the model once about one page of episodes. Code of those that it read before is left out. @throws EtudeError as `askForJson`, and MEMORY_UNAVAILABLE */
+/**
+ * Asks the model once about one page of episodes. The code of those that were read before is left out.
+ * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
+ */
 export async function learnFromEpisodes(
   { episodes, unread }: Pick<EpisodePage, 'episodes' | 'unread'>,
   { episodic, model }: LearningDeps,

@@ -20,7 +20,7 @@ export interface EpisodePage {
 }
 
 /**
- * The pages for all episodes that weren't read yet. A group is read in pages of its own. Episodes without a group are read together, per
+ * The pages for all episodes that weren't read yet. A group has pages of its own. Episodes without a group are read together, per
  * owner, if they can tell something alone: a reflection, or what an outside agent reports. The others wait until a similar one comes.
  */
 export function pagesOf(groups: readonly (readonly Episode[])[], isRead: (episode: Episode) => boolean): readonly EpisodePage[] {
@@ -40,17 +40,17 @@ function groupPages(group: readonly Episode[], isRead: (episode: Episode) => boo
     const company = Math.min(COMPANY_MAX, PAGE_SIZE - episodes.length);
     return { episodes: [...(company > 0 ? known.slice(-company) : []), ...episodes], unread: episodes, confirms: false };
   });
-  const others = chunks(unread.filter((episode) => confirming.has(episode))).map((episodes) => ({
+  const spared = chunks(unread.filter((episode) => confirming.has(episode))).map((episodes) => ({
     episodes,
     unread: episodes,
     confirms: true,
   }));
-  return [...asked, ...others].map((page, at) => ({ ...page, group: at === 0 ? group : null }));
+  return [...asked, ...spared].map((page, at) => ({ ...page, group: at === 0 ? group : null }));
 }
 
 /**
- * The episodes that tell nothing new: right at once, by a skill or beside a memory of older ones of the group, of which enough succeeded for a
- * skill. It doesn't matter which were read, so that a run that goes on after a crash makes the same pages.
+ * The episodes that tell nothing new: they were right at once, by a skill or beside a memory of an older one of the group. Before them the
+ * group has enough successes for a skill. Marks of reading don't matter, so that a run makes the same pages after a crash.
  *
  * @param group oldest first
  */
