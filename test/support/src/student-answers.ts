@@ -110,7 +110,7 @@ function factsFrom(text: string): string {
     subject: `rule: ${rule.split(' ').slice(0, 4).join(' ')}`,
     experiences: told.flatMap((rules, at) => (rules.includes(rule) ? [at] : [])),
   }));
-  const code = experiences.find(({ accepted }) => accepted)?.code;
+  const code = experiences.find((one) => one.accepted && one.code !== null)?.code;
   const description = docOf(code ?? '');
   return JSON.stringify({ facts, skill: description ? { name: '', description, scenarios: [] } : null });
 }

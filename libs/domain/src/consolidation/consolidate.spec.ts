@@ -1,11 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Episode, Fact, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
+import type { Episode, Fact, MemoryWrite, Skill, SkillTest, Transition } from '@etude/contracts/memory';
 import { ProceduralMemorySettings, type SkillStatus } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import { episodeOf } from '../../test/memory-records.js';
+import { episodeOf, transitionOf } from '../../test/memory-records.js';
 import { AnsweringModel } from '../../test/rollout-fixture.js';
 import { consolidate, type ConsolidationDeps, groupEpisodes } from './consolidate.js';
 
@@ -58,6 +58,7 @@ function world(
   episodes: readonly Episode[],
   answer: (text: string, call: number) => string = () => FACTS,
   set: Partial<ProceduralMemorySettings> = {},
+  transitions: readonly Transition[] = [],
 ) {
   const facts = new Map<string, Fact>();
   const units = new Set<string>();
@@ -70,7 +71,8 @@ function world(
     if (effectsLeft === 0) throw new Crash('killed after an effect');
     return result;
   };
-  const episodic: Pick<EpisodicMemory, 'every'> = {
+  const episodic: Pick<EpisodicMemory, 'every' | 'transitions'> = {
+    transitions: async (_scope, rolloutId) => transitions.filter((one) => one.rolloutId === rolloutId),
     async *every({ agent }, sinceMs) {
       yield* episodes.filter((one) => one.createdAt >= sinceMs && (agent === null || one.scope.agent === agent));
     },
@@ -131,6 +133,9 @@ const twiceOf = (user: string) =>
 
 const told = (id: string, prompt: string) =>
   episode(id, { prompt, fingerprint: '', code: null, experience: { context: [prompt], actions: [], outcomes: [] } });
+
+const shownIn = (prompt = '') =>
+  JSON.parse(/<experiences>(\[[^]*\])<\/experiences>/.exec(prompt)?.[1] ?? '[]') as Array<{ code: string | null }>;
 
 describe('consolidate', () => {
   it('learns facts and a skill from repeated success', async () => {
@@ -194,8 +199,74 @@ describe('consolidate', () => {
     await run();
     episodes.push(episode('e3'));
     expect(await run()).toMatchObject({ modelCalls: 1 });
-    expect(asked).toHaveLength(2);
+    expect(asked.map((prompt) => shownIn(prompt).map(({ code }) => code))).toEqual([
+      ['print(int(input()) * 2)', 'as in experience 0'],
+      [null, null, 'print(int(input()) * 2)'],
+    ]);
     expect([...facts.values()][0]?.episodes).toEqual(['e1', 'e2', 'e3']);
+  });
+
+  it.each([
+    ['a memory of an older one', { touched: ['episodes/e1'] }, false],
+    ['a skill', { skillsUsed: ['double@1'] }, false],
+    ['a memory of another group', { touched: ['episodes/x1'] }, true],
+    ['nothing', {}, true],
+    ['a memory, and nobody judged', { touched: ['episodes/e1'], evaluatorKind: 'none' }, true],
+  ])('asks about a third episode that was right at once by %s only if it may tell something new', async (_, over, isAsked) => {
+    const episodes = [...twice];
+    const { run, asked, state } = world(episodes);
+    await run();
+    episodes.push(episode('e3', over));
+    const { modelCalls, plan } = await run();
+    const isSpared = plan.some((line) => line.endsWith(': nothing new, the model is not asked [from e3]'));
+    expect([modelCalls, asked.length, isSpared]).toEqual(isAsked ? [1, 2, false] : [0, 1, true]);
+    expect(state().units).toContain('read.e3');
+    expect(await run()).toMatchObject({ modelCalls: 0, plan: [] });
+  });
+
+  it('shows the model every first, failed and repeated attempt, whatever was remembered', async () => {
+    const drawn = fc.array(fc.record({ success: fc.boolean(), attempts: fc.integer({ min: 1, max: 3 }), runsBefore: fc.boolean() }), {
+      minLength: 2,
+      maxLength: 20,
+    });
+    await fc.assert(
+      fc.asyncProperty(drawn, async (given) => {
+        const episodes: Episode[] = [];
+        const { run, asked, state } = world(episodes);
+        for (const [at, { runsBefore, ...how }] of given.entries()) {
+          if (runsBefore) await run();
+          const touched = [`episodes/e${at - 1}`];
+          episodes.push(episode(`e${at}`, { ...how, touched, summary: `<${at}>`, createdAt: NOW - 100 + at }));
+        }
+        await run();
+        const isShown = (at: number) => asked.some((prompt) => prompt.includes(`\\u003c${at}>`));
+        const hidden = given.flatMap((_, at) => (isShown(at) ? [] : [at]));
+        const solvedBefore = (at: number) => given.slice(0, at).filter(({ success }) => success).length;
+        expect(hidden.filter((at) => !given[at]?.success || given[at].attempts > 1 || solvedBefore(at) < 2)).toEqual([]);
+        expect(state().units).toEqual(expect.arrayContaining(episodes.map(({ id }) => `read.${id}`)));
+      }),
+    );
+  });
+
+  it('shows the change from the last failed attempt, and the same code once', async () => {
+    const head = ['import sys', 'n = int(input())'];
+    const tried = (attempt: number, verdict: 'AC' | 'WA', last: string) =>
+      transitionOf({ id: `a${attempt}`, rolloutId: 'r-e1', attempt, verdict, code: [...head, last].join('\n') });
+    const transitions = [tried(1, 'WA', 'print(0)'), tried(2, 'WA', 'print(n)'), tried(3, 'AC', 'print(n * 2)')];
+    const long = Array.from({ length: 99 }, (_, at) => `x${at} = 0`).join('\n');
+    const others = ['e2', 'e3'].map((id) => episode(id, { code: long }));
+    const { run, asked } = world(
+      [episode('e1', { attempts: 3, code: [...head, 'print(n * 2)'].join('\n') }), ...others],
+      undefined,
+      undefined,
+      transitions,
+    );
+    await run();
+    expect(shownIn(asked[0]).map(({ code }) => code?.split('\n'))).toEqual([
+      [' import sys', ' n = int(input())', '-print(n)', '+print(n * 2)'],
+      [...long.split('\n').slice(0, 40), '[59 more lines]'],
+      ['as in experience 1'],
+    ]);
   });
 
   it.each([
@@ -278,18 +349,20 @@ describe('consolidate', () => {
         agent: fc.constantFrom('solver', 'other'),
         success: fc.boolean(),
         code: fc.constantFrom('print(1)', 'print(2)'),
+        remembers: fc.boolean(),
       }),
       { maxLength: 12 },
     );
     await fc.assert(
       fc.asyncProperty(episodes, fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 4 }), async (drawn, deaths) => {
-        const made = drawn.map(({ family, agent, success, code }, at) =>
+        const made = drawn.map(({ family, agent, success, code, remembers }, at) =>
           episode(`e${at}`, {
             prompt: family,
             fingerprint: family,
             scope: { ...scope, agent },
             success,
             code: success ? code : null,
+            touched: remembers ? drawn.slice(0, at).map((_, before) => `episodes/e${before}`) : [],
             createdAt: NOW - 100 + at,
           }),
         );

@@ -21,7 +21,7 @@ export interface ConsolidationInput {
 }
 
 export interface ConsolidationDeps extends PlanDeps {
-  readonly episodic: Pick<EpisodicMemory, 'every'>;
+  readonly episodic: Pick<EpisodicMemory, 'every' | 'transitions'>;
   readonly embedder: Embedder;
   readonly outbox: MemoryOutbox;
   /** Waits until proposed skills are verified, for a limited time. Skills that are not settled by then are left out of the answer. */
@@ -55,7 +55,7 @@ const BATCH = { itemsMax: 2_000 };
 
 /**
  * One pass over recent episodes: makes facts from what repeats and from rules about named things, and skill candidates from repeated
- * success, each with its sources. The model reads each episode once, in pages.
+ * success, each with its sources. The model reads each episode once, in pages, except those that only confirm what their group told before.
  *
  * Everything is planned before anything is applied. A page is applied as one unit, whose mark is written last, with its facts. A crash
  * before the mark repeats the page; after it, a repeat calls no model and changes nothing. Episodes are never changed.

@@ -2,7 +2,10 @@ import type { Episode } from '@etude/contracts/memory';
 import { VisibleText } from '@etude/contracts/visible-text';
 import { z } from 'zod';
 import { askForJson, cutText, dataElement, type JsonAnswer } from '../model-answer.js';
+import type { EpisodicMemory } from '../ports/memory.js';
 import type { ChatModel } from '../ports/model.js';
+import type { EpisodePage } from './pages.js';
+import { shownCode } from './shown-code.js';
 
 const FACTS_MAX = 20;
 const TEXT_CHARS = 2_000;
@@ -39,23 +42,54 @@ Answer with one JSON object and nothing else:
 facts: at most ${FACTS_MAX} statements that will help with similar tasks. Each holds for more than one of the experiences. A single one is enough for a rule about one named thing (a house, a service, a customer) that a reflection or a plain statement in it tells. Each fact stands alone. Leave out what any programmer knows. An empty array where there is none.
 subject: for a rule about one named thing, and for a fact whose value may change later: the thing and what is said of it, in a few words that will be the same next time, such as "upload limit of the API"; a newer fact with the same subject and category replaces it. Otherwise null.
 experiences: the positions, from 0, of those that support the fact.
+code: the beginning of the accepted code or, where an attempt failed before, the lines that were changed: "-" marks old ones, "+" new ones. null where none was accepted, or the experience was read before.
 skill: what the accepted solutions do and when it is useful; null where none was accepted.`;
 
 const cut = (text: string) => cutText(text, TEXT_CHARS);
 
-/** Asks the model once about one page of episodes. @throws EtudeError as `askForJson` */
-export function learnFromEpisodes(episodes: readonly Episode[], model: ChatModel, signal: AbortSignal): Promise<Learned> {
-  const shown = episodes.map(({ prompt, success, attempts, summary, reflection, code }) => ({
+export interface LearningDeps {
+  readonly episodic: Pick<EpisodicMemory, 'transitions'>;
+  readonly model: ChatModel;
+}
+
+/**
+ * Asks the model once about one page of episodes. The code of those that were read before is left out.
+ * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
+ */
+export async function learnFromEpisodes(
+  { episodes, unread }: Pick<EpisodePage, 'episodes' | 'unread'>,
+  { episodic, model }: LearningDeps,
+  signal: AbortSignal,
+): Promise<Learned> {
+  const codes = await Promise.all(episodes.map(async (episode) => (unread.includes(episode) ? codeOf(episode, episodic) : null)));
+  const shown = episodes.map(({ prompt, success, attempts, summary, reflection }, at) => ({
     task: cut(prompt),
     accepted: success,
     attempts,
     summary: cut(summary),
     reflection: reflection && cut(reflection),
-    code: code && cut(code),
+    code: onceIn(codes, at),
   }));
   const question = [
     { role: 'system', content: SYSTEM },
     { role: 'user', content: dataElement('experiences', shown) },
   ] as const;
   return askForJson(Lessons, question, model, signal);
+}
+
+async function codeOf(
+  { scope, rolloutId, code, attempts, experience }: Episode,
+  episodic: LearningDeps['episodic'],
+): Promise<string | null> {
+  if (code === null) return null;
+  // An outside agent chooses the ids of what it reports.
+  const tried = attempts > 1 && experience === undefined ? await episodic.transitions(scope, rolloutId) : [];
+  return cut(shownCode(code, tried.findLast(({ verdict }) => verdict !== 'AC')?.code ?? null));
+}
+
+/** The code, or where the model is shown the same before. */
+function onceIn(codes: ReadonlyArray<string | null>, at: number): string | null {
+  const code = codes[at] ?? null;
+  const first = codes.indexOf(code);
+  return code === null || first === at ? code : `as in experience ${first}`;
 }

@@ -1,4 +1,6 @@
 import type { Episode } from '@etude/contracts/memory';
+import { episodeKey } from '../trust/sources.js';
+import { SUCCESSES_MIN } from './propose-skill.js';
 
 /** Maximum number of episodes in one prompt. */
 const PAGE_SIZE = 12;
@@ -13,10 +15,12 @@ export interface EpisodePage {
   readonly unread: readonly Episode[];
   /** The group of similar episodes, for a skill; null: the episodes are unlike each other, or another page has the group. */
   readonly group: readonly Episode[] | null;
+  /** The episodes only confirm what their group told before, so the model isn't asked. */
+  readonly confirms: boolean;
 }
 
 /**
- * The pages for all episodes that weren't read yet. A group is read in pages of its own. Episodes without a group are read together, per
+ * The pages for all episodes that weren't read yet. A group has pages of its own. Episodes without a group are read together, per
  * owner, if they can tell something alone: a reflection, or what an outside agent reports. The others wait until a similar one comes.
  */
 export function pagesOf(groups: readonly (readonly Episode[])[], isRead: (episode: Episode) => boolean): readonly EpisodePage[] {
@@ -24,16 +28,49 @@ export function pagesOf(groups: readonly (readonly Episode[])[], isRead: (episod
   const owners = Map.groupBy(single, ({ scope: { agent, user } }) => JSON.stringify([agent, user]));
   const alone = [...owners.values()]
     .flatMap((episodes) => chunks(episodes))
-    .map((episodes) => ({ episodes, unread: episodes, group: null }));
+    .map((episodes) => ({ episodes, unread: episodes, group: null, confirms: false }));
   return [...groups.filter(({ length }) => length > 1).flatMap((group) => groupPages(group, isRead)), ...alone];
 }
 
 function groupPages(group: readonly Episode[], isRead: (episode: Episode) => boolean): EpisodePage[] {
   const known = group.filter(isRead);
-  return chunks(group.filter((episode) => !isRead(episode))).map((unread, at) => {
-    const company = Math.min(COMPANY_MAX, PAGE_SIZE - unread.length);
-    return { episodes: [...(company > 0 ? known.slice(-company) : []), ...unread], unread, group: at === 0 ? group : null };
+  const confirming = confirmingAmong(group);
+  const unread = group.filter((episode) => !isRead(episode));
+  const asked = chunks(unread.filter((episode) => !confirming.has(episode))).map((episodes) => {
+    const company = Math.min(COMPANY_MAX, PAGE_SIZE - episodes.length);
+    return { episodes: [...(company > 0 ? known.slice(-company) : []), ...episodes], unread: episodes, confirms: false };
   });
+  const spared = chunks(unread.filter((episode) => confirming.has(episode))).map((episodes) => ({
+    episodes,
+    unread: episodes,
+    confirms: true,
+  }));
+  return [...asked, ...spared].map((page, at) => ({ ...page, group: at === 0 ? group : null }));
+}
+
+/**
+ * The episodes that tell nothing new: they were right at once, by a skill or beside a memory of an older one of the group. Before them the
+ * group has enough successes for a skill. Marks of reading don't matter, so that a run makes the same pages after a crash.
+ *
+ * @param group oldest first
+ */
+function confirmingAmong(group: readonly Episode[]): ReadonlySet<Episode> {
+  const confirming = new Set<Episode>();
+  const older = new Set<string>();
+  let successes = 0;
+  for (const episode of group) {
+    const { id, touched = [], skillsUsed, success } = episode;
+    const isHelped = skillsUsed.length > 0 || touched.some((source) => older.has(source));
+    if (isHelped && successes >= SUCCESSES_MIN && isRightAtOnce(episode)) confirming.add(episode);
+    older.add(`episodes/${episodeKey(id)}`);
+    if (success) successes += 1;
+  }
+  return confirming;
+}
+
+/** Whether an evaluator accepted the first attempt. */
+function isRightAtOnce(episode: Episode): boolean {
+  return episode.success && episode.attempts === 1 && episode.evaluatorKind !== 'none' && !tellsAlone(episode);
 }
 
 /** Whether one episode can support a rule about a named thing. */

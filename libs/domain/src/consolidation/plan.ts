@@ -1,7 +1,6 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import type { ChatModel } from '../ports/model.js';
 import { factId } from '../facts/fact-keys.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/register-skill.js';
@@ -9,16 +8,15 @@ import { pinnedToImports } from '../skills/proof/bundle-code.js';
 import { isReadBy } from '../skills/life/find-skill.js';
 import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
-import { type Learned, learnFromEpisodes } from './learn-from-episodes.js';
+import { type Learned, learnFromEpisodes, type LearningDeps } from './learn-from-episodes.js';
 import { type EpisodePage, tellsAlone } from './pages.js';
 import { proposeSkill } from './propose-skill.js';
 
-export interface PlanDeps {
+export interface PlanDeps extends LearningDeps {
   /** Settings of the agents: whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
   readonly semantic: Pick<SemanticMemory, 'appliedAmong' | 'applyFacts'>;
   readonly procedural: ProceduralMemory;
-  readonly model: ChatModel;
 }
 
 export interface PlannedUnit {
@@ -27,6 +25,7 @@ export interface PlannedUnit {
   readonly page: EpisodePage;
   /** The unit was applied before, so nothing is left to do. */
   readonly known: boolean;
+  /** null: the model wasn't asked. */
   readonly learned: Learned | null;
   readonly facts: readonly Fact[];
   readonly skill: Skill | null;
@@ -36,8 +35,8 @@ export interface PlannedUnit {
 export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
 
 /**
- * Plans one page without changing anything. It asks the model once, unless the page was applied before. A skill that an `earlier` unit
- * proposes is not proposed again.
+ * Plans one page without changing anything. It asks the model once, unless the page was applied before or only confirms. A skill that an
+ * `earlier` unit proposes is not proposed again.
  *
  * @param skills every version of the tenant's skills; only those that the page's owner can read are compared
  */
@@ -51,16 +50,16 @@ export async function planUnit(
   const unitId = `consolidation.${contentDigest([scope, page.unread.map(({ id }) => id).toSorted()]).slice(0, 40)}`;
   const unit: PlannedUnit = { unitId, page, known: true, learned: null, facts: [], skill: null };
   if ((await deps.semantic.appliedAmong(tenant, [unitId])).has(unitId)) return unit;
-  const learned = await learnFromEpisodes(page.episodes, deps.model, signal);
-  const { name: called, description, scenarios } = learned.data?.skill ?? { name: '', description: '', scenarios: [] };
+  const learned = page.confirms ? null : await learnFromEpisodes(page, deps, signal);
+  const { name: called, description, scenarios } = learned?.data?.skill ?? { name: '', description: '', scenarios: [] };
   const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
-  const how = { called, description, scenarios, scripted: learned.scripted, at: now };
+  const how = { called, description, scenarios, scripted: learned?.scripted === true, at: now };
   const proposed = page.group === null ? null : proposeSkill(page.group, known, how);
   return {
     ...unit,
     known: false,
     learned,
-    facts: factsOf(learned, page.episodes, now),
+    facts: learned === null ? [] : factsOf(learned, page.episodes, now),
     skill: proposed !== null && (await isWanted(proposed, earlier, deps)) ? await pinnedToImports(proposed, deps.procedural) : null,
   };
 }
@@ -107,6 +106,7 @@ export function describeUnit({ page: { episodes, group }, known, learned, facts,
   const marked = learned?.scripted ? ' (scripted)' : '';
   const lines = facts.map((fact) => `fact, ${fact.category}, confidence ${fact.confidence}${marked}: ${fact.text}${from(fact.episodes)}`);
   if (learned?.data === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
+  else if (learned === null) lines.push(`${head}: nothing new, the model is not asked${all}`);
   else if (facts.length === 0) lines.push(`${head}: no facts${all}`);
   if (skill !== null)
     lines.push(

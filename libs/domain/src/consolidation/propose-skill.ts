@@ -5,7 +5,7 @@ import { isSameOwner } from '../skills/life/skill-life.js';
 import { withMarks } from '../trust/sources.js';
 
 /** A single success may be luck. */
-const SUCCESSES_MIN = 2;
+export const SUCCESSES_MIN = 2;
 const TESTS_MAX = 1_000;
 
 type Solved = Episode & { code: string; tests: SkillTest[] };

@@ -55,8 +55,14 @@ describe('an answer that imports a skill', () => {
     const group = ['e1', 'e2'].map((id) => episodeOf({ ...solved, id }));
     const semantic = { appliedAmong: async () => new Set<string>(), applyFacts: async () => ({ added: 0, reinforced: 0 }) };
     const model = new AnsweringModel(() => '{"facts": [], "skill": {"description": "Four times a number."}}');
-    const deps = { semantic, model, procedural: new FakeProceduralMemory().keep(DOUBLE), settings: new World().deps.settings };
-    const page = { episodes: group, unread: group, group };
+    const deps = {
+      semantic,
+      episodic: { transitions: async () => [] },
+      model,
+      procedural: new FakeProceduralMemory().keep(DOUBLE),
+      settings: new World().deps.settings,
+    };
+    const page = { episodes: group, unread: group, group, confirms: false };
     const { skill } = await planUnit(page, { tenant: 'acme', now: 1, earlier: [], skills: [] }, deps, new AbortController().signal);
     expect(skill?.dependencies).toMatchObject([{ name: 'double_number', version: 1 }]);
   });

@@ -104,9 +104,9 @@ async function learnedFact(over: Partial<Episode>): Promise<Fact> {
   const settings = new World().deps.settings;
   const group = [solved('taaaaaaaa-r1.episode', over), solved('tdddddddd-r1.episode')];
   const procedural = new FakeProceduralMemory();
-  const planning = { semantic, procedural, model, settings };
+  const planning = { semantic, episodic: { transitions: async () => [] }, procedural, model, settings };
   const { facts } = await planUnit(
-    { episodes: group, unread: group, group },
+    { episodes: group, unread: group, group, confirms: false },
     { tenant: 'acme', now: NEW_YEAR, earlier: [], skills: [] },
     planning,
     new AbortController().signal,
