@@ -200,13 +200,8 @@ describe('training', () => {
   });
 
   it.each([
-    [
-      'takes the docstring for the description',
-      '    \"\"\"Doubles any\n    number of loaves.\"\"\"\n',
-      [],
-      'Doubles any number of loaves.',
-    ],
-    ['asks for a description where the docstring tells nothing', '    \"\"\"Doubles.\"\"\"\n', ['t.skill'], 'Doubles.'],
+    ['takes the docstring for the description', '    """Doubles any\n    number of loaves."""\n', [], 'Doubles any number of loaves.'],
+    ['asks for a description where the docstring tells nothing', '    """Doubles."""\n', ['t.skill'], 'Doubles.'],
   ])('%s of an answer that was accepted at once', async (_, docstring, learned, description) => {
     const code = `def twice(n: int = 1) -> int:\n${docstring}    return "right"`;
     const model = new AnsweringModel((text) => (text.includes('# Lessons') ? '{"description": "Doubles."}' : fenced(code)));
