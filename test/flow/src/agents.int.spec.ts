@@ -87,7 +87,11 @@ it('waits for its caller over a kill of gateway and worker', async () => {
 it('lives in a world with another agent', async () => {
   await client(Worlds).createWorld({ name: 'worlds/moor', seed: '7', width: 16, height: 16 });
   for (const agent of ['anna', 'ben']) {
-    expect(await solve('Look around.', { agent, labels: { world: 'moor' } })).toMatchObject({ result: { output: 'seen' } });
+    const task = await solve('Look around.', { agent, labels: { world: 'moor' } });
+    expect(task).toMatchObject({ result: { output: 'seen' } });
+    const { sections } = await client(Tasks).explainStep({ name: task.name });
+    const told = sections.map((section) => section.text).join('\n');
+    for (const tool of ['observe_location', 'interact_with_agent', 'gather_resource', 'move_to']) expect(told).toContain(`tool="${tool}"`);
   }
   expect(await client(Worlds).getWorld({ name: 'worlds/moor' })).toMatchObject({
     agents: [expect.objectContaining({ name: 'anna' }), expect.objectContaining({ name: 'ben' })],
