@@ -54,7 +54,7 @@ export async function recall(
     const found = await searchSkills(deps.procedural, scope, { ...query, limit: limit * FOUND_PER_SHOWN });
     return found.filter(({ skill }) => shows(skill)).slice(0, limit);
   };
-  const asked = { scope: viewOf(scope, scope.user), cue, counts, tokensMax, leaveOut };
+  const asked = { scope: viewOf(scope, scope.user), cue, counts, tokensMax, leaveOut, skillsForAttempts: true };
   const { hits, skills } = await recollect(asked, { ...deps, procedural: { search } });
   const withheld = new Set((await withhold?.(hits.map(foundItem)))?.map(showKey) ?? []);
   const shown = hits.filter((hit) => !withheld.has(showKey(foundItem(hit))));

@@ -28,6 +28,8 @@ export interface RecollectInput {
   /** Continue without a layer that can't be searched now. */
   readonly partial?: boolean;
   readonly leaveOut?: (hit: MemoryHit) => boolean;
+  /** Leave out attempts that a shown skill was made from, since both hold the same code. */
+  readonly skillsForAttempts?: boolean;
 }
 
 export interface Recollected {
@@ -110,7 +112,11 @@ function inTurns(layers: ReadonlyArray<readonly Candidate[]>): Candidate[] {
   return [...facts, ...others.filter((hit) => !isSpare(hit)), ...others.filter(isSpare)];
 }
 
-function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: RecollectInput): Omit<Recollected, 'missing'> {
+function withinBudget(
+  candidates: readonly Candidate[],
+  { counts, tokensMax, skillsForAttempts = false }: RecollectInput,
+): Omit<Recollected, 'missing'> {
+  const isCompared = ({ kind }: MemoryHit) => kind !== 'transition' || skillsForAttempts;
   const hits: MemoryHit[] = [];
   const skills: Skill[] = [];
   const seen = new Set<string>();
@@ -120,7 +126,9 @@ function withinBudget(candidates: readonly Candidate[], { counts, tokensMax }: R
     const fitting = sized.find((form) => tokens + form.tokens <= tokensMax);
     const isFull = hits.filter(({ layer }) => layer === hit.layer).length >= (counts[hit.layer] ?? 0);
     const names = [nameOf(hit), contentOf(hit)];
-    const isAlike = names.some((name) => seen.has(name)) || hits.some((other) => cameFrom(other, hit) || teachesSame(other, hit));
+    const isAlike =
+      names.some((name) => seen.has(name)) ||
+      hits.some((other) => (isCompared(hit) && cameFrom(other, hit)) || teachesSame(other, hit) || tellsFact(hit, other));
     if (isFull || isAlike || fitting === undefined) continue;
     for (const name of [...names, ...shownWith(hit)]) seen.add(name);
     tokens += fitting.tokens;
@@ -146,6 +154,9 @@ function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
   const common = [...one].filter((word) => other.has(word)).length;
   return common >= SAME_LESSON * (one.size + other.size - common);
 }
+
+/** Whether a note tells a fact that is shown by itself. */
+const tellsFact = (note: MemoryHit, { kind, text }: MemoryHit) => kind === 'fact' && NOTES.has(note.kind) && note.text.includes(text);
 
 const isExperience = ({ layer, kind }: MemoryHit) => layer === 'episodic' || NOTES.has(kind);
 
@@ -173,8 +184,8 @@ function isNoteOf(note: MemoryHit, { kind, id }: MemoryHit): boolean {
   return NOTES.has(note.kind) && kind === 'episode' && note.id === id;
 }
 
-/** Whether a skill was made from an episode. The skill holds the same answer, verified, so one of the two suffices. */
+/** Whether a skill was made from an experience. The skill holds the same answer, verified, so one of the two suffices. */
 function cameFrom(skill: MemoryHit, { kind, id, sources }: MemoryHit): boolean {
-  if (skill.layer !== 'procedural' || (kind !== 'episode' && kind !== 'summary')) return false;
+  if (skill.layer !== 'procedural' || (kind !== 'episode' && kind !== 'summary' && kind !== 'transition')) return false;
   return [id, ...sources].some((source) => skill.sources.includes(source) || skill.sources.includes(taskName(taskIdOf(source))));
 }

@@ -76,7 +76,8 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     importance: importanceOf(attempts, success),
     skillsUsed: [...new Set(attempts.flatMap(({ skill, imported = [] }) => [...(skill === null ? [] : [skill]), ...imported]))],
     ...touchedIn(origin, attempts),
-    attempts: attempts.length,
+    // Without the trial of a skill before them.
+    attempts: Math.max(1, attempts.filter(({ attempt }) => attempt > 0).length),
     model: best?.model ?? null,
     scripted: attempts.some(({ scripted }) => scripted),
     createdAt: attempts.at(-1)?.at ?? 0,

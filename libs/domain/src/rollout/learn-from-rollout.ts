@@ -107,8 +107,16 @@ const LESSONS_WITH_SKILL = 't.skill';
 async function askForLessons(context: LearningContext): Promise<Lessons> {
   const { promptTask, spec, attempts, deps } = context;
   const skill = await wantedSkill(context);
-  const isReflecting = attempts.length > 1 || attempts[0]?.judgement.verdict !== 'AC';
+  // A skill that was tried in vain teaches nothing about the task.
+  const own = attempts.filter(({ attempt }) => attempt > 0);
+  const isReflecting = own.length > 1 || (own[0] ?? attempts[0])?.judgement.verdict !== 'AC';
   if (!isReflecting && skill === null) return NO_LESSONS;
+  const docstring = skill === null || isReflecting ? null : docstringOf(skill);
+  if (skill !== null && docstring !== null) {
+    // The author has described the code: no call is needed.
+    await putSkill(context, skill, { ...NO_LESSONS, description: docstring });
+    return NO_LESSONS;
+  }
   const { text } = await askModel(context, skill === null ? LESSONS : LESSONS_WITH_SKILL, 'learn', () => {
     const material = { attempts: isReflecting ? attempts : [], reference: spec.referenceSolution ?? null, code: skill?.code ?? null };
     const request = lessonsRequest(promptTask, material);
@@ -119,7 +127,8 @@ async function askForLessons(context: LearningContext): Promise<Lessons> {
   const read = readJsonAnswer(Lessons, text);
   const lessons = 'data' in read ? read.data : NO_LESSONS;
   if (skill !== null) await putSkill(context, skill, lessons);
-  return lessons;
+  // What nobody asked for is no lesson.
+  return isReflecting ? lessons : NO_LESSONS;
 }
 
 /** The accepted code, if a skill is to be made from it. A task solved by an existing skill needs no new one. */
@@ -134,6 +143,18 @@ async function wantedSkill(context: LearningContext): Promise<SolvedTask | null>
   if (candidate === null || steps.replay(LESSONS) !== undefined) return null; // without tests it could never be verified
   const isWanted = steps.replay(LESSONS_WITH_SKILL) !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
   return isWanted ? solved : null;
+}
+
+const DOCSTRING_CHARS_MIN = 20;
+const DOCSTRING = /^[ \t]*("""|''')([^]*?)\1/;
+
+/** The docstring of the function that a task asked for; null where the code has none that tells anything. */
+function docstringOf({ code, evaluator }: SolvedTask): string | null {
+  const { entryPoint } = rulesOf(evaluator);
+  if (entryPoint === undefined) return null;
+  const [, body = ''] = new RegExp(`^def ${entryPoint}\\([^]*?\\)[^\\n]*:[ \\t]*\\n([^]*)`, 'm').exec(code) ?? [];
+  const docstring = (DOCSTRING.exec(body)?.[2] ?? '').replaceAll(/\s+/g, ' ').trim();
+  return docstring.length >= DOCSTRING_CHARS_MIN ? docstring : null;
 }
 
 /** Proposes a skill from code that the model wrote. Without a description, the prompt describes it. */

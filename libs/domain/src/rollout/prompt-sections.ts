@@ -48,6 +48,9 @@ export function answerSection(task: PromptTask): string {
   return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }
 
+/** The title of many records is the beginning of their text. */
+const titled = ({ title, text }: RecalledItem) => (text.startsWith(title) ? text : `${title}\n${text}`);
+
 const FROM_MEMORY = 'From earlier work';
 
 /** The records behind the section of memories, as "kind id". */
@@ -56,7 +59,7 @@ export function sourcesOf(recalled: readonly RecalledItem[]): Readonly<Record<st
 }
 
 export function memorySection(task: PromptTask, recalled: readonly RecalledItem[]): string {
-  const items = recalled.map((item) => block(task, 'memory', `${item.title}\n${item.text}`, ` kind="${item.kind}"`));
+  const items = recalled.map((item) => block(task, 'memory', titled(item), ` kind="${item.kind}"`));
   const isImportable = recalled.some(({ kind }) => kind === 'skill');
   const how = isImportable
     ? ' The code of a skill with a function can be used: `from skills import NAME`, with its name before the @.'

@@ -104,7 +104,8 @@ export function lessonsRequest(task: PromptTask, { attempts, reference, code }: 
     task,
     isReflecting ? attemptsSection(task, attempts) : null,
     shown === null ? null : `# Reference solution\n\n${block(task, 'reference', cutMiddle(shown, REFERENCE_CHARS_MAX))}`,
-    code === null ? null : `# Code that solved it\n\n${block(task, 'solution', cutMiddle(code, REFERENCE_CHARS_MAX))}`,
+    // The attempts show it already.
+    code === null || isReflecting ? null : `# Code that solved it\n\n${block(task, 'solution', cutMiddle(code, REFERENCE_CHARS_MAX))}`,
     `# Lessons\n\nAnswer with one JSON object and nothing else. Its fields:\n${asked.map((field) => `- ${field}`).join('\n')}`,
   );
 }

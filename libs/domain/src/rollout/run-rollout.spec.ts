@@ -200,6 +200,19 @@ describe('training', () => {
   });
 
   it.each([
+    ['takes the docstring for the description', '    """Doubles any\n    number of loaves."""\n', [], 'Doubles any number of loaves.'],
+    ['asks for a description where the docstring tells nothing', '    """Doubles."""\n', ['t.skill'], 'Doubles.'],
+  ])('%s of an answer that was accepted at once', async (_, docstring, learned, description) => {
+    const code = `def twice(n: int = 1) -> int:\n${docstring}    return "right"`;
+    const model = new AnsweringModel((text) => (text.includes('# Lessons') ? '{"description": "Doubles."}' : fenced(code)));
+    const evaluator = { kind: 'function_cases' as const, entryPoint: 'twice', cases: [{ args: [2], expected: 2 }] };
+    const world = new World({ spec: { ...spec, evaluator }, model });
+    await world.run();
+    expect(world.learned).toEqual(learned);
+    expect(world.outbox.of('skill')).toMatchObject([{ skill: { description: expect.stringContaining(description) } }]);
+  });
+
+  it.each([
     ['tokens', { modelTokensMax: 100 }],
     ['wall time', { wallMs: 0 }],
   ])('keeps a plain summary where its limit of %s is reached, and the verdict stands', async (_, learning) => {
