@@ -1,3 +1,4 @@
+import type { Json } from '@etude/contracts/json';
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../recall/fingerprint.js';
 import { dependencyOn } from '../skills/proof/bundle-code.js';
@@ -12,6 +13,8 @@ const pythonTests = (prompt: string): SpecGiven => ({
   evaluator: { kind: 'python_tests', entryPoint: 'twice', tests: 'assert twice(1) == 2' },
 });
 const FUNCTION_CASES: SpecGiven = { evaluator: { kind: 'function_cases', entryPoint: 'twice', cases: [{ args: [2], expected: 2 }] } };
+
+const called = (args: Json[], expected: Json) => ({ kind: 'call' as const, args, kwargs: {}, expected, tolerance: 0 });
 
 describe('reuse of skills', () => {
   it('answers a task solved before with no model call', async () => {
@@ -56,6 +59,19 @@ describe('reuse of skills', () => {
   ])('tries a function of another name only if it %s', async (_what, parameters, spec, isTried) => {
     const double = { code: 'def double(n):\n    return "right"', entryPoint: 'double', contract: contractOf('double', parameters) };
     const world = new World({ spec, skills: near(double), model: solver() });
+    await world.run();
+    expect(world.steps.includes('a0.skill')).toBe(isTried);
+  });
+
+  it.each([
+    ['numbers', [called([1], 2)], true],
+    ['lists of numbers', [called([[1]], [2])], false],
+    ['texts as values', [called([1], 'two')], false],
+    ['texts, and numbers in another', [called(['one'], 2), called([1], 2)], true],
+  ])('tries a function without a schema whose tests have %s only if a case looks alike', async (_what, tests, isTried) => {
+    const double = { code: 'def double(n):\n    return "right"', entryPoint: 'double', contract: contractOf('double', { n: {} }), tests };
+    const evaluator = { kind: 'function_cases' as const, entryPoint: 'twice', cases: [{ args: [2], expected: 4, public: true }] };
+    const world = new World({ spec: { evaluator }, skills: near(double), model: solver() });
     await world.run();
     expect(world.steps.includes('a0.skill')).toBe(isTried);
   });

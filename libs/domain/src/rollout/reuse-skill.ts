@@ -133,11 +133,33 @@ function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluato
 function takesCalls(skill: Skill, { evaluator, prompt }: TaskSpec): boolean {
   const asked = rulesOf(evaluator).entryPoint;
   if (asked === undefined || asked === skill.entryPoint || skill.contract === undefined) return true;
-  if (evaluator.kind === 'function_cases') return evaluator.cases.every((call) => takesCall(skill, call));
+  if (evaluator.kind === 'function_cases')
+    return evaluator.cases.every((call) => takesCall(skill, call)) && hasShapesOf(skill, evaluator.cases);
   const { parameters } = skill.contract;
   const count = parameterCount(asked, `${evaluator.kind === 'python_tests' ? evaluator.setup : ''}\n${prompt}`);
   const isRest = parameters.some(({ passed }) => passed === 'rest');
   return count !== null && parameters.filter(({ required }) => required).length <= count && (isRest || count <= parameters.length);
+}
+
+/** Whether a call of the task looks like one of the skill's tests: the same types of arguments and, where it is public, of the value. */
+function hasShapesOf({ tests }: Skill, cases: Extract<Evaluator, { kind: 'function_cases' }>['cases']): boolean {
+  const calls = tests.filter((test) => test.kind === 'call');
+  if (calls.length === 0) return true;
+  return cases.some(({ args, expected, public: isPublic }) =>
+    calls.some(
+      (test) =>
+        test.args.length === args.length &&
+        test.args.every((arg, at) => haveOneShape(arg, args[at]!)) &&
+        (!isPublic || haveOneShape(test.expected, expected)),
+    ),
+  );
+}
+
+/** Whether two values have the same type, and lists the same type of items. null and empty lists fit anything of their kind. */
+function haveOneShape(a: Json, b: Json): boolean {
+  if (a === null || b === null) return true;
+  if (!Array.isArray(a) || !Array.isArray(b)) return !Array.isArray(a) && !Array.isArray(b) && typeof a === typeof b;
+  return a.length === 0 || b.length === 0 || haveOneShape(a[0]!, b[0]!);
 }
 
 const PARAMETER = /^\s*[A-Za-z_]\w*\s*(?::[^,=]*)?(?:=[^,]*)?$/;
