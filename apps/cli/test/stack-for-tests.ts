@@ -15,10 +15,11 @@ export function stackForTests(model: string | null, env: () => Promise<Readonly<
   const home = join(tmpdir(), `etude-home-${randomUUID().slice(0, 8)}`);
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 });
-    // With the usual port, another test's stack could take it while a test has killed this gateway.
-    const port = { ETUDE_GRPC_PORT: String(await freePort()) };
+    // Another test's stack could take a usual port while a test has killed this gateway.
+    const free = async () => String(await freePort());
+    const ports = { ETUDE_GRPC_PORT: await free(), ETUDE_REST_PORT: await free(), ETUDE_MCP_PORT: await free() };
     await succeeds(
-      etude(['up', '--detach', ...(model === null ? [] : ['--scripted', model]), '--home', home], { ...port, ...(await env()) }),
+      etude(['up', '--detach', ...(model === null ? [] : ['--scripted', model]), '--home', home], { ...ports, ...(await env()) }),
     );
   });
   afterAll(async () => {
