@@ -62,10 +62,13 @@ describe('a stack in the background', () => {
   const home = mkdtempSync(join(tmpdir(), 'etude-detached-'));
   let taken: Server;
   let port: number;
-  const run = (...args: string[]) => etude([...args, '--home', home], { ETUDE_GRPC_PORT: String(port) });
+  // Another test's stack could take a usual port while a test has killed this gateway.
+  let others: Readonly<Record<string, string>>;
+  const run = (...args: string[]) => etude([...args, '--home', home], { ETUDE_GRPC_PORT: String(port), ...others });
 
   beforeAll(async () => {
     port = await freePort();
+    others = { ETUDE_REST_PORT: String(await freePort()), ETUDE_MCP_PORT: String(await freePort()) };
     taken = createServer().listen(port, '127.0.0.1');
     await once(taken, 'listening');
     await succeeds(run(...UP, '--detach'));
