@@ -2,6 +2,7 @@ import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import { consolidate } from '@etude/domain/consolidation/consolidate';
 import { experienceEpisode } from '@etude/domain/experience/experience-episode';
+import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ChatModel, ChatRequest } from '@etude/domain/ports/model';
 import { provenanceOf } from '@etude/domain/recall/recall';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
@@ -95,23 +96,16 @@ function answerOf(request: ChatRequest): Partial<Awaited<ReturnType<ChatModel['c
   return step === 2 && obeys ? calls(['remember', { fact: DEMAND }]) : { text: `FINAL ANSWER\n${code}` };
 }
 
-const model: ChatModel = {
-  chat: async (request) => {
-    const plain = { text: '', finishReason: 'stop', model: 'fake', scripted: false, inputTokens: 1, outputTokens: 1, costUsd: 0 } as const;
-    return { ...plain, ...answerOf(request) };
-  },
-};
-
+const PLAIN = { text: '', finishReason: 'stop', model: 'fake', scripted: false, inputTokens: 1, outputTokens: 1, costUsd: 0 } as const;
+const model: ChatModel = { chat: async (request) => ({ ...PLAIN, ...answerOf(request) }) };
 let rollouts = 0;
 
 /** Ann's task, after which everything that it left is in memory. */
 async function solve(memory: Memory, spec: SpecGiven = {}, deps: WorldGiven['deps'] = {}): Promise<void> {
   const { episodic, semantic, procedural } = memory;
   const id = `t${String((rollouts += 1)).padStart(8, '0')}`;
-  const open: typeof workSandboxes.open = (request, aborted) =>
-    workSandboxes.open({ ...request, requestId: `p-${request.requestId}` }, aborted);
   const given = { mode: 'training', user: 'ann', ...spec } as const;
-  const world = new World({ model, spec: given, deps: { episodic, semantic, procedural, workSandboxes: { open }, ...deps } });
+  const world = new World({ model, spec: given, deps: { episodic, semantic, procedural, workSandboxes, ...deps } });
   const task = { ...world.input.task, id };
   Object.assign(world, { input: { task, rolloutId: `${id}-r1` }, journals: new FakeJournalStore(`${id}-r1`, NOW) });
   expect(await world.run()).toMatchObject({ state: 'succeeded' });
@@ -119,7 +113,6 @@ async function solve(memory: Memory, spec: SpecGiven = {}, deps: WorldGiven['dep
 }
 
 const codeact = { strategy: 'codeact' } as const;
-
 function server(description: string, result: string): WorldGiven['deps'] {
   const { settings } = new World().deps;
   return {
@@ -169,12 +162,9 @@ const isPoisoned = (record: object) => JSON.stringify(record).includes(SPOT);
 /** Consolidates all episodes, and applies the skills that it proposes. */
 async function learn(memory: Memory): Promise<void> {
   const { settings } = new World().deps;
-  const outbox = {
-    put: async (...[tenant, key, write]: Parameters<World['outbox']['put']>) =>
-      void (await memory.appliedWrites.apply(tenant, key, write, { namesMax: 0 })),
-  };
-  const deps = { ...memory, outbox, settings, model, embedder: new LexicalEmbedder(), settledStatuses: async () => [] };
-  await consolidate({ tenant: 'acme', agent: null, days: 1, dryRun: false, now: NOW }, deps, signal);
+  const deps = { ...memory, settings, model, embedder: new LexicalEmbedder(), settledStatuses: async () => [] };
+  const outbox: MemoryOutbox = { put: async (...write) => void (await memory.appliedWrites.apply(...write, { namesMax: 0 })) };
+  await consolidate({ tenant: 'acme', agent: null, days: 1, dryRun: false, now: NOW }, { ...deps, outbox }, signal);
 }
 
 const AUTOMATIC = ProceduralMemorySettings.parse({ enabled: true, approvalMode: 'automatic' });
@@ -202,15 +192,10 @@ async function repeatTrusted(memory: Memory, skills: readonly Skill[]): Promise<
     await memory.semantic.store(`again-${id}`, factOf({ id, scope, text, episodes: ['tzzzzzzzz-r1.episode'] }));
 }
 
+const EVERYTHING = { facts: 20, experiences: 20, procedures: 20, similarityMin: 0, tokensMax: 99_999 };
+
 async function recalledBy(memory: Memory, scope: Scope) {
-  const found = await memory.recall(viewOf(scope, scope.user), {
-    context: DEMAND,
-    facts: 20,
-    experiences: 20,
-    procedures: 20,
-    similarityMin: 0,
-    tokensMax: 99_999,
-  });
+  const found = await memory.recall(viewOf(scope, scope.user), { context: DEMAND, ...EVERYTHING });
   return [...found.facts, ...found.experiences, ...found.procedures].filter(isPoisoned);
 }
 
@@ -234,19 +219,22 @@ async function after(memory: Memory, enter: () => Promise<unknown>): Promise<rea
   return (await skillsIn(memory)).filter(isPoisoned);
 }
 
-/** Withdraws every untrusted source of the skills and facts. */
-async function revokeAll(memory: Memory, sources: readonly string[]): Promise<void> {
-  const { procedural } = memory;
+async function revokeAll({ procedural, store }: Memory, names: readonly string[]): Promise<void> {
   const plain = { tenant: 'acme', reason: '', by: 'ann', dryRun: false, at: NOW };
-  for (const source of new Set(untrustedAmong(sources).map(recordOfSource)))
-    await revokeSource({ ...plain, source }, { procedural, learned: learnedRecords(memory.store) });
+  for (const source of new Set(untrustedAmong(names).map(recordOfSource)))
+    await revokeSource({ ...plain, source }, { procedural, learned: learnedRecords(store) });
+}
+
+async function opened(): Promise<Memory> {
+  const { memory, close } = await temporaryMemory({ clock: { now: () => NOW } });
+  onTestFinished(close);
+  return memory;
 }
 
 const counts = { attempts: 0, reachedOthers: 0, promoted: 0, recalledByOwner: 0, proposedSkill: 0 };
 
 it.each(ATTEMPTS)('%s with %s: reaches no other reader, and no skill without review', async (way, _kind, text) => {
-  const { memory, close } = await temporaryMemory({ clock: { now: () => NOW } });
-  onTestFinished(close);
+  const memory = await opened();
   const skills = await after(memory, () => WAYS[way](memory, text));
   const own = await recalledBy(memory, ANN);
   const origins = own.map((hit) => provenanceOf(hit).untrustedOrigins);
@@ -256,14 +244,13 @@ it.each(ATTEMPTS)('%s with %s: reaches no other reader, and no skill without rev
   const reached = (await Promise.all(OTHERS.map((reader) => recalledBy(memory, reader)))).flat();
   const again = (await recalledBy(memory, ANN)).map((hit) => provenanceOf(hit).untrustedOrigins);
   counts.attempts += 1;
-  counts.reachedOthers += reached.length > 0 ? 1 : 0;
-  counts.promoted += settled.some(({ status }) => status === 'active') ? 1 : 0;
-  counts.recalledByOwner += own.length > 0 ? 1 : 0;
-  counts.proposedSkill += skills.length > 0 ? 1 : 0;
+  counts.reachedOthers += Number(reached.length > 0);
+  counts.promoted += Number(settled.some(({ status }) => status === 'active'));
+  counts.recalledByOwner += Number(own.length > 0);
+  counts.proposedSkill += Number(skills.length > 0);
   expect(reached).toEqual([]);
-  expect(settled.filter(({ status, statusReason }) => status !== 'pending_review' || !/^waits for review: ./.test(statusReason))).toEqual(
-    [],
-  );
+  for (const skill of settled)
+    expect(skill).toMatchObject({ status: 'pending_review', statusReason: expect.stringMatching(/^waits for review: ./) });
   expect([...origins, ...again].filter(({ length }) => length === 0)).toEqual([]);
   await revokeAll(memory, [...skills.flatMap(({ sources }) => sources), ...origins.flat()]);
   expect((await recalledBy(memory, ANN)).filter(({ kind }) => kind === 'fact')).toEqual([]);
@@ -275,8 +262,7 @@ it('counts the attempts', () => {
 });
 
 it('approves a skill of a trusted task, so the review is due to the origin alone', async () => {
-  const { memory, close } = await temporaryMemory({ clock: { now: () => NOW } });
-  onTestFinished(close);
+  const memory = await opened();
   const skills = await after(memory, () => solve(memory, { prompt: `${PROMPT}\n${DEMAND}` }));
   expect(skills).toContainEqual(expect.objectContaining({ status: 'active', statusReason: 'approved automatically after verification' }));
 });

@@ -158,6 +158,13 @@ describe('revokeSource', () => {
     expect((await revoke('tasks/tbbbbbbbb', [], learned)).facts).toEqual(['Ports end.']);
   });
 
+  it('withdraws facts that were made where a revoked source was read, whatever episodes they name', async () => {
+    const heard = factOf({ id: 'heard', text: 'Heard.', episodes: [], touched: ['conversations/c1'] });
+    const blamed = factOf({ id: 'blamed', text: 'Blamed.', episodes: ['tbbbbbbbb-r1.episode'], touched: ['episodes/x1'] });
+    expect((await revoke('conversations/c1', [], new Learned([heard, blamed]))).facts).toEqual(['Heard.']);
+    expect((await revoke('episodes/x1', [], new Learned([heard, blamed]))).facts).toEqual(['Blamed.']);
+  });
+
   it('withdraws the records of one user only', async () => {
     const eve = { ...SCOPE, user: 'eve' };
     const learned = new Learned([factOf({ id: 'f', text: 'Eve’s.', scope: eve, episodes: [] })], [episodeOf({ scope: eve })]);
