@@ -70,15 +70,18 @@ async function isWanted(proposed: Skill, earlier: readonly PlannedUnit[], { sett
   return mayLearn(proposed, (await settings.get(tenant, agent)).settings, procedural, planned);
 }
 
-/** The facts of an answer with the episodes that support them. One episode alone supports only a rule about a named thing. */
+/**
+ * The facts of an answer with the episodes that support them. One episode alone supports only a rule about a named thing. Each fact has the
+ * untrusted sources of all shown episodes, because an injected text may make the model name other episodes.
+ */
 function factsOf({ data, scripted }: Learned, shown: readonly Episode[], now: number): Fact[] {
   const { scope } = shown[0]!;
+  const touched = untrustedAmong(shown.flatMap((episode) => [`episodes/${episode.id}`, ...(episode.touched ?? [])]));
   const facts = (data?.facts ?? []).flatMap(({ text, category, confidence, subject, experiences }): Fact[] => {
     const sources = experiences === undefined ? shown : shown.filter((_, at) => experiences.includes(at));
     const isNamed = typeof subject === 'string';
     const isSupported = sources.length > 1 || (isNamed && sources.some(tellsAlone));
     if (!isSupported) return [];
-    const touched = untrustedAmong(sources.flatMap((episode) => episode.touched ?? []));
     const told: Fact = {
       id: factId(scope, text),
       scope,

@@ -128,9 +128,9 @@ export class StepTools {
     return [...own, ...outside].filter(({ name }) => name !== 'ask_caller');
   }
 
-  /** Whether the prompt has words of an outside server: the descriptions of its tools, and what they returned. */
+  /** Whether the prompt may have words of an outside server: the descriptions of its tools, and what they returned, even if not listed. */
   get readsOutside(): boolean {
-    return this.#outside.tools.length > 0;
+    return this.#outside.caller.servers.length > 0 || this.#outside.tools.length > 0;
   }
 
   isOutside(tool: string): boolean {

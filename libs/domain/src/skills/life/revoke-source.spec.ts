@@ -158,6 +158,11 @@ describe('revokeSource', () => {
     expect((await revoke('tasks/tbbbbbbbb', [], learned)).facts).toEqual(['Ports end.']);
   });
 
+  it('withdraws facts that were made where a revoked source was read, whatever episodes they name', async () => {
+    const facts = [factOf({ id: 'a', text: 'Read.', touched: ['conversations/c1'] }), factOf({ id: 'b' })];
+    expect((await revoke('conversations/c1', [], new Learned(facts))).facts).toEqual(['Read.']);
+  });
+
   it('withdraws the records of one user only', async () => {
     const eve = { ...SCOPE, user: 'eve' };
     const learned = new Learned([factOf({ id: 'f', text: 'Eve’s.', scope: eve, episodes: [] })], [episodeOf({ scope: eve })]);

@@ -40,8 +40,9 @@ export interface RevokeDeps extends PruneDeps {
 
 /**
  * Withdraws everything that rests on a source, directly or through other records. Skills that name the source are withdrawn with their
- * callers, later versions and marked copies. Records are withdrawn that were made while such an episode or skill was shown, and facts
- * without other support. A withdrawn skill is archived and loses its proof. A restored skill must be verified again.
+ * callers, later versions and marked copies. Records are withdrawn that were made while such an episode or skill was shown. Facts are
+ * withdrawn that have no other support, or that were made where a revoked untrusted source was read. A withdrawn skill is archived and
+ * loses its proof. A restored skill must be verified again.
  *
  * The answer lists the skills that this or an earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run lists
  * the same and changes nothing.
@@ -195,7 +196,8 @@ async function withdrawFacts(
   const texts = new Map<string, string>();
   await learned.reviseFacts(tenant, (fact) => {
     const left = fact.episodes.filter((one) => !episodeReferences(one).some((name) => names.has(name)));
-    const isMeant = names.has(`facts/${fact.id}`) || names.has(`users/${fact.scope.user}`);
+    const origins = [`facts/${fact.id}`, `users/${fact.scope.user}`, ...(fact.touched ?? []).flatMap(referencesOf)];
+    const isMeant = origins.some((name) => names.has(name));
     const isGone = isMeant || (left.length === 0 && fact.episodes.length > 0);
     if (left.length === fact.episodes.length && !isGone) return null;
     if (isGone) texts.set(fact.id, fact.text);
