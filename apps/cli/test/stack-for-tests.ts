@@ -6,6 +6,8 @@ import { freePort } from '@etude/test-support/ports';
 import { afterAll, beforeAll } from 'vitest';
 import { etude, succeeds } from './etude.js';
 
+const free = async () => String(await freePort());
+
 /**
  * Starts a stack before the tests of the suite, and stops the stack after them. Returns its home.
  *
@@ -16,7 +18,6 @@ export function stackForTests(model: string | null, env: () => Promise<Readonly<
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 });
     // Another test's stack could take a usual port while a test has killed this gateway.
-    const free = async () => String(await freePort());
     const ports = { ETUDE_GRPC_PORT: await free(), ETUDE_REST_PORT: await free(), ETUDE_MCP_PORT: await free() };
     await succeeds(
       etude(['up', '--detach', ...(model === null ? [] : ['--scripted', model]), '--home', home], { ...ports, ...(await env()) }),
