@@ -139,8 +139,15 @@ async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number
   expect((await exportOf(target)).toSorted()).toEqual(exported.toSorted());
   expect(await target.upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
   const query = { text: 'Count the bob-1 of a list', limit: 3, explain: true };
+  // Sums of words depend on the order in which records were written, in their last digits.
+  const rounded = (score = 0) => Math.round(score * 1_000);
   const hits = async (one: Memory) =>
-    (await one.episodic.search(ALL, query)).map(({ kind, id, similarity, explanation }) => [kind, id, similarity, explanation?.['bm25']]);
+    (await one.episodic.search(ALL, query)).map(({ kind, id, similarity, explanation }) => [
+      kind,
+      id,
+      rounded(similarity),
+      rounded(explanation?.['bm25']),
+    ]);
   expect(await hits(target)).toEqual(await hits(memory));
   return target.upkeep.importLines(TENANT, linesOf(exported), {});
 }

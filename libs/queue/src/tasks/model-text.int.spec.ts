@@ -12,6 +12,8 @@ describe('the text of a model', () => {
     const channel = keys.text('acme', 't1');
     const heard: ModelText[] = [];
     const release = await listenToText(redis, channel, (text) => heard.push(text));
+    // Before its connection is ready, nothing is published.
+    await redis.ping();
     const publisher = new TextPublisher(redis, channel);
     for (let n = 0; n < 1_000; n += 1) publisher.add('a1.generate', 'word ');
     publisher.add('a1.critique', 'why');
