@@ -121,6 +121,11 @@ async function factsOfManyWriters(at: MemoryPlace): Promise<readonly Fact[]> {
   return current;
 }
 
+/** Sums of words depend on the order in which records were written, in their last digits. */
+function rounded(score = 0): number {
+  return Math.round(score * 1_000);
+}
+
 async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number): Promise<ImportReport> {
   const memory = await filled(from, records);
   const [lines, cut] = [newFile(), newFile()];
@@ -139,8 +144,6 @@ async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number
   expect((await exportOf(target)).toSorted()).toEqual(exported.toSorted());
   expect(await target.upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
   const query = { text: 'Count the bob-1 of a list', limit: 3, explain: true };
-  // Sums of words depend on the order in which records were written, in their last digits.
-  const rounded = (score = 0) => Math.round(score * 1_000);
   const hits = async (one: Memory) =>
     (await one.episodic.search(ALL, query)).map(({ kind, id, similarity, explanation }) => [
       kind,

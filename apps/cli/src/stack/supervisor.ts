@@ -104,14 +104,20 @@ class Stack {
     deps.report({ ready: true });
   }
 
-  /** Starts all programs at once. @throws the first failure after all have settled; an AbortError once the stack is to stop */
+  /** Starts all programs at once. @throws the first failure, after the others were stopped; an AbortError once the stack is to stop */
   async #startAll(programs: readonly Program[]): Promise<void> {
     this.deps.signal.throwIfAborted();
     const added = programs.map((program) => new ManagedProcess(program, (note) => this.deps.report({ note })));
     this.#processes.push(...added);
-    const outcomes = await Promise.allSettled(added.map((process) => process.start()));
-    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (failure) throw failure.reason as Error;
+    const starts = added.map((process) => process.start());
+    try {
+      await Promise.all(starts);
+    } catch (error) {
+      // Another one may take minutes to be ready, or never be.
+      await this.stop(added);
+      await Promise.allSettled(starts);
+      throw error;
+    }
   }
 
   async stop(processes: readonly ManagedProcess[] = this.#processes): Promise<void> {
