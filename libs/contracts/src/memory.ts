@@ -1,3 +1,4 @@
+// One file for the shapes of all memory records, since they refer to each other. It has no logic.
 import { z } from 'zod';
 import { OwnerAgent, OwnerTenant, SkillName, UserId } from './ids.js';
 import { Json, JsonObject } from './json.js';

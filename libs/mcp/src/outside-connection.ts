@@ -74,6 +74,7 @@ export class OutsideConnection {
 
   async #drop(lost: Promise<Client> | undefined): Promise<void> {
     if (this.#client === lost) this.#client = undefined;
+    // A connection that was never made has nothing to end.
     await lost?.then(ended).catch(() => undefined);
   }
 
@@ -219,6 +220,7 @@ async function ended(client: Client): Promise<void> {
   };
   send('SIGTERM');
   const timer = setTimeout(() => send('SIGKILL'), KILL_AFTER_MS);
+  // If the close fails, the server has its SIGTERM all the same.
   await client.close().catch(() => undefined);
   clearTimeout(timer);
 }

@@ -80,7 +80,7 @@ export class TaskWatcher {
         (release) => release(),
         () => undefined,
       );
-      // Not awaited, because it would wait for the next event.
+      // Not awaited, because it would wait for the next event. Nobody needs its error.
       events.return(undefined).catch(() => undefined);
     }
   }

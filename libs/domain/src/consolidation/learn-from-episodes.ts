@@ -82,7 +82,7 @@ async function codeOf(
   episodic: LearningDeps['episodic'],
 ): Promise<string | null> {
   if (code === null) return null;
-  // An outside agent chooses the ids of what it reports.
+  // A reported experience has no transitions: an outside agent chose its id, which may equal the id of a rollout.
   const tried = attempts > 1 && experience === undefined ? await episodic.transitions(scope, rolloutId) : [];
   return cut(shownCode(code, tried.findLast(({ verdict }) => verdict !== 'AC')?.code ?? null));
 }

@@ -110,7 +110,7 @@ export function factEntry(fact: Fact): SearchEntry {
   };
 }
 
-/** The category of what tools have shown to rollouts. Nobody compares such facts: the newest of one subject counts. */
+/** The category of facts that tools have shown to rollouts. Such facts are not compared: the newest of one subject counts. */
 export const FINDING = 'finding';
 
 /** The `source` of a fact that consolidation learned from the scripted model. */

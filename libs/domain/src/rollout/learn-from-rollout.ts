@@ -44,7 +44,8 @@ export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'atte
 
 /**
  * Learns from an ended rollout that trains: writes its episode with summary and reflection and, on success, a skill candidate. The model is
- * asked once, and only for what helps. If a limit comes first, or the answer can't be used, the episode gets a plain summary.
+ * asked at most once, for the parts that later tasks can use. If a limit comes first, or the answer can't be used, the episode gets a
+ * plain summary.
  *
  * The answer is journaled. Called again with the same journal, it asks no more and writes the same.
  *

@@ -48,7 +48,7 @@ export async function endWork(context: RolloutContext, work: AgentAtWork): Promi
   await work.bench.sandbox.close();
 }
 
-/** The sources of what an agent has seen. The words of an outside server are trusted as little as an untrusted task. */
+/** The sources of what an agent has seen. Words of an outside server are untrusted, like the words of an untrusted task. */
 async function touchedIn(context: RolloutContext, { recalled, bench, tools }: AgentAtWork): Promise<readonly string[]> {
   const outside = context.spec.untrusted || tools.readsOutside ? [`untrustedTasks/${context.taskId}`] : [];
   return [...new Set([...outside, ...(await untrustedOfUsed(context, bench)), ...touchedSources([...recalled, ...bench.recalled])])];

@@ -41,7 +41,7 @@ export class TextPublisher {
   }
 
   #publish(text: ModelText): void {
-    // In an outage the messages would pile up on the connection.
+    // Live text may be lost. In an outage the messages would pile up on the connection.
     if (this.redis.status === 'ready') this.redis.publish(this.channel, JSON.stringify(text)).catch(() => undefined);
   }
 }
