@@ -14,7 +14,7 @@ import {
 import { firstLine, plural, table } from '../output.js';
 import { SCRIPTED, when } from '../show.js';
 
-export const stateWord = (state: TaskState) => TaskState[state].toLowerCase();
+const stateWord = (state: TaskState) => TaskState[state].toLowerCase();
 export const verdictWord = (verdict: Verdict) => Verdict[verdict];
 export const stopWord = (reason: StopReason) => StopReason[reason].toLowerCase();
 const mark = (scripted: boolean) => (scripted ? [SCRIPTED] : []);

@@ -68,7 +68,7 @@ const NAMES = ProceduralMemorySettingsSchema.fields.map(
   ({ name, localName }) => [localName as keyof ProceduralMemorySettings, name] as const,
 );
 
-export function agentMessage({ agent, settings, updatedAt, ...more }: AgentSettings): MessageInitShape<typeof AgentSchema> {
+function agentMessage({ agent, settings, updatedAt, ...more }: AgentSettings): MessageInitShape<typeof AgentSchema> {
   const name = `agents/${agent}`;
   return toWire(AgentSchema, { ...more, name, proceduralMemorySettings: settings, updatedAt: updatedAt || null });
 }
@@ -83,7 +83,7 @@ const isOwn = (path: string): path is keyof typeof OWN => Object.hasOwn(OWN, pat
  *
  * @throws EtudeError INVALID_ARGUMENT naming the wrong field
  */
-export function settingsChange(told: AgentMessage, paths: readonly string[]): AgentChange {
+function settingsChange(told: AgentMessage, paths: readonly string[]): AgentChange {
   const own = fromWire(OwnFields, AgentSchema, told, { root: 'agent' });
   const named =
     paths.length > 0

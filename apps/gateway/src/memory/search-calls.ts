@@ -182,7 +182,7 @@ const SKILL_ID = /^(?:skills\/)?([a-z][a-z0-9_]{0,79})(?:@([1-9][0-9]{0,8}))?$/;
  *
  * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have one
  */
-export async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSkills, id: string): Promise<PlainRecord | null> {
+async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSkills, id: string): Promise<PlainRecord | null> {
   const [, name, version] = SKILL_ID.exec(id) ?? [];
   if (name === undefined) return null;
   const skill = await skillNamed(procedural, asked, `skills/${name}`, Number(version ?? 0));

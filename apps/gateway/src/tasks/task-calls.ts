@@ -81,7 +81,7 @@ export function found(record: TaskRecord | null, name: string): TaskRecord {
 }
 
 /** Sorts labels, so that page tokens don't depend on the order of a caller's map. */
-export function taskFilterOf({ state, labels }: ListTasksRequest): { state?: State; labels?: Record<string, string> } {
+function taskFilterOf({ state, labels }: ListTasksRequest): { state?: State; labels?: Record<string, string> } {
   const entries = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (entries.length > LABELS_MAX) throw invalidField('labels', `must not have more than ${LABELS_MAX} entries`);
   const wanted = wordOf(TaskStateSchema, state, 'state') as State | undefined;

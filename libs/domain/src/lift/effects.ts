@@ -11,7 +11,7 @@ type Sides = Pick<ItemShows, 'shown' | 'withheld'>;
 
 export const NO_SHOWS: ShowSide = { n: 0, right: 0, tokens: 0, tokensSquared: 0 };
 /** Rollouts on each side below which no effect of a single item is told. */
-export const SIDE_MIN = 10;
+const SIDE_MIN = 10;
 /** Shows and withholdings after which a harmful item is archived. */
 const ARCHIVE_AFTER = 300;
 /** The 97.5% quantile of the normal distribution. */

@@ -223,7 +223,7 @@ async function loadRanked(
 }
 
 /** Candidates that search shows. With `archived`, also those that forgetting has hidden. */
-export async function candidatesOf(
+async function candidatesOf(
   store: RecordStore,
   scope: ReadScope,
   layer: MemoryLayer,

@@ -15,7 +15,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 
 /** Names are stored as numbers: their positions in these lists. So new names may only be appended. */
 export const layerCode = (layer: MemoryLayer): number => LAYERS.indexOf(layer) + 1;
-export const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(field) + 1;
+const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(field) + 1;
 const KINDS_OF_LAYER = 10;
 
 export function kindName(code: number): RecordKind {

@@ -82,11 +82,11 @@ function holdsHiddenTests(record: StoredRecord): boolean {
 /** Raised when older readers can no longer read the lines. */
 const EXPORT_VERSION = 1;
 /** A longer line is refused before it is parsed. Packed, the largest stored bodies stay below it. */
-export const LINE_BYTES_MAX = 16 * 1024 * 1024;
+const LINE_BYTES_MAX = 16 * 1024 * 1024;
 /** A longer line is compressed. Its base64 is at most a third longer than the compressed bytes. */
 const PACKED_OVER_BYTES = 1024 * 1024;
 /** Maximum number of bytes that a packed line may unpack to. */
-export const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
+const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const KEY_CHARS_MAX = 1_024;
 
 const ExportHeader = z.object({ etude: z.literal('memory'), version: z.number().int().min(1), tenant: OwnerTenant });
