@@ -14,7 +14,7 @@ it.each([
   [side(5, 56), side(0, 29), -0.0381, 0.1926],
   [side(10, 10), side(0, 10), 0.6075, 1],
 ])('gives the published interval for a difference of shares', (shown, withheld, low, high) => {
-  const effect = successEffect({ shown, withheld })!;
+  const effect = successEffect({ shown, withheld }, 1.959_963_984_5)!;
   expect(effect.low).toBeCloseTo(low, 4);
   expect(effect.high).toBeCloseTo(high, 4);
 });

@@ -5,7 +5,7 @@ import { isWithheld, probabilityOf } from './withholding.js';
 
 const BASE = 0.7;
 const PROBABILITY = 0.05;
-const ITEMS = 500;
+const ITEMS = 1_000;
 const ROLLOUTS = 300;
 const MORE_ROLLOUTS = 600;
 const NIGHTLY = 20;
@@ -61,9 +61,10 @@ it('covers the true effects, and finds harmful items within 300 rollouts', () =>
     [row.effect.toFixed(1), ...[row.covered, row.found, row.archived, row.withheld].map(percent)].join(' | '),
   );
   process.stdout.write(`effect | covered | found within 300 | archived within 600 | withheld\n${lines.join('\n')}\n`);
-  const covered = rows.reduce((sum, row) => sum + row.covered, 0) / rows.length;
-  expect(covered).toBeGreaterThan(0.93);
-  expect(covered).toBeLessThan(0.97);
+  for (const { covered } of rows) {
+    expect(covered).toBeGreaterThan(0.93);
+    expect(covered).toBeLessThan(0.97);
+  }
   expect(harmful.found).toBeGreaterThan(0.85);
   expect(neutral.archived).toBeLessThan(0.1);
   expect(helpful.archived).toBeLessThan(0.01);
