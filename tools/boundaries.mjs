@@ -68,7 +68,7 @@ const OUTSIDE = {
     /^diff$/,
     /^node:/,
   ],
-  'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^node:/],
+  'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^@resvg\/resvg-wasm$/, /^node:/],
 };
 
 /** The only file of the domain that reads files: the Python beside the domain, as text, when the code is loaded. */

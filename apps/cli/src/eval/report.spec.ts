@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { bars } from './chart.js';
 import { figuresOf, figuresText, RunLine } from './figures.js';
+import { pngOf } from './png.js';
 import { reportPage, reportSvg } from './report-page.js';
 
 const spent = { modelCalls: 2, inputTokens: 90, outputTokens: 10, costUsd: 0.5, scripted: true };
@@ -73,4 +74,12 @@ it('draws bars as long as their share of the largest', () => {
   ]).split('\n');
   expect([first, second].map((line) => line.split('█').length - 1)).toEqual([40, 10]);
   expect(second).toMatch(/^round 2 {2}█+ 50$/);
+});
+
+it('draws the picture in pixels, words included', async () => {
+  const svg = reportSvg(figuresOf(lines));
+  const png = Buffer.from(await pngOf(svg));
+  expect(png.toString('latin1', 1, 4)).toBe('PNG');
+  expect(png.readUInt32BE(16)).toBe(2 * Number(/width="(\d+)"/.exec(svg)?.[1]));
+  expect(Buffer.from(await pngOf(svg.replaceAll(/<text[^]*?<\/text>/g, ''))).equals(png)).toBe(false);
 });
