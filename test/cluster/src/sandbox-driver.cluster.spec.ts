@@ -2,7 +2,7 @@ import type { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driv
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cluster } from './cluster.js';
 import { useNamespace } from './pod-namespace.js';
-import { SHAPE, startDriver } from './watched-executions.js';
+import { execute, SHAPE, startDriver } from './watched-executions.js';
 
 const never = new AbortController().signal;
 
@@ -24,5 +24,14 @@ describe('KubernetesDriver on a real cluster', () => {
     expect(Buffer.from((await attached.files.read('a/b.txt', 0, 100)).data).toString()).toBe('kept');
     await attached.release();
     await expect(driver.attach(sandbox.place ?? '', never)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  });
+
+  it('runs each sandbox as a user that no other sandbox of the node has', async () => {
+    const [driver, other] = [await start(), await start()];
+    const code = 'import os, time\nprint(os.getuid(), open("/proc/self/uid_map").read(), flush=True)\ntime.sleep(100)';
+    const executions = await Promise.all([driver, driver, other].map((one) => execute(one, code)));
+    const users = executions.map(({ printed }) => printed().trim());
+    for (const user of users) expect(user).toMatch(/^[1-9]\d{5,} +0 +0 +4294967295$/);
+    expect(new Set(users).size).toBe(3);
   });
 });
