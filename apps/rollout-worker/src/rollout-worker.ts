@@ -40,6 +40,7 @@ const PromptTokens = z.strictObject({
   result: tokens(PROMPT_BUDGETS.result),
   workingMemory: tokens(PROMPT_BUDGETS.workingMemory),
   findings: tokens(PROMPT_BUDGETS.findings),
+  history: tokens(PROMPT_BUDGETS.history),
 });
 
 function jsonOrNull(text: string): unknown {
@@ -66,8 +67,8 @@ export const rolloutWorkerConfig = requireMemory(
       /** The most tokens of the model calls that learn from one task. A longer prompt isn't sent. */
       ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
       /**
-       * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory" and "findings", such
-       * as {"memory": 1000}.
+       * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory", "findings" and
+       * "history", such as {"memory": 1000}.
        */
       ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(jsonOrNull).pipe(PromptTokens),
       /**

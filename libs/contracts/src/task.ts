@@ -219,6 +219,7 @@ const STEP_KINDS = [
   'recall',
   'generate',
   'act',
+  'compact',
   'sandbox',
   'cell',
   'tool',

@@ -15,12 +15,14 @@ import {
   World,
 } from '../../test/rollout-fixture.js';
 import { runRollout } from './run-rollout.js';
+import { PROMPT_BUDGETS, type PromptBudgets } from './step-prompts.js';
 import { programOf } from '../../test/bundle-fixture.js';
 
 interface Story {
   readonly spec: SpecGiven;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
   readonly answers?: (text: string) => string;
+  readonly promptBudgets?: PromptBudgets;
 }
 
 const STORIES: Record<string, Story> = {
@@ -39,6 +41,17 @@ const STORIES: Record<string, Story> = {
     answers: (text) => {
       const step = Number(/Step (\d+) of/.exec(text)?.[1]);
       return AGENTS_STEPS[step - 1] ?? `FINAL ANSWER\n${fenced(text.includes('# Attempts so far') ? 'print("right")' : 'print("no")')}`;
+    },
+  },
+  'an agent whose history is summarised': {
+    spec: { strategy: 'codeact', evaluator: { kind: 'none' }, limits: { attemptsMax: 1 } },
+    promptBudgets: { ...PROMPT_BUDGETS, history: 20 },
+    answers: (text) => {
+      const step = Number(/Step (\d+) of/.exec(text)?.[1]);
+      if (Number.isNaN(step)) return 'It counts.';
+      return step < 10
+        ? `\`\`\`python\nprint(${step}, "is a number that this step has counted")\n\`\`\``
+        : `FINAL ANSWER: ${text.includes('It counts.')}`;
     },
   },
   'a skill that needs its parameters': {
@@ -76,9 +89,10 @@ const workSandboxes = new FakeWorkSandboxes();
 afterAll(() => workSandboxes.close());
 let worlds = 0;
 
-function worldOf({ spec, skills, answers = learnsFromCritique }: Story): World {
+function worldOf({ spec, skills, answers = learnsFromCritique, promptBudgets }: Story): World {
   const own = `${(worlds += 1)}-`;
   const deps = {
+    ...(promptBudgets && { promptBudgets }),
     workSandboxes: {
       open: (request: WorkSandboxRequest, signal: AbortSignal) =>
         workSandboxes.open({ ...request, requestId: own + request.requestId }, signal),

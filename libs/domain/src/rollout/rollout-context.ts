@@ -16,7 +16,7 @@ import type { Sandboxes } from '../ports/sandboxes.js';
 import type { WorkSandboxes } from '../ports/work-sandboxes.js';
 import type { SkillWishes } from '../tools/tool-ports.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
-import { DurableSteps, type StepLimits } from './durable-steps.js';
+import { DurableSteps, type StepLimits, type StepOutcome } from './durable-steps.js';
 import { journaledShows, type Withholding } from './item-shows.js';
 import type { PromptTask } from './prompt-sections.js';
 import type { PromptBudgets } from './step-prompts.js';
@@ -110,25 +110,29 @@ function settingsOf({ tenant, agent }: Scope, deps: Pick<RolloutDeps, 'settings'
 
 export type ModelAnswer = Pick<ChatResponse, 'text' | 'toolCalls' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
+type AskingContext = Pick<RolloutContext<Pick<RolloutDeps, 'model' | 'liveText'>>, 'steps' | 'deps' | 'signal'>;
+
 /** Makes one journaled model call. After a crash the answer is read from the journal. */
-export function askModel(
-  { steps, deps, signal }: Pick<RolloutContext<Pick<RolloutDeps, 'model' | 'liveText'>>, 'steps' | 'deps' | 'signal'>,
+export function askModel(context: AskingContext, key: string, kind: StepKind, request: () => ChatRequest): Promise<ModelAnswer> {
+  return context.steps.run(key, kind, () => modelStep(context, key, request));
+}
+
+/** One model call as the outcome of the step `key`. */
+export async function modelStep(
+  { deps, signal }: AskingContext,
   key: string,
-  kind: StepKind,
   request: () => ChatRequest,
-): Promise<ModelAnswer> {
+): Promise<StepOutcome<ModelAnswer>> {
   const { liveText } = deps;
-  return steps.run(key, kind, async () => {
-    const asked: ChatRequest = { ...request(), ...(liveText && { onText: (part) => liveText(key, part) }) };
-    const { text, toolCalls, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(asked, signal);
-    const tokens = { inputTokens, outputTokens, costUsd };
-    return {
-      value: { text, ...(toolCalls === undefined ? {} : { toolCalls }), model, scripted, ...tokens },
-      summary: `${model} answered ${text.length} characters${calledBy(toolCalls)}${finishReason === 'length' ? ', cut off at its limit' : ''}`,
-      usage: { modelCalls: 1, ...tokens },
-      scripted,
-    };
-  });
+  const asked: ChatRequest = { ...request(), ...(liveText && { onText: (part) => liveText(key, part) }) };
+  const { text, toolCalls, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(asked, signal);
+  const tokens = { inputTokens, outputTokens, costUsd };
+  return {
+    value: { text, ...(toolCalls === undefined ? {} : { toolCalls }), model, scripted, ...tokens },
+    summary: `${model} answered ${text.length} characters${calledBy(toolCalls)}${finishReason === 'length' ? ', cut off at its limit' : ''}`,
+    usage: { modelCalls: 1, ...tokens },
+    scripted,
+  };
 }
 
 function calledBy(calls: ChatResponse['toolCalls'] = []): string {

@@ -5,11 +5,13 @@ import { provenSkillOf } from '../../test/bundle-fixture.js';
 import { hitOf } from '../../test/memory-records.js';
 import { type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-fixture.js';
+import { EtudeError } from '@etude/contracts/errors';
 import type { Json } from '@etude/contracts/json';
 import type { OutsideServer } from '@etude/contracts/outside-tools';
 import type { RolloutDeps } from './rollout-context.js';
 import type { OutsideTools } from '../ports/outside-tools.js';
 import type { SearchQuery } from '../ports/memory.js';
+import type { ChatRequest } from '../ports/model.js';
 
 const workSandboxes = new FakeWorkSandboxes();
 afterAll(() => workSandboxes.close());
@@ -61,6 +63,30 @@ const outside = (results: Readonly<Record<string, Json>>, called: string[] = [])
     }),
   },
 });
+
+/** A rollout of 61 steps with long lines. Its requests for summaries are answered by number. */
+function longWorld(summary: (n: number) => FakeAnswer) {
+  const plans = Array.from({ length: 60 }, (_, at) =>
+    calls(['write_todos', { todos: [{ content: `${at}`.padEnd(300, '.'), status: 'pending' }] }]),
+  );
+  const step = stepByStep([...plans, finalAnswer('done')]) as Extract<FakeAnswer, (...given: never[]) => unknown>;
+  let asked = 0;
+  const model = new FakeChatModel(
+    Array.from({ length: 80 }, (): FakeAnswer => (request, signal) => {
+      const answer = isSummary(request) ? summary((asked += 1)) : step;
+      return typeof answer === 'function' ? answer(request, signal) : answer;
+    }),
+  );
+  const limits = { attemptsMax: 1, agentStepsMax: 61 };
+  const spec: SpecGiven = { strategy: 'codeact', evaluator: { kind: 'none' }, memory: { off: true }, limits };
+  return { world: new World({ model, spec, deps: { workSandboxes: own() } }), model };
+}
+
+const isSummary = (request: ChatRequest) => textOf(request).includes('One summary of all these steps');
+/** The sections of a request about steps that it doesn't show in full. */
+const historyOf = (request: ChatRequest | undefined) =>
+  /^# (?:Summary of|Earlier) steps[^]*$/m.exec(request?.messages[1]?.content ?? '')?.[0] ?? '';
+
 const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
 
 describe('an agent that acts in steps', () => {
@@ -325,6 +351,29 @@ describe('an agent that acts in steps', () => {
     expect(textOf(model.requests[12])).toContain('# Earlier steps');
     const beginning = (at: number) => model.requests[at]?.messages[0];
     expect(beginning(2)).toEqual(beginning(12));
+  });
+
+  it('has the model summarise a long history, seldom and within the budget', async () => {
+    const { world, model } = longWorld((n) => `Summary ${n}: the plan grew.`);
+    expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { modelCalls: 65 } });
+    const compacted = world.steps.filter((step) => step.endsWith('.compact'));
+    expect(compacted).toEqual('a1.s19.compact a1.s31.compact a1.s43.compact a1.s55.compact'.split(' '));
+    for (const request of model.requests) expect(historyOf(request).length).toBeLessThan(1_500 * 4 + 100);
+    expect(historyOf(model.requests.at(-1))).toMatch(
+      /^# Summary of steps 1 to 47\n\n<summary-\w+>\nSummary 4: the plan grew[^]*- step 48:/,
+    );
+    expect(model.requests.at(-1)?.sources).toMatchObject({ 'Summary of steps 1 to 47': ['step a1.s55.compact'] });
+    expect(textOf(model.requests.filter(isSummary)[1])).toMatch(/Summary 1: the plan grew[^]*- step 12:/);
+  });
+
+  it.each<[string, FakeAnswer]>([
+    ['is empty', new EtudeError('MODEL_ANSWER_EMPTY', 'empty')],
+    ['is refused', new EtudeError('MODEL_REFUSED', 'no')],
+    ['is too long', 'x'.repeat(3_000)],
+  ])('leaves its oldest steps out where a summary %s', async (_, answer) => {
+    const { world, model } = longWorld(() => answer);
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(historyOf(model.requests.at(-1))).toMatch(/^# Earlier steps\n\n<steps-\w+>\n- steps 1 to 47: left out\n- step 48:/);
   });
 
   it('cuts long texts that the model wrote', async () => {

@@ -6,12 +6,13 @@ import { contentDigest } from '../skills/content-digest.js';
 import { touchedSources } from '../trust/sources.js';
 import type { Attempt } from './attempt-record.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
+import { compactSteps } from './compact-steps.js';
 import { importedBy, importedSkills, noteImports, skillWithId } from './imported-skills.js';
 import { keepFindings, recallFindings } from './kept-findings.js';
 import { recallStep } from './recall-step.js';
 import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
 import { type FinalAnswer, PYTHON, readStep, type StepAnswer } from './step-answer.js';
-import { PROMPT_BUDGETS, stepRequest, type TakenStep } from './step-prompts.js';
+import { PROMPT_BUDGETS, type StepHistory, stepRequest, type TakenStep, WHOLE_HISTORY } from './step-prompts.js';
 import { StepTools } from './step-tools.js';
 import { tryAnswer } from './try-answer.js';
 import { Workbench } from './workbench.js';
@@ -67,8 +68,11 @@ async function untrustedOfUsed({ scope, deps }: RolloutContext, { usedSkills }: 
 export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
   const { stepsMax, taken, cost } = { stepsMax: context.spec.limits.agentStepsMax, taken: [] as TakenStep[], cost: new Cost() };
   let end: CompletedAnswer | string = `no final answer within ${stepsMax} steps`;
+  let history = WHOLE_HISTORY;
   for (let step = 1; step <= stepsMax; step += 1) {
-    const said = await askModel(context, `a${attempt}.s${step}.act`, 'act', await requestFor(context, work, taken, step));
+    const act = `a${attempt}.s${step}.act`;
+    history = await compactSteps(context, { act, taken, history }, (answer) => cost.add(answer));
+    const said = await askModel(context, act, 'act', await requestFor(context, work, { taken, history }, step));
     cost.add(said);
     const answer = readStep(said, work.tools.nameOf);
     const observations = [];
@@ -118,7 +122,12 @@ async function completed(
 }
 
 /** The state is read now, because the request is made only if the step isn't journaled. */
-async function requestFor(context: RolloutContext, { recalled, tools, bench }: AgentAtWork, taken: readonly TakenStep[], step: number) {
+async function requestFor(
+  context: RolloutContext,
+  { recalled, tools, bench }: AgentAtWork,
+  { taken, history }: { readonly taken: readonly TakenStep[]; readonly history: StepHistory },
+  step: number,
+) {
   const { promptTask: task, attempts, spec, deps } = context;
   const { scratchpad, findings } = bench;
   const before = attempts.filter(({ attempt }) => attempt > 0);
@@ -129,6 +138,7 @@ async function requestFor(context: RolloutContext, { recalled, tools, bench }: A
       recalled,
       attempts: before,
       taken,
+      history,
       tools: offered,
       scratchpad,
       todos: tools.todos,

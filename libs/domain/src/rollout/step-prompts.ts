@@ -21,9 +21,11 @@ export interface PromptBudgets {
   readonly workingMemory: number;
   /** What tools have shown. */
   readonly findings: number;
+  /** Steps before those that are shown in full. */
+  readonly history: number;
 }
 
-export const PROMPT_BUDGETS: PromptBudgets = { memory: RECALL_TOKENS, result: 2_000, workingMemory: 1_000, findings: 800 };
+export const PROMPT_BUDGETS: PromptBudgets = { memory: RECALL_TOKENS, result: 2_000, workingMemory: 1_000, findings: 800, history: 1_500 };
 
 /** A step that was taken. */
 export interface TakenStep {
@@ -34,11 +36,26 @@ export interface TakenStep {
   readonly remark: string | null;
 }
 
+/** What stands in place of the oldest steps, once their lines have exceeded the budget. */
+export interface StepHistory {
+  /** The last step without a line; 0: all have one. */
+  readonly to: number;
+  /** The model's summary; empty: there is none. */
+  readonly summary: string;
+  /** The last step of the summary. Those up to `to` are left out. */
+  readonly summaryTo: number;
+  /** Key of the journaled step that wrote the summary. */
+  readonly source: string;
+}
+
+export const WHOLE_HISTORY: StepHistory = { to: 0, summary: '', summaryTo: 0, source: '' };
+
 export interface StepMaterial {
   readonly task: PromptTask;
   readonly recalled: readonly RecalledItem[];
   readonly attempts: readonly Attempt[];
   readonly taken: readonly TakenStep[];
+  readonly history: StepHistory;
   readonly tools: readonly ChatTool[];
   readonly scratchpad: Scratchpad;
   readonly todos: readonly Todo[];
@@ -51,29 +68,35 @@ export interface StepMaterial {
   readonly budgets: PromptBudgets;
 }
 
-const CHARS_PER_TOKEN = 4;
+export const CHARS_PER_TOKEN = 4;
 /** Steps whose results are shown in full. Earlier ones are cut to their findings, several at a time, so that prompts keep their beginning. */
 const KEPT_STEPS = 4;
 const CUT_AT_ONCE = 2;
 const CUT_CHARS = 200;
+
+/** The steps that are shown by a line for each action, or not at all. */
+export function earlierSteps(taken: readonly TakenStep[]): readonly TakenStep[] {
+  return taken.slice(0, Math.max(0, Math.floor((taken.length - KEPT_STEPS) / CUT_AT_ONCE) * CUT_AT_ONCE));
+}
 
 /**
  * The prompt of one step. Its beginning stays the same from step to step, since model servers keep what they have read: rules, task,
  * memories; then the steps; last what changes each time: plan, scratchpad, findings.
  */
 export function stepRequest(material: StepMaterial): ChatRequest {
-  const { task, taken, tools } = material;
-  const cut = Math.max(0, Math.floor((taken.length - KEPT_STEPS) / CUT_AT_ONCE) * CUT_AT_ONCE);
+  const { task, taken, tools, history } = material;
+  const earlier = earlierSteps(taken);
   const messages: ChatMessage[] = [
     { role: 'system', content: rules(task) },
-    { role: 'user', content: opening(material, taken.slice(0, cut)) },
-    ...taken.slice(cut).flatMap((step) => stepMessages(step, material)),
+    { role: 'user', content: opening(material, earlier) },
+    ...taken.slice(earlier.length).flatMap((step) => stepMessages(step, material)),
   ];
   const state = stateText(material);
   const last = messages.at(-1)!;
   if (last.role === 'user') messages.splice(-1, 1, { role: 'user', content: `${last.content}\n\n${state}` });
   else messages.push({ role: 'user', content: state });
-  return { messages, tools, sources: { ...sourcesOf(material.recalled), 'Execution Memory': material.recalledFindings } };
+  const summarised = history.summary === '' ? {} : { [summaryTitle(history)]: [`step ${history.source}`] };
+  return { messages, tools, sources: { ...sourcesOf(material.recalled), 'Execution Memory': material.recalledFindings, ...summarised } };
 }
 
 function rules({ boundary }: PromptTask): string {
@@ -87,20 +110,29 @@ function rules({ boundary }: PromptTask): string {
   ].join('\n');
 }
 
-function opening({ task, recalled, attempts }: StepMaterial, earlier: readonly TakenStep[]): string {
+function opening({ task, recalled, attempts, history }: StepMaterial, earlier: readonly TakenStep[]): string {
   const expected = task.spec.evaluator.kind === 'none' ? '# What to answer\n\nThe answer to the task, in words.' : expectationSection(task);
+  const lines = [...leftOut(history), ...earlier.filter(({ step }) => step > history.to).flatMap(shortLines)];
   const sections = [
     taskSection(task),
     recalled.length === 0 ? null : memorySection(task, recalled),
     expected,
     attempts.length === 0 ? null : attemptsSection(task, attempts),
-    earlier.length === 0 ? null : `# Earlier steps\n\n${block(task, 'steps', earlier.flatMap(shortLines).join('\n'))}`,
+    history.summary === '' ? null : `# ${summaryTitle(history)}\n\n${block(task, 'summary', history.summary)}`,
+    lines.length === 0 ? null : `# Earlier steps\n\n${block(task, 'steps', lines.join('\n'))}`,
   ];
   return sections.filter((section) => section !== null).join('\n\n');
 }
 
+const summaryTitle = ({ summaryTo }: StepHistory) => `Summary of steps 1 to ${summaryTo}`;
+
+/** A line that names the steps for which nothing stands; none if there are none. */
+export function leftOut({ summaryTo, to }: StepHistory): readonly string[] {
+  return to > summaryTo ? [`- steps ${summaryTo + 1} to ${to}: left out`] : [];
+}
+
 /** One line for each action of a step: what was asked, and the finding. */
-function shortLines({ step, observations }: TakenStep): readonly string[] {
+export function shortLines({ step, observations }: TakenStep): readonly string[] {
   return observations.map(({ call, query, text, success }) => {
     const asked = flat(call.tool === PYTHON ? query.trim() : query);
     const found = success ? extractFact(call.tool, text) : text;
