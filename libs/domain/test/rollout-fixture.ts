@@ -81,12 +81,15 @@ export const learnsFromCritique = (text: string): string => {
   return fenced(/critique/i.test(text) ? 'print("right")' : 'print("no")');
 };
 
+/** Ports in place of those of the fixture. A semantic memory that only searches knows no subject. */
+export type GivenDeps = Partial<Omit<RolloutDeps, 'semantic'>> & { readonly semantic?: Partial<RolloutDeps['semantic']> };
+
 export interface WorldGiven {
   readonly spec?: SpecGiven;
   readonly model?: ChatModel;
   readonly runs?: FakeRun;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
-  readonly deps?: Partial<RolloutDeps>;
+  readonly deps?: GivenDeps;
   /** Limits of learning. */
   readonly learning?: Partial<LearningDeps['limits']>;
   /** Settings of the task's agent. By default skills are learned and used. */
@@ -127,7 +130,6 @@ export class World {
       questions,
       givesUp: () => false,
       episodic: nothing,
-      semantic: stranger,
       procedural: proceduralOf(
         (this.given.skills ?? []).map(({ skill, similarity }) => ({ skill: skill.proof ? skill : proven(skill), similarity })),
         this.offered,
@@ -156,6 +158,7 @@ export class World {
         throw new EtudeError('FAILED_PRECONDITION', 'no sandbox has these packages');
       },
       ...this.given.deps,
+      semantic: { about: () => Promise.resolve(null), ...stranger, ...this.given.deps?.semantic },
     };
   }
 

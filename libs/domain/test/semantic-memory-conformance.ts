@@ -98,6 +98,22 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
     expect(await memory.search(ALL, { text: 'walrus', limit: 5 })).toEqual([]);
   });
 
+  it('finds the current fact about a subject, of exactly its owner', async () => {
+    const memory = await start(make);
+    const facts = ['old', 'new'].map((text, at) => factOf({ text, subject: 'dates', category: 'finding', createdAt: NEW_YEAR + at }));
+    const anns = factOf({ text: 'hers', subject: 'dates', category: 'finding', scope: { ...SCOPE, user: 'ann' } });
+    for (const [at, fact] of [...facts, anns].entries()) await memory.applyFacts('acme', `u${at}`, [fact]);
+    expect(await memory.about(SCOPE, 'finding', 'dates')).toMatchObject({ text: 'new' });
+    expect(await memory.about(anns.scope, 'finding', 'dates')).toMatchObject({ text: 'hers' });
+    for (const [scope, category, subject] of [
+      [{ ...SCOPE, user: 'bob' }, 'finding', 'dates'],
+      [{ ...SCOPE, tenant: 'beta' }, 'finding', 'dates'],
+      [SCOPE, 'general', 'dates'],
+      [SCOPE, 'finding', 'times'],
+    ] as const)
+      expect(await memory.about(scope, category, subject)).toBeNull();
+  });
+
   it('prefers a fact of more confidence', async () => {
     const memory = await start(make);
     await memory.applyFacts('acme', 'u1', [

@@ -43,6 +43,7 @@ export function factKeys(fact: Keyed): string[] {
   return [...texts.map((text) => `text:${factId(fact.scope, text)}`), ...(fact.subject === undefined ? [] : [subjectKey(fact)])];
 }
 
-function subjectKey({ scope: { agent, user }, category, subject = '' }: Keyed): string {
+/** The key of a subject among the facts of one owner and category. */
+export function subjectKey({ scope: { agent, user }, category, subject = '' }: Pick<Keyed, 'scope' | 'category' | 'subject'>): string {
   return `subject:${contentDigest([agent, user, [category, plainText(subject)]]).slice(0, 24)}`;
 }

@@ -10,6 +10,8 @@ export interface Finding {
   readonly step: number;
   readonly success: boolean;
   readonly filePath?: string;
+  /** Of the file that was read, before the call. */
+  readonly digest?: string;
 }
 
 export interface ToolStep {
@@ -20,6 +22,7 @@ export interface ToolStep {
   /** The tool's answer as text. */
   readonly text: string;
   readonly filePath?: string;
+  readonly digest?: string;
 }
 
 /** Findings shown in each group of the section. */
@@ -37,9 +40,8 @@ export class ExecutionMemory {
     this.#findings.set(key, finding);
   }
 
-  extractFrom({ tool, query, step, success, text, filePath }: ToolStep): Finding {
-    const fact = success ? extractFact(tool, text) : text.slice(0, 200);
-    const finding = { tool, query, fact, step, success, ...(filePath === undefined ? {} : { filePath }) };
+  extractFrom({ text, ...step }: ToolStep): Finding {
+    const finding = { ...step, fact: step.success ? extractFact(step.tool, text) : text.slice(0, 200) };
     this.add(finding);
     return finding;
   }

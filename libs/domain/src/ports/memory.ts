@@ -81,6 +81,8 @@ export interface SemanticMemory {
   /** Those of the units that were applied, or covered by one that was. */
   appliedAmong(tenant: string, unitIds: readonly string[]): Promise<ReadonlySet<string>>;
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
+  /** The current fact of exactly this owner with this category and subject; null if there is none. */
+  about(owner: Scope, category: string, subject: string): Promise<Fact | null>;
   list(scope: ReadScope, limit: number): Promise<readonly Fact[]>;
 }
 

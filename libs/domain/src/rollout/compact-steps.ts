@@ -38,21 +38,21 @@ export async function compactSteps(
   const key = act.replace(/act$/, 'compact');
   const { history: budget } = deps.promptBudgets ?? PROMPT_BUDGETS;
   const lines = earlierSteps(taken).filter(({ step }) => step > history.to);
-  const to = lastToCompact(lines, history, budget);
-  if (steps.replay(key) === undefined && (to === null || steps.replay(act) !== undefined)) return history;
-  const compaction = await steps.run<Compaction>(key, 'compact', async () => {
-    const oldest = lines.filter(({ step }) => step <= to!);
+  const journaled = steps.replay(key) as Compaction | undefined;
+  const to = journaled?.to ?? lastToCompact(lines, history, budget);
+  if (to === null || (journaled === undefined && steps.replay(act) !== undefined)) return history;
+  const { answer, summary } = await steps.run<Compaction>(key, 'compact', async () => {
+    const oldest = lines.filter(({ step }) => step <= to);
     const asked = await modelStep(context, key, () => summaryRequest(task, history, oldest, budget)).catch((error: unknown) => {
       if (!NO_SUMMARY.has(errorCode(error))) throw error;
       return { value: null, summary: `the model gave no summary (${errorCode(error)}), steps to ${to} are left out` };
     });
     const text = asked.value?.text.trim() ?? '';
-    const summary = text.length > budget * CHARS_PER_TOKEN * SUMMARY_SHARE ? '' : text;
-    return { ...asked, value: { to: to!, summary, answer: asked.value } };
+    const isTooLong = text.length > budget * CHARS_PER_TOKEN * SUMMARY_SHARE;
+    return { ...asked, value: { to, summary: isTooLong ? '' : text, answer: asked.value } };
   });
-  const { answer, summary } = compaction;
   if (answer !== null) onAnswer(answer);
-  return { ...history, to: compaction.to, ...(summary === '' ? {} : { summary, summaryTo: compaction.to, source: key }) };
+  return { ...history, to, ...(summary === '' ? {} : { summary, summaryTo: to, source: key }) };
 }
 
 /** The last step whose lines have to go; null: all fit. */

@@ -40,7 +40,7 @@ describe('the explanation of a step', () => {
 
   it('does not depend on what memory holds now', async () => {
     const { entries, prompts, world } = await finished();
-    const emptied = { ...world.deps, semantic: { search: () => Promise.resolve([]) } };
+    const emptied = { ...world.deps, semantic: { ...world.deps.semantic, search: () => Promise.resolve([]) } };
     const { sections } = await explainStep(world.input, entries, 'a1.draft', emptied);
     expect(sections.map(({ text }) => text).join('\n')).toBe(prompts[0]);
   });

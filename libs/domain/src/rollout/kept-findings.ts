@@ -1,6 +1,6 @@
 import type { Fact, RecalledItem } from '@etude/contracts/memory';
 import { factId } from '../facts/fact-keys.js';
-import { FINDING } from '../retrieval/entries.js';
+import { factEntry, FINDING } from '../retrieval/entries.js';
 import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';
 import { recallsNothing } from '../recall/recall.js';
 import { contentDigest } from '../skills/content-digest.js';
@@ -13,14 +13,26 @@ import type { Workbench } from './workbench.js';
 const KEPT_MAX = 20;
 const RECALLED_MAX = 8;
 
-/** A finding as the text of a fact, by which it is found again. */
-export const findingText = ({ tool, query, fact }: Pick<Finding, 'tool' | 'query' | 'fact'>) => `${tool}(${query}): ${fact}`;
-const FINDING_TEXT = /^([\w/.-]+)\(([^]*?)\): ([^]*)$/;
+type Told = Pick<Finding, 'tool' | 'query' | 'fact' | 'digest'>;
+
+/** A finding as the text of a fact, by which it is found again. A digest tells the content that the file had. */
+export const findingText = ({ tool, query, fact, digest }: Told) =>
+  `${tool}(${query}): ${fact}${digest === undefined ? '' : `\n[content ${digest}]`}`;
+const FINDING_TEXT = /^([\w/.-]+)\(([^]*?)\): ([^]*?)(?:\n\[content (\w+)\])?$/;
+
+function findingIn(text: string): Told | null {
+  const [, tool = '', query = '', fact = '', digest] = FINDING_TEXT.exec(text) ?? [];
+  return tool === '' ? null : { tool, query, fact, ...(digest === undefined ? {} : { digest }) };
+}
+
+const subjectOf = ({ tool, query }: Pick<Finding, 'tool' | 'query'>) => `${tool}(${query})`.slice(0, 200);
+
+const recallsFindings = ({ spec: { memory } }: RolloutContext) => !recallsNothing(memory) && memory.layers.includes('semantic');
 
 /** Brings findings of earlier rollouts of the same agent and user that resemble the task. */
 export async function recallFindings(context: RolloutContext, bench: Workbench): Promise<void> {
   const { steps, spec, scope, deps } = context;
-  if (recallsNothing(spec.memory) || !spec.memory.layers.includes('semantic')) return;
+  if (!recallsFindings(context)) return;
   const items = await steps.run<readonly RecalledItem[]>('a1.findings.recall', 'recall', async () => {
     const query = { text: spec.prompt, limit: RECALLED_MAX, kinds: ['fact'], category: FINDING, explain: true };
     const found = await deps.semantic.search(viewOf(scope, scope.user), query);
@@ -39,10 +51,30 @@ export async function recallFindings(context: RolloutContext, bench: Workbench):
     return { value, summary: `${value.length} findings of earlier tasks` };
   });
   for (const { text } of items) {
-    const [, tool = '', query = '', fact = ''] = FINDING_TEXT.exec(text) ?? [];
-    if (tool !== '') bench.findings.add({ tool, query, fact, step: 0, success: true });
+    const told = findingIn(text);
+    if (told !== null) bench.findings.add({ ...told, step: 0, success: true });
   }
   bench.recalled.push(...items);
+}
+
+/** A kept finding with the record that holds it. */
+export interface EarlierFinding {
+  readonly fact: string;
+  readonly item: RecalledItem;
+}
+
+/** The finding that an earlier rollout of the same agent and user kept of an equal call, while the file had this content; or null. */
+export async function earlierFinding(
+  context: RolloutContext,
+  { tool, query, digest }: Pick<Finding, 'tool' | 'query' | 'digest'>,
+): Promise<EarlierFinding | null> {
+  if (digest === undefined || !recallsFindings(context)) return null;
+  const kept = await context.deps.semantic.about(context.scope, FINDING, subjectOf({ tool, query }));
+  const told = kept === null ? null : findingIn(kept.text);
+  if (kept === null || told?.query !== query || told.digest !== digest) return null;
+  const { kind, title, text, sources } = factEntry(kept);
+  const item: RecalledItem = { id: kept.id, layer: 'semantic', kind, title, text, score: 1, similarity: 1, sources: [...sources] };
+  return isWithheldFrom(context, { kind: 'fact', id: kept.id }) ? null : { fact: told.fact, item };
 }
 
 /** Keeps the newest findings as facts. What tools of memory have shown is in memory already. */
@@ -53,7 +85,7 @@ export async function keepFindings(context: RolloutContext, findings: ExecutionM
   if (kept.length === 0) return;
   await steps.run('t.findings', 'record', async () => {
     for (const finding of kept) {
-      const subject = `${finding.tool}(${finding.query})`.slice(0, 200);
+      const subject = subjectOf(finding);
       const text = findingText(finding).slice(0, 4_000);
       const fact: Fact = {
         id: factId(scope, text),

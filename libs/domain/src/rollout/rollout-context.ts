@@ -36,7 +36,7 @@ export interface RolloutDeps {
   readonly wishes: SkillWishes;
   readonly embedder: Embedder;
   readonly episodic: Pick<EpisodicMemory, 'search'>;
-  readonly semantic: Pick<SemanticMemory, 'search'>;
+  readonly semantic: Pick<SemanticMemory, 'search' | 'about'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
   readonly settings: AgentSettingsReader;
   /** Checks proofs: a skill with code is neither run nor shown without a valid one. */

@@ -1,5 +1,7 @@
+import { errorCode } from '@etude/contracts/errors';
 import { type WorkSandbox, SandboxLost } from '../ports/work-sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
+import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';
 
 /** Files that a sandbox lists. */
@@ -56,6 +58,17 @@ export class RolloutSandbox {
     // A list names only so many files. Of a file that it leaves out nothing is known.
     if (files.length >= LISTED_MAX && of.length !== 1) return key;
     return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
+  }
+
+  /** A digest of a file's content, as far as `fs_read` sees it; undefined if there is no such file. */
+  async digest(key: string, path: string): Promise<string | undefined> {
+    const sandbox = await this.open(key);
+    const bytes = await sandbox.read(path, FILE_BYTES_MAX, this.context.signal).catch((error: unknown) => {
+      // Such as an absolute path, or a folder.
+      if (errorCode(error) !== 'INVALID_ARGUMENT') throw error;
+      return null;
+    });
+    return bytes === null ? undefined : contentDigest(Buffer.from(bytes).toString('base64')).slice(0, 16);
   }
 
   /** Notices that an earlier worker wrote the task's files before this action. */

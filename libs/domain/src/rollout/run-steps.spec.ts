@@ -3,15 +3,12 @@ import { FakeChatModel, type FakeAnswer } from '../../test/fake-chat-model.js';
 import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
 import { provenSkillOf } from '../../test/bundle-fixture.js';
 import { hitOf } from '../../test/memory-records.js';
-import { type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
+import { type GivenDeps, type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-fixture.js';
-import { EtudeError } from '@etude/contracts/errors';
 import type { Json } from '@etude/contracts/json';
 import type { OutsideServer } from '@etude/contracts/outside-tools';
-import type { RolloutDeps } from './rollout-context.js';
 import type { OutsideTools } from '../ports/outside-tools.js';
-import type { SearchQuery } from '../ports/memory.js';
-import type { ChatRequest } from '../ports/model.js';
+import type { SearchQuery, SemanticMemory } from '../ports/memory.js';
 
 const workSandboxes = new FakeWorkSandboxes();
 afterAll(() => workSandboxes.close());
@@ -48,7 +45,7 @@ const lose: FakeAnswer = () => {
 const finding = (id: string, similarity: number, bm25: number) =>
   hitOf({ id, layer: 'semantic', kind: 'fact', text: `fs_read(${id}.py): File contains: ${id}`, similarity, explanation: { bm25 } });
 /** An agent whose outside tools answer with these results. */
-const outside = (results: Readonly<Record<string, Json>>, called: string[] = []): Partial<RolloutDeps> => ({
+const outside = (results: Readonly<Record<string, Json>>, called: string[] = []): GivenDeps => ({
   outsideTools: {
     list: async () => ({
       tools: Object.keys(results).map((name) => ({ name, description: '', inputSchema: { type: 'object' } })),
@@ -64,28 +61,21 @@ const outside = (results: Readonly<Record<string, Json>>, called: string[] = [])
   },
 });
 
-/** A rollout of 61 steps with long lines. Its requests for summaries are answered by number. */
-function longWorld(summary: (n: number) => FakeAnswer) {
-  const plans = Array.from({ length: 60 }, (_, at) =>
-    calls(['write_todos', { todos: [{ content: `${at}`.padEnd(300, '.'), status: 'pending' }] }]),
-  );
-  const step = stepByStep([...plans, finalAnswer('done')]) as Extract<FakeAnswer, (...given: never[]) => unknown>;
-  let asked = 0;
-  const model = new FakeChatModel(
-    Array.from({ length: 80 }, (): FakeAnswer => (request, signal) => {
-      const answer = isSummary(request) ? summary((asked += 1)) : step;
-      return typeof answer === 'function' ? answer(request, signal) : answer;
-    }),
-  );
-  const limits = { attemptsMax: 1, agentStepsMax: 61 };
-  const spec: SpecGiven = { strategy: 'codeact', evaluator: { kind: 'none' }, memory: { off: true }, limits };
-  return { world: new World({ model, spec, deps: { workSandboxes: own() } }), model };
+/** A task that reads two files, after an earlier one of the same agent read them. The earlier one had seen a document. */
+async function laterWorld(spec: SpecGiven = {}) {
+  const files = [file('a.py', 'def slug(text):\n    return text\n'), file('b.py', 'def page(): pass\n')];
+  const [a, b] = [calls(['fs_read', { path: 'a.py' }]), calls(['fs_read', { path: 'b.py' }])];
+  const earlier = worldOf([a, b, finalAnswer('done')], { files, memory: {} }).world;
+  await earlier.run();
+  const facts = earlier.outbox.of('fact').map(({ fact }) => ({ ...fact, touched: ['documents/d1'] }));
+  const about: SemanticMemory['about'] = async ({ user }, category, subject) =>
+    facts.find((fact) => fact.scope.user === user && fact.category === category && fact.subject === subject) ?? null;
+  const answers = [a, a, python('print(fs_read("b.py"))'), finalAnswer('done')];
+  return worldOf(answers, { files, memory: {}, ...spec }, { deps: { semantic: { about } } });
 }
 
-const isSummary = (request: ChatRequest) => textOf(request).includes('One summary of all these steps');
-/** The sections of a request about steps that it doesn't show in full. */
-const historyOf = (request: ChatRequest | undefined) =>
-  /^# (?:Summary of|Earlier) steps[^]*$/m.exec(request?.messages[1]?.content ?? '')?.[0] ?? '';
+const toolSummaries = (world: World) =>
+  world.journals.events.flatMap((event) => (event.type === 'step' && event.kind === 'tool' ? event.summary : []));
 
 const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
 
@@ -195,8 +185,7 @@ describe('an agent that acts in steps', () => {
       { files: [file('a.txt', 'abc')] },
     );
     await world.run();
-    const told = world.journals.events.flatMap((event) => (event.type === 'step' && event.kind === 'tool' ? event.summary : []));
-    expect(told).toEqual(['fs_read(a.txt)', 'fs_read(a.txt) again', 'fs_write(a.txt)', 'fs_read(a.txt)']);
+    expect(toolSummaries(world)).toEqual(['fs_read(a.txt)', 'fs_read(a.txt) again', 'fs_write(a.txt)', 'fs_read(a.txt)']);
     expect(last(model)).toContain('a longer text');
   });
 
@@ -353,29 +342,6 @@ describe('an agent that acts in steps', () => {
     expect(beginning(2)).toEqual(beginning(12));
   });
 
-  it('has the model summarise a long history, seldom and within the budget', async () => {
-    const { world, model } = longWorld((n) => `Summary ${n}: the plan grew.`);
-    expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { modelCalls: 65 } });
-    const compacted = world.steps.filter((step) => step.endsWith('.compact'));
-    expect(compacted).toEqual('a1.s19.compact a1.s31.compact a1.s43.compact a1.s55.compact'.split(' '));
-    for (const request of model.requests) expect(historyOf(request).length).toBeLessThan(1_500 * 4 + 100);
-    expect(historyOf(model.requests.at(-1))).toMatch(
-      /^# Summary of steps 1 to 47\n\n<summary-\w+>\nSummary 4: the plan grew[^]*- step 48:/,
-    );
-    expect(model.requests.at(-1)?.sources).toMatchObject({ 'Summary of steps 1 to 47': ['step a1.s55.compact'] });
-    expect(textOf(model.requests.filter(isSummary)[1])).toMatch(/Summary 1: the plan grew[^]*- step 12:/);
-  });
-
-  it.each<[string, FakeAnswer]>([
-    ['is empty', new EtudeError('MODEL_ANSWER_EMPTY', 'empty')],
-    ['is refused', new EtudeError('MODEL_REFUSED', 'no')],
-    ['is too long', 'x'.repeat(3_000)],
-  ])('leaves its oldest steps out where a summary %s', async (_, answer) => {
-    const { world, model } = longWorld(() => answer);
-    expect(await world.run()).toMatchObject({ state: 'succeeded' });
-    expect(historyOf(model.requests.at(-1))).toMatch(/^# Earlier steps\n\n<steps-\w+>\n- steps 1 to 47: left out\n- step 48:/);
-  });
-
   it('cuts long texts that the model wrote', async () => {
     const { world, model } = worldOf([
       calls(['fs_write', { path: 'a.txt', content: 'x'.repeat(500_000) }]),
@@ -477,7 +443,30 @@ describe('an agent that acts in steps', () => {
     });
     await world.run();
     const facts = [...world.outbox.writes.values()].flatMap((write) => (write.kind === 'fact' ? write.fact : []));
-    expect(facts).toMatchObject([{ category: 'finding', text: 'fs_read(a.py): File contains: slug', subject: 'fs_read(a.py)' }]);
+    const text = expect.stringMatching(/^fs_read\(a\.py\): File contains: slug\n\[content \w{16}\]$/) as string;
+    expect(facts).toMatchObject([{ category: 'finding', text, subject: 'fs_read(a.py)' }]);
+  });
+
+  it('offers the finding of an earlier task in place of reading the same file, once, and not to code', async () => {
+    const { world, model } = await laterWorld();
+    expect(await world.run()).toMatchObject({ state: 'succeeded' });
+    expect(toolSummaries(world)).toEqual(['fs_read(a.py) from an earlier task', 'fs_read(a.py)', 'fs_read(b.py)']);
+    expect(textOf(model.requests[1])).toMatch(/Not read: an earlier task of this agent [^]*\nFile contains: slug\n/);
+    expect(textOf(model.requests[1])).not.toContain('return text');
+    expect(textOf(model.requests[2])).toContain('return text');
+    expect(last(model)).not.toContain('this very step');
+    expect(world.outbox.of('transition')[0]?.transition.touched).toContain('documents/d1');
+  });
+
+  it.each<[string, SpecGiven]>([
+    ['another content', { files: [file('a.py', 'def other():\n    return text\n'), file('b.py', '')] }],
+    ['another user', { user: 'ann' }],
+    ['a task that recalls no facts', { memory: { layers: ['episodic'] } }],
+  ])('reads a file itself where an earlier finding is of %s', async (_, spec) => {
+    const { world, model } = await laterWorld(spec);
+    await world.run();
+    expect(toolSummaries(world)[0]).toBe('fs_read(a.py)');
+    expect(textOf(model.requests[1])).toContain('return text');
   });
 
   it('keeps no finding that shows a secret', async () => {

@@ -165,10 +165,14 @@ function whyStuck(taken: readonly TakenStep[]): string | null {
   return repeatsOf(taken) >= REPEATS_MAX ? `the same step ${REPEATS_MAX} times in a row` : null;
 }
 
-/** How many of the last steps did the same as the last one. */
+/** How many of the last steps did the same as the last one. To make a call after an offer in its place is no repeat. */
 function repeatsOf(taken: readonly TakenStep[]): number {
-  const digests = taken.map(({ said: { text, toolCalls } }) =>
-    toolCalls === undefined ? contentDigest(text) : contentDigest(toolCalls.map(({ name, arguments: given }) => [name, given])),
+  const digests = taken.map(({ step, said: { text, toolCalls }, observations }) =>
+    observations.some(({ isOffer }) => isOffer)
+      ? `${step}`
+      : toolCalls === undefined
+        ? contentDigest(text)
+        : contentDigest(toolCalls.map(({ name, arguments: given }) => [name, given])),
   );
   const other = digests.findLastIndex((digest) => digest !== digests.at(-1));
   return digests.length - 1 - other;

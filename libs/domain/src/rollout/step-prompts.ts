@@ -133,9 +133,9 @@ export function leftOut({ summaryTo, to }: StepHistory): readonly string[] {
 
 /** One line for each action of a step: what was asked, and the finding. */
 export function shortLines({ step, observations }: TakenStep): readonly string[] {
-  return observations.map(({ call, query, text, success }) => {
+  return observations.map(({ call, query, text, success, isOffer }) => {
     const asked = flat(call.tool === PYTHON ? query.trim() : query);
-    const found = success ? extractFact(call.tool, text) : text;
+    const found = success && !isOffer ? extractFact(call.tool, text) : text;
     return `- step ${step}: ${call.tool}(${asked}): ${flat(found)}`;
   });
 }

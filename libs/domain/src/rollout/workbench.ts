@@ -16,13 +16,15 @@ import {
 } from '../ports/work-sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import type { Todo } from '../tools/tool-ports.js';
-import type { ToolContext, ToolOutcome } from '../tools/tool-definition.js';
+import type { ToolContext } from '../tools/tool-definition.js';
 import { cellText } from './cell-text.js';
 import { importedSkills } from './imported-skills.js';
 import { RolloutStop } from './durable-steps.js';
 import type { RolloutContext } from './rollout-context.js';
 import { PYTHON, type StepCall } from './step-answer.js';
 import { RolloutSandbox } from './rollout-sandbox.js';
+import { type EarlierFinding, earlierFinding } from './kept-findings.js';
+import { isCall, offerOf, recordsIn, textOf, type ToolValue } from './tool-value.js';
 import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
 
 /** What an action of a step led to, as later prompts show it. */
@@ -31,6 +33,8 @@ export interface Observation {
   readonly query: string;
   readonly text: string;
   readonly success: boolean;
+  /** The text is a finding of an earlier rollout. The same call again is made. */
+  readonly isOffer?: true;
 }
 
 interface CellValue {
@@ -38,21 +42,6 @@ interface CellValue {
   readonly success: boolean;
   readonly scratchpad?: Scratchpad;
   /** Why the sandbox was lost. */
-  readonly lost?: string;
-}
-
-/** A journaled call, with all that later steps use of it. */
-interface ToolValue {
-  readonly tool: string;
-  readonly query: string;
-  /** Equal for equal calls. */
-  readonly identity: string;
-  readonly filePath?: string;
-  readonly outcome: ToolOutcome | { readonly success: true; readonly result: Json };
-  /** State of the files at the time of the call. */
-  readonly stamp?: string;
-  /** The outcome is one of an earlier call, since nothing has changed. */
-  readonly again?: true;
   readonly lost?: string;
 }
 
@@ -77,6 +66,8 @@ export class Workbench {
   readonly usedSkills = new Set<string>();
   readonly sandbox: RolloutSandbox;
   readonly #answered = new Map<string, ToolValue>();
+  /** Calls in place of which a finding of an earlier rollout was offered. */
+  readonly #offered = new Set<string>();
   #answeredChars = 0;
 
   constructor(
@@ -92,9 +83,10 @@ export class Workbench {
   async act(key: string, step: number, call: StepCall): Promise<Observation> {
     if (call.tool === PYTHON) return this.#cell(key, step, call);
     const value = await this.#call(key, step, call, false);
-    const { outcome, again, query } = value;
+    const { outcome, again, query, earlier } = value;
     const text = textOf(outcome);
-    return { call, query, text: again ? `(As before: nothing has changed since.)\n${text}` : text, success: outcome.success };
+    const told = again ? `(As before: nothing has changed since.)\n${text}` : text;
+    return { call, query, text: told, success: outcome.success, ...(earlier && { isOffer: true }) };
   }
 
   /** The text of a file of the workspace; null if there is none. Journaled, since an attempt is judged by it. */
@@ -187,7 +179,8 @@ export class Workbench {
     this.sandbox.noticeOpened(key);
     const value = await this.context.steps.run<ToolValue>(key, 'tool', async () => {
       const made = await this.#make(key, call, fromCode);
-      const summary = `${made.tool}(${made.query.slice(0, 120)})${made.again ? ' again' : ''}${made.outcome.success ? '' : ' failed'}`;
+      const how = made.again ? ' again' : made.earlier ? ' from an earlier task' : '';
+      const summary = `${made.tool}(${made.query.slice(0, 120)})${how}${made.outcome.success ? '' : ' failed'}`;
       return { value: made, summary, usage: fromCode ? { steps: 0 } : {} };
     });
     this.#apply(step, value);
@@ -196,7 +189,8 @@ export class Workbench {
 
   /** Makes the changes that follow from a journaled call. */
   #apply(step: number, value: ToolValue): void {
-    const { tool, query, identity, outcome, filePath } = value;
+    const { tool, query, identity, outcome, filePath, digest, earlier } = value;
+    if (earlier !== undefined) return this.#applyOffer(value, earlier);
     if (outcome.success && KNOWN_AGAIN.has(tool)) this.#answered.set(identity, value);
     if (tool === 'remember') this.#answered.clear();
     if (tool === 'write_todos' && outcome.success) this.tools.todos = (outcome.result as { todos: readonly Todo[] }).todos;
@@ -207,11 +201,28 @@ export class Workbench {
     this.tools.noticeFound(tool, outcome);
     const text = textOf(outcome);
     this.#answeredChars += text.length;
-    this.findings.extractFrom({ tool, query, step, success: outcome.success, text, ...(filePath === undefined ? {} : { filePath }) });
+    this.findings.extractFrom({
+      tool,
+      query,
+      step,
+      success: outcome.success,
+      text,
+      ...(filePath && { filePath }),
+      ...(digest && { digest }),
+    });
     this.#noticeLoss(value);
   }
 
-  /** Makes a call, unless an equal one was answered and nothing that it rests on has changed. */
+  #applyOffer({ tool, query, identity }: ToolValue, { fact, item }: EarlierFinding): void {
+    this.#offered.add(identity);
+    this.recalled.push(item);
+    this.findings.add({ tool, query, fact, step: 0, success: true });
+  }
+
+  /**
+   * Makes a call, unless an equal one was answered and nothing that it rests on has changed. In place of the first reading of a file, the
+   * model is offered the finding of an earlier rollout. Code needs the content, so it is offered none.
+   */
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
     const path = args?.['path'];
     const filePath = tool === 'fs_read' && typeof path === 'string' ? path : undefined;
@@ -225,9 +236,13 @@ export class Workbench {
       const known = this.#answered.get(named.identity);
       if (known !== undefined && this.findings.hasFindingFor(tool, named.query) && known.stamp === stamp.stamp)
         return { ...known, again: true };
+      const digest = filePath && !this.context.spec.memory.off ? await this.sandbox.digest(key, filePath) : undefined;
+      const read = { ...named, ...(digest && { digest }) };
+      const earlier = fromCode || this.#offered.has(named.identity) ? null : await earlierFinding(this.context, read);
+      if (earlier !== null) return { ...named, outcome: { success: true, result: offerOf(earlier) }, earlier };
       if (this.tools.isOutside(tool) && !(await this.#begins(key))) return { ...named, outcome: { success: false, error: UNKNOWN } };
       const outcome = await this.tools.call(tool, args, await this.#toolContext(key), this.context.signal);
-      return { ...named, ...stamp, outcome };
+      return { ...read, ...stamp, outcome };
     } catch (error) {
       if (!(error instanceof SandboxLost)) throw error;
       return { ...named, outcome: { success: false, error: lost(error.why).text }, lost: error.why };
@@ -260,20 +275,4 @@ function lost(why: string): CellValue & { readonly lost: string } {
     `The sandbox was lost: ${why}. A new one has the task's files again, and the values of the scratchpad that could be kept. ` +
     'Other names, and files that you wrote, are gone.';
   return { text, success: false, lost: why };
-}
-
-/** Whether a journaled value is a call's, not one of the steps that a call needs. */
-const isCall = (value: unknown): value is ToolValue => typeof value === 'object' && value !== null && 'outcome' in value;
-
-/** The outcome of a call as the model reads it. */
-function textOf(outcome: ToolValue['outcome']): string {
-  if (outcome.success) return typeof outcome.result === 'string' ? outcome.result : JSON.stringify(outcome.result);
-  const { error, result } = outcome;
-  return result === undefined ? `Failed: ${error}` : `Failed: ${error}\n${JSON.stringify(result)}`;
-}
-
-/** The records in the answer of a tool of memory. */
-function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[] {
-  const records = outcome.success ? (outcome.result as { records?: unknown } | null)?.records : undefined;
-  return Array.isArray(records) ? (records as RecalledItem[]) : [];
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { WorkSandbox } from '../ports/work-sandboxes.js';
 import { defineTool, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 
-const FILE_BYTES_MAX = 1_048_576;
+export const FILE_BYTES_MAX = 1_048_576;
 const LINES_STANDARD = 400;
 const LISTED_MAX = 300;
 const MATCHES_MAX = 60;

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
-import { factId } from '@etude/domain/facts/fact-keys';
+import { factId, subjectKey } from '@etude/domain/facts/fact-keys';
 import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import type { LayerQuery, StoredFact } from '../memory.js';
@@ -60,6 +60,11 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     async get(scope: ReadScope, id: string): Promise<Fact | null> {
       const record = await factWithId(store, scope, id);
       return record === null ? null : factOfRecord(record);
+    },
+    async about(owner: Scope, category: string, subject: string): Promise<Fact | null> {
+      const where = { subject: subjectKey({ scope: owner, category, subject }) };
+      const [record] = await store.find(requireScope(owner), LAYER, { kinds: ['fact'], shown: true, where }, { order: 'newest', limit: 1 });
+      return record === undefined ? null : factOfRecord(record);
     },
     /** Current facts that aren't archived, newest first. */
     async list(scope: ReadScope, limit: number): Promise<readonly Fact[]> {
