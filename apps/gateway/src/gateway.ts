@@ -44,7 +44,7 @@ import { Calls } from './calls/calls.js';
 import { MemoryAccess } from './calls/memory-access.js';
 import type { GatewayConfig } from './config/gateway-config.js';
 import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
-import { isOfRollout } from '@etude/queue/sandboxes/router-work-sandboxes';
+import { isOfRollout, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { listenForGrpc } from './doors/grpc-server.js';
 import { HealthReporter } from './doors/health-reporter.js';
@@ -89,6 +89,7 @@ export class Gateway implements OnApplicationShutdown {
   readonly #memory: MemoryAccess;
   readonly #settling: SettlingStore;
   readonly #router: SandboxRouter;
+  readonly #workSandboxes: RouterWorkSandboxes;
   readonly #analyser = new RuffSecretlintAnalyser();
   readonly #calls: Calls;
   readonly #health: HealthReporter;
@@ -119,7 +120,9 @@ export class Gateway implements OnApplicationShutdown {
     const sessions = new SandboxSessionStore(redis, keys);
     const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
     const channels = token === undefined ? null : new ControllerChannels(token);
-    this.#router = new SandboxRouter({ sessions, directory: new ControllerDirectory(redis, keys), channels, hides: isOfRollout });
+    const routed = { sessions, directory: new ControllerDirectory(redis, keys), channels };
+    this.#router = new SandboxRouter({ ...routed, hides: isOfRollout });
+    this.#workSandboxes = new RouterWorkSandboxes(new SandboxRouter(routed));
     const authenticator = authenticatorFrom(config, logger);
     const perTenantMax = config.ETUDE_CALLS_PER_TENANT_MAX;
     this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, log: logger });
@@ -197,8 +200,9 @@ export class Gateway implements OnApplicationShutdown {
     const calls = this.#calls;
     const producer = this.#producer;
     const memory = { ...skills, upkeep: new UpkeepStore(producer), settling: this.#settling };
-    calls.serve(Tasks, taskCalls, { tasks: this.#tasks, settings: skills.settings, watcher: new TaskWatcher(this.#tasks, producer) });
-    calls.serve(Tasks, explainCalls, { ...skills, tasks: this.#tasks, producer });
+    const tasks = { ...skills, tasks: this.#tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
+    calls.serve(Tasks, taskCalls, { ...tasks, watcher: new TaskWatcher(this.#tasks, producer) });
+    calls.serve(Tasks, explainCalls, tasks);
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
     for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls, liftCalls])

@@ -121,9 +121,10 @@ export class GatewayRig {
     events: readonly TaskEvent[],
     step: string = randomUUID(),
     usage: Partial<Usage> = {},
+    value: unknown = null,
   ): Promise<void> {
     const journal = await this.#open(tenant, taskName);
-    await journal.append({ key: step, value: null, usage: Usage.parse(usage) }, events);
+    await journal.append({ key: step, value, usage: Usage.parse(usage) }, events);
   }
 
   /** Acts as a worker that finishes the task with success. */

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type ExecuteEvent, Language, type Sandbox, Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
@@ -64,6 +65,16 @@ it("does not show the sandboxes of rollouts to their tenant's callers", async ()
   ])
     expect(await refusal(entering)).toMatchObject({ code: 'NOT_FOUND' });
   expect(methodsOf(one)).toEqual(['CreateSandbox']);
+});
+
+it('ends the sandbox of a task that is cancelled while it waits for an answer', async () => {
+  const one = await controller();
+  const sandbox = await client().createSandbox({ labels: { 'opened-by': 'rollout' } });
+  const { name } = await rig.tasks().submitTask({ spec: { prompt: 'Ask me.' } });
+  await rig.emit('acme', name, [], 'a1.s1.t1.open', {}, { number: 0, name: sandbox.name });
+  await rig.ask('acme', name, { key: 'a1.s2.t1', text: 'Which?', deadlineAt: Date.now() + 60_000 });
+  expect(await rig.tasks().cancelTask({ name })).toMatchObject({ state: TaskState.CANCELLED });
+  expect(methodsOf(one)).toEqual(['CreateSandbox', 'CloseSandbox']);
 });
 
 describe('the choice of a controller', () => {

@@ -6,6 +6,7 @@ import { gatewayForFile, type KeyName, pagesOf, refusal } from './gateway.harnes
 
 const rig = gatewayForFile();
 const worlds = (key: KeyName = 'acme') => rig.client(Worlds, key);
+const submit = (key: KeyName, world: string) => rig.tasks(key).submitTask({ spec: { prompt: 'Look.', labels: { world } } });
 const REST = { tool: 'interact_with_agent', arguments: { name: 'self', action: 'rest' }, agent: 'coder' };
 
 describe('a world', () => {
@@ -53,6 +54,13 @@ describe('a world', () => {
     const missing = await rig.client(Tools).callTool({ ...look, arguments: { world: 'none' } });
     expect(missing).toMatchObject({ success: false, error: 'there is no world "none"' });
     expect((await rig.client(Tools).listTools({ agent: 'coder' })).tools.map(({ name }) => name)).not.toContain('observe_location');
+  });
+
+  it('must exist in its tenant for a task that its label names', async () => {
+    await worlds('globex').createWorld({ name: 'worlds/labelled' });
+    expect(await submit('globex', 'labelled')).toMatchObject({ spec: { labels: { world: 'labelled' } } });
+    for (const world of ['labelled', 'no:name'])
+      expect(await refusal(submit('acme', world))).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining(`"${world}"`) });
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.js';
 import { taskSpec } from './task-request.js';
@@ -43,7 +44,9 @@ describe('taskSpec', () => {
   it('names a huge file without reading it', async () => {
     const path = put('huge.bin', '');
     truncateSync(path, 2 ** 30);
-    await expect(taskSpec({ prompt: 'a', file: [path] })).rejects.toThrow('huge.bin is too large (1024.0 MiB): at most 8.0 MiB');
+    await expect(taskSpec({ prompt: 'a', file: [`huge.bin=${path}`] })).rejects.toThrow(
+      'huge.bin is too large (1024.0 MiB): at most 8.0 MiB',
+    );
   });
 
   it('places a file under the given name', async () => {
@@ -51,7 +54,15 @@ describe('taskSpec', () => {
     expect(spec.files.map(({ path, content }) => [path, Buffer.from(content).toString()])).toEqual([['data/in.csv', '1,2']]);
   });
 
+  it('keeps the relative path of a file', async () => {
+    const path = relative(process.cwd(), fileURLToPath(import.meta.url));
+    const { files } = await taskSpec({ prompt: 'a', file: [path, `./${path}`] });
+    expect(files.map((file) => file.path)).toEqual([path, path]);
+  });
+
   it.each([
+    ['an absolute path of a file', { prompt: 'a', file: ['/tmp/ops.py'] }, 'NAME=/tmp/ops.py'],
+    ['a path of a file above the folder', { prompt: 'a', file: ['../ops.py'] }, 'NAME=../ops.py'],
     ['two evaluators', { prompt: 'a', tests: 't.py', command: 'true' }, 'a task has one evaluator'],
     ['tests without an entry point', { prompt: 'a', tests: 't.py' }, '--tests needs --entry-point'],
     ['a file that is not there', { prompt: '@/nowhere' }, 'there is no file /nowhere'],

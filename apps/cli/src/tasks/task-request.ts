@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { isAbsolute, normalize } from 'node:path';
 import { create, type DescMessage, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
 import {
   EvaluatorSchema,
@@ -38,7 +38,10 @@ const FIELDS: Flags = {
 export const SPEC_FLAGS: Flags = {
   ...FIELDS,
   '--spec <file>': 'a whole TaskSpec as proto JSON; other flags override its fields',
-  '--file <path>': { help: 'for the working directory, or NAME=PATH; repeatable, 8 MiB in all', parse: repeated },
+  '--file <path>': {
+    help: 'for the working directory, at the same relative path, or NAME=PATH; repeatable, 8 MiB in all',
+    parse: repeated,
+  },
   '--evaluator <file>': 'an Evaluator as proto JSON',
   '--io-cases <file>': 'JSON list of {stdin, expectedStdout, public}',
   '--function-cases <file>': 'JSON list of {args, kwargs, expected, public}; needs --entry-point',
@@ -120,11 +123,17 @@ function evaluatorOf(options: SpecOptions): Kind | null {
   return given[0]?.() ?? null;
 }
 
-/** Reads the file of a `--file` flag: `PATH`, or `NAME=PATH` to place it under another name. */
+/** Reads the file of a `--file` flag: `PATH`, which is also its place in the working directory, or `NAME=PATH`. */
 function fileOf(flag: string): TaskFile {
   const at = flag.indexOf('=');
-  const [path, source] = at > 0 ? [flag.slice(0, at), flag.slice(at + 1)] : [basename(flag), flag];
+  const [path, source] = at > 0 ? [flag.slice(0, at), flag.slice(at + 1)] : [relativePath(flag), flag];
   return create(TaskFileSchema, { path, content: readBytes(source, TASK_FILES_MAX_BYTES) });
+}
+
+function relativePath(file: string): string {
+  const path = normalize(file);
+  if (!isAbsolute(path) && !path.split('/').includes('..')) return path;
+  throw new CliError(EXIT.usage, `--file ${file} is not below the current folder; name its place in the working directory: NAME=${file}`);
 }
 
 /** The TaskSpec of `--spec`, overridden by the other flags. The gateway checks limits and fields. */

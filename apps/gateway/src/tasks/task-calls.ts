@@ -1,9 +1,16 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type ListTasksRequest, type Tasks, TaskStateSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { rolloutIdOf, WorldId } from '@etude/contracts/ids';
 import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
+import type { Worlds } from '@etude/domain/ports/worlds';
+import { lastSandboxIn } from '@etude/domain/rollout/rollout-sandbox';
+import type { Producer } from '@etude/queue/jobs/producer';
+import { whileRedisAnswers } from '@etude/queue/redis/redis';
+import type { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
+import { readJournal } from '@etude/queue/tasks/journal';
 import { TaskStore } from '@etude/queue/tasks/task-store';
-import { waitMs } from '../calls/caller.js';
+import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
 import { wordOf } from '@etude/contracts/wire/messages';
@@ -14,12 +21,16 @@ import { LABELS_MAX, taskSpecOf } from './task-spec.js';
 import { taskMessage } from './task-message.js';
 
 const Answer = z.string().min(1).max(20_000);
+const SANDBOX_END_MS = 2_000;
 const PAGE = { max: 1_000, standard: 50 };
 
 export interface TaskDeps {
   readonly tasks: TaskStore;
   readonly settings: AgentSettingsReader;
   readonly watcher: TaskWatcher;
+  readonly worlds: Worlds;
+  readonly producer: Producer;
+  readonly workSandboxes: Pick<RouterWorkSandboxes, 'close'>;
 }
 
 /** `etude.v1.Tasks`. Each lookup uses the caller's tenant, so the task of another tenant is not found. */
@@ -27,6 +38,7 @@ export const taskCalls = {
   async submitTask(request, call, deps) {
     const requestId = optionalRequestId(request.requestId) ?? '';
     const spec = taskSpecOf(request.spec);
+    await requireWorld(spec.labels['world'], call, deps);
     const usual = spec.strategy ?? (await deps.settings.get(call.tenant, spec.agent)).strategy;
     const { record } = await deps.tasks.submit(call.tenant, spec, requestId, usual);
     return taskMessage(record);
@@ -49,7 +61,9 @@ export const taskCalls = {
   async cancelTask({ name, requestId }, call, deps) {
     optionalRequestId(requestId);
     const taskId = taskIdOfName(name);
-    return taskMessage(found(await deps.tasks.requestCancel(call.tenant, taskId), name));
+    const task = found(await deps.tasks.requestCancel(call.tenant, taskId), name);
+    if (task.state === 'cancelled') await endSandbox(task, deps);
+    return taskMessage(task);
   },
 
   async answerTask({ name, key, text, requestId }, call, deps) {
@@ -78,6 +92,19 @@ export function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
   const message = `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`;
   throw new EtudeError('NOT_FOUND', message, { metadata: { name } });
+}
+
+/** @throws EtudeError NOT_FOUND if the label `world` names no world of the tenant */
+async function requireWorld(world: string | undefined, { tenant }: CallContext, { worlds }: TaskDeps): Promise<void> {
+  if (world === undefined || (WorldId.safeParse(world).success && (await worlds.get(tenant, world)) !== null)) return;
+  const message = `There is no world ${JSON.stringify(world.slice(0, 100))}, which the label "world" names. Make it, or leave out the label.`;
+  throw new EtudeError('NOT_FOUND', message, { metadata: { field: 'spec.labels.world' } });
+}
+
+/** Ends the sandbox of a cancelled task that no worker holds. If that fails, it ends by itself some minutes later. */
+async function endSandbox({ id, tenant }: TaskRecord, { producer: { redis, keys }, workSandboxes }: TaskDeps): Promise<void> {
+  const name = lastSandboxIn(await whileRedisAnswers(redis, readJournal(redis, keys, rolloutIdOf(id))));
+  if (name !== null) await workSandboxes.close(tenant, name, AbortSignal.timeout(SANDBOX_END_MS)).catch(() => undefined);
 }
 
 /** Sorts labels, so that page tokens don't depend on the order of a caller's map. */

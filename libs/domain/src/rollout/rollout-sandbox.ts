@@ -1,4 +1,5 @@
 import { errorCode } from '@etude/contracts/errors';
+import type { JournalEntry } from '../ports/journal.js';
 import { type WorkSandbox, SandboxLost } from '../ports/work-sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
@@ -6,6 +7,12 @@ import type { RolloutContext } from './rollout-context.js';
 
 /** Files that a sandbox lists. */
 const LISTED_MAX = 1_000;
+
+/** Name of the sandbox that a rollout opened last, from its journal; null if it opened none. */
+export function lastSandboxIn(entries: readonly JournalEntry[]): string | null {
+  const opened = entries.findLast(({ key }) => key.endsWith('.open'))?.value as { readonly name?: string } | undefined;
+  return opened?.name ?? null;
+}
 
 /** The sandbox that a rollout works in: opened at its first use, filled with the task's files once, replaced where it was lost. */
 export class RolloutSandbox {

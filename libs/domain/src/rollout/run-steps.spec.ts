@@ -420,6 +420,14 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('it may have been made');
   });
 
+  it('offers outside tools under distinct names', async () => {
+    const called: string[] = [];
+    const deps = outside({ 'srv/a.b': 1, 'srv/a_b': 2 }, called);
+    const { world } = worldOf([calls(['srv__a_b', {}], ['srv__a_b_2', {}]), finalAnswer('done')], {}, { deps });
+    await world.run();
+    expect(called).toEqual(['srv/a.b', 'srv/a_b']);
+  });
+
   it('takes no records of an outside server for memories', async () => {
     const deps = outside({ 'srv/list': { records: [null, { id: 'rec1', fields: {} }] } });
     const { world } = worldOf([calls(['srv__list', {}]), finalAnswer('done')], { memory: {} }, { deps });

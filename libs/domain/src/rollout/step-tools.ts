@@ -62,6 +62,8 @@ export class StepTools {
   todos: readonly Todo[] = [];
   readonly #registry: ToolRegistry;
   readonly #outside: Outside;
+  /** The name under which the model is offered each tool. */
+  readonly #wireNames: ReadonlyMap<string, string>;
   /** Names that `search` found. */
   readonly #loaded = new Set<string>();
 
@@ -73,6 +75,7 @@ export class StepTools {
     this.#outside = outside;
     const near = new NearTools(() => [...own, ...outside.tools.map(outsideDefinition)], context.deps.embedder);
     this.#registry = new ToolRegistry([...own, ...(this.#isMany(own.length) ? [searchTools(near)] : [])]);
+    this.#wireNames = wireNames([...ENDS, ...this.#registry.list(), ...outside.tools].map(({ name }) => name));
   }
 
   /** Lists the tools of outside servers, which are asked once per worker. A server that is away has none, and is asked again when called. */
@@ -112,15 +115,19 @@ export class StepTools {
   /** The tools for the model, in a stable order. */
   async offered(): Promise<readonly ChatTool[]> {
     const settings = await this.context.settings();
-    const own = this.#registry.list().map((tool) => chatTool(tool.name, tool.describe(settings), tool.inputSchema));
+    const own = this.#registry.list().map((tool) => this.#chatTool(tool.name, tool.describe(settings), tool.inputSchema));
     const outside = this.#outside.tools
       .filter(({ name }) => !this.#isMany(own.length) || this.#loaded.has(name))
-      .map(({ name, description, inputSchema }) => chatTool(name, description, inputSchema));
+      .map(({ name, description, inputSchema }) => this.#chatTool(name, description, inputSchema));
     return [...ENDS, ...own, ...outside];
   }
 
-  /** The tool that was offered under a name in which "/" is written "__". */
-  nameOf = (offered: string): string => this.#outside.tools.find(({ name }) => wireName(name) === offered)?.name ?? offered;
+  /** The tool that was offered under a name. */
+  nameOf = (offered: string): string => [...this.#wireNames].find(([, wire]) => wire === offered)?.[0] ?? offered;
+
+  #chatTool(name: string, description: string, inputSchema: ChatTool['inputSchema']): ChatTool {
+    return { name: this.#wireNames.get(name) ?? name, description: description.slice(0, DESCRIPTION_CHARS_MAX), inputSchema };
+  }
 
   forCells(): readonly CellTool[] {
     const own = this.#registry.list().map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
@@ -154,18 +161,19 @@ export class StepTools {
   }
 }
 
-const chatTool = (name: string, description: string, inputSchema: ChatTool['inputSchema']): ChatTool => ({
-  name: wireName(name),
-  description: description.slice(0, DESCRIPTION_CHARS_MAX),
-  inputSchema,
-});
+const WIRE_CHARS_MAX = 64;
 
-/** Model servers accept only letters, digits, "_" and "-". */
-const wireName = (name: string) =>
-  name
-    .replaceAll('/', '__')
-    .replaceAll(/[^A-Za-z0-9_-]/g, '_')
-    .slice(0, 64);
+/** Names for model servers, which accept only letters, digits, "_" and "-". A name that an earlier tool has got is numbered. */
+function wireNames(tools: readonly string[]): ReadonlyMap<string, string> {
+  const byWire = new Map<string, string>();
+  for (const tool of tools) {
+    const plain = tool.replaceAll('/', '__').replaceAll(/[^A-Za-z0-9_-]/g, '_');
+    let wire = plain.slice(0, WIRE_CHARS_MAX);
+    for (let n = 2; byWire.has(wire); n += 1) wire = `${plain.slice(0, WIRE_CHARS_MAX - 4)}_${n}`;
+    byWire.set(wire, tool);
+  }
+  return new Map([...byWire].map(([wire, tool]) => [tool, wire]));
+}
 
 function parametersOf({ properties }: Readonly<Record<string, unknown>>): readonly string[] {
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];

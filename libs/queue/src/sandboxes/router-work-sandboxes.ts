@@ -40,6 +40,11 @@ export class RouterWorkSandboxes implements WorkSandboxes {
     if (made.state !== SandboxState.OPEN) throw new SandboxLost(made.stateReason || 'it was closed, or nobody used it for too long');
     return new RouterWorkSandbox(this.router, tenant, made.name);
   }
+
+  /** Ends a sandbox that `open` gave, by its name. */
+  close(tenant: string, name: string, signal: AbortSignal): Promise<void> {
+    return new RouterWorkSandbox(this.router, tenant, name).close(signal);
+  }
 }
 
 class RouterWorkSandbox implements WorkSandbox {
