@@ -175,6 +175,8 @@ export const Fact = z.object({
   /** Id of the fact that replaced it. */
   supersededBy: z.string().optional(),
   updatedAt: z.number().int().optional(),
+  /** Of a finding about a file: the beginning of the sha256 of its content. */
+  digest: z.string().optional(),
   /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
   unsettled: z.array(z.string()).optional(),
   /** Older facts that say the same in other words, newest first. They are found by these texts. */

@@ -100,10 +100,14 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
 
   it('finds the current fact about a subject, of exactly its owner', async () => {
     const memory = await start(make);
-    const facts = ['old', 'new'].map((text, at) => factOf({ text, subject: 'dates', category: 'finding', createdAt: NEW_YEAR + at }));
+    const facts = ['old', 'new'].map((text, at) =>
+      factOf({ text, subject: 'dates', category: 'finding', digest: 'd1', createdAt: NEW_YEAR + at }),
+    );
     const anns = factOf({ text: 'hers', subject: 'dates', category: 'finding', scope: { ...SCOPE, user: 'ann' } });
     for (const [at, fact] of [...facts, anns].entries()) await memory.applyFacts('acme', `u${at}`, [fact]);
-    expect(await memory.about(SCOPE, 'finding', 'dates')).toMatchObject({ text: 'new' });
+    expect(await memory.about(SCOPE, 'finding', 'dates')).toMatchObject({ text: 'new', digest: 'd1' });
+    await memory.applyFacts('acme', 'u9', [{ ...facts[1]!, digest: 'd2', createdAt: NEW_YEAR + 5 }]);
+    expect(await memory.about(SCOPE, 'finding', 'dates')).toMatchObject({ text: 'new', digest: 'd2' });
     expect(await memory.about(anns.scope, 'finding', 'dates')).toMatchObject({ text: 'hers' });
     for (const [scope, category, subject] of [
       [{ ...SCOPE, user: 'bob' }, 'finding', 'dates'],

@@ -33,6 +33,7 @@ export function reinforce(known: Fact, again: Fact): Fact {
     ...known,
     episodes,
     ...touchedBy(known, again, episodes),
+    ...(again.digest !== undefined && lastTold(again) >= lastTold(known) ? { digest: again.digest } : {}),
     support: known.support + more,
     confidence: Math.max(known.confidence, again.confidence),
     ...(at > factTime(known) ? { updatedAt: at } : {}),

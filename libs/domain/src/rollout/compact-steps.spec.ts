@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { FakeChatModel, type FakeAnswer } from '../../test/fake-chat-model.js';
 import { type SpecGiven, World } from '../../test/rollout-fixture.js';
 import { calls, finalAnswer, stepByStep, textOf } from '../../test/step-fixture.js';
+import type { JournalEntry } from '../ports/journal.js';
 import type { ChatRequest } from '../ports/model.js';
+import { explainStep, type PromptSection } from './explain-rollout.js';
+import { runRollout } from './run-rollout.js';
+import { PROMPT_BUDGETS } from './step-prompts.js';
 
 /** A rollout of 61 steps with long lines. Its requests for summaries are answered by number. */
 function longWorld(summary: (n: number) => FakeAnswer) {
@@ -23,6 +27,7 @@ function longWorld(summary: (n: number) => FakeAnswer) {
   return { world: new World({ model, spec }), model };
 }
 
+const textIn = (sections: readonly PromptSection[]) => sections.flatMap(({ title, text }) => (title === 'Tools' ? [] : text)).join('\n');
 const isSummary = (request: ChatRequest) => textOf(request).includes('One summary of all these steps');
 /** The sections of a request about steps that it doesn't show in full. */
 const historyOf = (request: ChatRequest | undefined) =>
@@ -40,6 +45,22 @@ describe('a long history of steps', () => {
     );
     expect(model.requests.at(-1)?.sources).toMatchObject({ 'Summary of steps 1 to 47': ['step a1.s55.compact'] });
     expect(textOf(model.requests.filter(isSummary)[1])).toMatch(/Summary 1: the plan grew[^]*- step 12:/);
+  });
+
+  it('is explained as it was asked, whatever the budget is now', async () => {
+    const { world, model } = longWorld((n) => `Summary ${n}.`);
+    const opened = world.journals.open()!;
+    const entries: JournalEntry[] = [];
+    const append: typeof opened.append = (entry, events) => (entries.push(entry), opened.append(entry, events));
+    await runRollout(world.input, { ...world.deps, journal: { ...opened, append } }, new AbortController().signal);
+    const { steps } = await explainStep(world.input, entries, null, world.deps);
+    expect(steps).toHaveLength(model.requests.length);
+    for (const step of ['a1.s31.compact', 'a1.s31.act', 'a1.s60.act']) {
+      const promptBudgets = { ...PROMPT_BUDGETS, history: step.endsWith('.act') ? 100 : 1_500 };
+      const { sections } = await explainStep(world.input, entries, step, { ...world.deps, promptBudgets });
+      const asked = model.requests[steps.indexOf(step)]?.messages.map(({ content }) => content).join('\n');
+      expect(textIn(sections)).toBe(asked);
+    }
   });
 
   it.each<[string, FakeAnswer]>([

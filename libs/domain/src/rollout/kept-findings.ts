@@ -13,16 +13,15 @@ import type { Workbench } from './workbench.js';
 const KEPT_MAX = 20;
 const RECALLED_MAX = 8;
 
-type Told = Pick<Finding, 'tool' | 'query' | 'fact' | 'digest'>;
+type Told = Pick<Finding, 'tool' | 'query' | 'fact'>;
 
-/** A finding as the text of a fact, by which it is found again. A digest tells the content that the file had. */
-export const findingText = ({ tool, query, fact, digest }: Told) =>
-  `${tool}(${query}): ${fact}${digest === undefined ? '' : `\n[content ${digest}]`}`;
-const FINDING_TEXT = /^([\w/.-]+)\(([^]*?)\): ([^]*?)(?:\n\[content (\w+)\])?$/;
+/** A finding as the text of a fact, by which it is found again. */
+export const findingText = ({ tool, query, fact }: Told) => `${tool}(${query}): ${fact}`;
+const FINDING_TEXT = /^([\w/.-]+)\(([^]*?)\): ([^]*)$/;
 
 function findingIn(text: string): Told | null {
-  const [, tool = '', query = '', fact = '', digest] = FINDING_TEXT.exec(text) ?? [];
-  return tool === '' ? null : { tool, query, fact, ...(digest === undefined ? {} : { digest }) };
+  const [, tool = '', query = '', fact = ''] = FINDING_TEXT.exec(text) ?? [];
+  return tool === '' ? null : { tool, query, fact };
 }
 
 const subjectOf = ({ tool, query }: Pick<Finding, 'tool' | 'query'>) => `${tool}(${query})`.slice(0, 200);
@@ -71,7 +70,7 @@ export async function earlierFinding(
   if (digest === undefined || !recallsFindings(context)) return null;
   const kept = await context.deps.semantic.about(context.scope, FINDING, subjectOf({ tool, query }));
   const told = kept === null ? null : findingIn(kept.text);
-  if (kept === null || told?.query !== query || told.digest !== digest) return null;
+  if (kept === null || told?.query !== query || kept.digest !== digest) return null;
   const { kind, title, text, sources } = factEntry(kept);
   const item: RecalledItem = { id: kept.id, layer: 'semantic', kind, title, text, score: 1, similarity: 1, sources: [...sources] };
   return isWithheldFrom(context, { kind: 'fact', id: kept.id }) ? null : { fact: told.fact, item };
@@ -100,6 +99,7 @@ export async function keepFindings(context: RolloutContext, findings: ExecutionM
         accessCount: 0,
         createdAt: deps.clock.now(),
         touched: [...touched],
+        ...(finding.digest && { digest: finding.digest }),
       };
       await deps.outbox.put(tenant, `${rolloutId}.finding.${contentDigest(subject).slice(0, 16)}`, { kind: 'fact', fact });
     }

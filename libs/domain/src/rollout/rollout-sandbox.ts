@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { errorCode } from '@etude/contracts/errors';
 import type { JournalEntry } from '../ports/journal.js';
 import { type WorkSandbox, SandboxLost } from '../ports/work-sandboxes.js';
@@ -7,6 +8,7 @@ import type { RolloutContext } from './rollout-context.js';
 
 /** Files that a sandbox lists. */
 const LISTED_MAX = 1_000;
+const DIGEST_CHARS = 16;
 
 /** Name of the sandbox that a rollout opened last, from its journal; null if it opened none. */
 export function lastSandboxIn(entries: readonly JournalEntry[]): string | null {
@@ -67,7 +69,7 @@ export class RolloutSandbox {
     return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
   }
 
-  /** A digest of a file's content, as far as `fs_read` sees it; undefined if there is no such file. */
+  /** The beginning of the sha256 of a file, as far as `fs_read` sees it; undefined if there is no such file. */
   async digest(key: string, path: string): Promise<string | undefined> {
     const sandbox = await this.open(key);
     const bytes = await sandbox.read(path, FILE_BYTES_MAX, this.context.signal).catch((error: unknown) => {
@@ -75,7 +77,7 @@ export class RolloutSandbox {
       if (errorCode(error) !== 'INVALID_ARGUMENT') throw error;
       return null;
     });
-    return bytes === null ? undefined : contentDigest(Buffer.from(bytes).toString('base64')).slice(0, 16);
+    return bytes === null ? undefined : hash('sha256', bytes, 'hex').slice(0, DIGEST_CHARS);
   }
 
   /** Notices that an earlier worker wrote the task's files before this action. */
