@@ -114,6 +114,14 @@ it('reads files and documents, and remembers a fact for later tasks', async () =
     { what: 'the fact in memory' },
   );
   expect(found).toMatchObject({ text: 'The vault opens at nine.' });
+  const query = { agent: 'keeper', query: 'fs_read notes.txt' };
+  const isKept = async () => (await memory.searchMemory(query)).hits.some((hit) => hit.text.startsWith('fs_read(notes.txt)'));
+  await until(isKept, { what: 'the finding in memory' });
+  const again = await solve('Remember what the file says.', { agent: 'keeper', files });
+  const told: string[] = [];
+  for await (const { event } of client(Tasks).watchTask({ name: again.name }))
+    if (event.case === 'stepFinished') told.push(event.value.summary);
+  expect(told).toContain('fs_read(notes.txt) from an earlier task');
 });
 
 it('shows the model what became of code that misbehaves, and goes on', async () => {
