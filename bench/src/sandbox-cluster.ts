@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { startCluster } from '@etude/test-cluster/cluster';
-import { sandboxImage } from '@etude/test-cluster/sandbox-image';
+import { sandboxImage } from '@etude/test-cluster/images';
 
 export interface BenchCluster {
   readonly place: { readonly kubeconfigPath: string; readonly namespace: string; readonly image: string };

@@ -15,13 +15,13 @@ export const signingKeyConfig = z.object({
 
 /** Settings of every service that runs skills. */
 export const publicKeysConfig = z.object({
-  /** PEM file with the concatenated public keys that verify signatures of evidence. Unset: every signature is refused. */
+  /** PEM file with the concatenated public keys, or certificates of them, that verify signatures of evidence. Unset: every signature is refused. */
   ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),
 });
 
 const HOW =
   'Make one with: openssl genpkey -algorithm ed25519 -out signing-key.pem && openssl pkey -in signing-key.pem -pubout -out public-keys.pem';
-const PUBLIC_KEY = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
+const PUBLIC_KEY = /-----BEGIN (PUBLIC KEY|CERTIFICATE)-----[^-]+-----END \1-----/g;
 
 /** Id of a key: the first 16 hexadecimal digits of the SHA-256 of its public key's DER. */
 function keyIdOf(key: KeyObject): string {

@@ -36,7 +36,22 @@ export class Buildah {
   async build({ context, file, name, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
     const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     const seen = volumes.flatMap((volume) => ['--volume', volume]);
-    await this.call('build', '-q', '-f', file, '--ignorefile', `${file}.dockerignore`, ...given, ...seen, '-t', name, context);
+    // Equal sources give equal layers: their files carry no time of the build.
+    await this.call(
+      'build',
+      '-q',
+      '--timestamp',
+      '0',
+      '-f',
+      file,
+      '--ignorefile',
+      `${file}.dockerignore`,
+      ...given,
+      ...seen,
+      '-t',
+      name,
+      context,
+    );
   }
 
   /** Makes an image of the files in the archive. */

@@ -16,6 +16,10 @@ export interface Cluster {
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** @param archive docker-archive, as `docker save` and `buildah push` write it */
   readonly loadImage: (archive: string) => Promise<void>;
+  /** Gives the pods a name server. A given cluster has one. */
+  readonly startDns: (note: Note) => Promise<void>;
+  /** The address of this machine for pods; null: unknown. */
+  readonly outside: string | null;
   /** null if tests must not break the cluster. */
   readonly faults: Faults | null;
   /** Removes the whole cluster; leaves a given cluster unchanged. */

@@ -47,6 +47,7 @@ const COMMANDS = {
     '--hostname-override=node1',
     `--node-ip=${network.nodeIp}`,
   ],
+  dns: ({ dir }) => [`${dir}/coredns`, '-conf', `${dir}/Corefile`],
   proxy: ({ dir, programs, network }) => [
     `${programs}/kube-proxy`,
     `--kubeconfig=${dir}/proxy.conf`,

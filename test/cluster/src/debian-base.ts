@@ -6,7 +6,6 @@ import { run } from './command.js';
 import { cacheDir, type Note } from './settings.js';
 
 const SUITE = 'bookworm';
-const PACKAGES = ['python3'];
 /** Files that no program of the sandbox reads. */
 const UNUSED = [
   'dev/*',
@@ -23,22 +22,22 @@ const UNUSED = [
 const mirror = () => process.env['ETUDE_DEBIAN_MIRROR'] ?? 'http://deb.debian.org/debian';
 
 /**
- * Makes a small Debian with Python and its whole standard library, once. It is the base image on machines without a registry.
+ * Makes a small Debian with these packages, once. It is the base image on machines without a registry.
  *
  * @returns the name of the image in the builder's store
  */
-export async function debianBase(buildah: Buildah, note: Note): Promise<string> {
+export async function debianBase(buildah: Buildah, packages: readonly string[], note: Note): Promise<string> {
   const recipe = createHash('sha256')
-    .update(JSON.stringify([SUITE, PACKAGES, UNUSED]))
+    .update(JSON.stringify([SUITE, packages, UNUSED]))
     .digest('hex')
     .slice(0, 12);
   const name = `localhost/etude-debian:${recipe}`;
   if (await buildah.has(name)) return name;
-  note('making a Debian with Python by debootstrap: once, about a minute');
+  note(`making a Debian with ${packages.join(', ')} by debootstrap: once, about a minute`);
   await mkdir(cacheDir(), { recursive: true });
   const dir = await mkdtemp(join(cacheDir(), 'debian-'));
   try {
-    const args = ['--variant=minbase', `--include=${PACKAGES.join(',')}`, SUITE, join(dir, 'root'), mirror()];
+    const args = ['--variant=minbase', `--include=${packages.join(',')}`, SUITE, join(dir, 'root'), mirror()];
     await run('debootstrap', args);
     await run('sh', ['-ec', `cd "$0"; rm -rf ${UNUSED.join(' ')}; tar --numeric-owner -cf ../root.tar .`, join(dir, 'root')]);
     await buildah.import(join(dir, 'root.tar'), name);

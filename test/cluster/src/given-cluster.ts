@@ -24,6 +24,8 @@ export function givenCluster(kubeconfig: string): Cluster {
     dir: '',
     kubectl: (args, input) => run('kubectl', ['--kubeconfig', kubeconfig, ...args], { input }),
     loadImage: () => Promise.reject(new Error(NO_IMAGE)),
+    startDns: () => Promise.resolve(),
+    outside: null,
     faults: null,
     stop: () => Promise.resolve(),
   };

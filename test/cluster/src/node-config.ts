@@ -97,7 +97,10 @@ const kubelet = (place: Place) => ({
   // The controller manager's grace period is 12 s. With these values, faults show after seconds instead of a minute.
   nodeStatusUpdateFrequency: '2s',
   nodeLeaseDurationSeconds: 8,
-  resolvConf: join(place.dir, 'resolv.conf'), // the cluster has no DNS server
+  // The server that `startDns` starts; without it pods have names of no one.
+  clusterDNS: [place.network.nodeIp],
+  clusterDomain: 'cluster.local',
+  resolvConf: join(place.dir, 'resolv.conf'),
   podLogsDir: join(place.dir, 'pod-logs'),
   volumePluginDir: join(place.dir, 'volume-plugins'),
 });

@@ -3,6 +3,7 @@ import type { Cluster } from './cluster.js';
 import { startPlace, stopPlace } from './control-plane.js';
 import { becomesReady, ctr, kubectl } from './control.js';
 import { type Daemon, startDaemon } from './daemons.js';
+import { startDns } from './dns.js';
 import { faultsOf } from './faults.js';
 import { writeNodeConfig } from './node-config.js';
 import { isRunning, kubeconfigOf, type Place, readPlace } from './place.js';
@@ -32,6 +33,8 @@ function ownCluster(place: Place): Cluster {
     kubectl: (args, input) => kubectl(place, args, input),
     loadImage: async (archive) => void (await ctr(place, 'images', 'import', archive)),
     faults: faultsOf(place),
+    startDns: (note) => startDns(place, note),
+    outside: place.network.hostIp,
     stop: () => stopPlace(place),
   };
 }

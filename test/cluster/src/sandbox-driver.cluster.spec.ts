@@ -30,7 +30,7 @@ describe('KubernetesDriver on a real cluster', () => {
     const [driver, other] = [await start(), await start()];
     const code = 'import os, time\nprint(os.getuid(), open("/proc/self/uid_map").read(), flush=True)\ntime.sleep(100)';
     const executions = await Promise.all([driver, driver, other].map((one) => execute(one, code)));
-    const users = executions.map(({ printed }) => printed().trim());
+    const users = executions.map((execution) => execution.printed().trim());
     for (const user of users) expect(user).toMatch(/^[1-9]\d{5,} +0 +0 +4294967295$/);
     expect(new Set(users).size).toBe(3);
   });

@@ -78,16 +78,24 @@ export function skippedFiles(files: readonly string[], findings: ReadonlyArray<P
 
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
 const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
+/** Those of them that build images and programs first. */
+const SLOW_SPEC = /\.slow\.cluster\.spec\.ts$/;
 /** Tests of the contract that every sandbox driver keeps. With a cluster they run again, in pods. */
 const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
 
 export interface TestOptions {
   /** Runs only the tests that need a cluster, and the sandbox conformance tests in pods. */
   readonly cluster?: boolean;
+  /** With `cluster`: also those that take minutes. */
+  readonly all?: boolean;
 }
 
 /** `etude test`: runs every test of one kind that this machine can run. The last lines name and count the failures. */
-export async function runTests(cli: Cli, filters: readonly string[], { cluster = false }: TestOptions = {}): Promise<number> {
+export async function runTests(
+  cli: Cli,
+  filters: readonly string[],
+  { cluster = false, all: slow = false }: TestOptions = {},
+): Promise<number> {
   const specs = globSync(SPECS, { cwd: cli.root }).toSorted();
   const wanted = specs.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
   if (wanted.length === 0)
@@ -95,7 +103,18 @@ export async function runTests(cli: Cli, filters: readonly string[], { cluster =
   const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster || (cluster && CONFORMANCE_SPEC.test(file)));
   if (cluster) {
     const run = [process.execPath, 'test/cluster/dist/main.js', 'run'];
-    return summarize(cli, await runVitest(cli, 'test/cluster/vitest.cluster.ts', all, run), []);
+    const left = slow ? [] : all.filter((file) => SLOW_SPEC.test(file));
+    const outcome = await runVitest(
+      cli,
+      'test/cluster/vitest.cluster.ts',
+      all.filter((file) => !left.includes(file)),
+      run,
+    );
+    return summarize(
+      cli,
+      outcome,
+      left.map((what) => ({ what, why: 'takes minutes; --cluster --all runs it' })),
+    );
   }
   // Installs Qdrant once. Otherwise every worker of vitest would install it.
   if (all.some((file) => /qdrant|memory-adapters/.test(file))) await runNode(cli, ['test/support/dist/qdrant-main.js']);

@@ -36,7 +36,10 @@ const ENTRIES: readonly Entry[] = [
   hand<TestOptions>({
     command: 'test [filters...]',
     help: 'run every test that this machine can run; a filter is a part of a path',
-    flags: { '--cluster': 'start Kubernetes and run the tests that need it' },
+    flags: {
+      '--cluster': 'start Kubernetes and run the tests that need it',
+      '--all': 'with --cluster: the slow ones too, which install the chart',
+    },
     run: (cli, options, filters) => runTests(cli, filters, options),
   }),
 ];

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { existsSync, globSync } from 'node:fs';
+import { mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Buildah, type BuildOptions } from './buildah.js';
+import { run } from './command.js';
+import { debianBase } from './debian-base.js';
+import { MachineLacks, missingForImages } from './machine.js';
+import { cacheDir, type Note, root } from './settings.js';
+
+const CERTIFICATES = '/etc/ssl/certs';
+const AUTHORITIES = '/run/certificates/ca-certificates.crt';
+
+export interface Image {
+  /** Name of the image. Its tag is a digest of its sources. */
+  readonly name: string;
+  /** docker-archive; '' for an image that the cluster pulls by itself. */
+  readonly archive: string;
+}
+
+interface Recipe {
+  readonly name: string;
+  /** Names of a finished image, and of a base image, in the environment. */
+  readonly given: string;
+  readonly base: string;
+  /** Of the Debian that is the default base. */
+  readonly packages: readonly string[];
+  /** Files that the image is made of, for its digest. */
+  readonly inputs: readonly string[];
+  readonly options: (base: string) => Promise<Pick<BuildOptions, 'buildArgs' | 'volumes'>>;
+}
+
+/** Uses the machine's certificate authorities, because the package index may need one that the base image lacks. */
+const authorities = existsSync(`${CERTIFICATES}/ca-certificates.crt`);
+const trusted = authorities ? [`${CERTIFICATES}:/run/certificates:ro`] : [];
+
+const SANDBOX: Recipe = {
+  name: 'sandbox',
+  given: 'ETUDE_SANDBOX_IMAGE',
+  base: 'ETUDE_SANDBOX_BASE',
+  packages: ['python3'],
+  inputs: ['docker/*.txt', 'libs/sandbox/runner/*.py'],
+  options: async (base) => {
+    const index = process.env['PIP_INDEX_URL'];
+    const pip = { ...(index ? { PIP_INDEX_URL: index } : {}), ...(authorities ? { PIP_CERT: AUTHORITIES } : {}) };
+    return { buildArgs: { BASE: base, ...pip }, volumes: trusted };
+  },
+};
+
+const SERVICES: Recipe = {
+  name: 'services',
+  given: 'ETUDE_SERVICES_IMAGE',
+  base: 'ETUDE_SERVICES_BASE',
+  packages: ['libatomic1', 'libstdc++6', 'ca-certificates', 'binutils'],
+  inputs: [
+    'docker/production-files.mjs',
+    'package*.json',
+    'tsconfig*.json',
+    '{apps,libs,test,bench}/{,*/}package.json',
+    '{apps,libs}/*/src/**/*.{ts,lua,sql,json}',
+    'libs/{domain/python,sandbox/runner}/**/*.py',
+  ],
+  // The base has no npm, so that of this machine is used.
+  options: async (base) => {
+    const npm = dirname(dirname(dirname(await realpath((await run('sh', ['-c', 'command -v npm'])).trim()))));
+    const registry = (await run('npm', ['config', 'get', 'registry'])).trim();
+    const node = dirname(process.execPath);
+    const trust: Record<string, string> = authorities ? { NODE_EXTRA_CA_CERTS: AUTHORITIES } : {};
+    return {
+      buildArgs: { BUILD: base, BASE: base, NPM: '/opt/node/node /opt/npm/npm/bin/npm-cli.js', NPM_CONFIG_REGISTRY: registry, ...trust },
+      volumes: [`${node}:/opt/node:ro`, `${npm}:/opt/npm:ro`, ...trusted],
+    };
+  },
+};
+
+/** Builds the image of sandbox pods, as `imageOf` says. ETUDE_SANDBOX_IMAGE and ETUDE_SANDBOX_BASE name other images. */
+export const sandboxImage = (note: Note): Promise<Image> => imageOf(SANDBOX, note);
+
+/** Builds the image of the services, as `imageOf` says. ETUDE_SERVICES_IMAGE and ETUDE_SERVICES_BASE name other images. */
+export const servicesImage = (note: Note): Promise<Image> => imageOf(SERVICES, note);
+
+/** A small Debian with Redis. */
+export async function redisImage(note: Note): Promise<Image> {
+  const images = join(cacheDir(), 'images');
+  const buildah = await Buildah.in(join(cacheDir(), 'buildah'));
+  const name = await debianBase(buildah, ['redis-server'], note);
+  const archive = join(images, `etude-redis-${name.split(':').at(-1)}.tar`);
+  if (!existsSync(archive)) await buildah.save(name, archive);
+  return { name, archive };
+}
+
+/**
+ * Builds an image from this working tree, once for the same sources. The default of its base is a Debian made by debootstrap.
+ *
+ * @throws MachineLacks; Error with the builder's words
+ */
+async function imageOf({ name: kind, given, base: baseName, packages, inputs, options }: Recipe, note: Note): Promise<Image> {
+  const finished = process.env[given];
+  if (finished) return { name: finished, archive: '' };
+  const missing = missingForImages();
+  if (missing.length > 0) throw new MachineLacks(`the image of ${kind} can't be built here`, missing);
+  const images = join(cacheDir(), 'images');
+  await mkdir(images, { recursive: true });
+  const buildah = await Buildah.in(join(cacheDir(), 'buildah'));
+  const base = process.env[baseName] ?? (await debianBase(buildah, packages, note));
+  const file = `docker/${kind}.Dockerfile`;
+  const digest = await digestOf(base, [file, `${file}.dockerignore`, ...inputs]);
+  const name = `localhost/etude-${kind}:${digest}`;
+  const archive = join(images, `etude-${kind}-${digest}.tar`);
+  if (!existsSync(archive)) {
+    note(`building the image of ${kind}: once for this working tree`);
+    await buildah.build({ context: root, file: join(root, file), name, ...(await options(base)) });
+    const next = `${archive}.${process.pid}`;
+    await buildah.save(name, next);
+    await rename(next, archive);
+  }
+  for (const old of await readdir(images))
+    if (old.startsWith(`etude-${kind}-`) && join(images, old) !== archive && old.endsWith('.tar')) await rm(join(images, old));
+  return { name, archive };
+}
+
+async function digestOf(base: string, inputs: readonly string[]): Promise<string> {
+  const hash = createHash('sha256').update(base);
+  for (const file of globSync([...inputs], { cwd: root }).toSorted())
+    if (!/node_modules|\.spec\.ts$/.test(file)) hash.update(`\0${file}\0`).update(await readFile(join(root, file)));
+  return hash.digest('hex').slice(0, 16);
+}
