@@ -161,7 +161,7 @@ type ProcedureArgs = [
   scope: Skill['scope'],
   name: string,
   words: string,
-  options?: Pick<StoreSkillOptions, 'namesMax' | 'by'>,
+  options?: Pick<StoreSkillOptions, 'namesMax' | 'by'> & Pick<Telling, 'learned'>,
 ];
 
 /**
@@ -169,14 +169,14 @@ type ProcedureArgs = [
  * between; then the repeat or the next telling deprecates the earlier one.
  */
 async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
-  const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
+  const [writeId, scope, name, words, { namesMax = 0, by = 'told', learned } = {}] = args;
   const { clock, store } = deps;
   const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
   const stored = await untilTaken(`procedure ${name}`, async () => {
     const versions = await versionsOf(deps, { scope, name });
     const [newest] = versions;
     if (newest !== undefined && isRepeat) return newest.skill;
-    return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, by, at: clock.now() } }, versions);
+    return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, learned, by, at: clock.now() } }, versions);
   });
   if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
   return stored;
