@@ -32,10 +32,11 @@ export function judgedProblem(id: string, specJson: () => object): Problem | Ref
 const OUTPUT_KIB = { usual: 256, max: 16_384 };
 const WALL_SECONDS_MIN = 20;
 
+/** Unset or 0: those of the product. */
 export interface ProblemLimits {
   /** Of CPU. */
-  readonly seconds?: number | undefined;
-  readonly memoryMiB?: number | undefined;
+  readonly seconds?: number | null | undefined;
+  readonly memoryMiB?: number | null | undefined;
 }
 
 /**
@@ -46,8 +47,8 @@ export function programLimits(cases: readonly ProgramCase[], { seconds, memoryMi
   const kib = Math.max(0, ...cases.map(({ expectedStdout }) => Buffer.byteLength(expectedStdout))) / 1024;
   if (kib > OUTPUT_KIB.max) throw new Error(`an expected output has ${Math.ceil(kib)} KiB; at most ${OUTPUT_KIB.max} are compared`);
   const outputKib = Math.min(OUTPUT_KIB.max, Math.max(OUTPUT_KIB.usual, Math.ceil(2 * kib)));
-  const cpu = seconds === undefined ? undefined : Math.min(600, Math.max(0.01, seconds));
-  const time = cpu === undefined ? {} : { cpuTime: `${cpu}s`, wallTime: `${Math.max(WALL_SECONDS_MIN, 2 * cpu)}s` };
-  const memory = memoryMiB === undefined ? {} : { memoryMib: Math.min(65_536, Math.max(16, Math.ceil(memoryMiB))) };
+  const cpu = Math.min(600, Math.max(0.01, seconds ?? 0));
+  const time = seconds ? { cpuTime: `${cpu}s`, wallTime: `${Math.max(WALL_SECONDS_MIN, 2 * cpu)}s` } : {};
+  const memory = memoryMiB ? { memoryMib: Math.min(65_536, Math.max(16, Math.ceil(memoryMiB))) } : {};
   return { sandbox: { ...time, ...memory, outputKib } };
 }

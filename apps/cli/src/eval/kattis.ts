@@ -37,15 +37,13 @@ export function kattisProblems(files: PackedFiles, path: string): Array<Problem 
 function specJson(files: PackedFiles): object {
   const config = Config.parse(parse(textOf(files, CONFIG)));
   refuseUnlessPlain(config, files);
-  const cases = casesOf(files);
-  const flags = flagsOf(config.validator_flags ?? '', files, cases);
+  const inputs = [...files.keys()].filter((file) => /^data\/(?:sample|secret)\/.+\.in$/.test(file)).toSorted();
+  if (inputs.length === 0) throw new Error('it has no cases in data/');
+  const cases = inputs.map((input) => caseOf(input, files));
   const { time_limit, memory } = config.limits ?? {};
-  const seconds = time_limit ?? (files.has('.timelimit') ? Number(textOf(files, '.timelimit')) : undefined);
-  const limits = programLimits(cases, { seconds: seconds || undefined, memoryMiB: memory ?? undefined });
-  const spec = {
-    ...flags,
-    cases: cases.map(({ stdin, expectedStdout, public: isPublic }) => ({ stdin, expectedStdout, public: isPublic })),
-  };
+  const seconds = time_limit ?? (files.has('.timelimit') ? Number(textOf(files, '.timelimit')) : null);
+  const limits = programLimits(cases, { seconds, memoryMiB: memory });
+  const spec = { ...flagsOf(config.validator_flags ?? '', files, inputs), cases };
   return { prompt: statementOf(config, files), limits, evaluator: { named: { name: 'kattis_output', spec } } };
 }
 
@@ -59,21 +57,16 @@ function refuseUnlessPlain({ type, validation }: Config, files: PackedFiles): vo
   if (has(/^data\/(?:sample|secret)\/.*\.(?:args|files|interaction)$/)) throw new Error('its cases have more than an input and an answer');
 }
 
-type KattisCase = ProgramCase & { readonly folder: string };
-
 /** Samples are public, secret cases hidden. */
-function casesOf(files: PackedFiles): KattisCase[] {
-  const inputs = [...files.keys()].filter((file) => /^data\/(?:sample|secret)\/.+\.in$/.test(file)).toSorted();
-  if (inputs.length === 0) throw new Error('it has no cases in data/');
-  return inputs.map((input) => {
-    const expectedStdout = textOf(files, input.replace(/in$/, 'ans'));
-    return { stdin: textOf(files, input), expectedStdout, public: input.startsWith('data/sample/'), folder: posix.dirname(input) };
-  });
-}
+const caseOf = (input: string, files: PackedFiles): ProgramCase => ({
+  stdin: textOf(files, input),
+  expectedStdout: textOf(files, input.replace(/in$/, 'ans')),
+  public: input.startsWith('data/sample/'),
+});
 
-/** The validator's flags of all cases as fields of the evaluator. @throws Error for unknown flags, and for flags that differ between cases */
-function flagsOf(own: string, files: PackedFiles, cases: readonly KattisCase[]): object {
-  const all = new Set(cases.map(({ folder }) => groupFlags(files, folder)));
+/** The validator's flags as fields of the evaluator. @throws Error for unknown flags, and for flags that differ between cases */
+function flagsOf(own: string, files: PackedFiles, inputs: readonly string[]): object {
+  const all = new Set(inputs.map((input) => groupFlags(files, posix.dirname(input))));
   if (all.size > 1) throw new Error('its groups of cases have different validator flags');
   const words = `${own} ${[...all].join(' ')}`.split(/\s+/).filter((word) => word !== '');
   const flags: Record<string, boolean | number> = {};

@@ -125,12 +125,8 @@ describe('USACO', () => {
   it.each([
     ['no folder of tests', {}, {}, 'there is no folder tests/9_bronze_cows'],
     ['an input without output', {}, { 'tests/9/1.in': 'a' }, '/tests/9 has no 1.out'],
-    [
-      'another number of tests',
-      { num_tests: 3 },
-      { 'tests/9/1.in': 'a', 'tests/9/1.out': '1' },
-      '/tests/9 has 1 tests, and num_tests is 3',
-    ],
+    ['fewer tests than it says', {}, { 'tests/9/1.in': 'a', 'tests/9/1.out': '1' }, '/tests/9 has no 2.in'],
+    ['an empty folder of tests', { num_tests: null }, { 'tests/9/readme': '' }, '/tests/9 has no 1.in'],
   ])('refuses a problem with %s', async (_what, over, tests, reason) => {
     expect((await usaco(over, tests)).refused).toEqual([`9_bronze_cows: ${reason}`]);
   });

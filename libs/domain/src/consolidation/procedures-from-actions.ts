@@ -4,8 +4,9 @@ import { isSameOwner, newCandidate } from '../skills/life/skill-life.js';
 import { untrustedAmong, withMarks } from '../trust/sources.js';
 import { SUCCESSES_MIN } from './propose-skill.js';
 
-/** Experiences with more actions are left out, since the time grows with the square. */
+/** Experiences with more actions are left out, and only the newest successes are compared, since the time grows with the square. */
 const ACTIONS_MAX = 200;
+const COMPARED_MAX = 50;
 const WORDS_CHARS_MAX = 20_000;
 
 type Told = Episode & Required<Pick<Episode, 'experience'>>;
@@ -20,7 +21,8 @@ type Told = Episode & Required<Pick<Episode, 'experience'>>;
  */
 export function procedureFromActions(group: readonly Episode[] | null, skills: readonly Skill[], at: number): Skill | null {
   const told = (group ?? []).filter((episode): episode is Told => isUsable(episode));
-  const steps = stepsOf(told.filter(({ success }) => success).map(actionsOf));
+  const successes = told.filter(({ success }) => success).slice(-COMPARED_MAX);
+  const steps = stepsOf(successes.map(actionsOf));
   const words = steps.map((step, index) => `${index + 1}. ${step.replaceAll('\n', '\n   ')}`).join('\n');
   if (steps.length === 0 || words.length > WORDS_CHARS_MAX) return null;
   const users = told.filter((episode) => commonOf(steps, actionsOf(episode)).length === steps.length);
@@ -29,20 +31,17 @@ export function procedureFromActions(group: readonly Episode[] | null, skills: r
   const sources = [...new Set(users.flatMap(({ id, touched = [] }) => [`episodes/${id}`, ...untrustedAmong(touched)]))];
   const name = freeName(skillName({ prompt: first.prompt, entryPoint: null, called: '' }), sources, own);
   if (name === undefined) return null;
-  const shape = { kind: 'procedure', code: '', entryPoint: null, model: null } as const;
-  const scripted = users.some((episode) => episode.scripted);
-  const made = newCandidate({
-    ...shape,
+  const inWords = {
+    kind: 'procedure',
+    code: '',
+    entryPoint: null,
     parameters: [],
     tests: [],
     tags: [],
-    name,
-    scope: first.scope,
-    description: words,
-    sources,
-    scripted,
-    at,
-  });
+    model: null,
+  } satisfies Partial<Skill>;
+  const by = { scope: first.scope, sources, scripted: users.some((episode) => episode.scripted), at };
+  const made = newCandidate({ ...inWords, ...by, name, description: words });
   if (own.some(({ digest }) => digest === made.digest)) return null;
   const cues = [...new Set(users.map(({ prompt }) => prompt))];
   const successRate = users.filter(({ success }) => success).length / users.length;

@@ -48,7 +48,7 @@ export function proceduralLayer(deps: LayerDeps) {
       return (options.namesMax ?? 0) === 0 ? stored() : inTurn(deps, given.scope.tenant, stored);
     },
     /**
-     * Stores a procedure in words, active at once, with a success rate of 0.5. New words under a known name are the next version and keep
+     * Stores a procedure in words, active at once, with a success rate of 0.5, or the rate of a learned one. New words under a known name are the next version and keep
      * the counts. It is a candidate if a person decided on that name, or if the tenant has marked these words (`toldProcedure`).
      *
      * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that a person took out of use, and for a new name
