@@ -49,7 +49,7 @@ function isSameToken(actual: string, expected: string, { caseSensitive, absolute
   return difference <= (absoluteTolerance ?? -1) || difference <= (relativeTolerance ?? -1) * Math.abs(wanted);
 }
 
-const FLOAT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const FLOAT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /** null for everything but a finite decimal number. */
 function floatOf(token: string): number | null {
