@@ -52,7 +52,7 @@ function isUsable({ experience }: Episode): boolean {
   return experience !== undefined && experience.actions.length > 0 && experience.actions.length <= ACTIONS_MAX;
 }
 
-const actionsOf = ({ experience }: Told) => experience.actions.map((action) => action.trim());
+const actionsOf = ({ experience }: Told) => experience.actions.map((action) => action.trim()).filter((action) => action !== '');
 
 /** The common actions of as many successes as go together, beginning with the oldest. Two go together if they share half their actions. */
 function stepsOf(successes: ReadonlyArray<readonly string[]>): readonly string[] {
