@@ -24,7 +24,7 @@ const DIRECTION = {
   'type:bench': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp', 'type:support', 'type:test'],
 };
 
-/** Vendors that only one library knows; benchmarks may measure against the bare vendor. */
+/** Vendors that only one library, or those listed, know; benchmarks may measure against the bare vendor. */
 const VENDORS = {
   bullmq: '@etude/queue',
   ioredis: '@etude/queue',
@@ -37,7 +37,7 @@ const VENDORS = {
   'node:sqlite': '@etude/memory',
   unpdf: '@etude/documents',
   parse5: '@etude/documents',
-  yauzl: '@etude/documents',
+  yauzl: ['@etude/documents', '@etude/cli'],
   yazl: '@etude/test-support',
   micromark: '@etude/documents',
   'tar-stream': '@etude/documents',
@@ -68,7 +68,7 @@ const OUTSIDE = {
     /^diff$/,
     /^node:/,
   ],
-  'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^@resvg\/resvg-wasm$/, /^node:/],
+  'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^@resvg\/resvg-wasm$/, /^yaml$/, /^node:/],
 };
 
 /** The only file of the domain that reads files: the Python beside the domain, as text, when the code is loaded. */
@@ -101,9 +101,10 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
   }
   const name = isBuiltin(specifier) ? (specifier.startsWith('node:') ? specifier : `node:${specifier}`) : packageOf(specifier);
   const owner = VENDORS[name];
-  if (owner && from.name !== owner && from.type !== 'type:bench') yield ['vendor', `only ${owner} may import ${name}`];
+  const isOwner = [owner].flat().includes(from.name);
+  if (owner && !isOwner && from.type !== 'type:bench') yield ['vendor', `only ${owner} may import ${name}`];
   const folder = VENDOR_FOLDERS[name];
-  if (folder && from.name === owner && !file.startsWith(folder)) yield ['vendor', `only ${folder} may import ${name}`];
+  if (folder && isOwner && !file.startsWith(folder)) yield ['vendor', `only ${folder} may import ${name}`];
   const target = packages.find((pkg) => pkg.name === name);
   if (target) {
     if (target !== from) yield* violationsOfDirection(from, target, specifier, test);

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Etude, etude, ROOT } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
@@ -21,6 +21,25 @@ const lines = (text: string) =>
 const folder = mkdtempSync(join(tmpdir(), 'etude-eval-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** Answers to problems of other formats. */
+const OTHERS = `
+  - name: kattis
+    match: 'Is the number even'
+    reply: |
+      \`\`\`python
+      print('YES' if int(input()) % 2 == 0 else 'NO')
+      \`\`\`
+  - name: livecodebench
+    match: 'Answer with the half'
+    reply: |
+      \`\`\`python
+      def half(n):
+          return n / 2
+      \`\`\`
+`;
+
+const functional = (output: string) => JSON.stringify([{ input: '1', output, testtype: 'functional' }]);
+
 /** The script of the sample, and the same answers for an agent that acts in steps: each is the final answer of its first step. */
 function scriptOfBoth(): string {
   const script = readFileSync(`${ROOT}examples/eval/model.yaml`, 'utf8');
@@ -32,7 +51,7 @@ function scriptOfBoth(): string {
   const path = join(folder, 'model.yaml');
   writeFileSync(
     path,
-    script.replace(/^rules:\n/m, () => `rules:\n${final}`),
+    script.replace(/^rules:\n/m, () => `rules:\n${final}${OTHERS}`),
   );
   return path;
 }
@@ -86,6 +105,47 @@ describe('eval run', () => {
     expect(after.filter(({ kind }) => kind === 'problem')).toEqual(expect.arrayContaining(before));
     const tasks = await etude(['tasks', 'list', '--label', `eval=${id}`, '--home', home, '--json']);
     expect((JSON.parse(tasks.stdout) as { tasks: unknown[] }).tasks).toHaveLength(5);
+  });
+
+  it('judges Kattis packages by their secret cases, and refuses those with a validator of their own', async () => {
+    const files = {
+      'even/problem.yaml': 'name: Even\n',
+      'even/problem_statement/problem.en.tex': 'Is the number even?',
+      'even/data/sample/1.in': '2\n',
+      'even/data/sample/1.ans': 'Yes\n',
+      'even/data/secret/1.in': '3\n',
+      'even/data/secret/1.ans': 'No\n',
+      'odd/problem.yaml': 'validation: custom\n',
+    };
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, 'packages', name)), { recursive: true });
+      writeFileSync(join(folder, 'packages', name), text);
+    }
+    const { exit, stdout } = await run(join(folder, 'packages'), '--attempts', '1');
+    expect(exit).toBe(1);
+    const [refused, problem, summary] = lines(stdout);
+    expect(refused).toMatchObject({ kind: 'refused', id: 'odd', reason: expect.stringContaining('validator of its own') });
+    expect(problem).toMatchObject({ id: 'even', verdict: 'AC' });
+    expect(summary).toMatchObject({ problems: 1, passAt1: 1, errors: 0, refused: 1 });
+  });
+
+  it('judges functions of LiveCodeBench by exact values', async () => {
+    const entry = {
+      question_id: 'a',
+      question_title: 'Half',
+      question_content: 'Answer with the half.',
+      metadata: '{"func_name": "half"}',
+    };
+    const cases = { starter_code: 'class Solution:\n    def half(self, n):\n        ', public_test_cases: '[]' };
+    const problems = [
+      { ...entry, ...cases, private_test_cases: functional('0.5') },
+      { ...entry, ...cases, question_id: 'b', private_test_cases: functional('0.5000000001') },
+    ];
+    const path = join(folder, 'livecodebench.jsonl');
+    writeFileSync(path, problems.map((one) => JSON.stringify(one)).join('\n'));
+    const { exit, stdout } = await run(path, '--attempts', '1');
+    expect(exit).toBe(0);
+    expect(lines(stdout).at(-1)).toMatchObject({ verdicts: { AC: 1, WA: 1 }, refused: 0 });
   });
 
   it('refuses a bad file before anything is submitted', async () => {

@@ -215,6 +215,26 @@ describe('the consolidation worker', () => {
     expect(model.calls()).toHaveLength(1);
   });
 
+  it('turns told actions that succeeded twice into an active procedure, once', async () => {
+    await start();
+    for (const id of ['x1', 'x2', 'x3']) {
+      const experience = { context: ['fog in the channel'], actions: ['slow down', 'sound the horn'], outcomes: [] };
+      const told = { ...episode(id), id, rolloutId: id, fingerprint: '', code: null, prompt: 'fog in the channel', experience };
+      await put(id, { kind: 'episode', episode: { ...told, success: id !== 'x3' } });
+    }
+    expect(await consolidate()).toMatchObject({ state: 'done', skillsProposed: 1, skillsActivated: 1, error: null });
+    expect(await consolidate()).toMatchObject({ state: 'done', skillsProposed: 0 });
+    const [found, ...others] = await Array.fromAsync(memory.procedural.every({ tenant, agent: null }));
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({
+      kind: 'procedure',
+      status: 'active',
+      description: '1. slow down\n2. sound the horn',
+      successRate: 2 / 3,
+    });
+    expect(found?.untrusted).toHaveLength(3);
+  });
+
   it('records why a run failed', async () => {
     await model.close();
     model = await startScriptedModel({ script: { default: { status: 401, error: 'who are you?' } } });

@@ -317,7 +317,7 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('transition'), transition: Transition }),
   z.object({ kind: z.literal('episode'), episode: Episode }),
   z.object({ kind: z.literal('fact'), fact: Fact }),
-  /** A candidate: stored, then sent to verification. */
+  /** A candidate: stored, then sent to verification. A procedure in words that consolidation learned becomes active at once. */
   z.object({ kind: z.literal('skill'), skill: Skill }),
   z.object({
     kind: z.literal('skill_use'),

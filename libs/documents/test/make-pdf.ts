@@ -11,9 +11,17 @@ export interface PdfLine {
   readonly font?: PdfFont;
 }
 
+export interface OutlineItem {
+  readonly title: string;
+  readonly page: number;
+  readonly items?: readonly OutlineItem[];
+}
+
 export interface PdfParts {
   readonly pages: ReadonlyArray<readonly PdfLine[]>;
   readonly title?: string;
+  /** Nested titles, each with the index of its page. */
+  readonly outline?: readonly OutlineItem[];
   /** Entries of the catalog, as they are written. */
   readonly catalog?: string;
   /** Entries of the trailer, as they are written. */
@@ -35,7 +43,7 @@ const stream = (bytes: Uint8Array, entries: string) =>
   Buffer.concat([Buffer.from(`<< /Length ${bytes.length} ${entries} >>\nstream\n`), bytes, Buffer.from('\nendstream')]);
 
 /** The smallest PDF 1.4 with this content: objects, their offsets, and a trailer. */
-export function makePdf({ pages, title, catalog = '', trailer = '', content }: PdfParts): Uint8Array {
+export function makePdf({ pages, title, outline = [], catalog = '', trailer = '', content }: PdfParts): Uint8Array {
   const objects: Buffer[] = [];
   const add = (body: string | Buffer): number => objects.push(Buffer.from(body));
   const fonts = Object.values(FONTS).map(([name, base]) => `/${name} ${add(`<< /Type /Font /Subtype /Type1 /BaseFont /${base} >>`)} 0 R`);
@@ -49,7 +57,16 @@ export function makePdf({ pages, title, catalog = '', trailer = '', content }: P
   });
   add(`<< /Type /Pages /Count ${kids.length} /Kids [${kids.map((id) => `${id} 0 R`).join(' ')}] >>`);
   const info = title === undefined ? '' : `/Info ${add(`<< /Title (${escaped(title)}) >>`)} 0 R`;
-  const root = add(`<< /Type /Catalog /Pages ${tree} 0 R ${catalog} >>`);
+  /** Writes the items last first, so that each knows its next one. Returns the id of the first; 0 without items. */
+  const outlined = (items: readonly OutlineItem[]): number =>
+    items.reduceRight((next, { title: text, page, items: inner = [] }) => {
+      const first = outlined(inner);
+      const below = first === 0 ? '' : `/First ${first} 0 R /Last ${first} 0 R /Count ${inner.length}`;
+      return add(`<< /Title (${escaped(text)}) /Dest [${kids[page]} 0 R /Fit] ${below} ${next === 0 ? '' : `/Next ${next} 0 R`} >>`);
+    }, 0);
+  const first = outlined(outline);
+  const outlines = first === 0 ? '' : `/Outlines ${add(`<< /First ${first} 0 R /Last ${first} 0 R >>`)} 0 R`;
+  const root = add(`<< /Type /Catalog /Pages ${tree} 0 R ${outlines} ${catalog} >>`);
   return written(objects, `/Root ${root} 0 R ${info} ${trailer}`);
 }
 

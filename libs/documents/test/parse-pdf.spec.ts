@@ -46,6 +46,29 @@ describe('parsePdf', () => {
     ]);
   });
 
+  it('takes sections from the outline, where headings look like the body', async () => {
+    const { sections } = await parse({
+      pages: [
+        [{ text: 'CHAPTER 3. GRAPHS', y: 60 }, ...column(prose)],
+        [
+          { text: '3.1 Shortest paths in', y: 60 },
+          { text: 'weighted graphs', y: 72 },
+          ...column(prose),
+          { text: 'Queues', y: 150, size: 14 },
+        ],
+      ],
+      outline: [
+        { title: 'Graphs', page: 0, items: [{ title: 'Shortest paths in weighted graphs', page: 1 }] },
+        { title: 'Elsewhere', page: 1 },
+      ],
+    });
+    expect(sections.map(({ headings }) => headings)).toEqual([
+      ['CHAPTER 3. GRAPHS'],
+      ['CHAPTER 3. GRAPHS', '3.1 Shortest paths in weighted graphs'],
+      ['CHAPTER 3. GRAPHS', '3.1 Shortest paths in weighted graphs', 'Queues'],
+    ]);
+  });
+
   it('joins words that were hyphenated at a line end, but keeps compounds', async () => {
     const lines = ['A well-known algo-', 'rithm finds what is well-', 'known in a list of num-', 'bers that are in order.'];
     const { sections } = await parse({ pages: [column(lines)] });

@@ -8,22 +8,24 @@ import { plural, table } from '../output.js';
 import { MEMORY_USES, STRATEGY } from '../tasks/task-request.js';
 import { type SampleResult, sampleText, summarize, summaryRows } from './eval-result.js';
 import { FAMILIES } from './families.command.js';
-import { type Format, FORMATS, readProblems } from './problems.js';
+import { type Format, FORMATS, readProblemSet } from './problem-set.js';
 import { REPORT } from './report.command.js';
 import { inParallel, newRunId, runSample, type TaskSettings } from './run-sample.js';
 
 interface EvalOptions extends TaskSettings {
-  readonly format: Format;
+  readonly format?: Format;
   readonly limit?: number;
   readonly concurrency: number;
   readonly samples: number;
   readonly resume?: string;
 }
 
-/** `etude eval run`: returns 0 if every problem got a verdict, else 1. Unsolved problems are data, not a failure. */
+/** `etude eval run`: returns 0 if every problem got a verdict, else 1, as with refused problems. Unsolved ones are data, not a failure. */
 async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly string[]): Promise<number> {
   const { limit, samples: count, concurrency, memory } = options;
-  const problems = readProblems(options.format, file).slice(0, limit);
+  const { problems: all, refused } = await readProblemSet(file, options.format);
+  const problems = all.slice(0, limit);
+  for (const { id, refused: reason } of refused) cli.out.data({ kind: 'refused', id, reason }, `refused  ${id}  ${reason}`);
   const run = options.resume ?? newRunId(new Date());
   const samples = problems.flatMap((problem) => Array.from({ length: count }, (_, i) => ({ problem, sample: i + 1 })));
   const results: SampleResult[] = [];
@@ -41,19 +43,19 @@ async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly str
     });
   const resume = `the same command with --resume ${run}`;
   await sayingHowToGoOn(cli, work, () => `stopped early; ${resume} continues the run`);
-  const summary = summarize(run, results, count, (performance.now() - started) / 1_000);
+  const summary = { ...summarize(run, results, count, (performance.now() - started) / 1_000), refused: refused.length };
   cli.out.data(summary, `\n${table(summaryRows(summary))}`);
   if (summary.errors > 0) cli.out.note(`${summary.errors} samples got no verdict; ${resume} retries them`);
-  return summary.errors > 0 ? EXIT.failed : EXIT.ok;
+  return summary.errors + refused.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
 export function addEval(program: Command, start: Start): void {
   addNoun(program, start, 'eval', 'measure how many problems are solved', [
     hand<EvalOptions>({
-      command: 'run <file>',
+      command: 'run <path>',
       help: 'submit every problem and report pass@k',
       flags: {
-        '--format <format>': { help: "the file's format; etude is a TaskSpec per line", choices: FORMATS, required: true },
+        '--format <format>': { help: 'format, if the content should not tell it; etude is a TaskSpec per line', choices: FORMATS },
         '--limit <n>': { help: 'only the first n problems', parse: integer(1, 1_000_000) },
         '--attempts <n>': { help: 'most attempts per task (default: 4)', parse: integer(1, 100) },
         '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },

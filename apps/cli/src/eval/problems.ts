@@ -87,8 +87,9 @@ function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, 
 /** A TaskSpec as proto JSON with an `id` beside its fields. */
 const Own = z.looseObject({ id: z.union([z.string().min(1), z.number()]) });
 
-export const FORMATS = ['humaneval', 'mbpp', 'etude'] as const;
-export type Format = (typeof FORMATS)[number];
+/** The formats with a problem that can be judged on each line. */
+export const LINE_FORMATS = ['humaneval', 'mbpp', 'etude'] as const;
+type Format = (typeof LINE_FORMATS)[number];
 
 /** @throws Error with the field that is wrong */
 export const specOf = (json: object): TaskSpec => fromJson(TaskSpecSchema, json as JsonObject);
@@ -102,9 +103,10 @@ const READERS: Readonly<Record<Format, (entry: unknown) => Problem>> = {
   },
 };
 
-const FILE_MAX_BYTES = 512 * 1024 * 1024;
+export const FILE_MAX_BYTES = 512 * 1024 * 1024;
 
-function unpack(bytes: Buffer, path: string): string {
+/** The text of a file, gzipped or not. @throws CliError */
+export function unpack(bytes: Buffer, path: string): string {
   const zipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
   try {
     return decodeUtf8(zipped ? gunzipSync(bytes, { maxOutputLength: FILE_MAX_BYTES }) : bytes, path);
@@ -132,7 +134,7 @@ const reasonOf = (error: unknown) => {
 export const parseProblems = (format: Format, text: string, path?: string) => parseEntries(READERS[format], text, path);
 
 /** Parses each line or entry with `readEntry`; ids must be unique. @throws CliError with the line that is wrong */
-export function parseEntries<P extends Problem>(readEntry: (entry: unknown) => P, text: string, path = 'the file'): P[] {
+export function parseEntries<P extends { readonly id: string }>(readEntry: (entry: unknown) => P, text: string, path = 'the file'): P[] {
   const seen = new Map<string, string>();
   const read = (entry: unknown, where: string) => {
     const found = readEntry(entry);

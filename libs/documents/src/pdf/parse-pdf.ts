@@ -1,6 +1,7 @@
 import { unreadable, type ParsedDocument } from '../document.js';
 import { fenced, SectionBuilder } from '../section-builder.js';
 import { type Line, readPdf } from './pdf-lines.js';
+import type { OutlineEntry } from './pdf-outline.js';
 
 /** A line at least this many times as large as the body's is a heading. */
 const LARGER = 1.12;
@@ -12,17 +13,17 @@ const BULLET = /^(?:[•‣◦▪●○■–*]\s|\(?(?:\d{1,2}|[a-z])[.)]\s)/;
 const SENTENCE_END = /[.!?:。！？]["'”’)\]]*$/;
 
 /**
- * Parses a PDF's text in the order in which it is drawn. Headings are lines that are larger than the others, or numbered in another font.
- * Running headers and page numbers are left out.
+ * Parses a PDF's text in the order in which it is drawn. Headings are the lines that the outline names, then lines that are larger
+ * than the others, or numbered in another font. Running headers and page numbers are left out.
  *
  * @throws EtudeError INVALID_ARGUMENT for a PDF that is broken or encrypted, or holds only pictures
  */
 export async function parsePdf(bytes: Uint8Array, name: string): Promise<ParsedDocument> {
-  const { title, pages } = await readPdf(bytes, name);
+  const { title, pages, outline } = await readPdf(bytes, name);
   const body = bodyOf(pages.flat());
   const lines = withoutFurniture(pages, body);
   if (lines.length === 0) throw unreadable(name, `has ${pages.length} pages without any text; run text recognition (OCR) first`);
-  const levels = levelsByLook(lines, body);
+  const levels = levelsOf(lines, body, outline);
   const leading = leadingOf(lines);
   const words = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(/[\p{L}\p{N}-]+(?=[^\p{L}\p{N}-])/gu) ?? []));
   const builder = new SectionBuilder(name);
@@ -55,6 +56,45 @@ function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonl
   const repeated = groups.filter((lines) => new Set(lines.map(({ page }) => page)).size >= Math.max(2, pages.length / 5));
   const dropped = new Set(repeated.flat());
   return pages.flat().filter((line) => !dropped.has(line));
+}
+
+/** The levels of the outline, and below them those by look. */
+function levelsOf(lines: readonly Line[], body: ReturnType<typeof bodyOf>, outline: readonly OutlineEntry[]): Map<Line, number> {
+  const named = levelsByOutline(lines, outline);
+  const depth = Math.max(0, ...named.values());
+  return new Map([...[...levelsByLook(lines, body)].map(([line, level]) => [line, depth + level] as const), ...named]);
+}
+
+const HEADING_LINES_MAX = 3;
+const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
+/** In front of a title, such as "Chapter 12" or "3.1.4". */
+const NUMBER = /^(?:(?:chapter|part|section|appendix)(?:\d+|[ivxlc]+|[a-z])|[a-z]?\d+)?$/iu;
+
+/** The lines with an outline entry's title, perhaps behind a number. The largest on the entry's page count; unseen titles are left out. */
+function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[]): Map<Line, number> {
+  const onPage = Map.groupBy(lines, ({ page }) => page);
+  return new Map(
+    outline.flatMap(({ title, level, page }) => {
+      const own = onPage.get(page) ?? [];
+      const found = own.map((_, at) => titleAt(own.slice(at, at + HEADING_LINES_MAX), bare(title)));
+      const [largest = []] = found.filter(({ length }) => length > 0).toSorted((a, b) => b[0]!.size - a[0]!.size);
+      return largest.map((line) => [line, level] as const);
+    }),
+  );
+}
+
+/** The first of these lines that make up the title together; empty if none do. */
+function titleAt(lines: readonly Line[], title: string): readonly Line[] {
+  for (let count = 1; count <= lines.length; count++) {
+    const text = bare(
+      lines
+        .slice(0, count)
+        .map((line) => line.text)
+        .join(' '),
+    );
+    if (text.endsWith(title) && title !== '' && NUMBER.test(text.slice(0, text.length - title.length))) return lines.slice(0, count);
+  }
+  return [];
 }
 
 /** The levels of lines that look like headings. The largest are the outermost. */

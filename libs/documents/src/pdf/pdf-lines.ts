@@ -1,6 +1,7 @@
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import { cleanText } from '../parse-text.js';
 import { PARSE_LIMITS, tooLarge, unreadable } from '../document.js';
+import { type OutlineEntry, outlineOf } from './pdf-outline.js';
 
 /** A line of text in a PDF. `x` counts from the left, `y` down from the top of the page, in points. */
 export interface Line {
@@ -20,13 +21,14 @@ export interface Line {
 export interface PdfText {
   readonly title: string | null;
   readonly pages: ReadonlyArray<readonly Line[]>;
+  readonly outline: readonly OutlineEntry[];
 }
 
 type PdfJs = Awaited<ReturnType<typeof getResolvedPDFJS>>;
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 type PdfPage = Awaited<ReturnType<Pdf['getPage']>>;
 
-/** Reads title and lines of a PDF. Its scripts, actions, forms and embedded files are ignored. */
+/** Reads title, outline and lines of a PDF. Its scripts, actions, forms and embedded files are ignored. */
 export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText> {
   const pdfJs = await getResolvedPDFJS();
   const pdf = await open(bytes, name, pdfJs);
@@ -37,7 +39,7 @@ export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText>
   for (let number = 1; number <= pdf.numPages; number++) {
     pages.push(await linesOf(await pdf.getPage(number), number, pdfJs));
   }
-  return { title: await titleOf(pdf), pages };
+  return { title: await titleOf(pdf), pages, outline: await outlineOf(pdf) };
 }
 
 async function open(bytes: Uint8Array, name: string, { VerbosityLevel }: PdfJs): Promise<Pdf> {

@@ -10,6 +10,7 @@ import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
 import { type Learned, learnFromEpisodes, type LearningDeps } from './learn-from-episodes.js';
 import { type EpisodePage, tellsAlone } from './pages.js';
+import { procedureFromActions } from './procedures-from-actions.js';
 import { proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps extends LearningDeps {
@@ -55,12 +56,13 @@ export async function planUnit(
   const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
   const how = { called, description, scenarios, scripted: learned?.scripted === true, at: now };
   const proposed = page.group === null ? null : proposeSkill(page.group, known, how);
+  const isLearned = proposed !== null && (await isWanted(proposed, earlier, deps));
   return {
     ...unit,
     known: false,
     learned,
     facts: learned === null ? [] : factsOf(learned, page.episodes, now),
-    skill: proposed !== null && (await isWanted(proposed, earlier, deps)) ? await pinnedToImports(proposed, deps.procedural) : null,
+    skill: isLearned ? await pinnedToImports(proposed, deps.procedural) : procedureFromActions(page.group, known, now),
   };
 }
 
@@ -111,7 +113,11 @@ export function describeUnit({ page: { episodes, group }, known, learned, facts,
   if (learned?.data === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
   else if (learned === null) lines.push(`${head}: nothing new, the model is not asked${all}`);
   else if (facts.length === 0) lines.push(`${head}: no facts${all}`);
-  if (skill !== null)
+  if (skill?.kind === 'procedure')
+    lines.push(
+      `procedure ${skill.name}, success rate ${skill.successRate.toFixed(2)}: ${firstWords(skill.description)}${from(skill.sources)}`,
+    );
+  else if (skill !== null)
     lines.push(
       `skill ${skill.name}, ${skill.tests.length} tests${skill.scripted ? ' (scripted)' : ''}: ${firstWords(skill.description)}${from(skill.sources)}`,
     );

@@ -4,6 +4,7 @@ import { command } from './command.js';
 import { crashOutcome, type EvaluatorRules, type NamedKind, streams } from './evaluator.js';
 import { functionCases } from './function-cases.js';
 import { acceptedOutputs, ioCases } from './io-cases.js';
+import { kattisOutput } from './kattis-output.js';
 import { pythonTests } from './python-tests.js';
 
 /** Judges nothing: a program that runs to its end gives the answer. */
@@ -17,7 +18,7 @@ const NONE: EvaluatorRules = {
 };
 
 /** Evaluators that callers choose by name (`kind: "named"`). */
-const NAMED: Readonly<Record<string, NamedKind>> = { accepted_outputs: acceptedOutputs };
+const NAMED: Readonly<Record<string, NamedKind>> = { accepted_outputs: acceptedOutputs, kattis_output: kattisOutput };
 
 const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Evaluator, { kind: Kind }>) => EvaluatorRules } = {
   io_cases: ioCases,

@@ -117,6 +117,24 @@ describe('judge', () => {
   });
 
   it.each([
+    [{}, 'YES  2.50\n\n', true],
+    [{}, 'yes 2.5', false],
+    [{}, 'yes 2.50 x', false],
+    [{ caseSensitive: true }, 'Yes 2.50', false],
+    [{ spaceSensitive: true }, 'yes 2.50\n', true],
+    [{ spaceSensitive: true }, 'yes 2.50', false],
+    [{ absoluteTolerance: 0.11 }, 'yes 2.6', true],
+    [{ absoluteTolerance: 0.09 }, 'yes 2.6', false],
+    [{ relativeTolerance: 0.05 }, 'yes 24e-1', true],
+    [{ relativeTolerance: 0.01 }, 'yes 2.6', false],
+    [{ absoluteTolerance: 0.1 }, 'yes two', false],
+  ])('compares like the validator of Kattis with %j: %j', (flags, stdout, isAccepted) => {
+    const spec = { cases: [{ stdin: '', expectedStdout: 'yes 2.50\n' }], ...flags };
+    const evaluator = Evaluator.parse({ kind: 'named', name: 'kattis_output', spec });
+    expect(judged(evaluator, { ...CLEAN_RUN, stdout }).verdict).toBe(isAccepted ? 'AC' : 'WA');
+  });
+
+  it.each([
     ['any_name', {}, 'name'],
     ['accepted_outputs', { cases: [{ stdin: '', outputs: [] }] }, 'spec.cases.0.outputs'],
   ])('names the wrong field of evaluator %s', (name, spec, path) => {

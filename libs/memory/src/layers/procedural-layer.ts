@@ -48,7 +48,7 @@ export function proceduralLayer(deps: LayerDeps) {
       return (options.namesMax ?? 0) === 0 ? stored() : inTurn(deps, given.scope.tenant, stored);
     },
     /**
-     * Stores a procedure in words, active at once, with a success rate of 0.5. New words under a known name are the next version and keep
+     * Stores a procedure in words, active at once, with a success rate of 0.5, or the rate of a learned one. New words under a known name are the next version and keep
      * the counts. It is a candidate if a person decided on that name, or if the tenant has marked these words (`toldProcedure`).
      *
      * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that a person took out of use, and for a new name
@@ -161,7 +161,7 @@ type ProcedureArgs = [
   scope: Skill['scope'],
   name: string,
   words: string,
-  options?: Pick<StoreSkillOptions, 'namesMax' | 'by'>,
+  options?: Pick<StoreSkillOptions, 'namesMax' | 'by'> & Pick<Telling, 'learned'>,
 ];
 
 /**
@@ -169,14 +169,14 @@ type ProcedureArgs = [
  * between; then the repeat or the next telling deprecates the earlier one.
  */
 async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
-  const [writeId, scope, name, words, { namesMax = 0, by = 'told' } = {}] = args;
+  const [writeId, scope, name, words, { namesMax = 0, by = 'told', learned } = {}] = args;
   const { clock, store } = deps;
   const isRepeat = await wasApplied(store, scope.tenant, LAYER, writeId);
   const stored = await untilTaken(`procedure ${name}`, async () => {
     const versions = await versionsOf(deps, { scope, name });
     const [newest] = versions;
     if (newest !== undefined && isRepeat) return newest.skill;
-    return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, by, at: clock.now() } }, versions);
+    return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, learned, by, at: clock.now() } }, versions);
   });
   if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
   return stored;

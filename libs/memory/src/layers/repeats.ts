@@ -6,6 +6,7 @@ import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { StoreSkillOptions } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { isInWords } from '@etude/domain/skills/content-digest';
 
 /**
  * The insert that notes a write as applied. Put it last in the list of changes. After a crash in between, the repeat finds the write id in
@@ -137,6 +138,12 @@ export function appliedWrites({ store, episodic, semantic, procedural, shows }: 
       requireOwn(tenant, scope);
       if (write.kind === 'skill_use') return { applied: await procedural.applyUse(writeId, write), skill: null };
       if (write.kind === 'fact') return { applied: (await semantic.store(writeId, write.fact)).outcome !== 'unchanged', skill: null };
+      if (write.kind === 'skill' && write.skill.origin === 'consolidation' && isInWords(write.skill)) {
+        const { name, description } = write.skill;
+        const isRepeat = await wasApplied(store, tenant, 'procedural', writeId);
+        const how = { ...options, by: 'consolidation', learned: write.skill };
+        return { applied: !isRepeat, skill: await procedural.storeProcedure(writeId, scope, name, description, how) };
+      }
       if (write.kind === 'skill') {
         const skill = await procedural.store(write.skill, options);
         return { applied: await applied('procedural', scope, writeId, write.skill.createdAt), skill };

@@ -66,6 +66,19 @@ describe('a procedure that is told', () => {
     expect((await layer.search(ALL, { text: 'bow line stern line', limit: 5 })).map(({ skill }) => skill.version)).toEqual([2]);
   });
 
+  it('keeps the episodes and success rate of one that was learned, and a repeat adds nothing', async () => {
+    const { layer, versions } = await layerWith();
+    const words: Partial<Skill> = { kind: 'procedure', code: '', entryPoint: null, tests: [], description: '1. slow down' };
+    const learned = skillOf({ name: 'fog', ...words, sources: ['episodes/x1'], successRate: 0.75, origin: 'consolidation' });
+    for (const writeId of ['w1', 'w1', 'w2'])
+      await layer.storeProcedure(writeId, SCOPE, 'fog', learned.description, { by: 'consolidation', learned });
+    const [stored, ...others] = await versions('fog');
+    expect(others).toEqual([]);
+    expect(stored).toMatchObject({ status: 'active', successRate: 0.75, sources: ['episodes/x1'], origin: 'consolidation' });
+    expect(stored?.untrusted).toEqual([expect.stringContaining('episodes/x1')]);
+    expect(stored?.history).toEqual([expect.objectContaining({ by: 'consolidation', to: 'active', reason: 'learned from actions' })]);
+  });
+
   it('has one active version after concurrent calls', async () => {
     const { tell, versions } = await layerWith();
     await Promise.all(Array.from({ length: 8 }, (_, i) => tell(`Words ${i}.`)));

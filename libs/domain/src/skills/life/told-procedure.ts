@@ -13,6 +13,8 @@ export interface Telling {
   readonly scope: Scope;
   readonly name: string;
   readonly words: string;
+  /** The procedure as consolidation learned it from actions; absent: somebody told it. */
+  readonly learned?: Skill | undefined;
   /** Who told it, for the history. */
   readonly by: string;
   /** ms since 1970 */
@@ -88,8 +90,12 @@ export function procedureSource(scope: Skill['scope'], name: string, version: nu
   return `procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`;
 }
 
-/** A told procedure is its own source, so records that were learned from its words are untrusted too. */
-function wordedProcedure({ scope, name, words, at }: Telling, version: number): Skill {
+/**
+ * A told procedure is its own source, so records that were learned from its words are untrusted too. A learned one has the episodes as
+ * sources, and their success rate.
+ */
+function wordedProcedure({ scope, name, words, learned, at }: Telling, version: number): Skill {
+  if (learned !== undefined) return withMarks({ ...learned, version, status: 'active', statusReason: 'learned from actions' });
   const told = { kind: 'procedure', description: words, code: '', entryPoint: null } as const;
   const sources = [procedureSource(scope, name, version)];
   const made = newCandidate({ ...told, parameters: [], tests: [], tags: [], name, scope, sources, model: null, scripted: false, at });

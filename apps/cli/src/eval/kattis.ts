@@ -1,0 +1,112 @@
+import { basename, dirname, posix } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { decodeUtf8 } from '../files.js';
+import { judgedProblem, programLimits, type ProgramCase, type RefusedProblem } from './judged-problem.js';
+import type { PackedFiles } from './packed-files.js';
+import type { Problem } from './problems.js';
+
+/** problem.yaml of a Kattis problem package (kattis.com/problem-package-format, versions legacy and 2023-07). */
+const Config = z.looseObject({
+  name: z.union([z.string(), z.record(z.string(), z.string())]).nullish(),
+  type: z.union([z.string(), z.array(z.string())]).nullish(),
+  validation: z.string().nullish(),
+  validator_flags: z.string().nullish(),
+  limits: z.looseObject({ time_limit: z.number().positive().nullish(), memory: z.number().positive().nullish() }).nullish(),
+});
+type Config = z.infer<typeof Config>;
+const Flags = z.union([z.string(), z.array(z.string()).transform((words) => words.join(' '))]).nullish();
+/** testdata.yaml, or test_group.yaml since 2023-07. */
+const Group = z.looseObject({ output_validator_flags: Flags, output_validator_args: Flags }).nullish();
+
+const CONFIG = 'problem.yaml';
+
+/** The problems of all packages among the files. @param path of the folder or archive, which names a package at its root */
+export function kattisProblems(files: PackedFiles, path: string): Array<Problem | RefusedProblem> {
+  const configs = [...files.keys()].filter((file) => basename(file) === CONFIG);
+  const roots = configs.map((file) => file.slice(0, -CONFIG.length)).toSorted();
+  const outer = roots.filter((root) => !roots.some((other) => other !== root && root.startsWith(other)));
+  return outer.map((root) => {
+    const own = new Map([...files].flatMap(([file, bytes]) => (file.startsWith(root) ? [[file.slice(root.length), bytes]] : [])));
+    const id = root === '' ? basename(path).replace(/\.(?:zip|kpp)$/i, '') : basename(dirname(`${root}x`));
+    return judgedProblem(id, () => specJson(own));
+  });
+}
+
+/** @throws Error with the reason why the package can't be judged exactly */
+function specJson(files: PackedFiles): object {
+  const config = Config.parse(parse(textOf(files, CONFIG)));
+  refuseUnlessPlain(config, files);
+  const inputs = [...files.keys()].filter((file) => /^data\/(?:sample|secret)\/.+\.in$/.test(file)).toSorted();
+  if (inputs.length === 0) throw new Error('it has no cases in data/');
+  const cases = inputs.map((input) => caseOf(input, files));
+  const { time_limit, memory } = config.limits ?? {};
+  const seconds = time_limit ?? (files.has('.timelimit') ? Number(textOf(files, '.timelimit')) : null);
+  const limits = programLimits(cases, { seconds, memoryMiB: memory });
+  const spec = { ...flagsOf(config.validator_flags ?? '', files, inputs), cases };
+  return { prompt: statementOf(config, files), limits, evaluator: { named: { name: 'kattis_output', spec } } };
+}
+
+function refuseUnlessPlain({ type, validation }: Config, files: PackedFiles): void {
+  const odd = [type ?? 'pass-fail'].flat().find((one) => one !== 'pass-fail');
+  if (odd !== undefined) throw new Error(`it is a problem of the type ${odd}; only pass-fail can be judged`);
+  const has = (pattern: RegExp) => [...files.keys()].some((file) => pattern.test(file));
+  if (validation?.startsWith('custom') || (validation !== 'default' && has(/^output_validators?\//)))
+    throw new Error(`it has a validator of its own (validation: ${validation ?? 'output_validator'}), which isn't run`);
+  if (has(/^include\//)) throw new Error('it adds files to the answer (include/)');
+  if (has(/^data\/(?:sample|secret)\/.*\.(?:args|files|interaction)$/)) throw new Error('its cases have more than an input and an answer');
+}
+
+/** Samples are public, secret cases hidden. */
+const caseOf = (input: string, files: PackedFiles): ProgramCase => ({
+  stdin: textOf(files, input),
+  expectedStdout: textOf(files, input.replace(/in$/, 'ans')),
+  public: input.startsWith('data/sample/'),
+});
+
+/** The validator's flags as fields of the evaluator. @throws Error for unknown flags, and for flags that differ between cases */
+function flagsOf(own: string, files: PackedFiles, inputs: readonly string[]): object {
+  const all = new Set(inputs.map((input) => groupFlags(files, posix.dirname(input))));
+  if (all.size > 1) throw new Error('its groups of cases have different validator flags');
+  const words = `${own} ${[...all].join(' ')}`.split(/\s+/).filter((word) => word !== '');
+  const flags: Record<string, boolean | number> = {};
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!;
+    if (word === 'case_sensitive') flags['caseSensitive'] = true;
+    else if (word === 'space_change_sensitive') flags['spaceSensitive'] = true;
+    else {
+      const [, kind] = /^float_((?:absolute_|relative_)?tolerance)$/.exec(word) ?? [];
+      const tolerance = Number(words[++at] ?? Number.NaN);
+      if (kind === undefined || !(tolerance >= 0)) throw new Error(`its validator flag ${word} isn't known, or has no number`);
+      if (kind !== 'relative_tolerance') flags['absoluteTolerance'] = tolerance;
+      if (kind !== 'absolute_tolerance') flags['relativeTolerance'] = tolerance;
+    }
+  }
+  return flags;
+}
+
+/** The flags of the nearest group that has any. */
+function groupFlags(files: PackedFiles, folder: string): string {
+  for (const name of ['testdata.yaml', 'test_group.yaml']) {
+    const path = `${folder}/${name}`;
+    const group = files.has(path) ? Group.parse(parse(textOf(files, path))) : null;
+    const flags = group?.output_validator_flags ?? group?.output_validator_args;
+    if (typeof flags === 'string') return flags;
+  }
+  return folder === 'data' ? '' : groupFlags(files, posix.dirname(folder));
+}
+
+/** The English statement, else the first one, in Markdown or LaTeX. */
+function statementOf({ name }: Config, files: PackedFiles): string {
+  const statements = [...files.keys()].filter((file) => /^(?:problem_)?statement\/problem(?:\.[\w-]+)?\.(?:md|tex)$/.test(file)).toSorted();
+  const [path] = [...statements.filter((file) => /problem(?:\.en[\w-]*)?\.\w+$/.test(file)), ...statements];
+  if (path === undefined) throw new Error('it has no statement in Markdown or LaTeX');
+  const title = typeof name === 'string' ? name : (name?.['en'] ?? Object.values(name ?? {})[0]);
+  return `${title === undefined ? '' : `# ${title}\n\n`}${textOf(files, path)}`;
+}
+
+function textOf(files: PackedFiles, path: string): string {
+  const bytes = files.get(path);
+  if (bytes === undefined) throw new Error(`it has no ${path}`);
+  return decodeUtf8(bytes, path);
+}

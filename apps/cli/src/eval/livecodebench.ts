@@ -1,0 +1,100 @@
+import { inflateSync } from 'node:zlib';
+import { parseExactJson } from '@etude/contracts/json';
+import { z } from 'zod';
+import { judgedProblem, programLimits, type RefusedProblem } from './judged-problem.js';
+import type { Problem } from './problems.js';
+import { unpickledText } from './unpickled-text.js';
+
+const Test = z.object({ input: z.string(), output: z.string(), testtype: z.enum(['stdin', 'functional']) });
+type Test = z.infer<typeof Test> & { readonly public: boolean };
+const Tests = z.array(Test);
+const Metadata = z.looseObject({ func_name: z.string().nullish() });
+
+/** One line of LiveCodeBench's test.jsonl (data set livecodebench/code_generation_lite). Tests and metadata are JSON in a text. */
+const Entry = z.object({
+  question_id: z.string().min(1),
+  question_title: z.string(),
+  question_content: z.string().min(1),
+  starter_code: z.string().default(''),
+  public_test_cases: z.union([z.string(), Tests]),
+  private_test_cases: z.union([z.string(), Tests]),
+  metadata: z.union([z.string(), Metadata]).default('{}'),
+});
+type Entry = z.infer<typeof Entry>;
+
+const UNPACKED_MAX_BYTES = 512 * 1024 * 1024;
+
+export function liveCodeBenchProblem(json: unknown): Problem | RefusedProblem {
+  const entry = Entry.parse(json);
+  return judgedProblem(entry.question_id, () => {
+    const tests = testsOf(entry);
+    const kinds = new Set(tests.map(({ testtype }) => testtype));
+    if (kinds.size !== 1) throw new Error(kinds.size === 0 ? 'it has no tests' : 'its tests are of several kinds');
+    return kinds.has('stdin') ? programSpec(entry, tests) : functionSpec(entry, tests);
+  });
+}
+
+function testsOf({ public_test_cases, private_test_cases }: Entry): Test[] {
+  const of = (name: string, given: Entry['public_test_cases'], isPublic: boolean) => {
+    try {
+      const tests = typeof given === 'string' ? Tests.parse(JSON.parse(unpacked(given) || '[]')) : given;
+      return tests.map((test) => ({ ...test, public: isPublic }));
+    } catch (error) {
+      throw new Error(`${name} can't be read: ${(error as Error).message}`, { cause: error });
+    }
+  };
+  return [...of('public_test_cases', public_test_cases, true), ...of('private_test_cases', private_test_cases, false)];
+}
+
+/** Private tests are JSON, or the pickle of a JSON text, compressed by zlib, in base64. */
+function unpacked(text: string): string {
+  if (text === '' || /^\s*\[/.test(text)) return text;
+  return unpickledText(inflateSync(Buffer.from(text, 'base64'), { maxOutputLength: UNPACKED_MAX_BYTES }));
+}
+
+function programSpec({ question_title, question_content }: Entry, tests: readonly Test[]): object {
+  const cases = tests.map(({ input, output, public: isPublic }) => ({ stdin: input, expectedStdout: output, public: isPublic }));
+  const ioCases = { cases, ...comparisonOf(tests.map(({ output }) => output)) };
+  return { prompt: `# ${question_title}\n\n${question_content}`, limits: programLimits(cases, {}), evaluator: { ioCases } };
+}
+
+/** LiveCodeBench compares numbers without any tolerance. The least tolerance is sent, because 0 means the default. */
+const NO_TOLERANCE = Number.MIN_VALUE;
+
+/**
+ * Equal tokens or, like its own judge, equal numbers ("1" is "1.0"). As floats, whole numbers beyond 2^53 would be rounded.
+ * @throws Error for outputs with such numbers and with decimals
+ */
+function comparisonOf(outputs: readonly string[]): object {
+  const numbers = outputs.flatMap((output) => output.match(/(?<!\S)[+-]?\d[\d.]*(?!\S)/g) ?? []);
+  const large = numbers.some((token) => !token.includes('.') && !Number.isSafeInteger(Number(token)));
+  if (!large) return { comparison: 'COMPARISON_NUMERIC', tolerance: NO_TOLERANCE };
+  if (numbers.some((token) => token.includes('.'))) throw new Error('its outputs have decimals and whole numbers beyond 2^53');
+  return { comparison: 'COMPARISON_WHITESPACE' };
+}
+
+function functionSpec({ question_content, starter_code, metadata }: Entry, tests: readonly Test[]): object {
+  const { func_name: entryPoint } = typeof metadata === 'string' ? Metadata.parse(JSON.parse(metadata || '{}')) : metadata;
+  const stub = functionOf(starter_code);
+  if (!entryPoint || !stub.includes(`def ${entryPoint}(`)) throw new Error('starter_code defines no function func_name');
+  const cases = tests.map(({ input, output, public: isPublic }) => ({
+    args: input.split('\n').map(parseExactJson),
+    expected: parseExactJson(output),
+    public: isPublic,
+  }));
+  return {
+    prompt: `${question_content}\n\nAnswer with this function at the top level, not in a class, and with its imports:\n\n${stub}`,
+    evaluator: { functionCases: { entryPoint, cases, tolerance: NO_TOLERANCE } },
+  };
+}
+
+/** The method of `class Solution` as a function. */
+function functionOf(starter: string): string {
+  const lines = starter.split('\n').filter((line) => !/^class \w+.*:\s*$/.test(line));
+  const indent = /^[ \t]*(?=def )/m.exec(lines.join('\n'))?.[0] ?? '';
+  return lines
+    .map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line))
+    .join('\n')
+    .replaceAll(/\(self(?:,\s*)?/g, '(')
+    .trimEnd();
+}
