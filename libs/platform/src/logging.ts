@@ -1,6 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
-import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, type LoggerOptions, pino } from 'pino';
 import type { BaseConfig } from './config.js';
 
 /** The values of these keys are removed from logs, at the top level and up to three levels below. */
@@ -32,11 +32,24 @@ function serializeError(error: unknown): unknown {
   return { type: error.name, message: error.message, errorCode: code, stack: error.stack, ...cause };
 }
 
+const FRAMEWORK = ['NestFactory', 'InstanceLoader'];
+const INFO = 30;
+
+/** What the framework says of its own start is logged at debug. */
+const hooks: LoggerOptions['hooks'] = {
+  logMethod(args, method, level) {
+    const { context = '' } = (args[0] ?? {}) as { context?: string };
+    if (level === INFO && FRAMEWORK.includes(context)) this.debug(...args);
+    else method.apply(this, args);
+  },
+};
+
 function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
   return {
     name: service,
     level: config.ETUDE_LOG_LEVEL,
     redact: { paths: redactPaths, censor: '[redacted]' },
+    hooks,
     serializers: { err: serializeError, error: serializeError },
   };
 }
