@@ -225,6 +225,7 @@ const STEP_KINDS = [
   'tool',
   'skill',
   'bind',
+  'wrap',
   'execute',
   'evaluate',
   'record',

@@ -28,6 +28,7 @@ const ASKED: ReadonlyArray<readonly [kind: string, part: string]> = [
   ['summary', 'Summarise in at most five sentences'],
   ['reflection', '\nReflect.'],
   ['distil', 'Describe this code for a library'],
+  ['wrap', '# Function to use'],
   ['learn', '# Lessons\n'],
 ];
 
@@ -49,6 +50,7 @@ export class Student {
   #say(kind: string, lesson: Lesson, user: string): string {
     const { entryPoint } = lesson.evaluator.functionCases;
     if (kind === 'draft') return `\`${entryPoint}\` does this: ${lesson.prompt}`;
+    if (kind === 'wrap') return 'no';
     if (kind === 'critique') return `What \`${entryPoint}\` returned is not what was expected: a rule or an unusual input was missed.`;
     const summary = `\`${entryPoint}\` was asked for. The verdicts of the attempts tell how it went.`;
     if (kind === 'summary') return summary;

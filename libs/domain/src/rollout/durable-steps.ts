@@ -14,7 +14,7 @@ export interface StepOutcome<Value> {
   readonly events?: readonly TaskEvent[];
 }
 
-const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'compact', 'bind', 'learn']);
+const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'compact', 'bind', 'wrap', 'learn']);
 /** The limits that are checked between steps. */
 export type StepLimits = Pick<Limits, 'stepsMax' | 'wallMs' | 'modelTokensMax' | 'costUsdMax'>;
 

@@ -59,7 +59,7 @@ export function skillWithId(
 /** Counts one use of each imported skill. An accepted attempt counts as its success. */
 export async function noteImports(
   { deps, tenant, rolloutId, scope }: RolloutContext,
-  used: readonly Skill[],
+  used: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>,
   attempt: Attempt,
 ): Promise<void> {
   for (const { name, version, scope: owner } of used) {

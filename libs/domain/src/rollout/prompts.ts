@@ -70,19 +70,37 @@ export function generateRequest(task: PromptTask, { recalled, draft, attempts, c
   return { ...asked, sources: sourcesOf(recalled) };
 }
 
+function parametersText({ contract, parameters }: Pick<Skill, 'parameters' | 'contract'>): string {
+  const lines = (contract?.parameters ?? parameters).map(
+    ({ name, type, description, required }) => `- ${name}: ${type}${required ? '' : ', optional'}${description ? `, ${description}` : ''}`,
+  );
+  return lines.join('\n');
+}
+
 /** Asks for the arguments of a skill's function. */
 export function bindRequest(
   task: PromptTask,
   skill: Pick<Skill, 'description' | 'code' | 'entryPoint' | 'parameters' | 'contract'>,
 ): ChatRequest {
-  const parameters = (skill.contract?.parameters ?? skill.parameters).map(
-    ({ name, type, description, required }) => `- ${name}: ${type}${required ? '' : ', optional'}${description ? `, ${description}` : ''}`,
-  );
-  const parts = [text(skill.description), parameters.join('\n'), text(skill.code)].filter((part) => part !== '');
+  const parts = [text(skill.description), parametersText(skill), text(skill.code)].filter((part) => part !== '');
   return request(
     task,
     `# Code to use\n\n${block(task, 'skill', parts.join('\n\n'))}`,
     `# Now\n\nThis code may answer the task as it is. Answer with one JSON object and nothing else: its keys are the names of the parameters of \`${skill.entryPoint}\`, its values what the task says they are. If the code does not fit the task, answer {}.`,
+  );
+}
+
+/** Asks for a short program around a skill's function. Its code isn't shown, since it is imported. */
+export function wrapRequest(
+  task: PromptTask,
+  { name, description, parameters, contract }: Pick<Skill, 'name' | 'description' | 'parameters' | 'contract'>,
+): ChatRequest {
+  const parts = [contract?.signature ?? '', text(description), parametersText({ parameters, contract })].filter((part) => part !== '');
+  return request(
+    task,
+    expectationSection(task),
+    `# Function to use\n\n${block(task, 'skill', parts.join('\n\n'))}`,
+    `# Now\n\nThis function was verified; \`from skills import ${name}\` imports it. If it does a large part of the task, answer with one short Python block that imports it and does the rest. Otherwise answer "no".`,
   );
 }
 

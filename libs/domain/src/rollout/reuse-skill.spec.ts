@@ -60,7 +60,7 @@ describe('reuse of skills', () => {
     const double = { code: 'def double(n):\n    return "right"', entryPoint: 'double', contract: contractOf('double', parameters) };
     const world = new World({ spec, skills: near(double), model: solver() });
     await world.run();
-    expect(world.steps.includes('a0.skill')).toBe(isTried);
+    expect(world.steps.includes('a0.execute')).toBe(isTried);
   });
 
   it.each([
@@ -73,7 +73,7 @@ describe('reuse of skills', () => {
     const evaluator = { kind: 'function_cases' as const, entryPoint: 'twice', cases: [{ args: [2], expected: 4, public: true }] };
     const world = new World({ spec: { evaluator }, skills: near(double), model: solver() });
     await world.run();
-    expect(world.steps.includes('a0.skill')).toBe(isTried);
+    expect(world.steps.includes('a0.execute')).toBe(isTried);
   });
 
   it('records a failing skill and continues with attempts', async () => {

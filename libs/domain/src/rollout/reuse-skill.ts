@@ -17,18 +17,21 @@ import type { Attempt } from './attempt-record.js';
 import { bindRequest } from './prompts.js';
 import { askModel, type ModelAnswer, type RolloutContext, type RolloutDeps } from './rollout-context.js';
 import { type Ran, tryAnswer } from './try-answer.js';
+import { canBeWrapped, loadedForWrapper, wrapSkill } from './wrap-skill.js';
 
 type KeptSkill = Omit<Skill, 'tests' | 'cues' | 'evidence'>;
 const kept = ({ tests: _tests, cues: _cues, evidence: _evidence, ...skill }: Skill): KeptSkill => skill;
 
 /** A skill as it is journaled, so that the code that runs is the code that was checked. */
-interface ReusableSkill extends KeptSkill {
+export interface ReusableSkill extends KeptSkill {
   /** The skills that this one calls, in the order of loading. */
   readonly needed: readonly KeptSkill[];
   /** The sandbox template that has the packages of the skill and all it calls. Absent: the default one. */
   readonly template?: string;
   /** The untrusted sources of the skill. */
   readonly ofSkill: readonly string[];
+  /** It answers the task only through a wrapper, and is among `needed`. */
+  readonly isToWrap?: boolean;
 }
 
 type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
@@ -39,13 +42,15 @@ const FAILURE_CHARS_MAX = 4_000;
 const NO_BINDING = { text: '', model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
- * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough.
+ * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough. Where the similar one
+ * doesn't fit, the model is asked for a wrapper.
  *
- * Returns null if there is no such skill, or the model found no arguments for the skill. Every use is recorded, failures too.
+ * Returns null if there is no such skill, or the model found no arguments or wrapper. Every use is recorded, failures too.
  */
 export async function reuseSkill(context: RolloutContext): Promise<Attempt | null> {
   const skill = await findSkill(context);
   if (skill === null) return null;
+  if (skill.isToWrap) return wrapSkill(context, skill);
   const { code, binding } = await answerOf(context, skill);
   if (code === null) {
     await recordFailedBinding(context, skill);
@@ -103,7 +108,9 @@ async function findReusable(context: RolloutContext): Promise<{ skill: ReusableS
     const reusable = await reusableOf(skill, context);
     if (reusable) return { skill: reusable, how: `is near the task (${similarity.toFixed(2)})` };
   }
-  return null;
+  const [nearest] = near;
+  const wrappable = nearest === undefined ? null : await wrappableOf(nearest.skill, context);
+  return wrappable === null ? null : { skill: wrappable, how: 'is near the task, but needs a wrapper' };
 }
 
 /** Skills that solved a task with this fingerprint, those of the narrowest owner first. */
@@ -115,8 +122,18 @@ async function skillsThatSolved(fingerprint: string, reader: SkillReader, { proc
 /** null if the skill doesn't fit, isn't proven, or needs a missing skill or package. The task is then solved without the skill. */
 async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
   if (adaptSkill(skill, spec.evaluator) === null || !takesCalls(skill, spec) || !isProven(skill, deps.checker)) return null;
+  return reusableWith(skill, () => loadedWith(skill, deps));
+}
+
+async function wrappableOf(skill: Skill, context: RolloutContext): Promise<ReusableSkill | null> {
+  if (!canBeWrapped(skill, context) || !isProven(skill, context.deps.checker)) return null;
+  const reusable = await reusableWith(skill, () => loadedForWrapper(skill, context.deps));
+  return reusable && { ...reusable, isToWrap: true };
+}
+
+async function reusableWith(skill: Skill, load: () => ReturnType<typeof loadedWith>): Promise<ReusableSkill | null> {
   try {
-    const { needed, ...place } = await loadedWith(skill, deps);
+    const { needed, ...place } = await load();
     return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
   } catch (error) {
     if (errorCode(error) === 'FAILED_PRECONDITION') return null;

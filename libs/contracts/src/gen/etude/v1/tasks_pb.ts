@@ -1387,7 +1387,7 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
   attempt: number;
 
   /**
-   * draft, critique, recall, generate, act, compact, sandbox, cell, tool, skill, bind, execute, evaluate, record.
+   * draft, critique, recall, generate, act, compact, sandbox, cell, tool, skill, bind, wrap, execute, evaluate, record.
    *
    * @generated from field: string kind = 3;
    */
