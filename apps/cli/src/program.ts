@@ -13,14 +13,28 @@ import { duration } from './options.js';
 import { addSandbox } from './sandbox/sandbox.command.js';
 import { addSkills } from './skills/skills.command.js';
 import { addStack } from './stack/stack.command.js';
-import { addTasks } from './tasks/tasks.command.js';
+import { addTasks, addUsage } from './tasks/tasks.command.js';
 import { addWorlds } from './worlds/world.command.js';
 
 const VERSION = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;
 
-const NOUNS = [addStack, addDemo, addTasks, addSandbox, addMemory, addLift, addSkills, addWorlds, addMcp, addAdmin, addEmbedder, addEval];
+const NOUNS = [
+  addStack,
+  addDemo,
+  addTasks,
+  addSandbox,
+  addMemory,
+  addLift,
+  addUsage,
+  addSkills,
+  addWorlds,
+  addMcp,
+  addAdmin,
+  addEmbedder,
+  addEval,
+];
 
 /** The whole command line. Wrong flags throw a CommanderError. A missing command prints its help on stderr, except with `json`. */
 export function buildProgram(start: Start, json = false): Command {

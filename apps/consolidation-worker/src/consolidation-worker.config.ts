@@ -2,6 +2,7 @@ import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { baseConfig, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig, signingKeyConfig } from '@etude/platform/proof-keys';
+import { budgetConfig } from '@etude/queue/spend/spend-store';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
 import type { ScheduleTimes } from '@etude/queue/jobs/scheduler';
 import { z } from 'zod';
@@ -42,6 +43,7 @@ export const consolidationWorkerConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
     .extend(memoryConfig.shape)
+    .extend(budgetConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend(signingKeyConfig.shape)
     .extend(publicKeysConfig.shape)

@@ -16,6 +16,7 @@ import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/jobs/consumer';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
+import { metered, SpendStore } from '@etude/queue/spend/spend-store';
 import { Producer } from '@etude/queue/jobs/producer';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import { SettlingStore } from '@etude/queue/memory/settling-store';
@@ -60,9 +61,9 @@ interface Parts {
  */
 export async function startConsolidationWorker(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<RunningWorker> {
   const proofKeys = proofKeysFrom(config, logger);
-  const model = chatModelFrom(config);
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
   const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
+  const model = metered(chatModelFrom(config), new SpendStore(producer, config));
   const settling = new SettlingStore(producer);
   const memory = await memoryFrom(config, {
     embedder,

@@ -5,7 +5,7 @@ import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import type { ChatModel } from '@etude/domain/ports/model';
+import { type ChatModel, chargedTo } from '@etude/domain/ports/model';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { refusalOf } from '@etude/domain/skills/life/call-graph';
 import { findSkill } from '@etude/domain/skills/life/find-skill';
@@ -123,7 +123,12 @@ async function write(
     const reason = `answer ${calls} could not be used: ${failure.slice(0, 2_000)}`;
     return (await deps.wanted.begin(roundOf(stored), reason)) ? ('go_on' as const) : ('stop' as const);
   };
-  const { data: written, failure, model, scripted } = await writeSkill(wanted, { model: deps.model, check, onFailure }, signal);
+  const {
+    data: written,
+    failure,
+    model,
+    scripted,
+  } = await writeSkill(wanted, { model: chargedTo(deps.model, wanted, 'write_skill'), check, onFailure }, signal);
   return written === null ? { failure, scripted } : { written, model, scripted, at };
 }
 

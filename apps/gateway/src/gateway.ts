@@ -45,6 +45,7 @@ import { MemoryAccess } from './calls/memory-access.js';
 import type { GatewayConfig } from './config/gateway-config.js';
 import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
 import { isOfRollout, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
+import { SpendStore } from '@etude/queue/spend/spend-store';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { listenForGrpc } from './doors/grpc-server.js';
 import { HealthReporter } from './doors/health-reporter.js';
@@ -200,7 +201,8 @@ export class Gateway implements OnApplicationShutdown {
     const calls = this.#calls;
     const producer = this.#producer;
     const memory = { ...skills, upkeep: new UpkeepStore(producer), settling: this.#settling };
-    const tasks = { ...skills, tasks: this.#tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
+    const spend = new SpendStore(this.#producer, this.config);
+    const tasks = { ...skills, spend, tasks: this.#tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
     calls.serve(Tasks, taskCalls, { ...tasks, watcher: new TaskWatcher(this.#tasks, producer) });
     calls.serve(Tasks, explainCalls, tasks);
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);

@@ -18,6 +18,7 @@ import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { consume } from '@etude/queue/jobs/consumer';
+import { budgetConfig, metered, SpendStore } from '@etude/queue/spend/spend-store';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
@@ -57,6 +58,7 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(memoryConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend(taskConfig.shape)
+    .extend(budgetConfig.shape)
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
@@ -122,7 +124,8 @@ function skillWishes(wanted: WantedSkills): SkillWishes {
  */
 export async function startRolloutWorker(config: RolloutWorkerConfig, logger: QueueLogger): Promise<RunningWorker> {
   const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
-  const model = chatModelFrom(config);
+  const producer = new Producer(redisUrl, prefix, logger, { patient: true });
+  const model = metered(chatModelFrom(config), new SpendStore(producer, config));
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
   const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
     logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use"),
@@ -133,7 +136,6 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
     proofChecker: checker,
     log: (message, details) => logger.warn(details, message),
   });
-  const producer = new Producer(redisUrl, prefix, logger, { patient: true });
   const retention = retentionFrom(config);
   const redis = connectRedis(redisUrl, 'worker', logger);
   const tasks = new TaskStore(producer, retention);

@@ -119,7 +119,7 @@ export type TaskState = (typeof TASK_STATES)[number];
 export const isFinal = (state: TaskState): state is Extract<TaskState, 'succeeded' | 'failed' | 'cancelled'> =>
   state === 'succeeded' || state === 'failed' || state === 'cancelled';
 
-const STOP_REASONS = ['solved', 'attempts', 'steps', 'wall_time', 'model_tokens', 'cost', 'cancelled', 'error'] as const;
+const STOP_REASONS = ['solved', 'attempts', 'steps', 'wall_time', 'model_tokens', 'cost', 'budget', 'cancelled', 'error'] as const;
 export type StopReason = (typeof STOP_REASONS)[number];
 
 export const VERDICTS = ['AC', 'WA', 'TLE', 'MLE', 'RE'] as const;

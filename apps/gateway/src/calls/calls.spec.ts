@@ -27,7 +27,16 @@ function served({ perTenantMax = 2 } = {}) {
       contexts.push(context);
       ends.push((error) => (error === undefined ? resolve({}) : reject(error)));
     });
-  const unary = { submitTask: wait, getTask: wait, listTasks: wait, cancelTask: wait, answerTask: wait, explainStep: wait, waitTask: wait };
+  const unary = {
+    submitTask: wait,
+    getTask: wait,
+    listTasks: wait,
+    cancelTask: wait,
+    answerTask: wait,
+    explainStep: wait,
+    getUsage: wait,
+    waitTask: wait,
+  };
   calls.serve(Tasks, { ...unary, watchTask: watch }, {});
   return { calls, tasks: localClient(calls, Tasks), ends, contexts, logged, shutdown };
 }

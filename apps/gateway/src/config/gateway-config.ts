@@ -7,6 +7,7 @@ import { rerankConfig } from '@etude/model/rerank-server';
 import { baseConfig, list, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
+import { budgetConfig } from '@etude/queue/spend/spend-store';
 import { taskConfig } from '@etude/queue/tasks/task-store';
 import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';
 import { z } from 'zod';
@@ -30,6 +31,7 @@ export const gatewayConfig = requireMemory(
     .extend(mcpConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend(taskConfig.shape)
+    .extend(budgetConfig.shape)
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({

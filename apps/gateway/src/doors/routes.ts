@@ -58,6 +58,7 @@ const TASK = '/{name=tasks}';
 export const ROUTES: readonly Route[] = [
   tasks('POST', '', Tasks.method.submitTask, 'Submit a task'),
   tasks('GET', '', Tasks.method.listTasks, 'List tasks, newest first'),
+  tasks('GET', ':usage', Tasks.method.getUsage, 'Tell what model calls have cost'),
   tasks('GET', TASK, Tasks.method.getTask, 'Get a task'),
   tasks('POST', `${TASK}:cancel`, Tasks.method.cancelTask, 'Stop a task'),
   tasks('POST', `${TASK}:answer`, Tasks.method.answerTask, 'Answer the open question of a task'),

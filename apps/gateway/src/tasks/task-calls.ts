@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { type ListTasksRequest, type Tasks, TaskStateSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type ListTasksRequest, type Tasks, TaskStateSchema, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { rolloutIdOf, WorldId } from '@etude/contracts/ids';
 import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
@@ -8,12 +8,13 @@ import { lastSandboxIn } from '@etude/domain/rollout/rollout-sandbox';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { whileRedisAnswers } from '@etude/queue/redis/redis';
 import type { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
+import type { SpendStore } from '@etude/queue/spend/spend-store';
 import { readJournal } from '@etude/queue/tasks/journal';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
-import { wordOf } from '@etude/contracts/wire/messages';
+import { toWire, wordOf } from '@etude/contracts/wire/messages';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import { z } from 'zod';
 import { TaskWatcher } from './task-events.js';
@@ -21,6 +22,7 @@ import { LABELS_MAX, taskSpecOf } from './task-spec.js';
 import { taskMessage } from './task-message.js';
 
 const Answer = z.string().min(1).max(20_000);
+const Days = z.int().min(1).max(400);
 const SANDBOX_END_MS = 2_000;
 const PAGE = { max: 1_000, standard: 50 };
 
@@ -31,6 +33,7 @@ export interface TaskDeps {
   readonly worlds: Worlds;
   readonly producer: Producer;
   readonly workSandboxes: Pick<RouterWorkSandboxes, 'close'>;
+  readonly spend: SpendStore;
 }
 
 /** `etude.v1.Tasks`. Each lookup uses the caller's tenant, so the task of another tenant is not found. */
@@ -39,6 +42,7 @@ export const taskCalls = {
     const requestId = optionalRequestId(request.requestId) ?? '';
     const spec = taskSpecOf(request.spec);
     await requireWorld(spec.labels['world'], call, deps);
+    await deps.spend.requireBudget(call.tenant);
     const usual = spec.strategy ?? (await deps.settings.get(call.tenant, spec.agent)).strategy;
     const { record } = await deps.tasks.submit(call.tenant, spec, requestId, usual);
     return taskMessage(record);
@@ -64,6 +68,12 @@ export const taskCalls = {
     const task = found(await deps.tasks.requestCancel(call.tenant, taskId), name);
     if (task.state === 'cancelled') await endSandbox(task, deps);
     return taskMessage(task);
+  },
+
+  async getUsage({ days, agent }, { tenant }, { spend }) {
+    const { tokensPerDay, usdPerDay } = spend.budget;
+    const rows = await spend.list(tenant, days === 0 ? 7 : parseField(Days, days, 'days'), agent || undefined);
+    return toWire(UsageReportSchema, { rows, tokensPerDay, usdPerDay });
   },
 
   async answerTask({ name, key, text, requestId }, call, deps) {

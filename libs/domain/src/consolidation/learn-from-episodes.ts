@@ -3,7 +3,7 @@ import { VisibleText } from '@etude/contracts/visible-text';
 import { z } from 'zod';
 import { askForJson, cutText, dataElement, type JsonAnswer } from '../model-answer.js';
 import type { EpisodicMemory } from '../ports/memory.js';
-import type { ChatModel } from '../ports/model.js';
+import { type ChatModel, chargedTo } from '../ports/model.js';
 import type { EpisodePage } from './pages.js';
 import { shownCode } from './shown-code.js';
 
@@ -74,7 +74,7 @@ export async function learnFromEpisodes(
     { role: 'system', content: SYSTEM },
     { role: 'user', content: dataElement('experiences', shown) },
   ] as const;
-  return askForJson(Lessons, question, model, signal);
+  return askForJson(Lessons, question, chargedTo(model, episodes[0]!.scope, 'consolidate'), signal);
 }
 
 async function codeOf(

@@ -24,12 +24,21 @@ export interface ChatTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
+/** Who pays for a call, and what it is for: the kind of the step, "consolidate", "settle", "read", "write_skill" or "rerank". */
+export interface ModelAccount {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly purpose: string;
+}
+
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   /** Absent or empty: the model can only answer with text. */
   readonly tools?: readonly ChatTool[];
   /** For explanations: names of the records behind a section, by the section's heading. Not sent. */
   readonly sources?: Readonly<Record<string, readonly string[]>>;
+  /** Absent: the call is neither counted nor limited. Not sent. */
+  readonly account?: ModelAccount;
   readonly temperature?: number;
   readonly outputTokensMax?: number;
   /** Gets the text in parts while it is written. A retry begins again. */
@@ -61,4 +70,9 @@ export interface ChatResponse {
  */
 export interface ChatModel {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse>;
+}
+
+/** The model with this account for every call. */
+export function chargedTo(model: ChatModel, { tenant, agent }: Pick<ModelAccount, 'tenant' | 'agent'>, purpose: string): ChatModel {
+  return { chat: (request, signal) => model.chat({ ...request, account: { tenant, agent, purpose } }, signal) };
 }

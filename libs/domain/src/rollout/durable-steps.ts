@@ -1,7 +1,7 @@
 import { type Limits, type StepKind, type StopReason, type TaskEvent, Usage } from '@etude/contracts/task';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 
 /** The outcome of a step. `value` is all that later steps may use, since nothing else survives a crash. */
 export interface StepOutcome<Value> {
@@ -57,7 +57,8 @@ export class DurableSteps {
     if (kind !== 'record') this.#refuseOverLimits(kind);
     const from = this.clock.now();
     const outcome = await work().catch((error: unknown) => {
-      throw this.signal.reason instanceof RolloutStop ? this.signal.reason : error;
+      if (this.signal.reason instanceof RolloutStop) throw this.signal.reason;
+      throw errorCode(error) === 'BUDGET_USED_UP' ? new RolloutStop('budget') : error;
     });
     await this.#append(key, kind, outcome, this.clock.now() - from);
     return outcome.value;

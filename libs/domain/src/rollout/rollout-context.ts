@@ -110,7 +110,7 @@ function settingsOf({ tenant, agent }: Scope, deps: Pick<RolloutDeps, 'settings'
 
 export type ModelAnswer = Pick<ChatResponse, 'text' | 'toolCalls' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
-type AskingContext = Pick<RolloutContext<Pick<RolloutDeps, 'model' | 'liveText'>>, 'steps' | 'deps' | 'signal'>;
+type AskingContext = Pick<RolloutContext<Pick<RolloutDeps, 'model' | 'liveText'>>, 'steps' | 'deps' | 'signal' | 'scope'>;
 
 /** Makes one journaled model call. After a crash the answer is read from the journal. */
 export function askModel(context: AskingContext, key: string, kind: StepKind, request: () => ChatRequest): Promise<ModelAnswer> {
@@ -119,12 +119,15 @@ export function askModel(context: AskingContext, key: string, kind: StepKind, re
 
 /** One model call as the outcome of the step `key`. */
 export async function modelStep(
-  { deps, signal }: AskingContext,
+  { deps, signal, scope: { tenant, agent } }: AskingContext,
   key: string,
   request: () => ChatRequest,
 ): Promise<StepOutcome<ModelAnswer>> {
   const { liveText } = deps;
-  const asked: ChatRequest = { ...request(), ...(liveText && { onText: (part) => liveText(key, part) }) };
+  // Keys end in what the call is for; those of learning begin with "t.".
+  const purpose = key.startsWith('t.') ? 'learn' : key.slice(key.lastIndexOf('.') + 1);
+  const account = { tenant, agent, purpose };
+  const asked: ChatRequest = { ...request(), account, ...(liveText && { onText: (part) => liveText(key, part) }) };
   const { text, toolCalls, finishReason, model, scripted, inputTokens, outputTokens, costUsd } = await deps.model.chat(asked, signal);
   const tokens = { inputTokens, outputTokens, costUsd };
   return {

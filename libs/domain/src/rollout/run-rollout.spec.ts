@@ -267,6 +267,14 @@ describe('limits', () => {
     expect(world.steps).toEqual(steps);
   });
 
+  it("stops at the next model call when the tenant's budget is used up, and keeps what was tried", async () => {
+    const usedUp = new EtudeError('BUDGET_USED_UP', 'no tokens left');
+    const model = new AnsweringModel((text, call) => (call < 3 ? learnsFromCritique(text) : Promise.reject(usedUp)));
+    const world = new World({ model });
+    expect(await world.run()).toMatchObject({ state: 'failed', stopReason: 'budget', result: { verdict: 'WA' } });
+    expect(world.outbox.of('transition')).toHaveLength(1);
+  });
+
   it('counts wall time from the start of the rollout, not of the worker', async () => {
     const world = new World({ spec: { limits: { wallMs: 500 } } });
     world.clock.advance(500);

@@ -1,3 +1,4 @@
+import { chargedTo } from '@etude/domain/ports/model';
 import type { RecordStore, StoredRecord } from '../record-store.js';
 import { conversationOf, conversationRecord, loadConversation, turnKey, turnOf } from './conversation-records.js';
 import { LAYER } from './fact-records.js';
@@ -91,10 +92,12 @@ async function affordable(turns: readonly Turn[], { budget }: SettlingDeps): Pro
 async function notesOn(turns: readonly Turn[], { budget, model, signal }: SettlingDeps): Promise<readonly Note[]> {
   const request = readingRequest(turns);
   await budget.charge(promptTokens(request));
-  const answer = await model.chat(request, signal).catch((error: unknown) => {
-    if (!isOnlyThisAnswer(error)) throw error;
-    return null;
-  });
+  const answer = await chargedTo(model, turns[0]!.scope, 'read')
+    .chat(request, signal)
+    .catch((error: unknown) => {
+      if (!isOnlyThisAnswer(error)) throw error;
+      return null;
+    });
   return (answer === null ? null : readNotes(answer.text, turns)) ?? [];
 }
 

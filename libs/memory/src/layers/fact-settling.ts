@@ -10,7 +10,7 @@ import { isCurrent } from '@etude/domain/facts/fact-plan';
 import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts } from '@etude/domain/facts/judge-pairs';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import type { ChatModel } from '@etude/domain/ports/model';
+import { type ChatModel, chargedTo } from '@etude/domain/ports/model';
 
 /** What the model may still be asked. */
 export interface SettlingBudget {
@@ -62,7 +62,7 @@ export async function settleFacts(deps: LayerDeps, tenant: string, settling: Set
     let asked = 0;
     for (const [scope, facts] of await unsettledByOwner(deps.store, tenant, settling)) {
       const pairs = await openPairs(deps, scope, facts);
-      const judge = new Judge(settling);
+      const judge = new Judge({ ...settling, model: chargedTo(settling.model, scope, 'settle') });
       for await (const [pair, verdict] of judge.verdictsOn(pairs)) {
         asked += 1;
         const decision = { ...verdict, other: pair.older.id, by: judge.name, at: deps.clock.now() };

@@ -1,7 +1,7 @@
 import type { RankedRecord } from './memory-search.js';
 import { type LayerDeps, parseBody } from './records.js';
 import type { Turn } from '@etude/contracts/conversation';
-import type { ChatModel } from '@etude/domain/ports/model';
+import { type ChatModel, chargedTo } from '@etude/domain/ports/model';
 import { transcriptLine } from '@etude/domain/recall/turn-text';
 import { z } from 'zod';
 
@@ -67,7 +67,8 @@ async function chatOrder(model: ChatModel, query: string, best: readonly RankedR
     { role: 'system', content: RULES },
     { role: 'user', content },
   ] as const;
-  const { text } = await model.chat({ messages, temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX }, signal);
+  const charged = chargedTo(model, best[0]!.record.scope, 'rerank');
+  const { text } = await charged.chat({ messages, temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX }, signal);
   const answer = Answer.safeParse(JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)));
   return answer.success ? answer.data.order : null;
 }

@@ -82,6 +82,19 @@ export const SETTLING: ErasurePlace = {
   },
 };
 
+/** What model calls have cost. An agent's own are removed from each day; a user's and a record's aren't told apart. */
+export const SPEND = keyedPlace({
+  name: 'queue.spend',
+  start: ({ producer, tenant }) => producer.keys.spend(tenant, ''),
+  trace: async (erased, key) => {
+    const { subject, producer } = erased;
+    if ('all' in subject) return deletion(erased, key);
+    if ('user' in subject || 'record' in subject) return null;
+    const own = (await producer.redis.hkeys(key)).filter((field) => (JSON.parse(field) as [string])[0] === subject.agent);
+    return own.length === 0 ? null : () => producer.redis.hdel(key, ...own);
+  },
+});
+
 const deletion =
   ({ producer }: Erased, key: string): Trace =>
   () =>

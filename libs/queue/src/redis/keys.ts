@@ -74,6 +74,9 @@ export class RedisKeys extends PrefixedKeys {
   /** Held by the one worker that compares a tenant's facts. */
   readonly settlingLease = this.of('settling-lease');
 
+  /** Model calls of one day, by agent, purpose and measure. */
+  readonly spend = this.of('spend');
+
   readonly agents = this.of('agents');
   /** A tool session's todos, loaded functions and sandbox, by agent, user and session. None of the three holds a ":". */
   readonly toolSession = this.of('tool-session');

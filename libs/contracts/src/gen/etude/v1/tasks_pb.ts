@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/tasks.proto.
  */
 export const file_etude_v1_tasks: GenFile = /*@__PURE__*/
-  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEi8wMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgSJAoIcXVlc3Rpb24YDSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbhIkCghsZWFybmluZxgOIAEoCzISLmV0dWRlLnYxLkxlYXJuaW5nInYKCExlYXJuaW5nEiYKBXN0YXRlGAEgASgOMhcuZXR1ZGUudjEuTGVhcm5pbmdTdGF0ZRIeCgV1c2FnZRgCIAEoCzIPLmV0dWRlLnYxLlVzYWdlEiIKBWVycm9yGAMgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yIlYKCFF1ZXN0aW9uEgsKA2tleRgBIAEoCRIMCgR0ZXh0GAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIqCglUYXNrRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpwDCghUYXNrU3BlYxINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBnByb21wdBgDIAEoCRIhCgVmaWxlcxgEIAMoCzISLmV0dWRlLnYxLlRhc2tGaWxlEhwKBG1vZGUYBSABKA4yDi5ldHVkZS52MS5Nb2RlEiYKCWV2YWx1YXRvchgGIAEoCzITLmV0dWRlLnYxLkV2YWx1YXRvchIaChJyZWZlcmVuY2Vfc29sdXRpb24YByABKAkSIAoGbGltaXRzGAggASgLMhAuZXR1ZGUudjEuTGltaXRzEhAKCHN0cmF0ZWd5GAkgASgJEiYKBm1lbW9yeRgKIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVBvbGljeRIQCghwcmlvcml0eRgLIAEoBRIuCgZsYWJlbHMYDCADKAsyHi5ldHVkZS52MS5UYXNrU3BlYy5MYWJlbHNFbnRyeRIRCgl1bnRydXN0ZWQYDSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIpCghUYXNrRmlsZRIMCgRwYXRoGAEgASgJEg8KB2NvbnRlbnQYAiABKAwilAIKCUV2YWx1YXRvchIlCghpb19jYXNlcxgBIAEoCzIRLmV0dWRlLnYxLklvQ2FzZXNIABIxCg5mdW5jdGlvbl9jYXNlcxgCIAEoCzIXLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZXNIABItCgxweXRob25fdGVzdHMYAyABKAsyFS5ldHVkZS52MS5QeXRob25UZXN0c0gAEiQKB2NvbW1hbmQYBCABKAsyES5ldHVkZS52MS5Db21tYW5kSAASJQoEbm9uZRgFIAEoCzIVLmV0dWRlLnYxLk5vRXZhbHVhdG9ySAASKQoFbmFtZWQYBiABKAsyGC5ldHVkZS52MS5OYW1lZEV2YWx1YXRvckgAQgYKBGtpbmQiDQoLTm9FdmFsdWF0b3IiRQoOTmFtZWRFdmFsdWF0b3ISDAoEbmFtZRgBIAEoCRIlCgRzcGVjGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJnCgdJb0Nhc2VzEh8KBWNhc2VzGAEgAygLMhAuZXR1ZGUudjEuSW9DYXNlEigKCmNvbXBhcmlzb24YAiABKA4yFC5ldHVkZS52MS5Db21wYXJpc29uEhEKCXRvbGVyYW5jZRgDIAEoASJACgZJb0Nhc2USDQoFc3RkaW4YASABKAkSFwoPZXhwZWN0ZWRfc3Rkb3V0GAIgASgJEg4KBnB1YmxpYxgDIAEoCCJeCg1GdW5jdGlvbkNhc2VzEhMKC2VudHJ5X3BvaW50GAEgASgJEiUKBWNhc2VzGAIgAygLMhYuZXR1ZGUudjEuRnVuY3Rpb25DYXNlEhEKCXRvbGVyYW5jZRgDIAEoASKbAQoMRnVuY3Rpb25DYXNlEigKBGFyZ3MYASABKAsyGi5nb29nbGUucHJvdG9idWYuTGlzdFZhbHVlEicKBmt3YXJncxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKAoIZXhwZWN0ZWQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGcHVibGljGAQgASgIIlAKC1B5dGhvblRlc3RzEhMKC2VudHJ5X3BvaW50GAEgASgJEg0KBXRlc3RzGAIgASgJEg0KBXNldHVwGAMgASgJEg4KBnB1YmxpYxgEIAEoCCKnAQoHQ29tbWFuZBIPCgdjb21tYW5kGAEgASgJEhoKEmV4cGVjdGVkX2V4aXRfY29kZRgCIAEoBRIcCg9leHBlY3RlZF9zdGRvdXQYAyABKAlIAIgBARIoCgpjb21wYXJpc29uGAQgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhITCgthbnN3ZXJfcGF0aBgFIAEoCUISChBfZXhwZWN0ZWRfc3Rkb3V0Ir4BCgZMaW1pdHMSEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSLAoJd2FsbF90aW1lGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1vZGVsX3Rva2VucxgEIAEoAxIQCghjb3N0X3VzZBgFIAEoARIoCgdzYW5kYm94GAYgASgLMhcuZXR1ZGUudjEuU2FuZGJveExpbWl0cxITCgthZ2VudF9zdGVwcxgHIAEoBSLOAQoNU2FuZGJveExpbWl0cxIrCghjcHVfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgl3YWxsX3RpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKbWVtb3J5X21pYhgDIAEoBRIRCglwcm9jZXNzZXMYBCABKAUSFQoNZmlsZV9zaXplX21pYhgFIAEoBRISCgpvdXRwdXRfa2liGAYgASgFEhAKCGRpc2tfbWliGAcgASgFIoIBCgxNZW1vcnlQb2xpY3kSCwoDb2ZmGAEgASgIEhEKCXJlYWRfb25seRgCIAEoCBIUCgxyZWNhbGxfY291bnQYAyABKAUSGgoNcHJlZmVyX3NraWxscxgEIAEoCEgAiAEBEg4KBmxheWVycxgFIAMoCUIQCg5fcHJlZmVyX3NraWxscyK5AQoKVGFza1Jlc3VsdBIiCgd2ZXJkaWN0GAEgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAiABKAkSDAoEY29kZRgDIAEoCRIOCgZvdXRwdXQYBCABKAkSFAoMY2FzZXNfcGFzc2VkGAUgASgFEhMKC2Nhc2VzX3RvdGFsGAYgASgFEg0KBXNraWxsGAcgASgJEhAKCHNjcmlwdGVkGAggASgIEg0KBW1vZGVsGAkgASgJIpABCgVVc2FnZRIQCghhdHRlbXB0cxgBIAEoBRINCgVzdGVwcxgCIAEoBRITCgttb2RlbF9jYWxscxgDIAEoBRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxIQCghjb3N0X3VzZBgGIAEoARISCgpleGVjdXRpb25zGAcgASgFIkkKEVN1Ym1pdFRhc2tSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5ldHVkZS52MS5UYXNrU3BlYxISCgpyZXF1ZXN0X2lkGAIgASgJIh4KDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkixAEKEExpc3RUYXNrc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSNgoGbGFiZWxzGAQgAygLMiYuZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIksKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4uZXR1ZGUudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNQoRQ2FuY2VsVGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIlAKEUFuc3dlclRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSCwoDa2V5GAIgASgJEgwKBHRleHQYAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSJdCg9XYWl0VGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGxlYXJuaW5nGAMgASgIIjAKEkV4cGxhaW5TdGVwUmVxdWVzdBIMCgRuYW1lGAEgASgJEgwKBHN0ZXAYAiABKAkibwoPU3RlcEV4cGxhbmF0aW9uEgwKBHN0ZXAYASABKAkSKQoIc2VjdGlvbnMYAiADKAsyFy5ldHVkZS52MS5Qcm9tcHRTZWN0aW9uEhQKDHRvdGFsX3Rva2VucxgDIAEoBRINCgVzdGVwcxgEIAMoCSJbCg1Qcm9tcHRTZWN0aW9uEgwKBHJvbGUYASABKAkSDQoFdGl0bGUYAiABKAkSDAoEdGV4dBgDIAEoCRIOCgZ0b2tlbnMYBCABKAUSDwoHc291cmNlcxgFIAMoCSJEChBXYXRjaFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMcmVzdW1lX3Rva2VuGAIgASgJEgwKBHRleHQYAyABKAgi0AMKCVRhc2tFdmVudBIUCgxyZXN1bWVfdG9rZW4YASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoNc3RhdGVfY2hhbmdlZBgDIAEoCzIWLmV0dWRlLnYxLlN0YXRlQ2hhbmdlZEgAEjMKD2F0dGVtcHRfc3RhcnRlZBgEIAEoCzIYLmV0dWRlLnYxLkF0dGVtcHRTdGFydGVkSAASLwoNc3RlcF9maW5pc2hlZBgFIAEoCzIWLmV0dWRlLnYxLlN0ZXBGaW5pc2hlZEgAEjUKEGF0dGVtcHRfZmluaXNoZWQYBiABKAsyGS5ldHVkZS52MS5BdHRlbXB0RmluaXNoZWRIABImCghmaW5pc2hlZBgHIAEoCzISLmV0dWRlLnYxLkZpbmlzaGVkSAASMQoOd29ya2VyX2NoYW5nZWQYCCABKAsyFy5ldHVkZS52MS5Xb3JrZXJDaGFuZ2VkSAASJgoIcXVlc3Rpb24YCSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbkgAEikKCm1vZGVsX3RleHQYCiABKAsyEy5ldHVkZS52MS5Nb2RlbFRleHRIAEIHCgVldmVudCInCglNb2RlbFRleHQSDAoEc3RlcBgBIAEoCRIMCgR0ZXh0GAIgASgJIjIKDFN0YXRlQ2hhbmdlZBIiCgVzdGF0ZRgBIAEoDjITLmV0dWRlLnYxLlRhc2tTdGF0ZSIhCg5BdHRlbXB0U3RhcnRlZBIPCgdhdHRlbXB0GAEgASgFIpMBCgxTdGVwRmluaXNoZWQSDAoEc3RlcBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBGtpbmQYAyABKAkSDwoHc3VtbWFyeRgEIAEoCRITCgtkdXJhdGlvbl9tcxgFIAEoAxIeCgV1c2FnZRgGIAEoCzIPLmV0dWRlLnYxLlVzYWdlEhAKCHNjcmlwdGVkGAcgASgIIpABCg9BdHRlbXB0RmluaXNoZWQSDwoHYXR0ZW1wdBgBIAEoBRIiCgd2ZXJkaWN0GAIgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAyABKAkSFAoMY2FzZXNfcGFzc2VkGAQgASgFEhMKC2Nhc2VzX3RvdGFsGAUgASgFEg0KBXNraWxsGAYgASgJIigKCEZpbmlzaGVkEhwKBHRhc2sYASABKAsyDi5ldHVkZS52MS5UYXNrIh4KDVdvcmtlckNoYW5nZWQSDQoFZXBvY2gYASABKAUqmAEKDUxlYXJuaW5nU3RhdGUSHgoaTEVBUk5JTkdfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNMRUFSTklOR19TVEFURV9OT05FEAESGgoWTEVBUk5JTkdfU1RBVEVfUEVORElORxACEhcKE0xFQVJOSU5HX1NUQVRFX0RPTkUQAxIZChVMRUFSTklOR19TVEFURV9GQUlMRUQQBCrAAQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhYKElRBU0tfU1RBVEVfUlVOTklORxACEhgKFFRBU0tfU1RBVEVfU1VDQ0VFREVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIYChRUQVNLX1NUQVRFX0NBTkNFTExFRBAFEh0KGVRBU0tfU1RBVEVfSU5QVVRfUkVRVUlSRUQQBirzAQoKU3RvcFJlYXNvbhIbChdTVE9QX1JFQVNPTl9VTlNQRUNJRklFRBAAEhYKElNUT1BfUkVBU09OX1NPTFZFRBABEhgKFFNUT1BfUkVBU09OX0FUVEVNUFRTEAISFQoRU1RPUF9SRUFTT05fU1RFUFMQAxIZChVTVE9QX1JFQVNPTl9XQUxMX1RJTUUQBBIcChhTVE9QX1JFQVNPTl9NT0RFTF9UT0tFTlMQBRIUChBTVE9QX1JFQVNPTl9DT1NUEAYSGQoVU1RPUF9SRUFTT05fQ0FOQ0VMTEVEEAcSFQoRU1RPUF9SRUFTT05fRVJST1IQCCpDCgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABISCg5NT0RFX0lORkVSRU5DRRABEhEKDU1PREVfVFJBSU5JTkcQAipxCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIZChVDT01QQVJJU09OX1dISVRFU1BBQ0UQARIUChBDT01QQVJJU09OX0VYQUNUEAISFgoSQ09NUEFSSVNPTl9OVU1FUklDEAMqdAoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASDgoKVkVSRElDVF9BQxABEg4KClZFUkRJQ1RfV0EQAhIPCgtWRVJESUNUX1RMRRADEg8KC1ZFUkRJQ1RfTUxFEAQSDgoKVkVSRElDVF9SRRAFMvIDCgVUYXNrcxI5CgpTdWJtaXRUYXNrEhsuZXR1ZGUudjEuU3VibWl0VGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEjMKB0dldFRhc2sSGC5ldHVkZS52MS5HZXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRAoJTGlzdFRhc2tzEhouZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdBobLmV0dWRlLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEjkKCkNhbmNlbFRhc2sSGy5ldHVkZS52MS5DYW5jZWxUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSOQoKQW5zd2VyVGFzaxIbLmV0dWRlLnYxLkFuc3dlclRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxI1CghXYWl0VGFzaxIZLmV0dWRlLnYxLldhaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRgoLRXhwbGFpblN0ZXASHC5ldHVkZS52MS5FeHBsYWluU3RlcFJlcXVlc3QaGS5ldHVkZS52MS5TdGVwRXhwbGFuYXRpb24SPgoJV2F0Y2hUYXNrEhouZXR1ZGUudjEuV2F0Y2hUYXNrUmVxdWVzdBoTLmV0dWRlLnYxLlRhc2tFdmVudDABYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEi8wMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgSJAoIcXVlc3Rpb24YDSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbhIkCghsZWFybmluZxgOIAEoCzISLmV0dWRlLnYxLkxlYXJuaW5nInYKCExlYXJuaW5nEiYKBXN0YXRlGAEgASgOMhcuZXR1ZGUudjEuTGVhcm5pbmdTdGF0ZRIeCgV1c2FnZRgCIAEoCzIPLmV0dWRlLnYxLlVzYWdlEiIKBWVycm9yGAMgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yIlYKCFF1ZXN0aW9uEgsKA2tleRgBIAEoCRIMCgR0ZXh0GAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIqCglUYXNrRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpwDCghUYXNrU3BlYxINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBnByb21wdBgDIAEoCRIhCgVmaWxlcxgEIAMoCzISLmV0dWRlLnYxLlRhc2tGaWxlEhwKBG1vZGUYBSABKA4yDi5ldHVkZS52MS5Nb2RlEiYKCWV2YWx1YXRvchgGIAEoCzITLmV0dWRlLnYxLkV2YWx1YXRvchIaChJyZWZlcmVuY2Vfc29sdXRpb24YByABKAkSIAoGbGltaXRzGAggASgLMhAuZXR1ZGUudjEuTGltaXRzEhAKCHN0cmF0ZWd5GAkgASgJEiYKBm1lbW9yeRgKIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVBvbGljeRIQCghwcmlvcml0eRgLIAEoBRIuCgZsYWJlbHMYDCADKAsyHi5ldHVkZS52MS5UYXNrU3BlYy5MYWJlbHNFbnRyeRIRCgl1bnRydXN0ZWQYDSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIpCghUYXNrRmlsZRIMCgRwYXRoGAEgASgJEg8KB2NvbnRlbnQYAiABKAwilAIKCUV2YWx1YXRvchIlCghpb19jYXNlcxgBIAEoCzIRLmV0dWRlLnYxLklvQ2FzZXNIABIxCg5mdW5jdGlvbl9jYXNlcxgCIAEoCzIXLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZXNIABItCgxweXRob25fdGVzdHMYAyABKAsyFS5ldHVkZS52MS5QeXRob25UZXN0c0gAEiQKB2NvbW1hbmQYBCABKAsyES5ldHVkZS52MS5Db21tYW5kSAASJQoEbm9uZRgFIAEoCzIVLmV0dWRlLnYxLk5vRXZhbHVhdG9ySAASKQoFbmFtZWQYBiABKAsyGC5ldHVkZS52MS5OYW1lZEV2YWx1YXRvckgAQgYKBGtpbmQiDQoLTm9FdmFsdWF0b3IiRQoOTmFtZWRFdmFsdWF0b3ISDAoEbmFtZRgBIAEoCRIlCgRzcGVjGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJnCgdJb0Nhc2VzEh8KBWNhc2VzGAEgAygLMhAuZXR1ZGUudjEuSW9DYXNlEigKCmNvbXBhcmlzb24YAiABKA4yFC5ldHVkZS52MS5Db21wYXJpc29uEhEKCXRvbGVyYW5jZRgDIAEoASJACgZJb0Nhc2USDQoFc3RkaW4YASABKAkSFwoPZXhwZWN0ZWRfc3Rkb3V0GAIgASgJEg4KBnB1YmxpYxgDIAEoCCJeCg1GdW5jdGlvbkNhc2VzEhMKC2VudHJ5X3BvaW50GAEgASgJEiUKBWNhc2VzGAIgAygLMhYuZXR1ZGUudjEuRnVuY3Rpb25DYXNlEhEKCXRvbGVyYW5jZRgDIAEoASKbAQoMRnVuY3Rpb25DYXNlEigKBGFyZ3MYASABKAsyGi5nb29nbGUucHJvdG9idWYuTGlzdFZhbHVlEicKBmt3YXJncxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKAoIZXhwZWN0ZWQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGcHVibGljGAQgASgIIlAKC1B5dGhvblRlc3RzEhMKC2VudHJ5X3BvaW50GAEgASgJEg0KBXRlc3RzGAIgASgJEg0KBXNldHVwGAMgASgJEg4KBnB1YmxpYxgEIAEoCCKnAQoHQ29tbWFuZBIPCgdjb21tYW5kGAEgASgJEhoKEmV4cGVjdGVkX2V4aXRfY29kZRgCIAEoBRIcCg9leHBlY3RlZF9zdGRvdXQYAyABKAlIAIgBARIoCgpjb21wYXJpc29uGAQgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhITCgthbnN3ZXJfcGF0aBgFIAEoCUISChBfZXhwZWN0ZWRfc3Rkb3V0Ir4BCgZMaW1pdHMSEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSLAoJd2FsbF90aW1lGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1vZGVsX3Rva2VucxgEIAEoAxIQCghjb3N0X3VzZBgFIAEoARIoCgdzYW5kYm94GAYgASgLMhcuZXR1ZGUudjEuU2FuZGJveExpbWl0cxITCgthZ2VudF9zdGVwcxgHIAEoBSLOAQoNU2FuZGJveExpbWl0cxIrCghjcHVfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgl3YWxsX3RpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKbWVtb3J5X21pYhgDIAEoBRIRCglwcm9jZXNzZXMYBCABKAUSFQoNZmlsZV9zaXplX21pYhgFIAEoBRISCgpvdXRwdXRfa2liGAYgASgFEhAKCGRpc2tfbWliGAcgASgFIoIBCgxNZW1vcnlQb2xpY3kSCwoDb2ZmGAEgASgIEhEKCXJlYWRfb25seRgCIAEoCBIUCgxyZWNhbGxfY291bnQYAyABKAUSGgoNcHJlZmVyX3NraWxscxgEIAEoCEgAiAEBEg4KBmxheWVycxgFIAMoCUIQCg5fcHJlZmVyX3NraWxscyK5AQoKVGFza1Jlc3VsdBIiCgd2ZXJkaWN0GAEgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAiABKAkSDAoEY29kZRgDIAEoCRIOCgZvdXRwdXQYBCABKAkSFAoMY2FzZXNfcGFzc2VkGAUgASgFEhMKC2Nhc2VzX3RvdGFsGAYgASgFEg0KBXNraWxsGAcgASgJEhAKCHNjcmlwdGVkGAggASgIEg0KBW1vZGVsGAkgASgJIpABCgVVc2FnZRIQCghhdHRlbXB0cxgBIAEoBRINCgVzdGVwcxgCIAEoBRITCgttb2RlbF9jYWxscxgDIAEoBRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxIQCghjb3N0X3VzZBgGIAEoARISCgpleGVjdXRpb25zGAcgASgFIi4KD0dldFVzYWdlUmVxdWVzdBIMCgRkYXlzGAEgASgFEg0KBWFnZW50GAIgASgJIl4KC1VzYWdlUmVwb3J0EiIKBHJvd3MYASADKAsyFC5ldHVkZS52MS5Nb2RlbFNwZW5kEhYKDnRva2Vuc19wZXJfZGF5GAIgASgDEhMKC3VzZF9wZXJfZGF5GAMgASgBIo0BCgpNb2RlbFNwZW5kEgsKA2RheRgBIAEoCRINCgVhZ2VudBgCIAEoCRIPCgdwdXJwb3NlGAMgASgJEhMKC21vZGVsX2NhbGxzGAQgASgDEhQKDGlucHV0X3Rva2VucxgFIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAYgASgDEhAKCGNvc3RfdXNkGAcgASgBIkkKEVN1Ym1pdFRhc2tSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5ldHVkZS52MS5UYXNrU3BlYxISCgpyZXF1ZXN0X2lkGAIgASgJIh4KDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkixAEKEExpc3RUYXNrc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSNgoGbGFiZWxzGAQgAygLMiYuZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIksKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4uZXR1ZGUudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNQoRQ2FuY2VsVGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIlAKEUFuc3dlclRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSCwoDa2V5GAIgASgJEgwKBHRleHQYAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSJdCg9XYWl0VGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGxlYXJuaW5nGAMgASgIIjAKEkV4cGxhaW5TdGVwUmVxdWVzdBIMCgRuYW1lGAEgASgJEgwKBHN0ZXAYAiABKAkibwoPU3RlcEV4cGxhbmF0aW9uEgwKBHN0ZXAYASABKAkSKQoIc2VjdGlvbnMYAiADKAsyFy5ldHVkZS52MS5Qcm9tcHRTZWN0aW9uEhQKDHRvdGFsX3Rva2VucxgDIAEoBRINCgVzdGVwcxgEIAMoCSJbCg1Qcm9tcHRTZWN0aW9uEgwKBHJvbGUYASABKAkSDQoFdGl0bGUYAiABKAkSDAoEdGV4dBgDIAEoCRIOCgZ0b2tlbnMYBCABKAUSDwoHc291cmNlcxgFIAMoCSJEChBXYXRjaFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMcmVzdW1lX3Rva2VuGAIgASgJEgwKBHRleHQYAyABKAgi0AMKCVRhc2tFdmVudBIUCgxyZXN1bWVfdG9rZW4YASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoNc3RhdGVfY2hhbmdlZBgDIAEoCzIWLmV0dWRlLnYxLlN0YXRlQ2hhbmdlZEgAEjMKD2F0dGVtcHRfc3RhcnRlZBgEIAEoCzIYLmV0dWRlLnYxLkF0dGVtcHRTdGFydGVkSAASLwoNc3RlcF9maW5pc2hlZBgFIAEoCzIWLmV0dWRlLnYxLlN0ZXBGaW5pc2hlZEgAEjUKEGF0dGVtcHRfZmluaXNoZWQYBiABKAsyGS5ldHVkZS52MS5BdHRlbXB0RmluaXNoZWRIABImCghmaW5pc2hlZBgHIAEoCzISLmV0dWRlLnYxLkZpbmlzaGVkSAASMQoOd29ya2VyX2NoYW5nZWQYCCABKAsyFy5ldHVkZS52MS5Xb3JrZXJDaGFuZ2VkSAASJgoIcXVlc3Rpb24YCSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbkgAEikKCm1vZGVsX3RleHQYCiABKAsyEy5ldHVkZS52MS5Nb2RlbFRleHRIAEIHCgVldmVudCInCglNb2RlbFRleHQSDAoEc3RlcBgBIAEoCRIMCgR0ZXh0GAIgASgJIjIKDFN0YXRlQ2hhbmdlZBIiCgVzdGF0ZRgBIAEoDjITLmV0dWRlLnYxLlRhc2tTdGF0ZSIhCg5BdHRlbXB0U3RhcnRlZBIPCgdhdHRlbXB0GAEgASgFIpMBCgxTdGVwRmluaXNoZWQSDAoEc3RlcBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBGtpbmQYAyABKAkSDwoHc3VtbWFyeRgEIAEoCRITCgtkdXJhdGlvbl9tcxgFIAEoAxIeCgV1c2FnZRgGIAEoCzIPLmV0dWRlLnYxLlVzYWdlEhAKCHNjcmlwdGVkGAcgASgIIpABCg9BdHRlbXB0RmluaXNoZWQSDwoHYXR0ZW1wdBgBIAEoBRIiCgd2ZXJkaWN0GAIgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAyABKAkSFAoMY2FzZXNfcGFzc2VkGAQgASgFEhMKC2Nhc2VzX3RvdGFsGAUgASgFEg0KBXNraWxsGAYgASgJIigKCEZpbmlzaGVkEhwKBHRhc2sYASABKAsyDi5ldHVkZS52MS5UYXNrIh4KDVdvcmtlckNoYW5nZWQSDQoFZXBvY2gYASABKAUqmAEKDUxlYXJuaW5nU3RhdGUSHgoaTEVBUk5JTkdfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNMRUFSTklOR19TVEFURV9OT05FEAESGgoWTEVBUk5JTkdfU1RBVEVfUEVORElORxACEhcKE0xFQVJOSU5HX1NUQVRFX0RPTkUQAxIZChVMRUFSTklOR19TVEFURV9GQUlMRUQQBCrAAQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhYKElRBU0tfU1RBVEVfUlVOTklORxACEhgKFFRBU0tfU1RBVEVfU1VDQ0VFREVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIYChRUQVNLX1NUQVRFX0NBTkNFTExFRBAFEh0KGVRBU0tfU1RBVEVfSU5QVVRfUkVRVUlSRUQQBiqLAgoKU3RvcFJlYXNvbhIbChdTVE9QX1JFQVNPTl9VTlNQRUNJRklFRBAAEhYKElNUT1BfUkVBU09OX1NPTFZFRBABEhgKFFNUT1BfUkVBU09OX0FUVEVNUFRTEAISFQoRU1RPUF9SRUFTT05fU1RFUFMQAxIZChVTVE9QX1JFQVNPTl9XQUxMX1RJTUUQBBIcChhTVE9QX1JFQVNPTl9NT0RFTF9UT0tFTlMQBRIUChBTVE9QX1JFQVNPTl9DT1NUEAYSGQoVU1RPUF9SRUFTT05fQ0FOQ0VMTEVEEAcSFQoRU1RPUF9SRUFTT05fRVJST1IQCBIWChJTVE9QX1JFQVNPTl9CVURHRVQQCSpDCgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABISCg5NT0RFX0lORkVSRU5DRRABEhEKDU1PREVfVFJBSU5JTkcQAipxCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIZChVDT01QQVJJU09OX1dISVRFU1BBQ0UQARIUChBDT01QQVJJU09OX0VYQUNUEAISFgoSQ09NUEFSSVNPTl9OVU1FUklDEAMqdAoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASDgoKVkVSRElDVF9BQxABEg4KClZFUkRJQ1RfV0EQAhIPCgtWRVJESUNUX1RMRRADEg8KC1ZFUkRJQ1RfTUxFEAQSDgoKVkVSRElDVF9SRRAFMrAECgVUYXNrcxI5CgpTdWJtaXRUYXNrEhsuZXR1ZGUudjEuU3VibWl0VGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEjMKB0dldFRhc2sSGC5ldHVkZS52MS5HZXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRAoJTGlzdFRhc2tzEhouZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdBobLmV0dWRlLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEjkKCkNhbmNlbFRhc2sSGy5ldHVkZS52MS5DYW5jZWxUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSOQoKQW5zd2VyVGFzaxIbLmV0dWRlLnYxLkFuc3dlclRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxI1CghXYWl0VGFzaxIZLmV0dWRlLnYxLldhaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRgoLRXhwbGFpblN0ZXASHC5ldHVkZS52MS5FeHBsYWluU3RlcFJlcXVlc3QaGS5ldHVkZS52MS5TdGVwRXhwbGFuYXRpb24SPAoIR2V0VXNhZ2USGS5ldHVkZS52MS5HZXRVc2FnZVJlcXVlc3QaFS5ldHVkZS52MS5Vc2FnZVJlcG9ydBI+CglXYXRjaFRhc2sSGi5ldHVkZS52MS5XYXRjaFRhc2tSZXF1ZXN0GhMuZXR1ZGUudjEuVGFza0V2ZW50MAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.Task
@@ -900,6 +900,114 @@ export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 19);
 
 /**
+ * @generated from message etude.v1.GetUsageRequest
+ */
+export type GetUsageRequest = Message<"etude.v1.GetUsageRequest"> & {
+  /**
+   * Days (UTC) up to today; default 7, at most 400.
+   *
+   * @generated from field: int32 days = 1;
+   */
+  days: number;
+
+  /**
+   * Only this agent's calls; empty: all.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+};
+
+/**
+ * Describes the message etude.v1.GetUsageRequest.
+ * Use `create(GetUsageRequestSchema)` to create a new message.
+ */
+export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 20);
+
+/**
+ * @generated from message etude.v1.UsageReport
+ */
+export type UsageReport = Message<"etude.v1.UsageReport"> & {
+  /**
+   * Newest day first, then by agent and purpose.
+   *
+   * @generated from field: repeated etude.v1.ModelSpend rows = 1;
+   */
+  rows: ModelSpend[];
+
+  /**
+   * What the tenant may spend per day (UTC); 0: no limit.
+   *
+   * @generated from field: int64 tokens_per_day = 2;
+   */
+  tokensPerDay: bigint;
+
+  /**
+   * @generated from field: double usd_per_day = 3;
+   */
+  usdPerDay: number;
+};
+
+/**
+ * Describes the message etude.v1.UsageReport.
+ * Use `create(UsageReportSchema)` to create a new message.
+ */
+export const UsageReportSchema: GenMessage<UsageReport> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 21);
+
+/**
+ * @generated from message etude.v1.ModelSpend
+ */
+export type ModelSpend = Message<"etude.v1.ModelSpend"> & {
+  /**
+   * Such as "2026-11-28".
+   *
+   * @generated from field: string day = 1;
+   */
+  day: string;
+
+  /**
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * The kind of the step that asked, such as "generate"; "consolidate", "settle", "read", "write_skill" or "rerank".
+   *
+   * @generated from field: string purpose = 3;
+   */
+  purpose: string;
+
+  /**
+   * @generated from field: int64 model_calls = 4;
+   */
+  modelCalls: bigint;
+
+  /**
+   * @generated from field: int64 input_tokens = 5;
+   */
+  inputTokens: bigint;
+
+  /**
+   * @generated from field: int64 output_tokens = 6;
+   */
+  outputTokens: bigint;
+
+  /**
+   * @generated from field: double cost_usd = 7;
+   */
+  costUsd: number;
+};
+
+/**
+ * Describes the message etude.v1.ModelSpend.
+ * Use `create(ModelSpendSchema)` to create a new message.
+ */
+export const ModelSpendSchema: GenMessage<ModelSpend> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 22);
+
+/**
  * @generated from message etude.v1.SubmitTaskRequest
  */
 export type SubmitTaskRequest = Message<"etude.v1.SubmitTaskRequest"> & {
@@ -921,7 +1029,7 @@ export type SubmitTaskRequest = Message<"etude.v1.SubmitTaskRequest"> & {
  * Use `create(SubmitTaskRequestSchema)` to create a new message.
  */
 export const SubmitTaskRequestSchema: GenMessage<SubmitTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 20);
+  messageDesc(file_etude_v1_tasks, 23);
 
 /**
  * @generated from message etude.v1.GetTaskRequest
@@ -938,7 +1046,7 @@ export type GetTaskRequest = Message<"etude.v1.GetTaskRequest"> & {
  * Use `create(GetTaskRequestSchema)` to create a new message.
  */
 export const GetTaskRequestSchema: GenMessage<GetTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 21);
+  messageDesc(file_etude_v1_tasks, 24);
 
 /**
  * @generated from message etude.v1.ListTasksRequest
@@ -976,7 +1084,7 @@ export type ListTasksRequest = Message<"etude.v1.ListTasksRequest"> & {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 22);
+  messageDesc(file_etude_v1_tasks, 25);
 
 /**
  * @generated from message etude.v1.ListTasksResponse
@@ -998,7 +1106,7 @@ export type ListTasksResponse = Message<"etude.v1.ListTasksResponse"> & {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 23);
+  messageDesc(file_etude_v1_tasks, 26);
 
 /**
  * @generated from message etude.v1.CancelTaskRequest
@@ -1020,7 +1128,7 @@ export type CancelTaskRequest = Message<"etude.v1.CancelTaskRequest"> & {
  * Use `create(CancelTaskRequestSchema)` to create a new message.
  */
 export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 24);
+  messageDesc(file_etude_v1_tasks, 27);
 
 /**
  * @generated from message etude.v1.AnswerTaskRequest
@@ -1058,7 +1166,7 @@ export type AnswerTaskRequest = Message<"etude.v1.AnswerTaskRequest"> & {
  * Use `create(AnswerTaskRequestSchema)` to create a new message.
  */
 export const AnswerTaskRequestSchema: GenMessage<AnswerTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 25);
+  messageDesc(file_etude_v1_tasks, 28);
 
 /**
  * @generated from message etude.v1.WaitTaskRequest
@@ -1089,7 +1197,7 @@ export type WaitTaskRequest = Message<"etude.v1.WaitTaskRequest"> & {
  * Use `create(WaitTaskRequestSchema)` to create a new message.
  */
 export const WaitTaskRequestSchema: GenMessage<WaitTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 26);
+  messageDesc(file_etude_v1_tasks, 29);
 
 /**
  * @generated from message etude.v1.ExplainStepRequest
@@ -1113,7 +1221,7 @@ export type ExplainStepRequest = Message<"etude.v1.ExplainStepRequest"> & {
  * Use `create(ExplainStepRequestSchema)` to create a new message.
  */
 export const ExplainStepRequestSchema: GenMessage<ExplainStepRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 27);
+  messageDesc(file_etude_v1_tasks, 30);
 
 /**
  * @generated from message etude.v1.StepExplanation
@@ -1149,7 +1257,7 @@ export type StepExplanation = Message<"etude.v1.StepExplanation"> & {
  * Use `create(StepExplanationSchema)` to create a new message.
  */
 export const StepExplanationSchema: GenMessage<StepExplanation> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 28);
+  messageDesc(file_etude_v1_tasks, 31);
 
 /**
  * @generated from message etude.v1.PromptSection
@@ -1196,7 +1304,7 @@ export type PromptSection = Message<"etude.v1.PromptSection"> & {
  * Use `create(PromptSectionSchema)` to create a new message.
  */
 export const PromptSectionSchema: GenMessage<PromptSection> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 29);
+  messageDesc(file_etude_v1_tasks, 32);
 
 /**
  * @generated from message etude.v1.WatchTaskRequest
@@ -1227,7 +1335,7 @@ export type WatchTaskRequest = Message<"etude.v1.WatchTaskRequest"> & {
  * Use `create(WatchTaskRequestSchema)` to create a new message.
  */
 export const WatchTaskRequestSchema: GenMessage<WatchTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 30);
+  messageDesc(file_etude_v1_tasks, 33);
 
 /**
  * @generated from message etude.v1.TaskEvent
@@ -1306,7 +1414,7 @@ export type TaskEvent = Message<"etude.v1.TaskEvent"> & {
  * Use `create(TaskEventSchema)` to create a new message.
  */
 export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 31);
+  messageDesc(file_etude_v1_tasks, 34);
 
 /**
  * Text that the model has just written. A model call that is retried writes its text again from the beginning.
@@ -1334,7 +1442,7 @@ export type ModelText = Message<"etude.v1.ModelText"> & {
  * Use `create(ModelTextSchema)` to create a new message.
  */
 export const ModelTextSchema: GenMessage<ModelText> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 32);
+  messageDesc(file_etude_v1_tasks, 35);
 
 /**
  * @generated from message etude.v1.StateChanged
@@ -1351,7 +1459,7 @@ export type StateChanged = Message<"etude.v1.StateChanged"> & {
  * Use `create(StateChangedSchema)` to create a new message.
  */
 export const StateChangedSchema: GenMessage<StateChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 33);
+  messageDesc(file_etude_v1_tasks, 36);
 
 /**
  * @generated from message etude.v1.AttemptStarted
@@ -1368,7 +1476,7 @@ export type AttemptStarted = Message<"etude.v1.AttemptStarted"> & {
  * Use `create(AttemptStartedSchema)` to create a new message.
  */
 export const AttemptStartedSchema: GenMessage<AttemptStarted> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 34);
+  messageDesc(file_etude_v1_tasks, 37);
 
 /**
  * @generated from message etude.v1.StepFinished
@@ -1421,7 +1529,7 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
  * Use `create(StepFinishedSchema)` to create a new message.
  */
 export const StepFinishedSchema: GenMessage<StepFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 35);
+  messageDesc(file_etude_v1_tasks, 38);
 
 /**
  * @generated from message etude.v1.AttemptFinished
@@ -1463,7 +1571,7 @@ export type AttemptFinished = Message<"etude.v1.AttemptFinished"> & {
  * Use `create(AttemptFinishedSchema)` to create a new message.
  */
 export const AttemptFinishedSchema: GenMessage<AttemptFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 36);
+  messageDesc(file_etude_v1_tasks, 39);
 
 /**
  * @generated from message etude.v1.Finished
@@ -1480,7 +1588,7 @@ export type Finished = Message<"etude.v1.Finished"> & {
  * Use `create(FinishedSchema)` to create a new message.
  */
 export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 37);
+  messageDesc(file_etude_v1_tasks, 40);
 
 /**
  * The rollout was taken up again: by another worker, or by the same one after an error.
@@ -1499,7 +1607,7 @@ export type WorkerChanged = Message<"etude.v1.WorkerChanged"> & {
  * Use `create(WorkerChangedSchema)` to create a new message.
  */
 export const WorkerChangedSchema: GenMessage<WorkerChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 38);
+  messageDesc(file_etude_v1_tasks, 41);
 
 /**
  * @generated from enum etude.v1.LearningState
@@ -1637,6 +1745,13 @@ export enum StopReason {
    * @generated from enum value: STOP_REASON_ERROR = 8;
    */
   ERROR = 8,
+
+  /**
+   * The tenant's model tokens or money of the day were used up.
+   *
+   * @generated from enum value: STOP_REASON_BUDGET = 9;
+   */
+  BUDGET = 9,
 }
 
 /**
@@ -1837,6 +1952,16 @@ export const Tasks: GenService<{
     methodKind: "unary";
     input: typeof ExplainStepRequestSchema;
     output: typeof StepExplanationSchema;
+  },
+  /**
+   * What the tenant's model calls have cost, by day, agent and purpose.
+   *
+   * @generated from rpc etude.v1.Tasks.GetUsage
+   */
+  getUsage: {
+    methodKind: "unary";
+    input: typeof GetUsageRequestSchema;
+    output: typeof UsageReportSchema;
   },
   /**
    * Everything that happened to a task, from the start or from a token, until it is finished.

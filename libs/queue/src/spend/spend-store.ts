@@ -1,0 +1,120 @@
+import { EtudeError } from '@etude/contracts/errors';
+import type { ChatModel, ChatResponse, ModelAccount } from '@etude/domain/ports/model';
+import { z } from 'zod';
+import type { Producer } from '../jobs/producer.js';
+import { whileRedisAnswers } from '../redis/redis.js';
+
+/** The settings of every service that asks a model for tenants. All services need the same. */
+export const budgetConfig = z.object({
+  /** The most tokens of a tenant's model calls per day (UTC), prompts included; 0: no limit. A call that has begun may exceed it. */
+  ETUDE_TENANT_TOKENS_PER_DAY: z.coerce.number().int().min(0).default(0),
+  /** The most money of a tenant's model calls per day (UTC), in US dollars, by the prices of `ETUDE_MODEL_PRICE_*`; 0: no limit. */
+  ETUDE_TENANT_USD_PER_DAY: z.coerce.number().min(0).default(0),
+});
+
+/** Model calls of one day (UTC, "2026-11-28"), agent and purpose. */
+export interface Spend {
+  readonly day: string;
+  readonly agent: string;
+  readonly purpose: string;
+  readonly modelCalls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+}
+
+export interface Budget {
+  /** 0: no limit. */
+  readonly tokensPerDay: number;
+  readonly usdPerDay: number;
+}
+
+type Cost = Pick<ChatResponse, 'inputTokens' | 'outputTokens' | 'costUsd'>;
+
+const DAY_MS = 86_400_000;
+const KEPT_DAYS = 400;
+const MICRO = 1_000_000;
+const MEASURES = ['modelCalls', 'inputTokens', 'outputTokens', 'microUsd'] as const;
+const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+
+/**
+ * What tenants spend on model calls. A call is counted once, after its answer: one that is cut off before is not counted, although its
+ * server may charge for it.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
+export class SpendStore {
+  readonly budget: Budget;
+
+  constructor(
+    private readonly producer: Producer,
+    config: z.infer<typeof budgetConfig>,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.budget = { tokensPerDay: config.ETUDE_TENANT_TOKENS_PER_DAY, usdPerDay: config.ETUDE_TENANT_USD_PER_DAY };
+  }
+
+  async count({ tenant, agent, purpose }: ModelAccount, { inputTokens, outputTokens, costUsd }: Cost): Promise<void> {
+    const { redis, keys } = this.producer;
+    const key = keys.spend(tenant, dayOf(this.now()));
+    const counted = { modelCalls: 1, inputTokens, outputTokens, microUsd: Math.round(costUsd * MICRO) };
+    const write = redis.multi();
+    for (const measure of MEASURES) write.hincrby(key, JSON.stringify([agent, purpose, measure]), counted[measure]);
+    await whileRedisAnswers(redis, write.expire(key, (KEPT_DAYS * DAY_MS) / 1_000).exec());
+  }
+
+  /** Newest day first, then by agent and purpose. @param days UTC days up to today */
+  async list(tenant: string, days: number, agent?: string): Promise<readonly Spend[]> {
+    const from = this.now();
+    const wanted = Array.from({ length: days }, (_, at) => dayOf(from - at * DAY_MS));
+    const found = await Promise.all(wanted.map((day) => this.#ofDay(tenant, day)));
+    return found.flat().filter((spend) => agent === undefined || spend.agent === agent);
+  }
+
+  /** @throws EtudeError BUDGET_USED_UP with the time until the next day */
+  async requireBudget(tenant: string): Promise<void> {
+    const { tokensPerDay, usdPerDay } = this.budget;
+    if (tokensPerDay === 0 && usdPerDay === 0) return;
+    const spent = await this.#ofDay(tenant, dayOf(this.now()));
+    const sum = (of: (spend: Spend) => number) => spent.reduce((total, spend) => total + of(spend), 0);
+    const tokens = sum(({ inputTokens, outputTokens }) => inputTokens + outputTokens);
+    const usd = sum(({ costUsd }) => costUsd);
+    if (tokensPerDay > 0 && tokens >= tokensPerDay) throw this.#usedUp(`${tokens} of ${tokensPerDay} model tokens`);
+    if (usdPerDay > 0 && usd >= usdPerDay) throw this.#usedUp(`${usd.toFixed(2)} of ${usdPerDay.toFixed(2)} US dollars for models`);
+  }
+
+  #usedUp(what: string): EtudeError {
+    const message = `the tenant has used ${what} today; try again after midnight UTC, or have the operator raise the budget`;
+    return new EtudeError('BUDGET_USED_UP', message, { retryAfterMs: DAY_MS - (this.now() % DAY_MS) });
+  }
+
+  async #ofDay(tenant: string, day: string): Promise<readonly Spend[]> {
+    const { redis, keys } = this.producer;
+    const fields = await whileRedisAnswers(redis, redis.hgetall(keys.spend(tenant, day)));
+    const owners = new Map(
+      Object.keys(fields)
+        .map((field) => JSON.parse(field) as [string, string])
+        .map((of) => [JSON.stringify([of[0], of[1]]), of]),
+    );
+    const spends = [...owners.values()].map(([agent, purpose]) => {
+      const value = (measure: (typeof MEASURES)[number]) => Number(fields[JSON.stringify([agent, purpose, measure])] ?? 0);
+      const [modelCalls, inputTokens, outputTokens] = [value('modelCalls'), value('inputTokens'), value('outputTokens')];
+      return { day, agent, purpose, modelCalls, inputTokens, outputTokens, costUsd: value('microUsd') / MICRO };
+    });
+    return spends.toSorted((a, b) => (`${a.agent} ${a.purpose}` < `${b.agent} ${b.purpose}` ? -1 : 1));
+  }
+}
+
+/** The model with a budget: calls for an account are refused where its tenant's is used up, and counted. */
+export function metered(model: ChatModel, spend: SpendStore): ChatModel {
+  return {
+    async chat(request, signal) {
+      const { account } = request;
+      if (account === undefined) return model.chat(request, signal);
+      await spend.requireBudget(account.tenant);
+      const answer = await model.chat(request, signal);
+      await spend.count(account, answer);
+      return answer;
+    },
+  };
+}
