@@ -141,6 +141,18 @@ export function unitsConformance(
       expect(texts).toEqual(['Ann likes green tea', 'Bob deploys the shop', 'Dates are written day first.', 'The limit of the API is 13']);
     });
 
+    it('loses its copies of a deleted fact', async () => {
+      const memory = await opened();
+      await apply(memory);
+      const fact = (await memory.semantic.list(ALL, 20)).find(({ text }) => text.startsWith('Dates'));
+      const record = { name: `facts/${fact?.id}`, agent: SCOPE.agent, user: null };
+      await memory.upkeep.erase({ tenant: 'acme', record }, { before: LATER + 2 });
+      const kept = await memory.store.find(ALL, 'episodic', { kinds: ['unit'] }, { order: 'key', limit: 9 });
+      expect(kept.map(({ body }) => body).join('')).not.toContain('Dates');
+      expect((await undo(memory))[0]?.undone).toHaveLength(4);
+      expect(await memory.upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
+    });
+
     it('erases what a unit holds of a user', async () => {
       const memory = await opened();
       await apply(memory);

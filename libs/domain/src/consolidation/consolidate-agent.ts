@@ -46,33 +46,45 @@ const BATCH = { itemsMax: 2_000 };
  * Consolidates one agent as one unit: plans all pages, applies the plan to a copy of the view, and commits it if recall isn't worse there.
  * A gated plan changes nothing, and its episodes stay unread. Episodes are never changed.
  *
+ * @param line new; filled on the way, so that it tells of a failed agent too
  * @param spent what the run's other agents spent
  */
-export async function consolidateAgent(run: RunOfAgent, spent: Spent, deps: AgentDeps, signal: AbortSignal): Promise<ConsolidatedAgent> {
+export async function consolidateAgent(
+  run: RunOfAgent,
+  line: ConsolidatedAgent,
+  spent: Spent,
+  deps: AgentDeps,
+  signal: AbortSignal,
+): Promise<ConsolidatedAgent> {
   const { agent, dryRun } = run;
   const { report, outbox, units } = deps;
   if (!dryRun) {
     await units.complete(run, outbox);
-    if (await units.isApplied(run)) return { ...((await report.line(agent)) ?? newLine(agent)), state: 'applied' };
+    if (await units.isApplied(run)) return appliedLine((await report.line(agent)) ?? line);
   }
-  const line = newLine(agent);
   const plan = await planAgent(run, line, spent, deps, signal);
   const unit = await unitOf(run, plan.pages, deps);
-  const skills = unit.skills.map(({ scope: { user }, name, digest }) => ({ user, name, digest }));
-  const isChange = skills.length > 0 || unit.pages.some(({ facts }) => facts.length > 0);
   const staged = await units.stage(unit);
+  const isChange = unit.skills.length > 0 || staged.added + staged.reinforced > 0;
   const wrong = skillReason(unit.skills, plan.skills) || (isChange ? await recallReason(plan.held, staged, deps) : '');
   if (wrong !== '') return { ...line, state: 'gated', reason: wrong };
   if (dryRun) return { ...line, state: isChange ? 'planned' : line.state };
-  const done = { ...line, factsAdded: staged.added, factsReinforced: staged.reinforced, skillsProposed: skills.length, skills };
+  if (unit.pages.length === 0 && unit.skills.length === 0) return line;
+  const skills = unit.skills.map(({ scope: { user }, name, digest }) => ({ user, name, digest }));
+  Object.assign(line, { factsAdded: staged.added, factsReinforced: staged.reinforced, skillsProposed: skills.length, skills });
   // Kept first, since a repeat after the commit finds nothing left to plan.
-  await report.putLine({ ...done, state: 'planned' });
+  await report.putLine({ ...line, state: 'planned' });
   signal.throwIfAborted();
-  if (unit.pages.length > 0 || skills.length > 0) await staged.commit(outbox);
-  return { ...done, state: isChange ? 'applied' : line.state };
+  await staged.commit(outbox);
+  return appliedLine(line);
 }
 
-const newLine = (agent: string): ConsolidatedAgent => ConsolidatedAgent.parse({ agent, state: 'unchanged' });
+export const newLine = (agent: string): ConsolidatedAgent => ConsolidatedAgent.parse({ agent, state: 'unchanged' });
+
+function appliedLine(line: ConsolidatedAgent): ConsolidatedAgent {
+  const isChange = line.factsAdded + line.factsReinforced + line.skillsProposed > 0;
+  return { ...line, state: isChange ? 'applied' : 'unchanged', reason: line.state === 'failed' ? '' : line.reason };
+}
 
 interface AgentPlan {
   readonly pages: readonly PlannedUnit[];

@@ -1,8 +1,8 @@
 import { errorCode } from '@etude/contracts/errors';
-import { ConsolidatedAgent, ConsolidationCounts } from '@etude/contracts/memory-upkeep';
+import { type ConsolidatedAgent, ConsolidationCounts } from '@etude/contracts/memory-upkeep';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { type AgentDeps, consolidateAgent, type ConsolidationInput } from './consolidate-agent.js';
+import { type AgentDeps, consolidateAgent, type ConsolidationInput, newLine } from './consolidate-agent.js';
 
 export interface ConsolidationDeps extends AgentDeps {
   /** Waits until proposed skills are verified, for a limited time. Skills that are not settled by then are left out of the answer. */
@@ -45,9 +45,10 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   const failures: unknown[] = [];
   let inARow = 0;
   for (const agent of open) {
-    const line = await consolidateAgent({ ...input, agent }, totals, deps, signal).catch((error: unknown) => {
+    const begun = newLine(agent);
+    const line = await consolidateAgent({ ...input, agent }, begun, totals, deps, signal).catch((error: unknown) => {
       if (signal.aborted) throw error;
-      return failedLine(agent, error, failures);
+      return failedLine(begun, error, failures);
     });
     await report.putLine(line);
     take(line);
@@ -75,11 +76,11 @@ const OVER: ReadonlySet<ConsolidatedAgent['state']> = new Set(['applied', 'uncha
 const isOver = ({ state }: ConsolidatedAgent, dryRun: boolean) => OVER.has(state) || (dryRun && state === 'planned');
 
 /** An agent of which an owner was erased during the run is left for the next run. */
-function failedLine(agent: string, error: unknown, failures: unknown[]): ConsolidatedAgent {
+function failedLine(begun: ConsolidatedAgent, error: unknown, failures: unknown[]): ConsolidatedAgent {
   const code = errorCode(error);
   if (code !== 'ABORTED') failures.push(error);
   const reason = `${code}: ${error instanceof Error ? error.message : String(error)}`;
-  return ConsolidatedAgent.parse({ agent, state: code === 'ABORTED' ? 'left' : 'failed', reason });
+  return { ...begun, state: code === 'ABORTED' ? 'left' : 'failed', reason };
 }
 
 function addCounts(totals: ConsolidationCounts, line: ConsolidatedAgent): void {

@@ -1,9 +1,11 @@
 import type { Fact, Skill } from '@etude/contracts/memory';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
+import { factId } from '@etude/domain/facts/fact-keys';
 import type { ConsolidationUnit, UnitName, UnitPage } from '@etude/domain/ports/consolidation-units';
 import { compareKeys } from '../candidate-lists.js';
 import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { knownFact } from './fact-records.js';
-import { bodyOf, everyRecord, parseBody, untilTaken } from './records.js';
+import { bodyOf, everyRecord, parseBody, untilTaken, updateEach } from './records.js';
 import type { ShadowRecord } from './shadow-store.js';
 
 const LAYER = 'episodic';
@@ -132,3 +134,25 @@ export async function findHeads(
   const records = everyRecord(store, { tenant, agent }, LAYER, { kinds: [KIND], where }, { size: PAGE });
   return (await Array.fromAsync(records)).map(headOf);
 }
+
+/** Cuts a deleted fact or skill out of its owner's units. Undoing then leaves the facts alone whose earlier values quote it. */
+export async function cutFromUnits(store: RecordStore, tenant: string, { name, agent, user }: NamedRecord): Promise<void> {
+  const [, kind = '', id = ''] = /^(\w+)\/(.*?)(?:@\d+)?$/.exec(name) ?? [];
+  const isOther = (fact: Fact) => kind !== 'facts' || factId(fact.scope, fact.text) !== baseOf(id);
+  for await (const page of store.each({ tenant, agent, user }, LAYER, { kinds: [KIND] }))
+    await updateEach(store, page, (record) => {
+      const { pages, skills, changed } = parseBody<UnitPart>(record).value;
+      // A head has no parts.
+      if (pages === undefined) return null;
+      const cut: UnitPart = {
+        pages: pages.map((one) => ({ ...one, facts: one.facts.filter(isOther) })),
+        skills: skills.filter((skill) => kind !== 'skills' || skill.name !== id),
+        changed: changed.filter((one) => kind !== 'facts' || !JSON.stringify(one).includes(baseOf(id))),
+      };
+      const body = bodyOf(cut);
+      return body === record.body ? null : { ...record, body };
+    });
+}
+
+/** The part of a fact's id that follows from its text. */
+const baseOf = (id: string) => id.split('.', 1)[0]!;
