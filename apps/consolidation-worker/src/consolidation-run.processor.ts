@@ -46,10 +46,10 @@ export function consolidationRunProcessor(
 }
 
 async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, { signal }: JobContext) {
-  const { tenant, agent, days, dryRun, createdAt, id } = record;
+  const { tenant, agent, days, dryRun, force, createdAt, id } = record;
   const plan = await waitForWrites(tenant, deps, signal);
   const report = deps.runs.report({ ...record, plan });
-  const input = { run: id, tenant, agent, days, dryRun, now: createdAt, budget: deps.budget };
+  const input = { run: id, tenant, agent, days, dryRun, force, now: createdAt, budget: deps.budget };
   return { plan, ...(await consolidate(input, { ...deps, report, mayStore }, signal)) };
 }
 

@@ -95,6 +95,8 @@ export const ConsolidationRecord = ConsolidationCounts.extend({
   agent: z.string().nullable(),
   days: z.number().int(),
   dryRun: z.boolean(),
+  /** Plans are applied even if recall becomes worse. */
+  force: z.boolean().default(false),
   state: z.enum(['queued', 'running', 'done', 'failed']),
   createdAt: z.number().int(),
   endedAt: z.number().int().nullable().default(null),

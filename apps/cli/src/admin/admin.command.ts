@@ -38,6 +38,7 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   help: 'turn recent episodes into facts and verified skills now',
   flags: {
     '--dry-run': 'plan only',
+    '--force': 'apply plans also where recall becomes worse',
     '--agent <name>': 'only this agent (default: all)',
     '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
     '--detach': 'do not wait for the end',

@@ -15,10 +15,11 @@ const AGENTS = { max: 1_000, standard: 100 };
 /** `etude.v1.Consolidation`: starts runs, and shows how they are going. */
 export const consolidationCalls = {
   async runConsolidation(request, call, { runs }) {
+    const { dryRun, force } = request;
     const agent = optionalAgent(request.agent);
     const days = boundedCount(request.days, 'days', DAYS);
     const requestId = optionalRequestId(request.requestId) ?? '';
-    const { record } = await runs.create(call.tenant, { agent, days, dryRun: request.dryRun }, requestId);
+    const { record } = await runs.create(call.tenant, { agent, days, dryRun, ...(force ? { force } : {}) }, requestId);
     return toWire(ConsolidationRunSchema, { ...record, name: `consolidationRuns/${record.id}` });
   },
 

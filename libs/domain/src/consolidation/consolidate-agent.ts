@@ -20,6 +20,8 @@ export interface ConsolidationInput {
   readonly agent: string | null;
   readonly days: number;
   readonly dryRun: boolean;
+  /** Whether plans are applied that make recall worse. Default false. */
+  readonly force?: boolean;
   /** When the run was requested, in ms since 1970; a repeat then reads the same episodes. */
   readonly now: number;
   readonly budget: RunBudget;
@@ -66,7 +68,7 @@ export async function consolidateAgent(
   const unit = await unitOf(run, plan.pages, deps);
   const staged = await units.stage(unit);
   const isChange = unit.skills.length > 0 || staged.added + staged.reinforced > 0;
-  const wrong = skillReason(unit.skills, plan.skills) || (isChange ? await recallReason(plan.held, staged, deps) : '');
+  const wrong = skillReason(unit.skills, plan.skills) || (isChange && !run.force ? await recallReason(plan.held, staged, deps) : '');
   if (wrong !== '') return { ...line, state: 'gated', reason: wrong };
   if (dryRun) return { ...line, state: isChange ? 'planned' : line.state };
   if (unit.pages.length === 0 && unit.skills.length === 0) return line;

@@ -63,6 +63,8 @@ describe('a run over many agents', () => {
     });
     expect(dry).toEqual(lines.get('a'));
     expect(state()).toEqual(before);
+    await run(false, { force: true });
+    expect(lines.get('a')).toMatchObject({ state: 'applied', factsAdded: 1 });
   });
 
   it('stores no fact that holds a secret', async () => {

@@ -1,5 +1,5 @@
 import type { Episode, Skill } from '@etude/contracts/memory';
-import type { EpisodicMemory, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
+import type { EpisodicMemory, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import { recall } from '../recall/recall.js';
 import { canonicalJson, contentDigest } from '../skills/content-digest.js';
 import { isSameOwner } from '../skills/life/skill-life.js';
@@ -36,23 +36,10 @@ export function heldBack(episodes: readonly Episode[], planned: ReadonlySet<Epis
 export async function recallReason(held: readonly Episode[], shadow: GateDeps['semantic'], deps: GateDeps): Promise<string> {
   let [before, after] = [0, 0];
   for (const episode of held) {
-    // Only facts differ, so the other layers are searched once.
-    const once = { ...deps, episodic: searchedOnce(deps.episodic), procedural: searchedOnce(deps.procedural) };
-    before += (await showsOwn(episode, once)) ? 1 : 0;
-    after += (await showsOwn(episode, { ...once, semantic: shadow })) ? 1 : 0;
+    before += (await showsOwn(episode, deps)) ? 1 : 0;
+    after += (await showsOwn(episode, { ...deps, semantic: shadow })) ? 1 : 0;
   }
   return after >= before ? '' : `recall would show ${after} instead of ${before} of ${held.length} held-back episodes their own lesson`;
-}
-
-function searchedOnce<Hit>(layer: { search(scope: ReadScope, query: SearchQuery): Promise<readonly Hit[]> }): typeof layer {
-  const found = new Map<string, Promise<readonly Hit[]>>();
-  const search = (...asked: Parameters<typeof layer.search>) => {
-    const key = JSON.stringify(asked);
-    const known = found.get(key) ?? layer.search(...asked);
-    found.set(key, known);
-    return known;
-  };
-  return { search };
 }
 
 async function showsOwn({ id, scope, prompt }: Episode, deps: GateDeps): Promise<boolean> {

@@ -123,17 +123,8 @@ async function candidatesOf(
   { text, vector }: StoreQuery,
   { added, words }: { readonly added: readonly ShadowRecord[]; readonly words: readonly Candidate[] },
 ): Promise<readonly Candidate[]> {
-  const found = Map.groupBy(words, ({ kind }) => kind);
-  const loaded = await Promise.all(
-    [...found].map(([kind, some]) =>
-      base.load(
-        scope,
-        layer,
-        kind,
-        some.map(({ key }) => key),
-      ),
-    ),
-  );
+  const kinds = [...Map.groupBy(words, ({ kind }) => kind)];
+  const loaded = await Promise.all(kinds.map(([kind, some]) => base.load(scope, layer, kind, keysOf(some))));
   const told = [...loaded.flat().map((record) => termCounts([record.text])), ...added.map(({ indexed }) => termCounts(textsOf(indexed)))];
   const weights = queryTerms(text).map((term) => [term, idf(told.length, told.filter(({ counts }) => counts.has(term)).length)] as const);
   return added.map(({ record: { kind, key, createdAt, worth }, indexed }) => {
@@ -144,4 +135,5 @@ async function candidatesOf(
   });
 }
 
+const keysOf = (candidates: readonly Candidate[]) => candidates.map(({ key }) => key);
 const textsOf = (indexed: readonly IndexedText[]) => indexed.map(({ text }) => text);

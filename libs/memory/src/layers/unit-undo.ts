@@ -22,6 +22,7 @@ interface UndoDeps {
 interface Undoing {
   readonly undone: string[];
   readonly kept: KeptFromUndo[];
+  readonly changes: Change[];
 }
 
 /**
@@ -34,27 +35,28 @@ export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUn
   const { by, at } = head.undo ?? { by: '', at: head.at };
   const parts = await loadParts(store, head);
   const changed = parts.flatMap((part) => part.changed);
-  for (const { before, after } of changed) if (before === null) await undoDecisions(deps, after, by);
-  const facts = await untilTaken(`unit ${head.run} of ${agent}`, async () => {
-    const plan = await planFacts(store, tenant, changed, at);
-    const done = plan.changes.length === 0 ? [] : await store.write(tenant, plan.changes);
-    return done.includes(false) ? null : plan;
+  for (const one of changed) if (one.before === null) await undoDecisions(deps, one, { by, at });
+  const plan = await untilTaken(`unit ${head.run} of ${agent}`, async () => {
+    const next = await planFacts(store, tenant, changed, at);
+    const done = next.changes.length === 0 ? [] : await store.write(tenant, next.changes);
+    return done.includes(false) ? null : next;
   });
-  const told: Undoing = { undone: [...facts.undone], kept: [...facts.kept] };
-  for (const skill of parts.flatMap(({ skills }) => skills)) await undoSkill(deps.procedural, skill, head, told);
+  for (const skill of parts.flatMap(({ skills }) => skills)) await undoSkill(deps.procedural, skill, head, plan);
   await setHead(store, head, { state: 'undone' });
-  return { agent, ...told };
+  return { agent, undone: plan.undone, kept: plan.kept };
 }
 
 const DECISIONS_MAX = 100;
 const CHAIN_MAX = 20;
 
-/** Undoes decisions by which this fact ended others, or by which others ended it. */
-async function undoDecisions({ store, semantic }: UndoDeps, { id, scope }: Fact, by: string): Promise<void> {
+/** Undoes decisions by which an added fact ended others, or by which others ended it, unless the fact stays. */
+async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, { by, at }: { by: string; at: number }): Promise<void> {
+  const { id, scope } = added.after;
   const reader = { tenant: scope.tenant, agent: null };
   for (let count = 0; count < DECISIONS_MAX; count += 1) {
-    const fact = (await knownFacts(store, scope.tenant, [id])).get(id)?.fact;
-    if (fact === undefined) return;
+    const now = (await knownFacts(store, scope.tenant, [id])).get(id);
+    if (now === undefined || typeof withoutAdded(now, added, at) === 'string') return;
+    const { fact } = now;
     const others = [fact.supersededBy ?? [], (fact.decisions ?? []).map(({ other }) => other).toReversed()].flat();
     const known = await knownFacts(store, scope.tenant, others);
     const other = others.find((one) => isJoined(fact, known.get(one)?.fact));
@@ -79,7 +81,7 @@ async function planFacts(store: RecordStore, tenant: string, changed: readonly C
     tenant,
     changed.map(({ after }) => after.id),
   );
-  const plan = { undone: [] as string[], kept: [] as KeptFromUndo[], changes: [] as Change[] };
+  const plan: Undoing = { undone: [], kept: [], changes: [] };
   const added = new Set(changed.flatMap(({ before, after }) => (before === null ? [after.id] : [])));
   const staying = new Set<string>();
   for (const one of changed.toSorted((a, b) => Number(a.before !== null) - Number(b.before !== null))) {

@@ -7,7 +7,7 @@ import type { Producer } from '../jobs/producer.js';
 import { consolidationKeys, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'>;
+type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'> & Partial<Pick<ConsolidationRecord, 'force'>>;
 
 /**
  * The consolidation runs that callers asked for: a record each, then its job `consolidation.run`. A record is kept for `retentionMs`
