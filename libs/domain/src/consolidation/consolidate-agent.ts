@@ -1,5 +1,5 @@
 import { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
-import type { Episode, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import { TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import { batchesOf } from '@etude/contracts/wire/batches';
 import type { ConsolidationReport } from '../ports/consolidation-report.js';
@@ -7,7 +7,7 @@ import type { ConsolidationUnit, ConsolidationUnits } from '../ports/consolidati
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { countedModel, isWithin, type RunBudget, type Spent } from './counted-model.js';
-import { type GateDeps, heldBack, recallReason, skillReason } from './gate.js';
+import { type GateDeps, HELD_BACK_MAX, type HeldBack, heldBack, recallReason, skillReason } from './gate.js';
 import { groupEpisodes } from './groups.js';
 import { pagesOf } from './pages.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, readMark } from './plan.js';
@@ -91,7 +91,7 @@ function appliedLine(line: ConsolidatedAgent): ConsolidatedAgent {
 interface AgentPlan {
   readonly pages: readonly PlannedUnit[];
   /** Episodes by which it is judged. */
-  readonly held: readonly Episode[];
+  readonly held: readonly HeldBack[];
   /** The skills that the agent can read. */
   readonly skills: readonly Skill[];
 }
@@ -102,16 +102,14 @@ async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent,
   const model = countedModel(deps.model, agent, deps.report, line);
   const skills = await skillsReadBy(run, deps);
   const planned: PlannedUnit[] = [];
-  const unread = new Set<Episode>();
-  let held: readonly Episode[] = [];
+  const held: HeldBack[] = [];
   for await (const batch of batchesOf(deps.episodic.every({ tenant, agent }, now - days * DAY_MS), BATCH)) {
     const groups = await groupEpisodes(batch, deps.embedder, signal);
     const read = await deps.semantic.appliedAmong(tenant, batch.map(readMark));
     line.episodesRead += batch.length;
     line.groups += groups.filter(({ length }) => length > 1).length;
     const pages = pagesOf(groups, (episode) => read.has(readMark(episode)));
-    for (const episode of pages.flatMap((page) => page.unread)) unread.add(episode);
-    held = heldBack([...held, ...batch], unread);
+    held.push(...heldBack(groups, new Set(pages.flatMap(({ unread }) => unread.map(({ id }) => id))), HELD_BACK_MAX - held.length));
     for (const page of pages) {
       signal.throwIfAborted();
       if (!page.confirms && !isWithin(budget, spent, line)) {

@@ -59,7 +59,7 @@ describe('a run over many agents', () => {
     await run();
     expect(lines.get('a')).toMatchObject({
       state: 'gated',
-      reason: 'recall would show 0 instead of 1 of 2 held-back episodes their own lesson',
+      reason: 'recall would show 0 instead of 2 of 2 held-back episodes their own lesson',
     });
     expect(dry).toEqual(lines.get('a'));
     expect(state()).toEqual(before);

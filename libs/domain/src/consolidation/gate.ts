@@ -11,40 +11,48 @@ export interface GateDeps {
   readonly procedural: Pick<ProceduralMemory, 'search'>;
 }
 
-const HELD_BACK_MAX = 20;
+/** How many episodes judge a plan. */
+export const HELD_BACK_MAX = 20;
 const POLICY = { off: false, recallCount: 3, layers: ['episodic', 'semantic', 'procedural'] } satisfies Parameters<
   typeof recall
 >[0]['policy'];
 /** No record's id begins with it. */
 const NO_ROLLOUT = ' ';
 
+/** A solved episode with the keys of its group's episodes, which teach the same. */
+export interface HeldBack {
+  readonly episode: Episode;
+  readonly group: ReadonlySet<string>;
+}
+
 /** The solved episodes by which a plan is judged: those that it wasn't made from first, then by the digest of their ids. */
-export function heldBack(episodes: readonly Episode[], planned: ReadonlySet<Episode>): readonly Episode[] {
-  const order = (episode: Episode) => `${planned.has(episode) ? 1 : 0} ${contentDigest(episode.id)}`;
-  const solved = episodes.filter(({ success }) => success).map((episode) => [order(episode), episode] as const);
-  return solved
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .slice(0, HELD_BACK_MAX)
-    .map(([, episode]) => episode);
+export function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<string>, countMax: number): readonly HeldBack[] {
+  const order = ({ id }: Episode) => `${planned.has(id) ? 1 : 0} ${contentDigest(id)}`;
+  const solved = groups.flatMap((episodes) => {
+    const group = new Set(episodes.map(({ id }) => episodeKey(id)));
+    return episodes.filter(({ success }) => success).map((episode) => ({ episode, group, order: order(episode) }));
+  });
+  return solved.toSorted((a, b) => (a.order < b.order ? -1 : 1)).slice(0, countMax);
 }
 
 /**
- * Why a plan may not be applied; empty where it may. Recall has to show as many of the held-back episodes their own lesson as before.
+ * Why a plan may not be applied; empty where it may. For as many held-back tasks as before, recall has to show what
+ * their own group taught.
  *
  * @param shadow finds facts as they would be after the plan
  */
-export async function recallReason(held: readonly Episode[], shadow: GateDeps['semantic'], deps: GateDeps): Promise<string> {
+export async function recallReason(held: readonly HeldBack[], shadow: GateDeps['semantic'], deps: GateDeps): Promise<string> {
   let [before, after] = [0, 0];
-  for (const episode of held) {
-    before += (await showsOwn(episode, deps)) ? 1 : 0;
-    after += (await showsOwn(episode, { ...deps, semantic: shadow })) ? 1 : 0;
+  for (const one of held) {
+    before += (await showsOwn(one, deps)) ? 1 : 0;
+    after += (await showsOwn(one, { ...deps, semantic: shadow })) ? 1 : 0;
   }
   return after >= before ? '' : `recall would show ${after} instead of ${before} of ${held.length} held-back episodes their own lesson`;
 }
 
-async function showsOwn({ id, scope, prompt }: Episode, deps: GateDeps): Promise<boolean> {
+async function showsOwn({ episode: { scope, prompt }, group }: HeldBack, deps: GateDeps): Promise<boolean> {
   const { items } = await recall({ scope, cue: prompt, policy: POLICY, rolloutId: NO_ROLLOUT, shows: () => true }, deps);
-  return items.some((item) => (item.kind === 'fact' ? item.sources?.includes(id) : episodeKey(item.id) === episodeKey(id)));
+  return items.some(({ kind, id, sources = [] }) => (kind === 'fact' ? sources : [id]).some((source) => group.has(episodeKey(source))));
 }
 
 /** Why a planned skill may not be proposed: it would replace an active one whose tests it doesn't have. Empty: it may. */
