@@ -2,7 +2,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { ConsolidationUnit } from '@etude/domain/ports/consolidation-units';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
-import { storeAt } from '@etude/domain/testing/skill-lives';
+import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Memory } from '../src/memory.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
@@ -125,6 +125,32 @@ export function unitsConformance(
       await undo(memory);
       await memory.appliedWrites.apply('acme', 'w1', { kind: 'skill', skill });
       expect(await memory.procedural.get(SCOPE, skill.name)).toMatchObject({ status: 'archived' });
+    });
+
+    it('brings back the version that its skill replaced', async () => {
+      const memory = await opened();
+      await storeAt(memory.procedural, { ...skill, code: 'def sum_dates(xs): return 0 + sum(xs)', status: 'active' });
+      await apply(memory);
+      await storeAt(memory.procedural, { ...skill, status: 'active' }, { at: LATER });
+      const statuses = async () => (await memory.procedural.versions(SCOPE, skill.name)).map(({ version, status }) => [version, status]);
+      expect(await statuses()).toEqual([
+        [2, 'active'],
+        [1, 'deprecated'],
+      ]);
+      await undo(memory);
+      expect(await statuses()).toEqual([
+        [2, 'archived'],
+        [1, 'active'],
+      ]);
+    });
+
+    it('keeps a skill that a person decided on', async () => {
+      const memory = await opened();
+      await apply(memory);
+      const stored = await storeAt(memory.procedural, { ...skill, status: 'active' });
+      await memory.procedural.move([moveOf(stored, 'deprecated')]);
+      expect((await undo(memory))[0]?.kept).toEqual([{ name: 'skills/sum_dates@1', reason: 'ann decided on it' }]);
+      expect(await memory.procedural.get(SCOPE, skill.name)).toMatchObject({ status: 'deprecated' });
     });
 
     it('keeps what somebody changed since, and names it', async () => {
