@@ -69,7 +69,8 @@ function nounSection(noun) {
     return [heading, `${noun.description()}.`, ...(noun.options.length > 0 ? [block(flagLines(noun.options))] : [])];
   }
   const lines = commands.map((one) => line(typed(one), starred(one[1].description())));
-  return [`## etude ${noun.name()}`, `${noun.description()}.`, block(lines), ...flagsOf(commands)];
+  const own = noun.options.length > 0 ? [block(flagLines(noun.options))] : [];
+  return [`## etude ${noun.name()}`, `${noun.description()}.`, ...own, block(lines), ...flagsOf(commands)];
 }
 
 async function cliPage() {

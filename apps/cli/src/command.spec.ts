@@ -1,5 +1,6 @@
 import { type DescService, fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
@@ -35,7 +36,7 @@ function addService(service: DescService): void {
 }
 
 beforeAll(async () => {
-  for (const service of [Agents, Memory, Queues, Sandboxes, Skills, Tasks, Worlds]) addService(service);
+  for (const service of [Agents, Consolidation, Memory, Queues, Sandboxes, Skills, Tasks, Worlds]) addService(service);
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
   );
@@ -137,6 +138,13 @@ describe('a command prints', () => {
     });
     expect(asked).toEqual([['undoPrune', { pruneId: 'p1', requestId: 'r1' }]]);
     expect(await run(['skills', 'unprune', 'p1'], {})).toMatchObject({ exit: 0, stdout: '', stderr: 'nothing was restored\n' });
+  });
+
+  it('what an undone consolidation took back, and what stays', async () => {
+    const agents = [{ agent: 'solver', undone: ['facts/f1'], kept: ['skills/sum@1: ann decided on it'] }];
+    const { stdout } = await run(['consolidate', 'undo', 'c1', '--agent', 'solver', '--request-id', 'r1'], { agents });
+    expect(stdout).toBe('solver, 1 undone:\n  facts/f1\n  kept skills/sum@1: ann decided on it\n');
+    expect(asked).toEqual([['undoConsolidation', { name: 'consolidationRuns/c1', agent: 'solver', requestId: 'r1' }]]);
   });
 
   it('search results below their layer or kind, the best first', async () => {

@@ -202,7 +202,8 @@ async function requestOf(input: DescMessage, command: Command, { help, flags = {
     const name = command.registeredArguments[index]?.name() ?? '';
     if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));
   }
-  return Object.assign(request, await fieldsOf(input, { ...REPEAT, ...flags }, command.opts()));
+  // A command above that has the same flag takes its value.
+  return Object.assign(request, await fieldsOf(input, { ...REPEAT, ...flags }, command.optsWithGlobals()));
 }
 
 type Call = (request: object, settings: ReturnType<typeof callSettings>) => Promise<Record<string, unknown>>;

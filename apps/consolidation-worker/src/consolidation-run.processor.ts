@@ -1,37 +1,24 @@
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import type { ConsolidationRunJob } from '@etude/contracts/queues';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { consolidate, type ConsolidationDeps, type ConsolidationOutcome } from '@etude/domain/consolidation/consolidate';
+import { consolidate, type ConsolidationDeps } from '@etude/domain/consolidation/consolidate';
+import type { RunBudget } from '@etude/domain/consolidation/counted-model';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { ProceduralMemory, SemanticMemory } from '@etude/domain/ports/memory';
+import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
-import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import { finalFailure } from '@etude/queue/jobs/job-end';
 import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'progress'> {
+export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'report' | 'mayStore'> {
   readonly pendingWrites: Pick<OutboxReader, 'pending'>;
   readonly runs: ConsolidationStore;
   readonly clock: Clock;
   readonly writesWaitMs: number;
+  readonly budget: RunBudget;
 }
-
-/** Counts that are summed over the attempts of a run. All other counts are the last attempt's. */
-const COUNTS = [
-  'factsAdded',
-  'factsReinforced',
-  'skillsProposed',
-  'skillsActivated',
-  'skillsRejected',
-  'modelCalls',
-  'modelFailures',
-  'inputTokens',
-  'outputTokens',
-  'costUsd',
-] as const;
 
 /** Runs one consolidation and keeps its record: queued, running, then done or failed with the reason. */
 export function consolidationRunProcessor(
@@ -46,11 +33,10 @@ export function consolidationRunProcessor(
     const begun: ConsolidationRecord = { ...record, state: 'running', error: null, endedAt: null };
     await runs.put(begun);
     try {
-      const outcome = await runOnce(begun, deps, context);
-      await runs.put({ ...begun, ...outcome, state: 'done', endedAt: clock.now() });
+      await runs.put({ ...begun, ...(await runOnce(begun, deps, context)), state: 'done', endedAt: clock.now() });
     } catch (error) {
       const failure = finalFailure(error, context);
-      // Progress has already written this attempt's counts.
+      // Progress has already written the counts.
       if (failure !== null)
         await runs.put({ ...((await runs.get(tenant, runId)) ?? begun), state: 'failed', endedAt: clock.now(), error: failure });
       throw error;
@@ -59,17 +45,18 @@ export function consolidationRunProcessor(
   };
 }
 
-async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, { signal }: JobContext): Promise<ConsolidationOutcome> {
-  const { tenant, agent, days, dryRun, createdAt } = record;
-  const missed = await waitForWrites(tenant, deps, signal);
-  const total = (outcome: ConsolidationOutcome): ConsolidationOutcome => ({
-    ...outcome,
-    ...Object.fromEntries(COUNTS.map((count) => [count, record[count] + outcome[count]])),
-    plan: [...missed, ...outcome.plan],
-    scripted: record.scripted || outcome.scripted,
-  });
-  const progress = (outcome: ConsolidationOutcome) => deps.runs.put({ ...record, ...total(outcome) });
-  return total(await consolidate({ tenant, agent, days, dryRun, now: createdAt }, { ...deps, progress }, signal));
+async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, { signal }: JobContext) {
+  const { tenant, agent, days, dryRun, force, createdAt, id } = record;
+  const plan = await waitForWrites(tenant, deps, signal);
+  const report = deps.runs.report({ ...record, plan });
+  const input = { run: id, tenant, agent, days, dryRun, force, now: createdAt, budget: deps.budget };
+  return { plan, ...(await consolidate(input, { ...deps, report, mayStore }, signal)) };
+}
+
+/** A model may have read a key in an episode that was stored before episodes were searched for secrets. */
+async function mayStore(text: string): Promise<boolean> {
+  const { findSecrets } = await import('@etude/analysis/find-secrets');
+  return findSecrets(text).length === 0;
 }
 
 /** Waits at most `writesWaitMs` until the writes accepted before the run are applied. @returns a note of those left out */
@@ -79,24 +66,6 @@ async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal:
   return [
     `${await pendingWrites.pending(tenant)} memory writes were not applied within ${writesWaitMs} ms; the run leaves them out (see the dead letters of memory.write)`,
   ];
-}
-
-/** Drops facts that hold a secret, and facts about an owner who is erased during the run. All other facts are applied. */
-export function factsUnlessErased(semantic: SemanticMemory): ConsolidationDeps['semantic'] {
-  return {
-    appliedAmong: (tenant, unitIds) => semantic.appliedAmong(tenant, unitIds),
-    async applyFacts(tenant, unitId, facts, covered) {
-      try {
-        // A model may have read a key in an episode that was stored before episodes were searched.
-        const { findSecrets } = await import('@etude/analysis/find-secrets');
-        const safe = facts.filter(({ text }) => findSecrets(text).length === 0);
-        return await semantic.applyFacts(tenant, unitId, safe, covered);
-      } catch (error) {
-        if (isErased(error)) return { added: 0, reinforced: 0 };
-        throw error;
-      }
-    },
-  };
 }
 
 /** Reads the status of proposed skills from memory, where `skill.verify` writes it. Waits at most `waitMs` for all of them together. */

@@ -59,6 +59,10 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_CONSOLIDATION_TIME_ZONE: timeZone(),
       /** How many days a nightly run looks back. */
       ETUDE_CONSOLIDATION_DAYS: z.coerce.number().int().min(1).max(3_650).default(7),
+      /** Maximum number of model calls of a run; 0: no limit. The agents that it doesn't reach are left for the next run. */
+      ETUDE_CONSOLIDATION_MODEL_CALLS_MAX: z.coerce.number().int().min(0).max(10_000_000).default(0),
+      /** Maximum number of tokens of a run's model calls, in and out; 0: no limit. */
+      ETUDE_CONSOLIDATION_TOKENS_MAX: z.coerce.number().int().min(0).max(10_000_000_000).default(0),
       /** How long a run waits at its start for pending memory writes of its tenant. */
       ETUDE_CONSOLIDATION_WRITES_WAIT_MS: z.coerce.number().int().min(0).max(600_000).default(30_000),
       /** How long a run waits at its end for its skills to be verified. */

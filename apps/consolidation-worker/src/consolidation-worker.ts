@@ -22,7 +22,7 @@ import type { QueueLogger } from '@etude/queue/redis/redis';
 import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
-import { consolidationRunProcessor, factsUnlessErased, storedStatuses } from './consolidation-run.processor.js';
+import { consolidationRunProcessor, storedStatuses } from './consolidation-run.processor.js';
 import { type ConsolidationWorkerConfig, schedulesFrom } from './consolidation-worker.config.js';
 import { embedderByName } from './move-vectors.js';
 import { memorySettleProcessor, memoryUpkeepProcessor, memoryWriteProcessor, settleAll } from './memory.processors.js';
@@ -123,7 +123,6 @@ function startConsumers(
   });
   const runs = consolidationRunProcessor({
     ...memory,
-    semantic: factsUnlessErased(memory.semantic),
     settings,
     embedder,
     model,
@@ -133,6 +132,7 @@ function startConsumers(
     pendingWrites: reader,
     runs: new ConsolidationStore(producer),
     writesWaitMs: config.ETUDE_CONSOLIDATION_WRITES_WAIT_MS,
+    budget: { modelCallsMax: config.ETUDE_CONSOLIDATION_MODEL_CALLS_MAX, tokensMax: config.ETUDE_CONSOLIDATION_TOKENS_MAX },
   });
   const upkeep = memoryUpkeepProcessor({
     memory,

@@ -51,7 +51,7 @@ import { listenForGrpc } from './doors/grpc-server.js';
 import { HealthReporter } from './doors/health-reporter.js';
 import { McpServer } from './doors/mcp-server.js';
 import { RestServer } from './doors/rest-server.js';
-import { consolidationCalls } from './memory/consolidation-calls.js';
+import { consolidationCalls, consolidationUndo } from './memory/consolidation-calls.js';
 import { conversationCalls } from './memory/conversation-calls.js';
 import { documentCalls } from './memory/document-calls.js';
 import { recordCalls } from './memory/record-calls.js';
@@ -210,7 +210,9 @@ export class Gateway implements OnApplicationShutdown {
     for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls, liftCalls])
       calls.serve(Memory, handlers, memory);
     calls.serve(Memory, operatorCalls, memory, 'operator');
-    calls.serve(Consolidation, consolidationCalls, { runs: new ConsolidationStore(producer) });
+    const runs = new ConsolidationStore(producer);
+    calls.serve(Consolidation, consolidationCalls, { runs });
+    calls.serve(Consolidation, consolidationUndo, { ...skills, runs }, 'reviewer');
     calls.serve(Queues, queueCalls, { dead: new DeadLetters(producer, this.#tasks, skills.wanted) }, 'operator');
     calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(Agents, agentCalls, skills);

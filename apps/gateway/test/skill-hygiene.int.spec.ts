@@ -1,9 +1,13 @@
+import { ConsolidatedState, Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
+import { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
+import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { episodeOf, factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
+import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { refusal } from './gateway.harness.js';
@@ -11,6 +15,7 @@ import { skillMemoryForFile } from './skill-store.js';
 
 const { rig, memory, store } = skillMemoryForFile();
 const reviewer = () => rig.client(Skills, 'rev');
+const consolidation = () => rig.client(Consolidation, 'rev');
 /** An unused skill. Each has its own code, because marks of untrusted code apply to all copies. */
 const idle = (name: string, changes: Partial<Skill> = {}) =>
   skillOf({
@@ -54,6 +59,41 @@ describe('pruning', () => {
     expect(await refusal(reviewer().pruneSkills({}))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['unused_days'] });
     expect(await refusal(reviewer().pruneSkills({ failingRateMax: 2 }))).toMatchObject({ fields: ['failing_rate_max'] });
     expect(await refusal(reviewer().undoPrune({ pruneId: 'all' }))).toMatchObject({ fields: ['prune_id'] });
+  });
+});
+
+describe('undoing a consolidation', () => {
+  const outbox: MemoryOutbox = { put: async () => {} };
+  const line = { agent: 'coder', state: 'applied', factsAdded: 1, plan: ['fact: one'] } as const;
+
+  it('takes back the facts of an agent, notes it in the run, and changes nothing twice', async () => {
+    const runs = new ConsolidationStore(rig.producer);
+    const { record } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+    const name = `consolidationRuns/${record.id}`;
+    expect(await refusal(consolidation().undoConsolidation({ name }))).toMatchObject({ status: status.FAILED_PRECONDITION });
+    const pages = [{ id: 'p1', facts: [factOf({ text: 'The undone day is Sunday.', source: 'consolidation' })], read: [] }];
+    await (await memory().units.stage({ tenant: 'acme', agent: 'coder', run: record.id, at: NEW_YEAR, pages, skills: [] })).commit(outbox);
+    for (const agent of ['coder', 'other']) await runs.report(record).putLine(ConsolidatedAgent.parse({ ...line, agent }));
+    await runs.put({ ...record, state: 'done', factsAdded: 2, plan: ['a note'] });
+
+    const first = await consolidation().getConsolidationRun({ name, pageSize: 1 });
+    expect(first).toMatchObject({ factsAdded: 2, plan: ['a note', 'fact: one'], agents: [{ agent: 'coder', factsAdded: 1 }] });
+    const { agents, nextPageToken } = await consolidation().getConsolidationRun({ name, pageSize: 1, pageToken: first.nextPageToken });
+    expect([agents.map(({ agent }) => agent), nextPageToken]).toEqual([['other'], '']);
+
+    const undone = await consolidation().undoConsolidation({ name, agent: 'coder', requestId: 'undo-1' });
+    expect(undone.agents).toMatchObject([{ agent: 'coder', undone: [expect.stringMatching(/^facts\//)], kept: [] }]);
+    expect((await memory().semantic.list({ tenant: 'acme', agent: 'coder' }, 9)).map(({ text }) => text)).not.toContain(
+      pages[0]?.facts[0]?.text,
+    );
+    expect((await consolidation().getConsolidationRun({ name })).agents[0]?.state).toBe(ConsolidatedState.UNDONE);
+    expect((await consolidation().undoConsolidation({ name })).agents).toMatchObject([{ undone: [], kept: [] }]);
+  });
+
+  it('is refused for an unknown run, and without the role', async () => {
+    const name = 'consolidationRuns/c404';
+    expect(await refusal(consolidation().undoConsolidation({ name }))).toMatchObject({ status: status.NOT_FOUND });
+    expect(await refusal(rig.client(Consolidation).undoConsolidation({ name }))).toMatchObject({ status: status.PERMISSION_DENIED });
   });
 });
 

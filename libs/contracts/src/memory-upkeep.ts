@@ -52,30 +52,58 @@ export const Reembedding = z.object({
 });
 export type Reembedding = z.infer<typeof Reembedding>;
 
-/** One consolidation run over an agent's recent episodes, as callers see it. */
-export const ConsolidationRecord = z.object({
+const Count = z.number().int().default(0);
+
+/** What consolidation read, changed and spent. */
+export const ConsolidationCounts = z.object({
+  episodesRead: Count,
+  groups: Count,
+  factsAdded: Count,
+  factsReinforced: Count,
+  skillsProposed: Count,
+  modelCalls: Count,
+  modelFailures: Count,
+  inputTokens: Count,
+  outputTokens: Count,
+  costUsd: z.number().default(0),
+  scripted: z.boolean().default(false),
+});
+export type ConsolidationCounts = z.infer<typeof ConsolidationCounts>;
+
+/** The part of a consolidation run that concerns one agent. */
+export const ConsolidatedAgent = ConsolidationCounts.extend({
+  agent: z.string(),
+  /**
+   * `planned`: nothing is applied yet, or the run is dry. `gated`: the plan would have made recall worse. `left`: the budget was spent before
+   * its turn. `undone`: the unit was taken back.
+   */
+  state: z.enum(['planned', 'applied', 'unchanged', 'gated', 'failed', 'left', 'undone']),
+  /** Why it was gated, failed or left. */
+  reason: z.string().default(''),
+  /** One line for each planned or applied change, with its sources. */
+  plan: z.array(z.string()).default([]),
+  /** The proposed skills. */
+  skills: z.array(z.object({ user: z.string().nullable(), name: z.string(), digest: z.string() })).default([]),
+});
+export type ConsolidatedAgent = z.infer<typeof ConsolidatedAgent>;
+
+/** One consolidation run, as callers see it. Its counts are those of all agents. */
+export const ConsolidationRecord = ConsolidationCounts.extend({
   id: z.string(),
   tenant: z.string(),
+  /** null: every agent, each apart. */
   agent: z.string().nullable(),
   days: z.number().int(),
   dryRun: z.boolean(),
+  /** Plans are applied even if recall becomes worse. */
+  force: z.boolean().default(false),
   state: z.enum(['queued', 'running', 'done', 'failed']),
   createdAt: z.number().int(),
   endedAt: z.number().int().nullable().default(null),
-  episodesRead: z.number().int().default(0),
-  groups: z.number().int().default(0),
-  factsAdded: z.number().int().default(0),
-  factsReinforced: z.number().int().default(0),
-  skillsProposed: z.number().int().default(0),
-  skillsActivated: z.number().int().default(0),
-  skillsRejected: z.number().int().default(0),
-  modelCalls: z.number().int().default(0),
-  modelFailures: z.number().int().default(0),
-  inputTokens: z.number().int().default(0),
-  outputTokens: z.number().int().default(0),
-  costUsd: z.number().default(0),
+  skillsActivated: Count,
+  skillsRejected: Count,
+  /** Notes on the whole run. */
   plan: z.array(z.string()).default([]),
   error: z.string().nullable().default(null),
-  scripted: z.boolean().default(false),
 });
 export type ConsolidationRecord = z.infer<typeof ConsolidationRecord>;

@@ -8,6 +8,7 @@ import type { RecordKind, RecordStore, StoredRecord } from './record-store.js';
 import type { recordUpkeep } from './upkeep/record-upkeep.js';
 import type { Fact, Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
+import type { ConsolidationUnits } from '@etude/domain/ports/consolidation-units';
 import type { MemoryHit, ReadScope, SearchQuery } from '@etude/domain/ports/memory';
 
 /** A search with filters. An absent filter lets everything through. */
@@ -103,6 +104,7 @@ export interface Memory {
   /** What each item is worth to rollouts: their ends with and without it. */
   readonly shows: ItemShowsLayer;
   readonly appliedWrites: AppliedWrites;
+  readonly units: ConsolidationUnits;
   readonly upkeep: MemoryUpkeep;
   /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */
   get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;

@@ -1,3 +1,4 @@
+import { consolidationUnits } from './layers/consolidation-units.js';
 import { conversationLayer } from './layers/conversations.js';
 import { episodicLayer } from './layers/episodic-layer.js';
 import { itemShows } from './layers/item-shows.js';
@@ -82,6 +83,7 @@ export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
     shows,
     conversations: conversationLayer(deps, semantic, given),
     appliedWrites: appliedWrites({ store, episodic, semantic, procedural, shows }),
+    units: consolidationUnits({ ...deps, semantic, procedural }),
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),
     list: (scope, query) => listRecords(store, scope, query),

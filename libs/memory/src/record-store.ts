@@ -20,7 +20,7 @@ export type RecordField = (typeof RECORD_FIELDS)[number];
 export type Fields = Readonly<Partial<Record<RecordField, string | readonly string[]>>>;
 
 export const RECORD_KINDS = {
-  episodic: ['transition', 'episode', 'applied', 'shows'],
+  episodic: ['transition', 'episode', 'applied', 'shows', 'unit'],
   semantic: ['fact', 'summary', 'reflection', 'document', 'chunk', 'applied', 'erasure', 'conversation', 'turn', 'shows'],
   procedural: ['skill', 'applied', 'shows'],
 } as const;

@@ -8,6 +8,7 @@ import { itemShowsConformance } from './item-shows-conformance.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { ISOLATION_CLOCK, layersIsolation } from './layers-isolation.js';
 import { memoryRecallConformance } from './memory-recall-conformance.js';
+import { unitsConformance } from './units-conformance.js';
 import { singleRecordsConformance } from './single-records-conformance.js';
 
 /** The behaviour of the three layers over every adapter. `open` makes an empty memory, and is called once per test. */
@@ -32,6 +33,7 @@ export function memoryConformance(
     memoryRecallConformance(open);
     singleRecordsConformance(open);
     itemShowsConformance(open);
+    unitsConformance((options) => open(options), { hasScores: name === 'sqlite' });
     layersIsolation(name, () => open({ clock: ISOLATION_CLOCK }), { runs: isolationRuns });
   });
 }

@@ -12,6 +12,7 @@ import { registerSkill } from '@etude/domain/skills/life/register-skill';
 import { revokeSource } from '@etude/domain/skills/life/revoke-source';
 import { NOTHING_FOUND, signProof } from '@etude/domain/skills/proof/proof';
 import { TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
+import { FakeConsolidationReport } from '@etude/domain/testing/fake-consolidation-report';
 import { FakeJournalStore } from '@etude/domain/testing/fake-journal';
 import { FakeWorkSandboxes } from '@etude/domain/testing/fake-work-sandboxes';
 import { factOf, skillOf } from '@etude/domain/testing/memory-records';
@@ -157,12 +158,16 @@ const WAYS = {
 
 const skillsIn = (memory: Memory) => Array.fromAsync(memory.procedural.every({ tenant: 'acme', agent: null }));
 const isPoisoned = (record: object) => JSON.stringify(record).includes(SPOT);
+let runs = 0;
 /** Consolidates all episodes, and applies the skills that it proposes. */
 async function learn(memory: Memory): Promise<void> {
   const { settings } = new World().deps;
-  const deps = { ...memory, settings, model, embedder: new LexicalEmbedder(), settledStatuses: async () => [] };
+  const report = new FakeConsolidationReport();
+  const learning = { settings, model, embedder: new LexicalEmbedder(), report, mayStore: async () => true };
+  const deps = { ...memory, ...learning, settledStatuses: async () => [] };
   const outbox: MemoryOutbox = { put: async (...write) => void (await memory.appliedWrites.apply(...write, { namesMax: 0 })) };
-  await consolidate({ tenant: 'acme', agent: null, days: 1, dryRun: false, now: NOW }, { ...deps, outbox }, signal);
+  const input = { run: `c${(runs += 1)}`, tenant: 'acme', agent: null, days: 1, dryRun: false, now: NOW };
+  await consolidate({ ...input, budget: { modelCallsMax: 0, tokensMax: 0 } }, { ...deps, outbox }, signal);
 }
 
 const AUTOMATIC = ProceduralMemorySettings.parse({ enabled: true, approvalMode: 'automatic' });

@@ -5,30 +5,40 @@ import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { TenantId } from '@etude/contracts/ids';
 import { isSystemActor } from '@etude/contracts/skill-proof';
 import type { Command } from 'commander';
-import { callSettings, poll } from '../calls.js';
+import { callSettings, inPages, poll } from '../calls.js';
 import type { Cli, Gateway, Start } from '../cli.js';
 import { addNoun, hand, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { messageOf, readJson } from '../files.js';
 import { integer } from '../options.js';
 import { table } from '../output.js';
-import { when } from '../show.js';
+import { list, when } from '../show.js';
 import { addKey, keysPath, readKeys, type Role } from '../home/home.js';
 
 const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
 
-export const waitForRun = (cli: Cli, gateway: Gateway, run: ConsolidationRun): Promise<ConsolidationRun> =>
-  poll(cli, run, {
-    isOver,
-    ask: () => gateway.consolidation.getConsolidationRun({ name: run.name }, callSettings(cli)),
-    status: ({ name }) => `${name} …`,
+export async function waitForRun(cli: Cli, gateway: Gateway, run: ConsolidationRun): Promise<ConsolidationRun> {
+  const ask = () => gateway.consolidation.getConsolidationRun({ name: run.name }, callSettings(cli));
+  return wholeRun(cli, gateway, await poll(cli, run, { isOver, ask, status: ({ name }) => `${name} …` }));
+}
+
+/** The run with the lines of all its agents. */
+async function wholeRun(cli: Cli, gateway: Gateway, { name }: ConsolidationRun): Promise<ConsolidationRun> {
+  const pages: ConsolidationRun[] = [];
+  const { items } = await inPages(Infinity, async (page) => {
+    const run = await gateway.consolidation.getConsolidationRun({ name, ...page }, callSettings(cli));
+    pages.push(run);
+    return { items: run.agents, nextPageToken: run.nextPageToken };
   });
+  return { ...pages.at(-1)!, plan: pages.flatMap(({ plan }) => plan), agents: [...items], nextPageToken: '' };
+}
 
 const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   command: 'consolidate',
   help: 'turn recent episodes into facts and verified skills now',
   flags: {
     '--dry-run': 'plan only',
+    '--force': 'apply plans also where recall becomes worse',
     '--agent <name>': 'only this agent (default: all)',
     '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
     '--detach': 'do not wait for the end',
@@ -40,6 +50,28 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   },
   exit: ({ state }) => (state === ConsolidationState.FAILED ? EXIT.failed : EXIT.ok),
 });
+
+const RUN = 'consolidationRuns/';
+const nameOfRun = (run = '') => (run.startsWith(RUN) ? run : `${RUN}${run}`);
+
+const RUNS = [
+  plain(Consolidation.method.getConsolidationRun, {
+    command: 'get <run>',
+    help: 'show a run, with one line per agent',
+    ask: (_request, { args: [run] }) => ({ name: nameOfRun(run) }),
+    after: (run, { cli, gateway }) => wholeRun(cli, gateway, run),
+  }),
+  plain(Consolidation.method.undoConsolidation, {
+    command: 'undo <run>',
+    help: 'take back what a run changed; what somebody changed since stays; for reviewers',
+    flags: { '--agent <name>': 'only this agent (default: all)' },
+    ask: (request, { args: [run] }) => ({ ...request, name: nameOfRun(run) }),
+    text: ({ agents }) =>
+      agents
+        .map(({ agent, undone, kept }) => list(`${agent}, ${undone.length} undone`, [...undone, ...kept.map((one) => `kept ${one}`)]))
+        .join('\n'),
+  }),
+];
 
 const QUEUES = [
   plain(Queues.method.listQueues, {
@@ -164,6 +196,8 @@ const AGENTS = [
 export function addAdmin(program: Command, start: Start): void {
   addNoun(program, start, 'agents', 'settings for how each agent works, learns and uses skills and tools', AGENTS);
   CONSOLIDATE(program, start);
+  const consolidate = program.commands.find((command) => command.name() === 'consolidate')!;
+  for (const entry of RUNS) entry(consolidate, start);
   addNoun(program, start, 'queues', 'for operators: waiting and failed jobs', QUEUES);
   addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);
 }

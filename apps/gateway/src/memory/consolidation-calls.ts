@@ -1,26 +1,66 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type Consolidation, ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
+import { TENANT_AGENT } from '@etude/contracts/ids';
+import { type ConsolidationStore, isOver } from '@etude/queue/memory/consolidation-store';
 import type { Handlers } from '../calls/calls.js';
+import type { MemoryAccess } from '../calls/memory-access.js';
+import { once } from '../calls/once.js';
 import { toWire } from '@etude/contracts/wire/messages';
-import { consolidationRunOfName, optionalAgent, optionalRequestId } from '../wire/names.js';
+import { askedPage, consolidationRunOfName, optionalAgent, optionalRequestId } from '../wire/names.js';
 import { boundedCount } from '@etude/contracts/wire/validation';
 
 const DAYS = { max: 3_650, standard: 7 };
+const AGENTS = { max: 1_000, standard: 100 };
 
 /** `etude.v1.Consolidation`: starts runs, and shows how they are going. */
 export const consolidationCalls = {
   async runConsolidation(request, call, { runs }) {
+    const { dryRun, force } = request;
     const agent = optionalAgent(request.agent);
     const days = boundedCount(request.days, 'days', DAYS);
     const requestId = optionalRequestId(request.requestId) ?? '';
-    const { record } = await runs.create(call.tenant, { agent, days, dryRun: request.dryRun }, requestId);
+    const { record } = await runs.create(call.tenant, { agent, days, dryRun, ...(force ? { force } : {}) }, requestId);
     return toWire(ConsolidationRunSchema, { ...record, name: `consolidationRuns/${record.id}` });
   },
 
-  async getConsolidationRun({ name }, call, { runs }) {
-    const record = await runs.get(call.tenant, consolidationRunOfName(name));
-    if (!record) throw new EtudeError('NOT_FOUND', `There is no ${name}.`, { metadata: { name } });
-    return toWire(ConsolidationRunSchema, { ...record, name });
+  async getConsolidationRun(request, { tenant }, { runs }) {
+    const { name } = request;
+    const id = consolidationRunOfName(name);
+    const { limit, after, cut } = askedPage(request, AGENTS, ['GetConsolidationRun', tenant, id]);
+    const record = await runs.get(tenant, id);
+    if (!record) throw unknownRun(name);
+    const { items: agents, nextPageToken } = cut(await runs.agents(tenant, id, { limit, after }), (last) => last.agent);
+    const plan = [...record.plan, ...agents.flatMap((line) => line.plan)];
+    return { ...toWire(ConsolidationRunSchema, { ...record, name, plan, agents }), nextPageToken };
   },
 } satisfies Handlers<typeof Consolidation, { readonly runs: ConsolidationStore }>;
+
+/** Calls of `etude.v1.Consolidation` for reviewers. */
+export const consolidationUndo = {
+  async undoConsolidation(request, call, { runs, memory: access }) {
+    const { tenant, name: by } = call;
+    const { name, requestId } = request;
+    const [run, agent] = [consolidationRunOfName(name), optionalAgent(request.agent)];
+    const record = await runs.get(tenant, run);
+    if (record !== null && !isOver(record)) throw new EtudeError('FAILED_PRECONDITION', `${name} still runs. Undo it after its end.`);
+    const memory = await access.open();
+    const undo = () => memory.units.undo({ tenant, run, agent, by });
+    const owner = { scope: { agent: agent ?? TENANT_AGENT, user: null } };
+    const identified = { tenant, requestId, method: 'UndoConsolidation', body: { ...request } };
+    const undone = await once(memory, identified, owner, { act: undo, again: async () => null, resultOf: () => '' });
+    if (undone.length === 0) throw unknownRun(`change of ${name}`);
+    if (record !== null)
+      await runs.noteUndone(
+        record,
+        undone.map((one) => one.agent),
+      );
+    const agents = undone.map(({ kept, ...one }) => ({
+      ...one,
+      undone: [...one.undone],
+      kept: kept.map((item) => `${item.name}: ${item.reason}`),
+    }));
+    return { agents };
+  },
+} satisfies Handlers<typeof Consolidation, { readonly runs: ConsolidationStore; readonly memory: MemoryAccess }>;
+
+const unknownRun = (what: string) => new EtudeError('NOT_FOUND', `There is no ${what}.`, { metadata: { name: what } });

@@ -1,130 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Episode, Fact, MemoryWrite, Skill, SkillTest, Transition } from '@etude/contracts/memory';
-import { ProceduralMemorySettings, type SkillStatus } from '@etude/contracts/skill-proof';
+import type { Episode } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Embedder } from '../ports/embedder.js';
-import type { EpisodicMemory, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import { episodeOf, transitionOf } from '../../test/memory-records.js';
-import { AnsweringModel } from '../../test/rollout-fixture.js';
-import { consolidate, type ConsolidationDeps, groupEpisodes } from './consolidate.js';
-
-const NOW = 10 * 86_400_000;
-const signal = new AbortController().signal;
-const scope = { tenant: 'acme', agent: 'solver', user: null };
-const test: SkillTest = { kind: 'io', stdin: '1', expectedStdout: '2', comparison: 'whitespace', tolerance: 0 };
-
-function episode(id: string, over: Partial<Episode> = {}): Episode {
-  return episodeOf({
-    id,
-    scope,
-    taskId: `t-${id}`,
-    rolloutId: `r-${id}`,
-    prompt: 'double the number',
-    fingerprint: 'double',
-    evaluatorKind: 'io_cases',
-    entryPoint: null,
-    code: 'print(int(input()) * 2)',
-    tests: [test],
-    summary: 'Doubled it.',
-    createdAt: NOW - 1_000,
-    ...over,
-  });
-}
-
-/** Prompts are more similar the more first letters of words they share. */
-const embedder: Embedder = {
-  profile: { model: 'words', dimension: 26, denseWeight: 1, calibrate: (cosine) => Math.max(0, cosine) },
-  embed: async (texts) =>
-    texts.map((text) => {
-      const vector = new Float32Array(26);
-      for (const word of text.split(' ')) vector[word.charCodeAt(0) % 26] = 1;
-      return vector;
-    }),
-};
-
-const FACTS = JSON.stringify({
-  facts: [{ text: 'Doubling is multiplying by two.', category: 'arithmetic', confidence: 0.9, subject: 'doubling' }],
-  skill: { description: 'Doubles a number.', scenarios: ['a number is to be doubled'] },
-});
-
-class Crash extends Error {}
-function ignoreCrash(error: unknown): void {
-  if (!(error instanceof Crash)) throw error;
-}
-
-/** A memory that applies outbox writes at once. After `dieAfter(n)` it throws after the n-th effect. */
-function world(
-  episodes: readonly Episode[],
-  answer: (text: string, call: number) => string = () => FACTS,
-  set: Partial<ProceduralMemorySettings> = {},
-  transitions: readonly Transition[] = [],
-) {
-  const facts = new Map<string, Fact>();
-  const units = new Set<string>();
-  const writes = new Map<string, MemoryWrite>();
-  const skills = new Map<string, Skill>();
-  let effectsLeft = Number.POSITIVE_INFINITY;
-  const effect = <T>(work: () => T): T => {
-    const result = work();
-    effectsLeft -= 1;
-    if (effectsLeft === 0) throw new Crash('killed after an effect');
-    return result;
-  };
-  const episodic: Pick<EpisodicMemory, 'every' | 'transitions'> = {
-    transitions: async (_scope, rolloutId) => transitions.filter((one) => one.rolloutId === rolloutId),
-    async *every({ agent }, sinceMs) {
-      yield* episodes.filter((one) => one.createdAt >= sinceMs && (agent === null || one.scope.agent === agent));
-    },
-  };
-  const semantic: Pick<SemanticMemory, 'applyFacts' | 'appliedAmong'> = {
-    appliedAmong: async (_tenant, unitIds) => new Set(unitIds.filter((id) => units.has(id))),
-    applyFacts: async (_tenant, unitId, given, covered = []) =>
-      effect(() => {
-        if (units.has(unitId)) return { added: 0, reinforced: 0 };
-        for (const id of [unitId, ...covered.map((unit) => unit.unitId)]) units.add(id);
-        const added = given.filter(({ id }) => !facts.has(id)).length;
-        for (const fact of given) facts.set(fact.id, fact);
-        return { added, reinforced: given.length - added };
-      }),
-  };
-  const settings = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true, ...set });
-  const procedural: Pick<ProceduralMemory, 'every' | 'versions' | 'countNames'> = {
-    versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
-    countNames: async () => skills.size,
-    async *every() {
-      yield* skills.values();
-    },
-  };
-  const model = new AnsweringModel(answer);
-  const deps: ConsolidationDeps = {
-    episodic,
-    semantic,
-    procedural: procedural as ProceduralMemory,
-    settings: {
-      get: async (_tenant, agent) => ({ agent, settings, strategy: 'attempts', mcpServers: [], isSet: true, updatedAt: 1, etag: '' }),
-    },
-    model,
-    embedder,
-    outbox: {
-      put: async (_tenant, writeId, write) =>
-        effect(() => {
-          if (writes.has(writeId) || write.kind !== 'skill') return;
-          writes.set(writeId, write);
-          skills.set(writeId, write.skill);
-        }),
-    },
-    settledStatuses: async (proposed) => proposed.map((): SkillStatus => 'active'),
-  };
-  const run = (dryRun = false) => consolidate({ tenant: 'acme', agent: null, days: 7, dryRun, now: NOW }, deps, signal);
-  const state = () => ({
-    facts: [...facts.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    units: [...units].toSorted(),
-    skills: [...skills.values()],
-    writes: [...writes.keys()].toSorted(),
-  });
-  return { run, state, asked: model.asked, facts, skills, dieAfter: (effects: number) => (effectsLeft = effects) };
-}
+import { episode, FACTS, ignoreCrash, NOW, scope, world } from '../../test/consolidation-fixture.js';
+import { transitionOf } from '../../test/memory-records.js';
 
 const twice = [episode('e1', { createdAt: NOW - 2_000 }), episode('e2')];
 
@@ -367,40 +246,23 @@ describe('consolidate', () => {
           }),
         );
         const undisturbed = world(made);
-        await undisturbed.run();
+        const calm = undisturbed.again('c0');
+        await calm;
         const disturbed = world(made);
         for (const death of deaths) {
           disturbed.dieAfter(death);
-          await disturbed.run().catch(ignoreCrash);
+          await disturbed.again('c0').catch(ignoreCrash);
         }
         disturbed.dieAfter(Number.POSITIVE_INFINITY);
-        await disturbed.run();
+        expect(await disturbed.again('c0')).toEqual(await calm);
+        expect(disturbed.lines).toEqual(undisturbed.lines);
+        expect(disturbed.asked).toHaveLength(undisturbed.asked.length);
         const once = disturbed.state();
         expect({ ...once, skills: new Set(once.skills) }).toEqual({ ...undisturbed.state(), skills: new Set(undisturbed.state().skills) });
         const again = await disturbed.run();
         expect(again).toMatchObject({ modelCalls: 0, factsAdded: 0, skillsProposed: 0 });
         expect(again.plan.filter((line) => !line.includes('consolidated before'))).toEqual([]);
         expect(disturbed.state()).toEqual(once);
-      }),
-    );
-  });
-});
-
-describe('groupEpisodes', () => {
-  it('joins similar prompts of one agent and user only', async () => {
-    const near = episode('e2', { prompt: 'double the numbers', fingerprint: 'other' });
-    const far = episode('e3', { prompt: 'quite unlike', fingerprint: 'far' });
-    const others = [episode('e4', { scope: { ...scope, agent: 'b' } }), episode('e5', { scope: { ...scope, user: 'ann' } })];
-    const groups = await groupEpisodes([near, far, ...others, episode('e1')], embedder, signal);
-    expect(groups.map((group) => group.map(({ id }) => id))).toEqual([['e1', 'e2'], ['e3'], ['e4'], ['e5']]);
-  });
-
-  it('does not depend on the order of the episodes', async () => {
-    const drawn = fc.array(fc.tuple(fc.stringMatching(/^[a-d]( [a-d]){0,3}$/), fc.nat(5)), { maxLength: 10 });
-    await fc.assert(
-      fc.asyncProperty(drawn, async (prompts) => {
-        const made = prompts.map(([prompt, at], index) => episode(`e${index}`, { prompt, fingerprint: prompt, createdAt: at }));
-        expect(await groupEpisodes(made.toReversed(), embedder, signal)).toEqual(await groupEpisodes(made, embedder, signal));
       }),
     );
   });

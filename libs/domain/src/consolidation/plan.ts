@@ -16,7 +16,7 @@ import { proposeSkill } from './propose-skill.js';
 export interface PlanDeps extends LearningDeps {
   /** Settings of the agents: whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
-  readonly semantic: Pick<SemanticMemory, 'appliedAmong' | 'applyFacts'>;
+  readonly semantic: Pick<SemanticMemory, 'appliedAmong'>;
   readonly procedural: ProceduralMemory;
 }
 

@@ -120,8 +120,9 @@ async function applyUnit(
     if ((await take({ writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false })).isAdded) added += 1;
   const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
   const scope = told[0]?.scope ?? covered[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
-  const marks = [{ unitId, scope }, ...covered].map((unit) => markApplied(LAYER, unit.scope, unit.unitId, at));
-  const [noted] = await store.write(tenant, marks);
+  // The unit's own mark comes last, so that a repeat adds those that a crash left out.
+  const marks = [...covered, { unitId, scope }].map((unit) => markApplied(LAYER, unit.scope, unit.unitId, at));
+  const noted = (await store.write(tenant, marks)).at(-1);
   return noted ? { added, reinforced: facts.length - added } : none;
 }
 

@@ -1,6 +1,7 @@
 import { unlinkFact } from '../layers/fact-settling.js';
 import { idOf } from '../layers/memory-search.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from '../layers/records.js';
+import { cutFromUnits } from '../layers/unit-records.js';
 import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { forbid, forbiddenAt } from './erasure-marks.js';
 import { addCounts, countOwned, type CountsByPlace, removeOwned, totalOf, walkErasable, walkOwned } from './owned-records.js';
@@ -32,7 +33,10 @@ export async function eraseOwned(
   const { store, clock } = deps;
   await forbid(store, erased, before);
   const recalled = await cutRecalled(store, erased, before, signal);
-  if (erased.record !== undefined) await unlinkFact(deps, erased.tenant, erased.record);
+  if (erased.record !== undefined) {
+    await unlinkFact(deps, erased.tenant, erased.record);
+    await cutFromUnits(store, erased.tenant, erased.record);
+  }
   const ahead = await removeOwned(store, erased, { createdSince: clock.now() + AHEAD_MS }, signal);
   const removed = addCounts(ahead, await removeUntilNothing(store, erased, before, signal));
   return addCounts(removed, recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });

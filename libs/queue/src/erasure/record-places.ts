@@ -7,10 +7,10 @@ import { isRecalledFrom, mayRead, type RecordOfTenant } from '@etude/domain/reca
 import type { Character } from '@etude/domain/world/world';
 import { updatedAt } from '../agents/agent-settings-store.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
-import { isOver } from '../memory/consolidation-store.js';
+import { ConsolidationStore, isOver } from '../memory/consolidation-store.js';
 import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
 import { StoredErasure } from '../memory/upkeep-store.js';
-import { memberOf } from '../redis/keys.js';
+import { consolidationKeys, memberOf } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { storedIn } from '../worlds/worlds-store.js';
@@ -121,17 +121,22 @@ async function isOwnExecution(erased: Erased, key: string, id: string): Promise<
 export const CONSOLIDATIONS = keyedPlace({
   name: 'queue.consolidations',
   start: ({ producer, tenant }) => producer.keys.consolidation(tenant, ''),
-  async trace(erased, key) {
-    const { subject, at, producer } = erased;
+  async trace(erased, key, id) {
+    const { subject, at, producer, tenant } = erased;
     const text = (await producer.redis.get(key)) ?? 'null';
     const { data: record } = ConsolidationRecord.safeParse(JSON.parse(text));
-    if (record === undefined) return 'all' in subject ? deletion(erased, key) : null;
+    const removal = () => producer.redis.del(...consolidationKeys(producer.keys, tenant, id));
+    if (record === undefined) return 'all' in subject ? removal : null;
     const named = namedRecordOf(erased);
-    if (named !== null && isOver(record) && !record.plan.some((line) => quotes(line, named))) return null;
+    if (named !== null && isOver(record)) {
+      const agents = await new ConsolidationStore(producer).agents(tenant, id, { limit: Infinity, after: null });
+      // Earlier versions kept all lines in the record.
+      if (![record, ...agents].some(({ plan }) => plan.some((line) => quotes(line, named)))) return null;
+    }
     // A run that goes on may have read the record, and writes its plan at its end.
     if (named !== null && !isOver(record)) return record.createdAt < at ? async () => false : null;
     const isOthers = 'agent' in subject && record.agent !== null && record.agent !== subject.agent;
-    return record.createdAt >= at || isOthers ? null : deletion(erased, key);
+    return record.createdAt >= at || isOthers ? null : removal;
   },
 });
 

@@ -1,11 +1,13 @@
-import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
+import { ConsolidatedAgent, ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ConsolidationRunJob } from '@etude/contracts/queues';
+import type { ConsolidationReport } from '@etude/domain/ports/consolidation-report';
+import type { ChatResponse } from '@etude/domain/ports/model';
 import { type DurableWork, Records } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { memberOf, newId, RETENTION_MS } from '../redis/keys.js';
-import { runScript } from '../redis/redis.js';
+import { consolidationKeys, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'>;
+type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'> & Partial<Pick<ConsolidationRecord, 'force'>>;
 
 /**
  * The consolidation runs that callers asked for: a record each, then its job `consolidation.run`. A record is kept for `retentionMs`
@@ -57,10 +59,59 @@ export class ConsolidationStore {
   /** Stores a run's progress or end; for the holder of its job. A run that began before an erasure is removed: its plan may quote anybody. */
   async put(record: ConsolidationRecord): Promise<void> {
     const { redis, keys } = this.producer;
-    const { tenant, id, createdAt } = record;
-    const places = [keys.consolidation(tenant, id), keys.consolidationOutbox, keys.erased(tenant)];
-    const args = [JSON.stringify(record), memberOf(tenant, id), isOver(record) ? this.#retentionMs : 0, createdAt];
-    await runScript(redis, 'putConsolidation', places, args);
+    const { tenant, id, createdAt, state } = record;
+    const [key, lines, answers] = consolidationKeys(keys, tenant, id);
+    const places = [key, keys.consolidationOutbox, lines, answers, keys.erased(tenant)];
+    const keptMs = isOver(record) ? this.#retentionMs : 0;
+    await runScript(redis, 'putConsolidation', places, [
+      JSON.stringify(record),
+      memberOf(tenant, id),
+      keptMs,
+      createdAt,
+      Number(state === 'done'),
+    ]);
+  }
+
+  /** What a run keeps while it runs; for the holder of its job. */
+  report(run: ConsolidationRecord): ConsolidationReport {
+    const { redis, keys } = this.producer;
+    const [, lines, answers] = consolidationKeys(keys, run.tenant, run.id);
+    const get = async (key: string, field: string): Promise<unknown> => JSON.parse((await redis.hget(key, field)) ?? 'null');
+    const put = async (key: string, field: string, value: object) => {
+      const args = [field, JSON.stringify(value), run.createdAt, this.#retentionMs];
+      await runScript(redis, 'putConsolidationPart', [key, keys.erased(run.tenant)], args);
+    };
+    return {
+      line: async (agent) => ConsolidatedAgent.nullable().parse(await get(lines, agent)),
+      putLine: (line) => put(lines, line.agent, line),
+      answer: async (key) => (await get(answers, key)) as ChatResponse | null,
+      putAnswer: (key, answer) => put(answers, key, answer),
+      progress: (counts) => this.put({ ...run, ...counts }),
+    };
+  }
+
+  /** A run's lines in the order of the agents' names, from behind `after`. */
+  async agents(
+    tenant: string,
+    runId: string,
+    { limit, after }: { readonly limit: number; readonly after: string | null },
+  ): Promise<readonly ConsolidatedAgent[]> {
+    const { redis, keys } = this.producer;
+    const lines = await whileRedisAnswers(redis, redis.hgetall(keys.consolidatedAgents(tenant, runId)));
+    const agents = Object.keys(lines).filter((agent) => agent > (after ?? ''));
+    return agents
+      .toSorted()
+      .slice(0, limit)
+      .map((agent) => ConsolidatedAgent.parse(JSON.parse(lines[agent]!)));
+  }
+
+  /** Notes that the units of these agents were taken back. */
+  async noteUndone(run: ConsolidationRecord, agents: readonly string[]): Promise<void> {
+    const report = this.report(run);
+    for (const agent of agents) {
+      const known = await report.line(agent);
+      if (known !== null) await report.putLine({ ...known, state: 'undone' });
+    }
   }
 }
 

@@ -33,17 +33,32 @@ function scripts.putRecord()
   return keep(ARGV[1], ARGV[2], ARGV[3])
 end
 
--- Stores a consolidation run. One that began before an erasure may quote who was erased: it is removed instead.
--- KEYS record, outbox, marks of erasures. ARGV record, outbox member, ms to keep the record or 0, createdAt.
-function scripts.putConsolidation()
-  for _, at in ipairs(redis.call('HVALS', KEYS[3])) do
-    if tonumber(at) > tonumber(ARGV[4]) then
-      redis.call('DEL', KEYS[1])
-      redis.call('ZREM', KEYS[2], ARGV[2])
-      return 0
-    end
+-- Whether somebody was erased after the run with these marks began. Then the run may quote them.
+local function mayQuoteErased(marks, createdAt)
+  for _, at in ipairs(redis.call('HVALS', marks)) do
+    if tonumber(at) > tonumber(createdAt) then return true end
   end
+  return false
+end
+
+-- Stores a consolidation run. One that began before an erasure is removed instead. The model's answers go once the run is done.
+-- KEYS record, outbox, lines, answers, marks of erasures.
+-- ARGV record, outbox member, ms to keep the record or 0, createdAt, 1 if it is done.
+function scripts.putConsolidation()
+  if mayQuoteErased(KEYS[5], ARGV[4]) then
+    redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+    redis.call('ZREM', KEYS[2], ARGV[2])
+    return 0
+  end
+  if ARGV[5] == '1' then redis.call('DEL', KEYS[4]) end
   return keep(ARGV[1], ARGV[2], ARGV[3])
+end
+
+-- Stores a line or an answer of a consolidation run. KEYS hash, marks of erasures. ARGV field, value, createdAt, ms to keep it.
+function scripts.putConsolidationPart()
+  if mayQuoteErased(KEYS[2], ARGV[3]) then return 0 end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  return redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
 
 -- Starts a move unless one runs. KEYS record, outbox. ARGV record, outbox member. Answers the record of the move that runs.

@@ -60,6 +60,10 @@ export class RedisKeys extends PrefixedKeys {
   readonly memoryOutbox = this.of('outbox:memory');
   readonly memoryOutboxIndex = this.outbox('memory');
   readonly consolidation = this.of('consolidation');
+  /** Lines of a run by agent. */
+  readonly consolidatedAgents = this.of('consolidated-agents');
+  /** The model's answers to a run that is not over, by digest of the request. */
+  readonly consolidationAnswers = this.of('consolidation-answers');
   readonly consolidationOutbox = this.outbox('consolidations');
   /** An erasure's receipt, with the name of its subject until the erasure has succeeded. */
   readonly erasure = this.of('erasure');
@@ -97,6 +101,13 @@ export class RedisKeys extends PrefixedKeys {
   /** Outcome of a move, by agent, user, the world's id and move id. None of the first three holds a ":". */
   readonly worldMove = this.of('world-move');
 }
+
+/** The keys of a consolidation run, in the order that `memory.lua` expects. */
+export const consolidationKeys = (keys: RedisKeys, tenant: string, runId: string): [string, string, string] => [
+  keys.consolidation(tenant, runId),
+  keys.consolidatedAgents(tenant, runId),
+  keys.consolidationAnswers(tenant, runId),
+];
 
 /** Names a record in a set that all tenants share. Neither a tenant nor an id holds a "/". */
 export const memberOf = (tenant: string, id: string): string => `${tenant}/${id}`;

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/consolidation.proto.
  */
 export const file_etude_v1_consolidation: GenFile = /*@__PURE__*/
-  fileDesc("ChxldHVkZS92MS9jb25zb2xpZGF0aW9uLnByb3RvEghldHVkZS52MSJbChdSdW5Db25zb2xpZGF0aW9uUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgRkYXlzGAIgASgFEg8KB2RyeV9ydW4YAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCSIqChpHZXRDb25zb2xpZGF0aW9uUnVuUmVxdWVzdBIMCgRuYW1lGAEgASgJIvoDChBDb25zb2xpZGF0aW9uUnVuEgwKBG5hbWUYASABKAkSKwoFc3RhdGUYAiABKA4yHC5ldHVkZS52MS5Db25zb2xpZGF0aW9uU3RhdGUSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcGlzb2Rlc19yZWFkGAUgASgFEg4KBmdyb3VwcxgGIAEoBRITCgtmYWN0c19hZGRlZBgHIAEoBRIYChBmYWN0c19yZWluZm9yY2VkGAggASgFEhcKD3NraWxsc19wcm9wb3NlZBgJIAEoBRIYChBza2lsbHNfYWN0aXZhdGVkGAogASgFEhcKD3NraWxsc19yZWplY3RlZBgLIAEoBRITCgttb2RlbF9jYWxscxgMIAEoBRIWCg5tb2RlbF9mYWlsdXJlcxgNIAEoBRIMCgRwbGFuGA4gAygJEg0KBWVycm9yGA8gASgJEg8KB2RyeV9ydW4YECABKAgSEAoIc2NyaXB0ZWQYESABKAgSFAoMaW5wdXRfdG9rZW5zGBIgASgDEhUKDW91dHB1dF90b2tlbnMYEyABKAMSEAoIY29zdF91c2QYFCABKAEquAEKEkNvbnNvbGlkYXRpb25TdGF0ZRIjCh9DT05TT0xJREFUSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASHgoaQ09OU09MSURBVElPTl9TVEFURV9RVUVVRUQQARIfChtDT05TT0xJREFUSU9OX1NUQVRFX1JVTk5JTkcQAhIcChhDT05TT0xJREFUSU9OX1NUQVRFX0RPTkUQAxIeChpDT05TT0xJREFUSU9OX1NUQVRFX0ZBSUxFRBAEMrsBCg1Db25zb2xpZGF0aW9uElEKEFJ1bkNvbnNvbGlkYXRpb24SIS5ldHVkZS52MS5SdW5Db25zb2xpZGF0aW9uUmVxdWVzdBoaLmV0dWRlLnYxLkNvbnNvbGlkYXRpb25SdW4SVwoTR2V0Q29uc29saWRhdGlvblJ1bhIkLmV0dWRlLnYxLkdldENvbnNvbGlkYXRpb25SdW5SZXF1ZXN0GhouZXR1ZGUudjEuQ29uc29saWRhdGlvblJ1bmIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChxldHVkZS92MS9jb25zb2xpZGF0aW9uLnByb3RvEghldHVkZS52MSJqChdSdW5Db25zb2xpZGF0aW9uUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgRkYXlzGAIgASgFEg8KB2RyeV9ydW4YAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCRINCgVmb3JjZRgFIAEoCCJRChpHZXRDb25zb2xpZGF0aW9uUnVuUmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIksKGFVuZG9Db25zb2xpZGF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiSgoZVW5kb0NvbnNvbGlkYXRpb25SZXNwb25zZRItCgZhZ2VudHMYASADKAsyHS5ldHVkZS52MS5VbmRvbmVDb25zb2xpZGF0aW9uIkIKE1VuZG9uZUNvbnNvbGlkYXRpb24SDQoFYWdlbnQYASABKAkSDgoGdW5kb25lGAIgAygJEgwKBGtlcHQYAyADKAkiywIKEUNvbnNvbGlkYXRlZEFnZW50Eg0KBWFnZW50GAEgASgJEioKBXN0YXRlGAIgASgOMhsuZXR1ZGUudjEuQ29uc29saWRhdGVkU3RhdGUSDgoGcmVhc29uGAMgASgJEhUKDWVwaXNvZGVzX3JlYWQYBCABKAUSDgoGZ3JvdXBzGAUgASgFEhMKC2ZhY3RzX2FkZGVkGAYgASgFEhgKEGZhY3RzX3JlaW5mb3JjZWQYByABKAUSFwoPc2tpbGxzX3Byb3Bvc2VkGAggASgFEhMKC21vZGVsX2NhbGxzGAkgASgFEhYKDm1vZGVsX2ZhaWx1cmVzGAogASgFEhQKDGlucHV0X3Rva2VucxgLIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAwgASgDEhAKCGNvc3RfdXNkGA0gASgBEhAKCHNjcmlwdGVkGA4gASgIIsAEChBDb25zb2xpZGF0aW9uUnVuEgwKBG5hbWUYASABKAkSKwoFc3RhdGUYAiABKA4yHC5ldHVkZS52MS5Db25zb2xpZGF0aW9uU3RhdGUSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcGlzb2Rlc19yZWFkGAUgASgFEg4KBmdyb3VwcxgGIAEoBRITCgtmYWN0c19hZGRlZBgHIAEoBRIYChBmYWN0c19yZWluZm9yY2VkGAggASgFEhcKD3NraWxsc19wcm9wb3NlZBgJIAEoBRIYChBza2lsbHNfYWN0aXZhdGVkGAogASgFEhcKD3NraWxsc19yZWplY3RlZBgLIAEoBRITCgttb2RlbF9jYWxscxgMIAEoBRIWCg5tb2RlbF9mYWlsdXJlcxgNIAEoBRIMCgRwbGFuGA4gAygJEg0KBWVycm9yGA8gASgJEg8KB2RyeV9ydW4YECABKAgSEAoIc2NyaXB0ZWQYESABKAgSFAoMaW5wdXRfdG9rZW5zGBIgASgDEhUKDW91dHB1dF90b2tlbnMYEyABKAMSEAoIY29zdF91c2QYFCABKAESKwoGYWdlbnRzGBUgAygLMhsuZXR1ZGUudjEuQ29uc29saWRhdGVkQWdlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGBYgASgJKrgBChJDb25zb2xpZGF0aW9uU3RhdGUSIwofQ09OU09MSURBVElPTl9TVEFURV9VTlNQRUNJRklFRBAAEh4KGkNPTlNPTElEQVRJT05fU1RBVEVfUVVFVUVEEAESHwobQ09OU09MSURBVElPTl9TVEFURV9SVU5OSU5HEAISHAoYQ09OU09MSURBVElPTl9TVEFURV9ET05FEAMSHgoaQ09OU09MSURBVElPTl9TVEFURV9GQUlMRUQQBCqSAgoRQ29uc29saWRhdGVkU3RhdGUSIgoeQ09OU09MSURBVEVEX1NUQVRFX1VOU1BFQ0lGSUVEEAASHgoaQ09OU09MSURBVEVEX1NUQVRFX1BMQU5ORUQQARIeChpDT05TT0xJREFURURfU1RBVEVfQVBQTElFRBACEiAKHENPTlNPTElEQVRFRF9TVEFURV9VTkNIQU5HRUQQAxIcChhDT05TT0xJREFURURfU1RBVEVfR0FURUQQBBIdChlDT05TT0xJREFURURfU1RBVEVfRkFJTEVEEAUSGwoXQ09OU09MSURBVEVEX1NUQVRFX0xFRlQQBhIdChlDT05TT0xJREFURURfU1RBVEVfVU5ET05FEAcymQIKDUNvbnNvbGlkYXRpb24SUQoQUnVuQ29uc29saWRhdGlvbhIhLmV0dWRlLnYxLlJ1bkNvbnNvbGlkYXRpb25SZXF1ZXN0GhouZXR1ZGUudjEuQ29uc29saWRhdGlvblJ1bhJXChNHZXRDb25zb2xpZGF0aW9uUnVuEiQuZXR1ZGUudjEuR2V0Q29uc29saWRhdGlvblJ1blJlcXVlc3QaGi5ldHVkZS52MS5Db25zb2xpZGF0aW9uUnVuElwKEVVuZG9Db25zb2xpZGF0aW9uEiIuZXR1ZGUudjEuVW5kb0NvbnNvbGlkYXRpb25SZXF1ZXN0GiMuZXR1ZGUudjEuVW5kb0NvbnNvbGlkYXRpb25SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.RunConsolidationRequest
@@ -43,6 +43,13 @@ export type RunConsolidationRequest = Message<"etude.v1.RunConsolidationRequest"
    * @generated from field: string request_id = 4;
    */
   requestId: string;
+
+  /**
+   * Apply plans also where recall would become worse.
+   *
+   * @generated from field: bool force = 5;
+   */
+  force: boolean;
 };
 
 /**
@@ -60,6 +67,18 @@ export type GetConsolidationRunRequest = Message<"etude.v1.GetConsolidationRunRe
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * Of agents; default 100, at most 1000.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
 };
 
 /**
@@ -68,6 +87,171 @@ export type GetConsolidationRunRequest = Message<"etude.v1.GetConsolidationRunRe
  */
 export const GetConsolidationRunRequestSchema: GenMessage<GetConsolidationRunRequest> = /*@__PURE__*/
   messageDesc(file_etude_v1_consolidation, 1);
+
+/**
+ * @generated from message etude.v1.UndoConsolidationRequest
+ */
+export type UndoConsolidationRequest = Message<"etude.v1.UndoConsolidationRequest"> & {
+  /**
+   * "consolidationRuns/{run}"
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Empty: every agent.
+   *
+   * @generated from field: string agent = 2;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: string request_id = 3;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message etude.v1.UndoConsolidationRequest.
+ * Use `create(UndoConsolidationRequestSchema)` to create a new message.
+ */
+export const UndoConsolidationRequestSchema: GenMessage<UndoConsolidationRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_consolidation, 2);
+
+/**
+ * @generated from message etude.v1.UndoConsolidationResponse
+ */
+export type UndoConsolidationResponse = Message<"etude.v1.UndoConsolidationResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.UndoneConsolidation agents = 1;
+   */
+  agents: UndoneConsolidation[];
+};
+
+/**
+ * Describes the message etude.v1.UndoConsolidationResponse.
+ * Use `create(UndoConsolidationResponseSchema)` to create a new message.
+ */
+export const UndoConsolidationResponseSchema: GenMessage<UndoConsolidationResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_consolidation, 3);
+
+/**
+ * @generated from message etude.v1.UndoneConsolidation
+ */
+export type UndoneConsolidation = Message<"etude.v1.UndoneConsolidation"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * Facts and skills that are as they were before the run, such as "facts/{id}" and "skills/{name}@{version}".
+   *
+   * @generated from field: repeated string undone = 2;
+   */
+  undone: string[];
+
+  /**
+   * Those that stay, since somebody changed them, each with the reason.
+   *
+   * @generated from field: repeated string kept = 3;
+   */
+  kept: string[];
+};
+
+/**
+ * Describes the message etude.v1.UndoneConsolidation.
+ * Use `create(UndoneConsolidationSchema)` to create a new message.
+ */
+export const UndoneConsolidationSchema: GenMessage<UndoneConsolidation> = /*@__PURE__*/
+  messageDesc(file_etude_v1_consolidation, 4);
+
+/**
+ * What a run did with one agent.
+ *
+ * @generated from message etude.v1.ConsolidatedAgent
+ */
+export type ConsolidatedAgent = Message<"etude.v1.ConsolidatedAgent"> & {
+  /**
+   * @generated from field: string agent = 1;
+   */
+  agent: string;
+
+  /**
+   * @generated from field: etude.v1.ConsolidatedState state = 2;
+   */
+  state: ConsolidatedState;
+
+  /**
+   * Why it was gated, failed or left.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: int32 episodes_read = 4;
+   */
+  episodesRead: number;
+
+  /**
+   * @generated from field: int32 groups = 5;
+   */
+  groups: number;
+
+  /**
+   * @generated from field: int32 facts_added = 6;
+   */
+  factsAdded: number;
+
+  /**
+   * @generated from field: int32 facts_reinforced = 7;
+   */
+  factsReinforced: number;
+
+  /**
+   * @generated from field: int32 skills_proposed = 8;
+   */
+  skillsProposed: number;
+
+  /**
+   * @generated from field: int32 model_calls = 9;
+   */
+  modelCalls: number;
+
+  /**
+   * @generated from field: int32 model_failures = 10;
+   */
+  modelFailures: number;
+
+  /**
+   * @generated from field: int64 input_tokens = 11;
+   */
+  inputTokens: bigint;
+
+  /**
+   * @generated from field: int64 output_tokens = 12;
+   */
+  outputTokens: bigint;
+
+  /**
+   * @generated from field: double cost_usd = 13;
+   */
+  costUsd: number;
+
+  /**
+   * @generated from field: bool scripted = 14;
+   */
+  scripted: boolean;
+};
+
+/**
+ * Describes the message etude.v1.ConsolidatedAgent.
+ * Use `create(ConsolidatedAgentSchema)` to create a new message.
+ */
+export const ConsolidatedAgentSchema: GenMessage<ConsolidatedAgent> = /*@__PURE__*/
+  messageDesc(file_etude_v1_consolidation, 5);
 
 /**
  * @generated from message etude.v1.ConsolidationRun
@@ -143,7 +327,7 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   modelFailures: number;
 
   /**
-   * One line per planned or applied change, with its sources.
+   * One line per planned or applied change of these agents, with its sources.
    *
    * @generated from field: repeated string plan = 14;
    */
@@ -180,6 +364,18 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
    * @generated from field: double cost_usd = 20;
    */
   costUsd: number;
+
+  /**
+   * In the order of their names.
+   *
+   * @generated from field: repeated etude.v1.ConsolidatedAgent agents = 21;
+   */
+  agents: ConsolidatedAgent[];
+
+  /**
+   * @generated from field: string next_page_token = 22;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -187,7 +383,7 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
  * Use `create(ConsolidationRunSchema)` to create a new message.
  */
 export const ConsolidationRunSchema: GenMessage<ConsolidationRun> = /*@__PURE__*/
-  messageDesc(file_etude_v1_consolidation, 2);
+  messageDesc(file_etude_v1_consolidation, 6);
 
 /**
  * @generated from enum etude.v1.ConsolidationState
@@ -226,6 +422,65 @@ export const ConsolidationStateSchema: GenEnum<ConsolidationState> = /*@__PURE__
   enumDesc(file_etude_v1_consolidation, 0);
 
 /**
+ * @generated from enum etude.v1.ConsolidatedState
+ */
+export enum ConsolidatedState {
+  /**
+   * @generated from enum value: CONSOLIDATED_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Of a dry run, or not applied yet.
+   *
+   * @generated from enum value: CONSOLIDATED_STATE_PLANNED = 1;
+   */
+  PLANNED = 1,
+
+  /**
+   * @generated from enum value: CONSOLIDATED_STATE_APPLIED = 2;
+   */
+  APPLIED = 2,
+
+  /**
+   * There was nothing to learn.
+   *
+   * @generated from enum value: CONSOLIDATED_STATE_UNCHANGED = 3;
+   */
+  UNCHANGED = 3,
+
+  /**
+   * Nothing was applied: recall would have become worse, or an active skill would have lost its tests.
+   *
+   * @generated from enum value: CONSOLIDATED_STATE_GATED = 4;
+   */
+  GATED = 4,
+
+  /**
+   * @generated from enum value: CONSOLIDATED_STATE_FAILED = 5;
+   */
+  FAILED = 5,
+
+  /**
+   * For the next run: the budget was spent, or an owner was erased meanwhile.
+   *
+   * @generated from enum value: CONSOLIDATED_STATE_LEFT = 6;
+   */
+  LEFT = 6,
+
+  /**
+   * @generated from enum value: CONSOLIDATED_STATE_UNDONE = 7;
+   */
+  UNDONE = 7,
+}
+
+/**
+ * Describes the enum etude.v1.ConsolidatedState.
+ */
+export const ConsolidatedStateSchema: GenEnum<ConsolidatedState> = /*@__PURE__*/
+  enumDesc(file_etude_v1_consolidation, 1);
+
+/**
  * Consolidation: turns recent episodes into facts and verified skills.
  *
  * @generated from service etude.v1.Consolidation
@@ -242,12 +497,24 @@ export const Consolidation: GenService<{
     output: typeof ConsolidationRunSchema;
   },
   /**
+   * A run with one line per agent, in pages. Page options don't change the counts, which are of all agents.
+   *
    * @generated from rpc etude.v1.Consolidation.GetConsolidationRun
    */
   getConsolidationRun: {
     methodKind: "unary";
     input: typeof GetConsolidationRunRequestSchema;
     output: typeof ConsolidationRunSchema;
+  },
+  /**
+   * Takes back what a run changed, unless somebody changed it since. Its episodes stay read. A repeat changes nothing. For reviewers.
+   *
+   * @generated from rpc etude.v1.Consolidation.UndoConsolidation
+   */
+  undoConsolidation: {
+    methodKind: "unary";
+    input: typeof UndoConsolidationRequestSchema;
+    output: typeof UndoConsolidationResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_etude_v1_consolidation, 0);

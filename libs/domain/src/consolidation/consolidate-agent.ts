@@ -1,0 +1,150 @@
+import { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
+import type { Skill } from '@etude/contracts/memory';
+import { TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
+import { batchesOf } from '@etude/contracts/wire/batches';
+import type { ConsolidationReport } from '../ports/consolidation-report.js';
+import type { ConsolidationUnit, ConsolidationUnits } from '../ports/consolidation-units.js';
+import type { Embedder } from '../ports/embedder.js';
+import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
+import { countedModel, isWithin, type RunBudget, type Spent } from './counted-model.js';
+import { type GateDeps, HELD_BACK_MAX, type HeldBack, heldBack, recallReason, skillReason } from './gate.js';
+import { groupEpisodes } from './groups.js';
+import { pagesOf } from './pages.js';
+import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, readMark } from './plan.js';
+
+export interface ConsolidationInput {
+  /** Id of the run. */
+  readonly run: string;
+  readonly tenant: string;
+  /** null: every agent of the tenant, each apart. */
+  readonly agent: string | null;
+  readonly days: number;
+  readonly dryRun: boolean;
+  /** Whether plans are applied that make recall worse. Default false. */
+  readonly force?: boolean;
+  /** When the run was requested, in ms since 1970; a repeat then reads the same episodes. */
+  readonly now: number;
+  readonly budget: RunBudget;
+}
+
+export interface AgentDeps extends PlanDeps {
+  readonly episodic: Pick<EpisodicMemory, 'every' | 'transitions' | 'search'>;
+  readonly semantic: PlanDeps['semantic'] & GateDeps['semantic'];
+  readonly embedder: Embedder;
+  readonly units: ConsolidationUnits;
+  readonly outbox: MemoryOutbox;
+  readonly report: ConsolidationReport;
+  /** Whether a learned text may be stored: it holds no secret. */
+  readonly mayStore: (text: string) => Promise<boolean>;
+}
+
+export type RunOfAgent = ConsolidationInput & { readonly agent: string };
+
+const DAY_MS = 86_400_000;
+/** Number of episodes compared with each other at once, since the time grows with its square. */
+const BATCH = { itemsMax: 2_000 };
+
+/**
+ * Consolidates one agent as one unit: plans all pages, applies the plan to a copy of the view, and commits it if recall isn't worse there.
+ * A gated plan changes nothing, and its episodes stay unread. Episodes are never changed.
+ *
+ * @param line new; filled on the way, so that it tells of a failed agent too
+ * @param spent what the run's other agents spent
+ */
+export async function consolidateAgent(
+  run: RunOfAgent,
+  line: ConsolidatedAgent,
+  spent: Spent,
+  deps: AgentDeps,
+  signal: AbortSignal,
+): Promise<ConsolidatedAgent> {
+  const { agent, dryRun } = run;
+  const { report, outbox, units } = deps;
+  if (!dryRun) {
+    await units.complete(run, outbox);
+    if (await units.isApplied(run)) return appliedLine((await report.line(agent)) ?? line);
+  }
+  const plan = await planAgent(run, line, spent, deps, signal);
+  const unit = await unitOf(run, plan.pages, deps);
+  const staged = await units.stage(unit);
+  const isChange = unit.skills.length > 0 || staged.added + staged.reinforced > 0;
+  const wrong = skillReason(unit.skills, plan.skills) || (isChange && !run.force ? await recallReason(plan.held, staged, deps) : '');
+  if (wrong !== '') return { ...line, state: 'gated', reason: wrong };
+  if (dryRun) return { ...line, state: isChange ? 'planned' : line.state };
+  if (unit.pages.length === 0 && unit.skills.length === 0) return line;
+  const skills = unit.skills.map(({ scope: { user }, name, digest }) => ({ user, name, digest }));
+  Object.assign(line, { factsAdded: staged.added, factsReinforced: staged.reinforced, skillsProposed: skills.length, skills });
+  // Kept first, since a repeat after the commit finds nothing left to plan.
+  await report.putLine({ ...line, state: 'planned' });
+  signal.throwIfAborted();
+  await staged.commit(outbox);
+  return appliedLine(line);
+}
+
+export const newLine = (agent: string): ConsolidatedAgent => ConsolidatedAgent.parse({ agent, state: 'unchanged' });
+
+function appliedLine(line: ConsolidatedAgent): ConsolidatedAgent {
+  const isChange = line.factsAdded + line.factsReinforced + line.skillsProposed > 0;
+  return { ...line, state: isChange ? 'applied' : 'unchanged', reason: line.state === 'failed' ? '' : line.reason };
+}
+
+interface AgentPlan {
+  readonly pages: readonly PlannedUnit[];
+  /** Episodes by which it is judged. */
+  readonly held: readonly HeldBack[];
+  /** The skills that the agent can read. */
+  readonly skills: readonly Skill[];
+}
+
+/** Plans the agent's pages, as far as the budget goes. Counts and describes them in `line`. */
+async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent, deps: AgentDeps, signal: AbortSignal): Promise<AgentPlan> {
+  const { tenant, agent, days, now, budget } = run;
+  const model = countedModel(deps.model, agent, deps.report, line);
+  const skills = await skillsReadBy(run, deps);
+  const planned: PlannedUnit[] = [];
+  const held: HeldBack[] = [];
+  for await (const batch of batchesOf(deps.episodic.every({ tenant, agent }, now - days * DAY_MS), BATCH)) {
+    const groups = await groupEpisodes(batch, deps.embedder, signal);
+    const read = await deps.semantic.appliedAmong(tenant, batch.map(readMark));
+    line.episodesRead += batch.length;
+    line.groups += groups.filter(({ length }) => length > 1).length;
+    const pages = pagesOf(groups, (episode) => read.has(readMark(episode)));
+    held.push(...heldBack(groups, new Set(pages.flatMap(({ unread }) => unread.map(({ id }) => id))), HELD_BACK_MAX - held.length));
+    for (const page of pages) {
+      signal.throwIfAborted();
+      if (!page.confirms && !isWithin(budget, spent, line)) {
+        if (planned.length === 0) line.state = 'left';
+        line.reason = 'the budget of the run is spent; the next run reads the rest';
+        return { pages: planned, held, skills };
+      }
+      const unit = await planUnit(page, { tenant, now, earlier: planned, skills }, { ...deps, model }, signal);
+      planned.push(unit);
+      line.plan.push(...describeUnit(unit));
+      line.modelFailures += unit.learned?.data === null ? 1 : 0;
+      line.scripted ||= unit.learned?.scripted === true || unit.skill?.scripted === true;
+    }
+  }
+  return { pages: planned, held, skills };
+}
+
+/** Every version of the agent's skills and of those that are shared with it. */
+async function skillsReadBy({ tenant, agent }: RunOfAgent, { procedural }: Pick<AgentDeps, 'procedural'>): Promise<readonly Skill[]> {
+  const owners = [agent, USER_AGENT, TENANT_AGENT].map((owner) => Array.fromAsync(procedural.every({ tenant, agent: owner })));
+  return (await Promise.all(owners)).flat();
+}
+
+/** A page whose facts could not be read stays unread, so that the next run tries it again. */
+async function unitOf(
+  { run, tenant, agent, now }: RunOfAgent,
+  planned: readonly PlannedUnit[],
+  deps: AgentDeps,
+): Promise<ConsolidationUnit> {
+  const pages = [];
+  const fresh = planned.filter(({ known }) => !known);
+  for (const { unitId: id, page, learned, facts } of fresh) {
+    if (learned?.data === null) continue;
+    const safe = await Promise.all(facts.map(async (fact) => ((await deps.mayStore(fact.text)) ? [fact] : [])));
+    pages.push({ id, facts: safe.flat(), read: page.unread.map((one) => ({ unitId: readMark(one), scope: one.scope })) });
+  }
+  return { run, tenant, agent, at: now, pages, skills: fresh.flatMap(({ skill }) => skill ?? []) };
+}

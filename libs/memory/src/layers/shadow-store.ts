@@ -1,0 +1,139 @@
+import { cosineOf } from '@etude/domain/retrieval/calibration';
+import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
+import type { MemoryLayer } from '@etude/contracts/task';
+import type { ReadScope } from '@etude/domain/ports/memory';
+import { compareKeys, nameOf, ordered } from '../candidate-lists.js';
+import type {
+  Candidate,
+  Change,
+  Fields,
+  IndexedText,
+  MemoryRecord,
+  RecordFilter,
+  RecordStore,
+  StoredRecord,
+  StoreQuery,
+} from '../record-store.js';
+import { seenBy } from '../tenant-view.js';
+
+/** A record as the shadow shows it. */
+export interface ShadowRecord {
+  readonly record: StoredRecord;
+  /** The stored record; null if the shadow inserted it. */
+  readonly before: StoredRecord | null;
+  /** Texts of an inserted record. */
+  readonly indexed: readonly IndexedText[];
+}
+
+/**
+ * A copy of a store's view. It reads the store and keeps its writes in memory, where only `load`, `find` and `search` see them.
+ *
+ * Inserted records get their BM25 score from the words of the records that the store found. So it errs on the high side.
+ */
+export function shadowStore(base: RecordStore): { readonly store: RecordStore; readonly written: () => readonly ShadowRecord[] } {
+  const written = new Map<string, ShadowRecord>();
+  const known = async ({ layer, kind, key, scope: { tenant } }: MemoryRecord) => {
+    const shadow = written.get(nameOf({ kind, key }));
+    if (shadow !== undefined) return shadow;
+    const [before] = await base.load({ tenant, agent: null }, layer, kind, [key]);
+    return before && { record: before, before, indexed: [] };
+  };
+  const apply = async (change: Change): Promise<boolean> => {
+    const now = await known(change.record);
+    if (change.do === 'insert' ? now !== undefined : now?.record.revision !== change.revision) return false;
+    const indexed = change.do === 'update' ? (now?.indexed ?? []) : change.indexed;
+    const record = { ...change.record, revision: (now?.record.revision ?? 0) + 1 };
+    written.set(nameOf(record), { record, before: now?.before ?? null, indexed });
+    return true;
+  };
+  /** The store's records, and those of the shadow that the reader sees and the filter accepts. */
+  const over = (found: readonly StoredRecord[], scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) => [
+    ...found.filter((record) => !written.has(nameOf(record))),
+    ...[...written.values()].map(({ record }) => record).filter((record) => isSeen(record, scope, layer) && isWanted(record, filter)),
+  ];
+  const store: RecordStore = {
+    ...base,
+    async write(_tenant, changes) {
+      const done: boolean[] = [];
+      for (const change of changes) done.push(await apply(change));
+      return done;
+    },
+    async load(scope, layer, kind, keys) {
+      const found = over(await base.load(scope, layer, kind, keys), scope, layer, { kinds: [kind], keys });
+      return keys.flatMap((key) => found.filter((record) => record.key === key));
+    },
+    async find(scope, layer, filter, page) {
+      const found = over(await base.find(scope, layer, filter, page), scope, layer, filter);
+      const order = page.order === 'newest' ? newestFirst : (a: StoredRecord, b: StoredRecord) => compareKeys(a.key, b.key);
+      return found.toSorted(order).slice(0, page.limit);
+    },
+    async search(scope, layer, query) {
+      const found = await base.search(scope, layer, query);
+      const isNew = (one: ShadowRecord) => one.before === null && isSeen(one.record, scope, layer) && isWanted(one.record, shownIn(query));
+      const added = [...written.values()].filter((one) => one.indexed.length > 0 && isNew(one));
+      const scored = added.length === 0 ? [] : await candidatesOf(base, scope, layer, query, { added, words: found.words });
+      const kept = (candidates: readonly Candidate[]) => candidates.flatMap((one) => asShadowed(one, written.get(nameOf(one)), query));
+      const words = scored.filter(({ bm25 }) => bm25 > 0);
+      return {
+        dense: ordered([...kept(found.dense), ...scored], ({ cosine }) => cosine, query.limit),
+        words: ordered([...kept(found.words), ...words], ({ bm25 }) => bm25, query.limit),
+      };
+    },
+  };
+  return { store, written: () => [...written.values()] };
+}
+
+/** The change that makes the shadow's record true. */
+export function changeOf({ record, before, indexed }: ShadowRecord): Change {
+  return before === null ? { do: 'insert', record, indexed } : { do: 'update', record, revision: before.revision };
+}
+
+const newestFirst = (a: StoredRecord, b: StoredRecord) => b.createdAt - a.createdAt || compareKeys(b.key, a.key);
+const shownIn = (query: StoreQuery): RecordFilter => ({ ...query, shown: query.shown ?? true });
+
+function isSeen({ layer, scope }: MemoryRecord, reader: ReadScope, wanted: MemoryLayer): boolean {
+  const { tenant, agents, users } = seenBy(reader);
+  const isOwn = scope.tenant === tenant && (agents === null || agents.includes(scope.agent));
+  return layer === wanted && isOwn && (users === null || users.includes(scope.user));
+}
+
+function isWanted(record: MemoryRecord, { kinds, keys, where = {}, shown, createdSince = 0, worthMin = 0 }: RecordFilter): boolean {
+  if (kinds?.includes(record.kind) === false || keys?.includes(record.key) === false) return false;
+  if ((shown !== undefined && record.shown !== shown) || record.createdAt < createdSince || record.worth < worthMin) return false;
+  return Object.entries(where).every(([field, wanted]) => {
+    const values = listOf(record.fields[field as keyof Fields]);
+    return wanted === undefined || values.some((value) => listOf(wanted).includes(value));
+  });
+}
+
+const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
+  value === undefined ? [] : typeof value === 'string' ? [value] : value;
+
+/** A candidate of the store with the values that the shadow gave its record; none where the query no longer finds it. */
+function asShadowed(candidate: Candidate, shadow: ShadowRecord | undefined, query: StoreQuery): readonly Candidate[] {
+  if (shadow === undefined) return [candidate];
+  const { createdAt, worth } = shadow.record;
+  return isWanted(shadow.record, shownIn(query)) ? [{ ...candidate, createdAt, worth }] : [];
+}
+
+async function candidatesOf(
+  base: RecordStore,
+  scope: ReadScope,
+  layer: MemoryLayer,
+  { text, vector }: StoreQuery,
+  { added, words }: { readonly added: readonly ShadowRecord[]; readonly words: readonly Candidate[] },
+): Promise<readonly Candidate[]> {
+  const kinds = [...Map.groupBy(words, ({ kind }) => kind)];
+  const loaded = await Promise.all(kinds.map(([kind, some]) => base.load(scope, layer, kind, keysOf(some))));
+  const told = [...loaded.flat().map((record) => termCounts([record.text])), ...added.map(({ indexed }) => termCounts(textsOf(indexed)))];
+  const weights = queryTerms(text).map((term) => [term, idf(told.length, told.filter(({ counts }) => counts.has(term)).length)] as const);
+  return added.map(({ record: { kind, key, createdAt, worth }, indexed }) => {
+    const terms = termCounts(textsOf(indexed));
+    const bm25 = weights.reduce((sum, [term, weight]) => sum + weight * bm25Weight(terms.counts.get(term) ?? 0, terms.words), 0);
+    const cosines = indexed.flatMap((one) => (one.vector && vector ? [cosineOf(one.vector, vector)] : []));
+    return { kind, key, createdAt, worth, bm25, cosine: Math.max(0, ...cosines) };
+  });
+}
+
+const keysOf = (candidates: readonly Candidate[]) => candidates.map(({ key }) => key);
+const textsOf = (indexed: readonly IndexedText[]) => indexed.map(({ text }) => text);

@@ -1,0 +1,194 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Fact, Skill } from '@etude/contracts/memory';
+import { isSystemActor } from '@etude/contracts/skill-proof';
+import { decisionAbout, pairOf } from '@etude/domain/facts/fact-decisions';
+import { isCurrent, superseded } from '@etude/domain/facts/fact-plan';
+import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation-units';
+import { factTime } from '@etude/domain/retrieval/reinforce';
+import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life';
+import { isDeepStrictEqual } from 'node:util';
+import type { ProceduralLayer, SemanticLayer } from '../memory.js';
+import type { Change, RecordStore } from '../record-store.js';
+import { FACTS, factRecord, knownFact, LAYER, type StoredKnownFact } from './fact-records.js';
+import { untilTaken } from './records.js';
+import { type ChangedFact, loadParts, setHead, type UnitHead } from './unit-records.js';
+
+interface UndoDeps {
+  readonly store: RecordStore;
+  readonly semantic: SemanticLayer;
+  readonly procedural: ProceduralLayer;
+}
+
+interface Undoing {
+  readonly undone: string[];
+  readonly kept: KeptFromUndo[];
+  readonly changes: Change[];
+}
+
+/**
+ * Takes back what a unit in state `undoing` changed: first decisions about its facts, then the facts in one write, then its skills. What
+ * somebody changed since stays. Each step can be repeated.
+ */
+export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUnit> {
+  const { store } = deps;
+  const { tenant, agent } = head;
+  const { by, at } = head.undo ?? { by: '', at: head.at };
+  const parts = await loadParts(store, head);
+  const changed = parts.flatMap((part) => part.changed);
+  for (const one of changed) if (one.before === null) await undoDecisions(deps, one, { by, at });
+  const plan = await untilTaken(`unit ${head.run} of ${agent}`, async () => {
+    const next = await planFacts(store, tenant, changed, at);
+    const done = next.changes.length === 0 ? [] : await store.write(tenant, next.changes);
+    return done.includes(false) ? null : next;
+  });
+  for (const skill of parts.flatMap(({ skills }) => skills)) await undoSkill(deps.procedural, skill, head, plan);
+  await setHead(store, head, { state: 'undone' });
+  return { agent, undone: plan.undone, kept: plan.kept };
+}
+
+const DECISIONS_MAX = 100;
+const CHAIN_MAX = 20;
+
+/** Undoes decisions by which an added fact ended others, or by which others ended it, unless the fact stays. */
+async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, { by, at }: { by: string; at: number }): Promise<void> {
+  const { id, scope } = added.after;
+  const reader = { tenant: scope.tenant, agent: null };
+  for (let count = 0; count < DECISIONS_MAX; count += 1) {
+    const now = (await knownFacts(store, scope.tenant, [id])).get(id);
+    if (now === undefined || typeof withoutAdded(now, added, at) === 'string') return;
+    const { fact } = now;
+    const others = [fact.supersededBy ?? [], (fact.decisions ?? []).map(({ other }) => other).toReversed()].flat();
+    const known = await knownFacts(store, scope.tenant, others);
+    const other = others.find((one) => isJoined(fact, known.get(one)?.fact));
+    if (other === undefined || (await semantic.undoDecision(reader, [id, other], by)) === null) return;
+  }
+}
+
+function isJoined(fact: Fact, other: Fact | undefined): boolean {
+  const verdict = other && (decisionAbout(pairOf(fact, other)) ?? decisionAbout({ older: fact, newer: other }))?.verdict;
+  return verdict === 'same' || verdict === 'replaces';
+}
+
+async function knownFacts(store: RecordStore, tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredKnownFact>> {
+  const records = await store.load({ tenant, agent: null }, LAYER, 'fact', [...new Set(ids)]);
+  return new Map(records.map((record) => [record.key, knownFact(record, 0)]));
+}
+
+/** The changes that end the added facts and give the others their values back. */
+async function planFacts(store: RecordStore, tenant: string, changed: readonly ChangedFact[], at: number) {
+  const known = await knownFacts(
+    store,
+    tenant,
+    changed.map(({ after }) => after.id),
+  );
+  const plan: Undoing = { undone: [], kept: [], changes: [] };
+  const added = new Set(changed.flatMap(({ before, after }) => (before === null ? [after.id] : [])));
+  const staying = new Set<string>();
+  for (const one of changed.toSorted((a, b) => Number(a.before !== null) - Number(b.before !== null))) {
+    const name = `${FACTS}${one.after.id}`;
+    const now = known.get(one.after.id);
+    if (now === undefined) continue;
+    const next = one.before === null ? withoutAdded(now, one, at) : await restored(store, now, one, { added, staying });
+    if (typeof next === 'string') {
+      staying.add(one.after.id);
+      plan.kept.push({ name, reason: next });
+      continue;
+    }
+    plan.undone.push(name);
+    if (next !== now.fact) plan.changes.push(changeTo(now, next, one.before === null));
+  }
+  return plan;
+}
+
+/** The added fact out of the view, or the reason why it stays. */
+function withoutAdded({ fact, taken }: StoredKnownFact, { after, taken: ours }: ChangedFact, at: number): Fact | string {
+  if (fact.validTo !== undefined && fact.supersededBy === undefined) return fact;
+  if (fact.text !== after.text) return 'it was reworded since';
+  if (taken.length !== ours.length) return 'it was told again since';
+  if (!fact.decisions && fact.confidence !== after.confidence) return 'its confidence was changed since';
+  const { supersededBy: _by, ...rest } = fact;
+  return { ...rest, validTo: Math.max(at, factTime(fact)) };
+}
+
+/** The fact as it was before the unit, or the reason why it stays. One whose successor was replaced since has that later successor. */
+async function restored(
+  store: RecordStore,
+  { fact }: StoredKnownFact,
+  change: ChangedFact,
+  { added, staying }: { readonly added: ReadonlySet<string>; readonly staying: ReadonlySet<string> },
+): Promise<Fact | string> {
+  const { before, after } = change;
+  if (before === null || isDeepStrictEqual(contentOf(fact), contentOf(before))) return fact;
+  if (!isDeepStrictEqual(contentOf(fact), contentOf(after))) return 'it was changed since';
+  if (after.supersededBy !== undefined && staying.has(after.supersededBy)) return `${FACTS}${after.supersededBy}, which replaced it, stays`;
+  const own = { ...before, ...ownOf(fact) };
+  const later = isCurrent(before) ? await laterFact(store, change, added) : null;
+  return later === null ? own : superseded(own, { id: later.id, at: factTime(later) });
+}
+
+/** The fact that replaced the unit's one by which the unit ended this fact; null: none did. */
+async function laterFact(
+  store: RecordStore,
+  { after: { scope, supersededBy = '' } }: ChangedFact,
+  added: ReadonlySet<string>,
+): Promise<Fact | null> {
+  if (!added.has(supersededBy)) return null;
+  for (let [next, steps] = [supersededBy, 0]; steps < CHAIN_MAX; steps += 1) {
+    const fact = (await knownFacts(store, scope.tenant, [next])).get(next)?.fact;
+    if (fact === undefined || !added.has(next)) return fact ?? null;
+    next = fact.supersededBy ?? '';
+  }
+  return null;
+}
+
+/** What a fact says, without what searching and comparing add. */
+function contentOf({ accessCount: _count, unsettled: _unsettled, decisions: _decisions, ...content }: Fact) {
+  return content;
+}
+
+function ownOf({ accessCount, unsettled, decisions }: Fact): Partial<Fact> {
+  return { accessCount, ...(unsettled === undefined ? {} : { unsettled }), ...(decisions === undefined ? {} : { decisions }) };
+}
+
+/** A fact that leaves the view loses its words, so that they no longer count as known. An archived fact stays archived. */
+function changeTo({ record, taken }: StoredKnownFact, next: Fact, leaves: boolean): Change {
+  const made = factRecord(next, taken);
+  const { archived } = record.fields;
+  const fields = archived === undefined ? made.fields : { ...made.fields, archived };
+  const changed = { ...made, fields, shown: made.shown && archived === undefined };
+  const { revision } = record;
+  return leaves ? { do: 'replace', record: changed, indexed: [], revision } : { do: 'update', record: changed, revision };
+}
+
+/** Archives a proposed skill unless a person decided on it, and brings back the version that it replaced. */
+async function undoSkill(procedural: ProceduralLayer, skill: Skill, { run, at, undo }: UnitHead, told: Undoing): Promise<void> {
+  const decision = { by: undo?.by ?? 'consolidation', reason: `undid the consolidation ${run}`, at: undo?.at ?? at };
+  const versions = await procedural.versions(skill.scope, skill.name);
+  const found = versions.find(({ digest }) => digest === skill.digest);
+  const name = `skills/${skill.name}@${found?.version ?? skill.version}`;
+  const person = found?.history?.find((change) => !isSystemActor(change.by) && change.reason !== decision.reason);
+  const edited = versions.find(
+    ({ version, history = [] }) => version > (found?.version ?? version) && history.some(({ by }) => !isSystemActor(by)),
+  );
+  if (person !== undefined || edited !== undefined) {
+    const reason = person === undefined ? `version ${edited?.version} follows it` : `${person.by} decided on it`;
+    told.kept.push({ name, reason });
+    return;
+  }
+  try {
+    // A skill that is still in the outbox must not come into use later.
+    if (found === undefined) await procedural.store(skill, { setAside: decision.reason, by: decision.by });
+    else if (!GONE.has(found.status)) await procedural.move(movesOf(found, versions, decision));
+    told.undone.push(name);
+  } catch (error) {
+    if (errorCode(error) !== 'ABORTED' && errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+    told.kept.push({ name, reason: (error as Error).message });
+  }
+}
+
+function movesOf(found: Skill, versions: readonly Skill[], decision: Parameters<typeof moveOf>[2]) {
+  const at = activatedAt(found);
+  const replaced = versions.filter(({ status, history }) => status === 'deprecated' && history?.at(-1)?.at === at);
+  const back = found.status === 'active' ? replaced.map((one) => moveOf(one, 'active', decision)) : [];
+  return [moveOf(found, 'archived', decision), ...back];
+}

@@ -1,0 +1,11 @@
+import { work } from './unit-run.js';
+
+/** A process that consolidates (`run DIR EFFECTS`) or undoes that (`undo DIR EFFECTS`), and kills itself behind so many effects. */
+const [role = '', dir = '', effects = ''] = process.argv.slice(2);
+let left = Number(effects);
+await work(role === 'undo' ? 'undo' : 'run', dir, async (done) => {
+  const result = await done;
+  left -= 1;
+  if (left === 0) process.kill(process.pid, 'SIGKILL');
+  return result;
+});
