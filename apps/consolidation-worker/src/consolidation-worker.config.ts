@@ -2,7 +2,7 @@ import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { baseConfig, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig, signingKeyConfig } from '@etude/platform/proof-keys';
-import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
+import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-store';
 import type { ScheduleTimes } from '@etude/queue/jobs/scheduler';
 import { z } from 'zod';
 import type { ScheduleParts } from './nightly-schedules.js';

@@ -3,7 +3,7 @@ import type { RolloutLearn } from '@etude/contracts/queues';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { type LearningDeps, learnFromRollout } from '@etude/domain/rollout/learn-from-rollout';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
-import { openLearning } from '@etude/queue/tasks/learning-journal';
+import { openLearning } from '@etude/queue/tasks/journal';
 import { givesUp, jobError, type RolloutRunDeps, stopSignal } from './rollout-run.processor.js';
 
 interface RolloutLearnDeps extends Omit<RolloutRunDeps, 'ports'> {

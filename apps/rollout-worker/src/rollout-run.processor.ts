@@ -9,9 +9,8 @@ import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
-import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
+import { openJournal, questionsOf, type RedisJournal } from '@etude/queue/tasks/journal';
 import { TextPublisher } from '@etude/queue/tasks/model-text';
-import { questionsOf } from '@etude/queue/tasks/questions';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 
 export interface RolloutRunDeps {

@@ -15,7 +15,7 @@ import {
   type WorkSandboxes,
   type WorkSandboxRequest,
 } from '@etude/domain/ports/work-sandboxes';
-import type { ControllerClient } from './controller-client.js';
+import type { ControllerClient } from './controllers.js';
 import { readFile, runCell } from './sandbox-cells.js';
 import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
 

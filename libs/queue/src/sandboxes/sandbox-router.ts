@@ -5,8 +5,14 @@ import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { SandboxSession } from '@etude/contracts/sandbox';
 import { endedError } from '@etude/contracts/sandbox-wire';
-import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
-import type { ControllerAnnouncement, ControllerDirectory } from './controller-directory.js';
+import {
+  type ControllerAnnouncement,
+  type ControllerChannels,
+  type ControllerClient,
+  type ControllerDirectory,
+  forwardedError,
+  isAway,
+} from './controllers.js';
 import type { SandboxSessionStore, StoredSession } from './sandbox-sessions.js';
 
 /** How long to retry while a session's owner is unreachable. Longer than the time after which an owner counts as dead. */
