@@ -27,8 +27,7 @@ import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
-import { rolloutLearnProcessor } from './rollout-learn.processor.js';
-import { rolloutRunProcessor } from './rollout-run.processor.js';
+import { rolloutLearnProcessor, rolloutRunProcessor } from './rollout-run.processor.js';
 
 const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), { error: 'must be a JSON object from name to argv' });
 

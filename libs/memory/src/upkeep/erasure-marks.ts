@@ -1,8 +1,7 @@
 import { untilTaken } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
-import { removeOwned } from './owned-records.js';
-import { type Erasable, nameOfRecord } from './record-parts.js';
+import { type Erasable, nameOfRecord, removeOwned } from './owned-records.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { hash } from 'node:crypto';
 
