@@ -3,9 +3,8 @@ import type { ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/m
 import { createParser } from 'eventsource-parser';
 import { type Answer, AnswerAssembler, approximateTokens, requestChars } from './chat-answer.js';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
-import { parsedJson, type ServerAnswer } from './server-answer.js';
+import { faultError, parsedJson, quoted, type ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { calledInText, messageOnWire, messagesAsText, toolOnWire } from './tools-on-wire.js';
-import { faultError, quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
   /** Absent: the first model that the server lists, else `default`. */

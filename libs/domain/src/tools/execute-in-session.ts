@@ -1,7 +1,7 @@
 import { type Display, RETRYABLE_EXITS, type RunResult, type SandboxFile } from '@etude/contracts/sandbox';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
-import { endingOf } from './code-wrapper.js';
+import { endingOf } from './execute-code.js';
 import type { ToolContext, ToolOutcome } from './tool-definition.js';
 import type { SessionKey, SkillRunner, ToolSessions } from './tool-ports.js';
 

@@ -5,7 +5,7 @@ import { requireScope } from '@etude/domain/retrieval/scopes';
 import { type CallGraph, type MovedVersion, requireCallable } from '@etude/domain/skills/life/call-graph';
 import { movedSkill, noSuchSkill, requireOnlyActive } from '@etude/domain/skills/life/skill-life';
 import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
-import { bodyOf, type LayerDeps, OwnerTurns, parseBody, untilTaken } from './records.js';
+import { bodyOf, type LayerDeps, OwnerTurns, parseBody, putRecord, untilTaken } from './records.js';
 import { dependentsOf, ownedSkills, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { markApplied } from './repeats.js';
@@ -108,9 +108,7 @@ async function takeTurn({ store, clock }: TurnDeps, tenant: string): Promise<num
     const record = turnRecord(tenant, clock.now(), clock.now() + TURN_MS);
     const [known] = await store.load({ tenant, agent: null }, LAYER, 'applied', [record.key]);
     if (known !== undefined && untilIn(known) > clock.now()) continue;
-    const change = known === undefined ? { do: 'insert' as const, indexed: [] } : { do: 'update' as const, revision: known.revision };
-    const [isTaken] = await store.write(tenant, [{ ...change, record }]);
-    if (isTaken) return (known?.revision ?? 0) + 1;
+    if (await putRecord(store, record, known)) return (known?.revision ?? 0) + 1;
   }
   throw new EtudeError('MEMORY_UNAVAILABLE', `others kept changing skills for ${WAITS_MS_MAX / 1_000} s; try again`);
 }
