@@ -96,7 +96,6 @@ interface Dialect {
 
 const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true, tools: true };
 
-/** Whether the tools of a request are described as text. */
 const usesText = ({ tools = [] }: ChatRequest, dialect: Dialect) => tools.length > 0 && !dialect.tools;
 
 export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Record<string, unknown> {

@@ -193,7 +193,6 @@ async function insertTurns(deps: LayerDeps, addition: Addition, first: number, s
   return { inserted, displaced };
 }
 
-/** The messages as turns from the place `first` on. */
 async function turnsOf(store: RecordStore, { scope, name, messages, at }: Addition, first: number): Promise<readonly Turn[]> {
   const conversation = conversationId(scope, name);
   const places = Array.from({ length: PREVIOUS }, (_, n) => first - PREVIOUS + n).filter((place) => place >= 0);

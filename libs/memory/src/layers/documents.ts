@@ -100,7 +100,6 @@ async function insertChunks({ store, embedder }: LayerDeps, edition: Edition, si
   await write(inserts);
 }
 
-/** Whether all chunks of this edition are stored, and none of another. */
 async function isWhole(store: RecordStore, { document: { id, scope, chunks }, digest }: OfEdition<DocumentRecord>): Promise<boolean> {
   const count = (where: Fields) => store.count(scope, LAYER, { kinds: ['chunk'], where: { document: id, ...where } });
   return (await count({})) === chunks && (await count({ digest })) === chunks;

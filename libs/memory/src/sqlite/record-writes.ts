@@ -156,13 +156,11 @@ function movesVectors(rows: TenantRows, known: KnownRecord, prepared: PreparedCh
 export class LateWords {
   readonly #words: Array<(rows: TenantRows) => void> = [];
 
-  /** Adds a record's searchable texts and words. */
   add(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, terms: TermCounts): void {
     resize(rows, layer, texts, terms.words, 1);
     if (terms.words > 0) this.#words.push((late) => insertWords(late, layer, record, terms));
   }
 
-  /** Removes a record's texts and words. */
   remove(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, words: number): void {
     resize(rows, layer, texts, words, -1);
     if (words > 0) this.#words.push((late) => deleteWords(late, record));

@@ -161,6 +161,5 @@ const hasEnded = (error: unknown) =>
   (errorCode(error) === 'FAILED_PRECONDITION' && metadataOf(error)['state'] !== undefined) ||
   (errorCode(error) === 'NOT_FOUND' && metadataOf(error)['name'] !== undefined);
 
-/** Whether the cell ended with its sandbox. */
 const isLoss = ({ exit, error }: WorkCellOutcome) =>
   error?.type === 'SandboxLost' && (RETRYABLE_EXITS.has(exit) || exit === 'kernel_lost' || exit === 'oomkilled');

@@ -4,7 +4,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { SandboxSession } from '@etude/contracts/sandbox';
-import { endedError } from '@etude/contracts/sandbox-wire';
+import { endedError, noSandboxError } from '@etude/contracts/sandbox-wire';
 import {
   type ControllerAnnouncement,
   type ControllerChannels,
@@ -75,10 +75,7 @@ export class SandboxRouter {
     this.requireOn();
     const stored = await this.parts.sessions.get(tenant, id);
     if (stored && !this.parts.hides?.(stored.session)) return stored;
-    const name = `sandboxes/${id}`;
-    throw new EtudeError('NOT_FOUND', `There is no ${name}. It may belong to another tenant, or have ended more than an hour ago.`, {
-      metadata: { name },
-    });
+    throw noSandboxError(id);
   }
 
   /**
