@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readlinkSync } from 'node:fs';
-import { RunAssembly } from '@etude/sandbox/run-assembly';
+import { RunAssembly } from '@etude/sandbox/driven-sandboxes';
 import { newClaim } from '@etude/sandbox/supervisor-client';
 import { execution, FirstByte, never, SHAPE } from './sandbox-claims.js';
 import { ChildTask, type Endpoint } from './sandbox-child.js';

@@ -1,4 +1,4 @@
-import { RunAssembly } from '@etude/sandbox/run-assembly';
+import { RunAssembly } from '@etude/sandbox/driven-sandboxes';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { startBareFork } from './bare-fork.js';
 import { percentile, repeat, timed } from './figures.js';

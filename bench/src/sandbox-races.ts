@@ -1,4 +1,4 @@
-import { RunAssembly } from '@etude/sandbox/run-assembly';
+import { RunAssembly } from '@etude/sandbox/driven-sandboxes';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { Child, type Endpoint } from './sandbox-child.js';
 import { execution, never, SHAPE } from './sandbox-claims.js';

@@ -3,7 +3,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { SkillKey } from '@etude/domain/ports/skill-registry';
 import { versionOfKey } from '@etude/domain/skills/life/find-skill';
 import type { Memory } from '@etude/memory/memory';
-import type { Erasable } from '@etude/memory/upkeep/record-parts';
+import type { Erasable } from '@etude/memory/upkeep/owned-records';
 import type { JobContext } from '@etude/queue/jobs/consumer';
 import { type CountsByPlace, QueueErasure } from '@etude/queue/erasure/queue-erasure';
 import { finalFailure } from '@etude/queue/jobs/job-end';

@@ -1,11 +1,10 @@
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
 import { Producer } from '@etude/queue/jobs/producer';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
 import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';

@@ -6,7 +6,7 @@ import { type ExecuteEventSchema, type ExecuteRequest, Sandboxes } from '@etude/
 import { addService, listenGrpc, type ListeningServer, type ServedCall, type ServiceHandlers } from '@etude/contracts/grpc-server';
 import { SandboxLimits, SessionRequest } from '@etude/contracts/sandbox';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
-import { CONTROLLER_HEARTBEAT_MS, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { CONTROLLER_HEARTBEAT_MS, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { newSandboxId, SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 

@@ -1,7 +1,7 @@
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { LearningState, StopReason, type TaskEvent, TaskState, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Usage } from '@etude/contracts/task';
-import { openLearning } from '@etude/queue/tasks/learning-journal';
+import { openLearning } from '@etude/queue/tasks/journal';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';

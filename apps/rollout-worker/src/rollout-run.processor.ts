@@ -1,5 +1,5 @@
 import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
-import type { RolloutRun } from '@etude/contracts/queues';
+import type { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import { RolloutWaits } from '@etude/domain/ports/questions';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
@@ -9,10 +9,10 @@ import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
-import { openJournal, type RedisJournal } from '@etude/queue/tasks/journal';
+import { openJournal, openLearning, questionsOf, type RedisJournal } from '@etude/queue/tasks/journal';
 import { TextPublisher } from '@etude/queue/tasks/model-text';
-import { questionsOf } from '@etude/queue/tasks/questions';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
+import { learnFromRollout, type LearningDeps } from '@etude/domain/rollout/learn-from-rollout';
 
 export interface RolloutRunDeps {
   readonly tasks: TaskStore;
@@ -144,4 +144,38 @@ export function givesUp(error: unknown, job: { readonly isLastAttempt: boolean; 
   if (job.signal.aborted || isAbort(error) || isConnectionError(error) || errorCode(error) === 'JOURNAL_FENCED') return false;
   if (error instanceof RolloutWaits) return false;
   return job.isLastAttempt || !isRetryable(error);
+}
+
+interface RolloutLearnDeps extends Omit<RolloutRunDeps, 'ports'> {
+  readonly ports: Omit<LearningDeps, 'journal' | 'givesUp'>;
+}
+
+/**
+ * Learns from one ended rollout, from the point where an earlier worker left it. The task stays as it ended, whatever happens here.
+ *
+ * @throws system errors, retried by the queue
+ */
+export function rolloutLearnProcessor({
+  ports,
+  logger,
+  ...deps
+}: RolloutLearnDeps): JobHandler<typeof RolloutLearn.payload, typeof RolloutLearn.result> {
+  const { tasks, journals } = deps;
+  return async (rollout, job) => {
+    try {
+      const { tenant, taskId, rolloutId } = rollout;
+      using stop = stopSignal(rollout, { ...deps, signal: job.signal });
+      const opening = openLearning(journals.redis, journals.keys, rollout);
+      const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
+      if (journal === null || task === null) return { outcome: 'over' };
+      stop.endAt(journal.startedAt + ports.limits.wallMs);
+      const learning = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
+      const { state, error } = await learnFromRollout({ task, rolloutId }, learning, stop.signal);
+      logger.info({ tenant, taskId, rolloutId, epoch: journal.epoch, state, code: error?.code }, 'Learning from a rollout has ended');
+      return { outcome: state };
+    } catch (error) {
+      if (error instanceof RolloutStop || errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'over' };
+      throw jobError(error);
+    }
+  };
 }

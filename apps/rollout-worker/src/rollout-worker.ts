@@ -13,9 +13,8 @@ import { baseConfig, flag, readSandboxPackages, sandboxPackagesConfig } from '@e
 import { readJsonFile } from '@etude/platform/files';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import type { RunningWorker } from '@etude/platform/run-service';
-import { agentSettingsConfig, installationSettings } from '@etude/queue/agents/agent-settings-config';
+import { agentSettingsConfig, AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
-import { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { consume } from '@etude/queue/jobs/consumer';
 import { budgetConfig, metered, SpendStore } from '@etude/queue/spend/spend-store';
@@ -23,15 +22,13 @@ import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
-import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
-import { rolloutLearnProcessor } from './rollout-learn.processor.js';
-import { rolloutRunProcessor } from './rollout-run.processor.js';
+import { rolloutLearnProcessor, rolloutRunProcessor } from './rollout-run.processor.js';
 
 const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), { error: 'must be a JSON object from name to argv' });
 

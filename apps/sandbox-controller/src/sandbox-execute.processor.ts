@@ -7,7 +7,7 @@ import type { RedisKeys } from '@etude/queue/redis/keys';
 import type { connectRedis } from '@etude/queue/redis/redis';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import { ExecutionStore, type StoredExecution } from '@etude/queue/executions/executions';
-import { unmeasuredRun } from '@etude/sandbox/run-assembly';
+import { unmeasuredRun } from '@etude/sandbox/driven-sandboxes';
 
 /** Throws if the infrastructure failed a run, so that the queue retries the execution. Failures of the code are results. */
 function throwIfRetryable({ executionId, runs }: ExecutionResult): void {

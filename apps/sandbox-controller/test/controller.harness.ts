@@ -6,10 +6,9 @@ import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-c
 import { decodeStatus } from '@etude/contracts/rich-status';
 import type { SandboxSession } from '@etude/contracts/sandbox';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
-import { ControllerChannels } from '@etude/queue/sandboxes/controller-client';
 import { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';

@@ -47,6 +47,12 @@ export function endedError({ id, state, stateReason }: Pick<SandboxSession, 'id'
   });
 }
 
+/** Also the answer for another tenant's sandbox, so that its existence stays hidden. */
+export function noSandboxError(id: string): EtudeError {
+  const message = `There is no ${sandboxName(id)}. It may belong to another tenant, or have ended more than an hour ago.`;
+  return new EtudeError('NOT_FOUND', message, { metadata: { name: sandboxName(id) } });
+}
+
 export const sandboxFileMessage = (file: SessionFile, uploadedBytes = 0): SandboxFileInit =>
   toWire(SandboxFileSchema, { ...file, uploadedBytes });
 

@@ -10,7 +10,7 @@ import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
 import { hitOf, skillOf as recordOf } from './memory-records.js';
 import type { SkillReader } from '../src/skills/life/find-skill.js';
 import { agentTools } from '../src/tools/agent-tools.js';
-import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/code-sessions.js';
+import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
 import type { ToolContext } from '../src/tools/tool-definition.js';
 import type {
   RegisteredSkill,

@@ -32,8 +32,8 @@ export class CachedEmbedder implements Embedder {
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
     if (signal?.aborted) throw abortError(signal);
     const asked = new Map(texts.map((text) => [this.#key(text), text]));
-    const found = new Map([...asked.keys()].flatMap((key) => this.#entry(key)));
-    const missing = [...asked].filter(([key]) => !found.has(key));
+    const vectors = new Map([...asked.keys()].map((key) => [key, this.#vectors.get(key)]));
+    const missing = [...asked].filter(([key]) => vectors.get(key) === undefined);
     const made =
       missing.length > 0
         ? await this.inner.embed(
@@ -42,21 +42,16 @@ export class CachedEmbedder implements Embedder {
           )
         : [];
     this.found += texts.length - missing.length;
-    missing.forEach(([key], i) => found.set(key, made[i] as Float32Array));
-    for (const [key, vector] of found) {
+    missing.forEach(([key], i) => vectors.set(key, made[i]));
+    for (const [key, vector] of vectors) {
       this.#vectors.delete(key);
-      this.#vectors.set(key, vector);
+      this.#vectors.set(key, vector as Float32Array);
     }
     for (const oldest of this.#vectors.keys()) {
       if (this.#vectors.size <= this.#entriesMax) break;
       this.#vectors.delete(oldest);
     }
-    return texts.map((text) => found.get(this.#key(text)) as Float32Array);
-  }
-
-  #entry(key: string): Array<[string, Float32Array]> {
-    const vector = this.#vectors.get(key);
-    return vector ? [[key, vector]] : [];
+    return texts.map((text) => vectors.get(this.#key(text)) as Float32Array);
   }
 
   /** The key is a digest, because texts as keys would make the cache as large as the texts. */

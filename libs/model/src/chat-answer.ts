@@ -1,8 +1,7 @@
 import type { ChatRequest, ChatResponse } from '@etude/domain/ports/model';
-import { joinedCalls, type CallParts } from './tools-on-wire.js';
+import { type CallParts, joinedCalls } from './tools-on-wire.js';
 import { StringDecoder } from 'node:string_decoder';
-import type { ServerFault } from './server-errors.js';
-import { faultIn } from './server-errors.js';
+import { faultIn, type ServerFault } from './server-answer.js';
 
 type Json = Record<string, unknown>;
 

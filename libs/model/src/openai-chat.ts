@@ -3,9 +3,8 @@ import type { ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/m
 import { createParser } from 'eventsource-parser';
 import { type Answer, AnswerAssembler, approximateTokens, requestChars } from './chat-answer.js';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
-import { parsedJson, type ServerAnswer } from './server-answer.js';
+import { faultError, parsedJson, quoted, type ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { calledInText, messageOnWire, messagesAsText, toolOnWire } from './tools-on-wire.js';
-import { faultError, quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
   /** Absent: the first model that the server lists, else `default`. */
@@ -97,7 +96,6 @@ interface Dialect {
 
 const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true, tools: true };
 
-/** Whether the tools of a request are described as text. */
 const usesText = ({ tools = [] }: ChatRequest, dialect: Dialect) => tools.length > 0 && !dialect.tools;
 
 export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Record<string, unknown> {

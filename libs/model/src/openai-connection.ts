@@ -1,8 +1,7 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
 import type { Dispatcher } from 'undici';
-import { isSilence, parsedJson, refusal, ServerAnswer } from './server-answer.js';
+import { isSilence, parsedJson, quoted, refusal, ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
-import { quoted, type ServerContext, serverName } from './server-errors.js';
 
 export interface CallLimits {
   /** The longest silence of the server, before or within its answer. */

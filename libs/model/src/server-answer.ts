@@ -1,8 +1,7 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import { faultError, faultIn, retryAfterMs, type ServerContext } from './server-errors.js';
 
 /** Parses JSON; undefined where the text is none. */
 export function parsedJson(text: string): unknown {
@@ -86,4 +85,95 @@ export async function refusal(status: number, answer: ServerAnswer, context: Ser
     },
     context,
   );
+}
+
+/** The server that was called, for error messages. */
+export interface ServerContext {
+  readonly baseUrl: string;
+  /** Removed from everything that is quoted from the server. */
+  readonly apiKey?: string;
+  /** Names of the settings that a message tells the reader to check. */
+  readonly settings: { readonly baseUrl: string; readonly apiKey: string; readonly model: string };
+}
+
+/** An error that a server reported, by its status or within an answer with status 200. */
+export interface ServerFault {
+  readonly status: number;
+  readonly message: string;
+  readonly code?: string;
+  readonly retryAfterMs?: number;
+  readonly location?: string;
+}
+
+const MESSAGE_CHARS_MAX = 300;
+/** 501 is not retryable: the server will not support the request next time either. */
+const RETRYABLE = (status: number) =>
+  status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501 && status !== 505);
+
+/** The base URL without user, password and query, which may be secret. */
+export function shownUrl(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  return `${url.protocol}//${url.host}${url.pathname}`.replace(/\/$/, '');
+}
+
+export const serverName = (context: ServerContext) => `The model server at ${shownUrl(context.baseUrl)}`;
+
+/** A server's message on one line, without the API key, cut to 300 characters. */
+export function quoted(message: string, { apiKey }: ServerContext): string {
+  const clean = (apiKey ? message.replaceAll(apiKey, '[key]') : message).replace(/\s+/g, ' ').trim();
+  return clean.length > MESSAGE_CHARS_MAX ? `${clean.slice(0, MESSAGE_CHARS_MAX)}…` : clean;
+}
+
+/** The typed error for a fault. A refusal names the setting to check. */
+export function faultError(fault: ServerFault, context: ServerContext): EtudeError {
+  const code = codeOf(fault);
+  const said = quoted(fault.message, context);
+  // A scripted model's message says what to do, and the settings are right.
+  const advice = code === 'MODEL_REFUSED' && fault.code !== 'no_rule' ? ` ${refusalAdvice(fault, context)}` : '';
+  const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
+  return new EtudeError(code, message, {
+    ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }),
+    metadata: { status: String(fault.status), said },
+  });
+}
+
+function codeOf({ status, code }: ServerFault): ErrorCode {
+  if (status === 429) return code === 'insufficient_quota' ? 'MODEL_REFUSED' : 'MODEL_RATE_LIMITED';
+  return RETRYABLE(status) ? 'MODEL_UNAVAILABLE' : 'MODEL_REFUSED';
+}
+
+function refusalAdvice({ status, location }: ServerFault, { settings }: ServerContext): string {
+  if (status >= 300 && status < 400) return `It redirects${location ? ` to ${location}` : ''}; set ${settings.baseUrl} to the new address.`;
+  if (status === 401 || status === 403) return `Check ${settings.apiKey}.`;
+  if (status === 402 || status === 429) return `The account behind ${settings.apiKey} has no credit left; check its billing.`;
+  if (status === 404 || status === 405 || status === 501)
+    return `Check ${settings.baseUrl} (it usually ends with /v1) and ${settings.model}.`;
+  if (status === 413) return 'The request is too large for it; make the prompt shorter.';
+  return `Check that ${settings.model} fits this request.`;
+}
+
+const endSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
+
+/** Reads `retry-after-ms`, or `retry-after` in seconds or as a date; undefined where there is no sensible value. */
+export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const ms = Number.parseFloat(String(headers['retry-after-ms']));
+  if (ms >= 0) return ms;
+  const text = headers['retry-after']?.trim();
+  if (!text) return undefined;
+  if (/^\d+(\.\d+)?$/.test(text)) return Number.parseFloat(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
+}
+
+/** The fault in the value of `error`, in any of the shapes that servers use. */
+export function faultIn(error: unknown): ServerFault {
+  if (typeof error === 'string') return { status: 500, message: error };
+  const { message, code, status, type } = (error ?? {}) as Record<string, unknown>;
+  const number = [status, code].map(Number).find((value) => value >= 400 && value < 600);
+  const limited = [code, type].some((word) => typeof word === 'string' && /rate_limit/.test(word));
+  return {
+    status: number ?? (limited ? 429 : 500),
+    message: typeof message === 'string' ? message : JSON.stringify(error),
+    ...(typeof code === 'string' ? { code } : {}),
+  };
 }

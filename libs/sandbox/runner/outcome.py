@@ -10,7 +10,6 @@ DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
 # A value that takes one character in JSON takes its reader about a hundred bytes of memory.
 VALUES_MAX = 400_000
-# Most values in the return value of a call.
 RETURNED_VALUES_MAX = 2_000_000
 WHAT_TO_DO = "return less, or print a part of it"
 DEPTH_MAX = 200

@@ -1,7 +1,6 @@
-import type { ExecutionRequest, ExecutionResult } from '@etude/contracts/sandbox';
+import type { Display, ExecutionRequest, ExecutionResult, ExitReason, RunResult } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import { RunAssembly } from './run-assembly.js';
-import { type ExecutionEnd, type ExecutionSink, type SandboxDriver, unavailable } from './sandbox-driver.js';
+import { type ExecutionEnd, type ExecutionSink, type LostSandbox, type SandboxDriver, unavailable } from './sandbox-driver.js';
 
 /** Runs each execution in a fresh sandbox, which is destroyed on every path. The caller stores the results. */
 export class DrivenSandboxes implements Sandboxes {
@@ -40,5 +39,63 @@ export class DrivenSandboxes implements Sandboxes {
       // The reply does not wait for this. After an abort the sandbox is gone already.
       void sandbox.release();
     }
+  }
+}
+
+interface Partial {
+  stdout: string;
+  stderr: string;
+  readonly displays: Display[];
+  readonly startedMs: number;
+}
+
+const nothing = (): Partial => ({ stdout: '', stderr: '', displays: [], startedMs: performance.now() });
+
+export const unmeasuredRun = (exit: ExitReason, type: string, message: string): RunResult => ({
+  exit,
+  exitCode: null,
+  signal: null,
+  stdout: '',
+  stderr: '',
+  stdoutCutBytes: 0,
+  stderrCutBytes: 0,
+  cpuMs: 0,
+  wallMs: 0,
+  memoryPeakKiB: 0,
+  error: { type, message, line: null },
+});
+
+/** Assembles whole results from the pieces that an execution reports. A lost run keeps the output it had. */
+export class RunAssembly implements ExecutionSink {
+  readonly results: RunResult[] = [];
+  private partial = nothing();
+
+  /** The sink for the next sandbox of the execution. It numbers its runs from 0 again; runs come in order, so the numbers are ignored. */
+  behind(): ExecutionSink {
+    this.partial = nothing();
+    return this;
+  }
+
+  output(_run: number, stream: 'stdout' | 'stderr', text: string): void {
+    this.partial[stream] += text;
+  }
+
+  display(_run: number, data: Display): void {
+    this.partial.displays.push(data);
+  }
+
+  result(_run: number, result: RunResult): void {
+    const { stdout, stderr, displays } = this.partial;
+    const shown = displays.length > 0 ? { displays } : {};
+    this.results.push({ ...result, stdout: stdout + result.stdout, stderr: stderr + result.stderr, ...shown });
+    this.partial = nothing();
+  }
+
+  /** Ends the current run as lost, with the output it had. */
+  lose({ exit, message }: LostSandbox): void {
+    const { stdout, stderr, displays, startedMs } = this.partial;
+    const shown = displays.length > 0 ? { displays } : {};
+    this.results.push({ ...unmeasuredRun(exit, 'SandboxLost', message), stdout, stderr, wallMs: performance.now() - startedMs, ...shown });
+    this.partial = nothing();
   }
 }

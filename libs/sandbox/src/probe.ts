@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { SandboxLimits } from '@etude/contracts/sandbox';
-import { RunAssembly } from './run-assembly.js';
+import { RunAssembly } from './driven-sandboxes.js';
 import { type ClaimedSandbox, unavailable } from './sandbox-driver.js';
 
 const PROBE = new URL('../runner/probe.py', import.meta.url);

@@ -5,7 +5,7 @@ import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { type PodPlace, readPlace } from '@etude/sandbox/kubernetes/pod-identity';
 import type { PoolSettings } from '@etude/sandbox/kubernetes/pool-settings';
 import { SandboxTemplates } from '@etude/sandbox/kubernetes/sandbox-template';
-import { RunAssembly } from '@etude/sandbox/run-assembly';
+import { RunAssembly } from '@etude/sandbox/driven-sandboxes';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import { until } from '@etude/test-support/until';
 import type { Cluster } from './cluster.js';

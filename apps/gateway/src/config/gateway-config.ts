@@ -6,7 +6,7 @@ import { modelConfig } from '@etude/model/model-config';
 import { rerankConfig } from '@etude/model/rerank-server';
 import { baseConfig, list, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
-import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-config';
+import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-store';
 import { budgetConfig } from '@etude/queue/spend/spend-store';
 import { taskConfig } from '@etude/queue/tasks/task-store';
 import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';

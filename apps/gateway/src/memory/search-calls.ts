@@ -15,7 +15,7 @@ import { VisibleText } from '@etude/contracts/visible-text';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
 import { provenanceOf } from '@etude/domain/recall/recall';
 import { RECALL_TOKENS } from '@etude/domain/recall/recollect';
-import { readableSkills } from '@etude/memory/layers/memory-recall';
+import { readableSkills } from '@etude/memory/layers/memory-reads';
 import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
 import { RECORD_KINDS } from '@etude/memory/record-store';
 import { z } from 'zod';

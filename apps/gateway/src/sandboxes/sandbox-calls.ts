@@ -17,7 +17,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { type ControllerClient, forwardedError } from '@etude/queue/sandboxes/controller-client';
+import { type ControllerClient, forwardedError } from '@etude/queue/sandboxes/controllers';
 import { isOfRollout } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { forwardSettings, SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { fromWire, wordOf } from '@etude/contracts/wire/messages';

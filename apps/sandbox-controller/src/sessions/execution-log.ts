@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Display, RunResult } from '@etude/contracts/sandbox';
 import type { CellToolCall } from '@etude/contracts/scratchpad';
-import { unmeasuredRun } from '@etude/sandbox/run-assembly';
+import { unmeasuredRun } from '@etude/sandbox/driven-sandboxes';
 import type { ExecutionSink, LostSandbox } from '@etude/sandbox/sandbox-driver';
 
 export type ExecutionContent =

@@ -5,12 +5,6 @@ import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
 import { SessionExecutions } from './session-executions.js';
 
-/** Also the response for another tenant's sandbox, so that its existence stays hidden. */
-export const notFound = (id: string) =>
-  new EtudeError('NOT_FOUND', `There is no ${sandboxName(id)}. It may have belonged to another key, or ended more than an hour ago.`, {
-    metadata: { name: sandboxName(id) },
-  });
-
 /** The caller's routing is out of date. A retry finds the right controller. */
 export const heldElsewhere = (id: string, controllerId: string) =>
   new EtudeError('SANDBOX_UNAVAILABLE', `${sandboxName(id)} is held by another controller (${controllerId}); try again`, {
@@ -22,9 +16,6 @@ export const shuttingDown = () =>
   new EtudeError('SHUTTING_DOWN', 'This sandbox controller is shutting down; call again, with the last resume_token.', {
     retryAfterMs: 500,
   });
-
-export const full = (message: string, metadata: Record<string, string> = {}) =>
-  new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', ...metadata } });
 
 const EXPIRED = { type: 'SandboxExpired', message: 'the sandbox expired; renew it before its expire_time', line: null };
 

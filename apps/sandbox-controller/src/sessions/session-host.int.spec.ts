@@ -1,7 +1,7 @@
 import { SessionRequest } from '@etude/contracts/sandbox';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
-import { ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis } from '@etude/test-support/redis';
 import { redisForFile } from '@etude/test-support/redis-for-file';

@@ -1,12 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
-import { endedError } from '@etude/contracts/sandbox-wire';
+import { endedError, noSandboxError } from '@etude/contracts/sandbox-wire';
 import { counter } from '@etude/platform/metrics';
 import type { QueueLogger } from '@etude/queue/redis/redis';
-import { newSandboxId, type SandboxSessionStore, type SessionEnd, type StoredSession } from '@etude/queue/sandboxes/sandbox-sessions';
+import {
+  newSandboxId,
+  quotaReached,
+  type SandboxSessionStore,
+  type SessionEnd,
+  type StoredSession,
+} from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
-import { full, heldElsewhere, HeldSession, keyOf, notFound, shuttingDown } from './held-session.js';
+import { heldElsewhere, HeldSession, keyOf, shuttingDown } from './held-session.js';
 
 const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
 
@@ -42,7 +48,6 @@ export class SessionHost {
 
   constructor(private readonly parts: SessionHostParts) {}
 
-  /** Number of sessions that are open or being opened. */
   get sessionCount(): number {
     return this.#held.size + this.#opening.size;
   }
@@ -214,7 +219,7 @@ export class SessionHost {
       held.stop(heldElsewhere(id, stored.controllerId));
       await held.sandbox.leave?.();
     } else {
-      held.stop(stored ? endedError(stored.session) : notFound(id));
+      held.stop(stored ? endedError(stored.session) : noSandboxError(id));
       await held.sandbox.release();
     }
     this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'released a session that this controller does not hold any more');
@@ -222,18 +227,19 @@ export class SessionHost {
 
   async #stored(tenant: string, id: string): Promise<StoredSession> {
     const stored = await this.parts.store.get(tenant, id);
-    if (!stored) throw notFound(id);
+    if (!stored) throw noSandboxError(id);
     return stored;
   }
 
   #refuseWithoutRoom({ tenant, uncounted = false }: SessionRequest, openCount: number): void {
     const { sessionsMax, tenantSessionsMax } = this.parts;
     const opening = [...this.#opening].filter((request) => request.tenant === tenant && !request.uncounted).length;
-    if (this.sessionCount >= sessionsMax)
-      throw full(`This controller holds its limit of ${sessionsMax} sandboxes. Try another controller, or try again later.`);
+    if (this.sessionCount >= sessionsMax) {
+      const message = `This controller holds its limit of ${sessionsMax} sandboxes. Try another controller, or try again later.`;
+      throw new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity' } });
+    }
     if (uncounted || openCount + opening < tenantSessionsMax) return;
-    const openMax = String(tenantSessionsMax);
-    throw full(`Tenant ${tenant} may have ${openMax} open sandboxes. Close one, or ask the operator for more.`, { openMax });
+    throw quotaReached(tenant, openCount + opening, tenantSessionsMax);
   }
 
   #refuseWhenClosing(): void {

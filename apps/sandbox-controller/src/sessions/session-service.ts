@@ -8,7 +8,7 @@ import { portError } from '@etude/platform/health';
 import { gauge } from '@etude/platform/metrics';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
-import { CONTROLLER_HEARTBEAT_MS, type ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controller-directory';
+import { CONTROLLER_HEARTBEAT_MS, type ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from '../sandbox-controller.config.js';

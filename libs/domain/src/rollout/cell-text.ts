@@ -1,5 +1,5 @@
 import type { WorkCellOutcome } from '../ports/work-sandboxes.js';
-import { endingOf } from '../tools/code-wrapper.js';
+import { endingOf } from '../tools/execute-code.js';
 import { cutMiddle } from '../evaluation/evaluator.js';
 
 const STREAM_CHARS_MAX = 20_000;

@@ -58,7 +58,6 @@ export function listSkillsTools(finder: SkillFinder): readonly ToolDefinition[] 
 
 const categoryOf = ({ category }: Skill): string => category ?? NONE;
 
-/** Counts the skills by the first `depth` parts of their category. */
 function counted(skills: readonly Skill[], depth: number): Array<z.infer<typeof Category>> {
   const groups = Map.groupBy(skills, (skill) => categoryOf(skill).split('.').slice(0, depth).join('.'));
   return [...groups].map(([id, inside]) => ({ id, skill_count: inside.length })).toSorted((a, b) => (a.id < b.id ? -1 : 1));

@@ -3,7 +3,7 @@ import type { RecordStore, StoredRecord } from '../record-store.js';
 import { conversationOf, conversationRecord, loadConversation, turnKey, turnOf } from './conversation-records.js';
 import { LAYER } from './fact-records.js';
 import type { SettlingDeps } from './fact-settling.js';
-import { type LayerDeps, parseBody, untilTaken } from './records.js';
+import { type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
 import type { Conversation, Turn } from '@etude/contracts/conversation';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact } from '@etude/contracts/memory';
@@ -122,7 +122,6 @@ async function markRead(store: RecordStore, { key, scope }: StoredRecord, read: 
     if (record === null) return true;
     const { value, taken } = parseBody<Conversation>(record);
     const next = conversationRecord({ ...value, read: Math.max(read, value.read ?? 0) }, taken);
-    const [done] = await store.write(scope.tenant, [{ do: 'update', record: next, revision: record.revision }]);
-    return done === true ? true : null;
+    return (await putRecord(store, next, record)) || null;
   });
 }

@@ -12,7 +12,7 @@ import {
 import { LAYER } from './fact-records.js';
 import type { SettlingDeps } from './fact-settling.js';
 import { insertsOf } from './indexed-texts.js';
-import { type LayerDeps, parseBody, untilTaken, withTaken } from './records.js';
+import { type LayerDeps, parseBody, putRecord, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { SemanticOptions } from './semantic-layer.js';
 import { type Conversation, type Message, type Turn, TURNS_MAX } from '@etude/contracts/conversation';
@@ -157,10 +157,7 @@ async function takePlaces(store: RecordStore, addition: Addition): Promise<Place
     const title = addition.title === '' ? (value?.title ?? '') : addition.title;
     const conversation = { ...value, id, scope, name, title, turns: end, createdAt: value?.createdAt ?? at, updatedAt: at };
     const next = conversationRecord(conversation, withTaken(taken, `${writeId} ${first}`));
-    const [done] = await store.write(scope.tenant, [
-      record === null ? { do: 'insert', record: next, indexed: [] } : { do: 'update', record: next, revision: record.revision },
-    ]);
-    return done ? { conversation, first, isNew: value === null } : null;
+    return (await putRecord(store, next, record)) ? { conversation, first, isNew: value === null } : null;
   });
 }
 
@@ -196,7 +193,6 @@ async function insertTurns(deps: LayerDeps, addition: Addition, first: number, s
   return { inserted, displaced };
 }
 
-/** The messages as turns from the place `first` on. */
 async function turnsOf(store: RecordStore, { scope, name, messages, at }: Addition, first: number): Promise<readonly Turn[]> {
   const conversation = conversationId(scope, name);
   const places = Array.from({ length: PREVIOUS }, (_, n) => first - PREVIOUS + n).filter((place) => place >= 0);

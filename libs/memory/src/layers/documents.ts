@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
 import { insertsOf } from './indexed-texts.js';
-import { bodyOf, type LayerDeps, parseBody, untilTaken } from './records.js';
+import { bodyOf, type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
@@ -100,20 +100,17 @@ async function insertChunks({ store, embedder }: LayerDeps, edition: Edition, si
   await write(inserts);
 }
 
-/** Whether all chunks of this edition are stored, and none of another. */
 async function isWhole(store: RecordStore, { document: { id, scope, chunks }, digest }: OfEdition<DocumentRecord>): Promise<boolean> {
   const count = (where: Fields) => store.count(scope, LAYER, { kinds: ['chunk'], where: { document: id, ...where } });
   return (await count({})) === chunks && (await count({ digest })) === chunks;
 }
 
-async function putDocument({ store, embedder }: LayerDeps, edition: Edition): Promise<void> {
+async function putDocument({ store }: LayerDeps, edition: Edition): Promise<void> {
   const { document, digest } = edition;
-  const record = documentRecord(edition);
   await untilTaken(`document ${document.id}`, async () => {
     const known = await loadDocument(store, document.scope, document.id);
     if (known !== null && digestOf(known) === digest) return true;
-    const changes = known === null ? await insertsOf(embedder, [record]) : [{ do: 'update', record, revision: known.revision } as const];
-    return (await store.write(document.scope.tenant, changes))[0] ? true : null;
+    return (await putRecord(store, documentRecord(edition), known)) || null;
   });
 }
 

@@ -10,7 +10,6 @@ import type { LearnedRecords } from '@etude/domain/skills/life/revoke-source';
 
 export const LAYER = 'semantic';
 
-/** A fact with the record that holds it. */
 export interface StoredKnownFact extends KnownFact {
   readonly record: StoredRecord;
 }

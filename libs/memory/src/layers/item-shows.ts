@@ -1,4 +1,4 @@
-import { bodyOf, everyRecord, parseBody, untilTaken, withTaken } from './records.js';
+import { bodyOf, everyRecord, parseBody, putRecord, untilTaken, withTaken } from './records.js';
 import { LAYERS, type MemoryRecord, type RecordStore } from '../record-store.js';
 import { errorCode } from '@etude/contracts/errors';
 import type { FoundItem, ItemShow, ItemShows, MemoryWrite } from '@etude/contracts/memory';
@@ -59,12 +59,7 @@ async function countShow(store: RecordStore, writeId: string, { scope: { tenant 
     const { value, taken } = known === undefined ? { value: fresh, taken: [] } : parseBody<ItemShows>(known);
     if (taken.includes(writeId)) return true;
     const record = showsRecord(layer, { ...value, [side]: addSides(value[side], one) }, withTaken(taken, writeId));
-    const change =
-      known === undefined
-        ? ({ do: 'insert', record, indexed: [] } as const)
-        : ({ do: 'update', record, revision: known.revision } as const);
-    const [done] = await store.write(tenant, [change]);
-    return done === true ? true : null;
+    return (await putRecord(store, record, known)) || null;
   });
 }
 

@@ -4,7 +4,7 @@ import { embedTexts, indexedTextsOf, insertsOf } from './indexed-texts.js';
 import { searchLayer } from './memory-search.js';
 import { everyRecord, type LayerDeps, untilTaken, withTaken } from './records.js';
 import { markApplied, wasApplied } from './repeats.js';
-import { moveSkills } from './skill-moves.js';
+import { inTurn, moveSkills } from './skill-moves.js';
 import {
   countNames,
   countOffers,
@@ -18,7 +18,6 @@ import {
   type StoredSkill,
   versionsOfKeys,
 } from './skill-records.js';
-import { inTurn } from './skill-turns.js';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';

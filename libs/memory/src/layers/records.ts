@@ -107,6 +107,12 @@ export async function* everyRecord(
   }
 }
 
+/** Stores a record without searchable texts in place of `known`, or as a new one. False if another writer was faster. */
+export async function putRecord(store: RecordStore, record: MemoryRecord, known: StoredRecord | null | undefined): Promise<boolean> {
+  const change = known ? ({ do: 'update', record, revision: known.revision } as const) : ({ do: 'insert', record, indexed: [] } as const);
+  return (await store.write(record.scope.tenant, [change]))[0] === true;
+}
+
 /**
  * Updates each record at its current revision, reloading it after a conflict.
  *

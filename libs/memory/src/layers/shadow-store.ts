@@ -3,18 +3,18 @@ import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { compareKeys, nameOf, ordered } from '../candidate-lists.js';
-import type {
-  Candidate,
-  Change,
-  Fields,
-  IndexedText,
-  MemoryRecord,
-  RecordFilter,
-  RecordStore,
-  StoredRecord,
-  StoreQuery,
+import {
+  type Candidate,
+  type Change,
+  type Fields,
+  type IndexedText,
+  type MemoryRecord,
+  type RecordFilter,
+  type RecordStore,
+  seenBy,
+  type StoredRecord,
+  type StoreQuery,
 } from '../record-store.js';
-import { seenBy } from '../tenant-view.js';
 
 /** A record as the shadow shows it. */
 export interface ShadowRecord {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Proxy, type SeenRequest, startProxy } from '../../test/misbehaving-proxy.js';
-import { ownedBy, seenBy } from '../tenant-view.js';
+import { ownedBy, seenBy } from '../record-store.js';
 import { QdrantServer } from './qdrant-server.js';
 import { type Condition, type Conditions, TenantPoints } from './tenant-points.js';
 

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Schemas } from '@qdrant/js-client-rest';
-import type { TenantView } from '../tenant-view.js';
+import type { TenantView } from '../record-store.js';
 import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './collections.js';
 import type { QdrantServer } from './qdrant-server.js';
 

@@ -1,13 +1,15 @@
-import type { Change, Fields, MemoryRecord, StoreOptions } from '../record-store.js';
-import { bodyValues, deleteFields, insertFields, kindCode, layerCode } from './record-rows.js';
+import type { Change, Fields, MemoryRecord, Owners, RecordFilter, StoreOptions } from '../record-store.js';
+import { bodyValues, deleteFields, filterCondition, insertFields, kindCode, kindCodes, layerCode, layerCondition } from './record-rows.js';
 import { TEXTS_MAX } from './store-schema.js';
-import type { TenantRows } from './tenant-rows.js';
+import type { TenantRows, Values } from './tenant-rows.js';
 import { deleteVectors, insertVectors, updateVectors, type VectorBytes, vectorBytes, type VectorTraits } from './vectors.js';
 import { deleteWords, insertWords } from './words.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { type TermCounts, termCounts } from '@etude/domain/retrieval/bm25';
 import { requireOwn } from '@etude/domain/retrieval/scopes';
+import type { StoreFile } from './store-file.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A change with everything that can be computed outside the transaction. */
 export interface PreparedChange {
@@ -154,13 +156,11 @@ function movesVectors(rows: TenantRows, known: KnownRecord, prepared: PreparedCh
 export class LateWords {
   readonly #words: Array<(rows: TenantRows) => void> = [];
 
-  /** Adds a record's searchable texts and words. */
   add(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, terms: TermCounts): void {
     resize(rows, layer, texts, terms.words, 1);
     if (terms.words > 0) this.#words.push((late) => insertWords(late, layer, record, terms));
   }
 
-  /** Removes a record's texts and words. */
   remove(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, words: number): void {
     resize(rows, layer, texts, words, -1);
     if (words > 0) this.#words.push((late) => deleteWords(late, record));
@@ -178,4 +178,59 @@ function resize(rows: TenantRows, layer: MemoryLayer, texts: number, words: numb
      ON CONFLICT DO UPDATE SET worded = worded + :worded, records = records + :records, texts = texts + :texts`,
     { layer: layerCode(layer), worded: words > 0 ? by : 0, records: by, texts: by * texts },
   );
+}
+
+/** Records per transaction. Small, so that others can write in between. */
+const BATCH = 200;
+/** The pause between transactions, in which this process renews its locks and others write. */
+const PAUSE_MS = 5;
+
+interface Doomed {
+  readonly id: number;
+  readonly texts: number;
+  readonly words: number;
+  readonly fields: string;
+}
+
+/** Removes records with everything that belongs to them. Returns their number. */
+export async function removeRecords(file: StoreFile, owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
+  if (kindCodes(layer, filter.kinds).length === 0) return 0;
+  const { sql, values } = filterCondition(filter);
+  const condition = `${layerCondition(layer, filter)}${sql}`;
+  let removed = 0;
+  for (;;) {
+    const batch = await file.write(owners, (rows) => removeBatch(rows, layer, condition, values));
+    removed += batch;
+    if (batch < BATCH) break;
+    await sleep(PAUSE_MS);
+  }
+  await file.write(owners, forgetNames);
+  return removed;
+}
+
+function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, values: Values): number {
+  const doomed = rows.all<Doomed>(
+    `SELECT record.id AS id, texts, words, fields FROM record CROSS JOIN record_body ON record_body.id = record.id
+     WHERE ${condition}${rows.within} LIMIT ${BATCH}`,
+    values,
+  );
+  const late = new LateWords();
+  for (const record of doomed) {
+    removeTexts(rows, layer, record, late);
+    deleteFields(rows, record.id, JSON.parse(record.fields) as Fields);
+    rows.run('DELETE FROM record_body WHERE tenant = :tenant AND id = :id', { id: record.id });
+    rows.run('DELETE FROM record WHERE tenant = :tenant AND id = :id', { id: record.id });
+  }
+  late.store(rows);
+  return doomed.length;
+}
+
+/** Deletes the names of agents, users and the tenant if they have no records left. */
+function forgetNames(rows: TenantRows): void {
+  rows.run(
+    `DELETE FROM principal WHERE tenant = :tenant AND id NOT IN (SELECT agent FROM record WHERE tenant = :tenant
+       UNION SELECT user FROM record WHERE tenant = :tenant)`,
+  );
+  rows.run('DELETE FROM layer_size WHERE tenant = :tenant AND records = 0');
+  rows.run('DELETE FROM tenant WHERE id = :tenant AND NOT EXISTS (SELECT 1 FROM record WHERE tenant = :tenant)');
 }

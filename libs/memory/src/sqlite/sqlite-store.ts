@@ -2,9 +2,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { ownedBy, seenBy } from '../tenant-view.js';
-import type { Candidates, FindPage, Owners, RecordFilter, RecordStore, StoredRecord, StoreOptions, StoreQuery } from '../record-store.js';
-import { removeRecords } from './record-removal.js';
+import {
+  type Candidates,
+  type FindPage,
+  ownedBy,
+  type Owners,
+  type RecordFilter,
+  type RecordStore,
+  seenBy,
+  type StoredRecord,
+  type StoreOptions,
+  type StoreQuery,
+} from '../record-store.js';
+import { applyChanges, knownRecord, prepareChange, removeRecords, StaleChange } from './record-writes.js';
 import {
   filterCondition,
   kindCode,
@@ -18,7 +28,6 @@ import {
   storedRecord,
   type StoredRow,
 } from './record-rows.js';
-import { applyChanges, knownRecord, prepareChange, StaleChange } from './record-writes.js';
 import { StoreFile, type WholeFile } from './store-file.js';
 import { fileDamage, purgeFile } from './file-upkeep.js';
 import type { TenantRows, Values } from './tenant-rows.js';

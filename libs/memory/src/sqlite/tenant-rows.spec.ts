@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ownedBy } from '../tenant-view.js';
+import { ownedBy } from '../record-store.js';
 import { TenantRows } from './tenant-rows.js';
 
 function prepared() {

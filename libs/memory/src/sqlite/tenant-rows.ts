@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
 import { requireOwn } from '@etude/domain/retrieval/scopes';
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import type { TenantView } from '../tenant-view.js';
+import type { TenantView } from '../record-store.js';
 
 export type Value = string | number | null | Uint8Array;
 export type Values = Readonly<Record<string, Value>>;

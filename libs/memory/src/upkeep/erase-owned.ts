@@ -4,12 +4,25 @@ import { bodyOf, type LayerDeps, parseBody, updateEach } from '../layers/records
 import { cutFromUnits } from '../layers/unit-records.js';
 import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { forbid, forbiddenAt } from './erasure-marks.js';
-import { addCounts, countOwned, type CountsByPlace, removeOwned, totalOf, walkErasable, walkOwned } from './owned-records.js';
-import type { Erasable } from './record-parts.js';
+import {
+  addCounts,
+  countOwned,
+  type CountsByPlace,
+  type Erasable,
+  nameOfRecord,
+  removeOwned,
+  splitName,
+  totalOf,
+  walkErasable,
+  walkOwned,
+} from './owned-records.js';
 import { EtudeError } from '@etude/contracts/errors';
-import type { RecalledItem, Scope, Transition } from '@etude/contracts/memory';
+import type { Episode, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
-import { isRecalledFrom } from '@etude/domain/recall/deleted-record';
+import { isRecalledFrom, mayRead, namesOfRecord, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
+import { factOfRecord, namedFact } from '../layers/fact-records.js';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
+import { recordOfSource, sourcesOfMarks } from '@etude/domain/trust/sources';
 
 export interface EraseOptions {
   /** Records made at this time or later stay, in ms since 1970. Ask `newFrom` once, and pass its answer in every repeat. */
@@ -112,4 +125,68 @@ function withoutRecalled(record: StoredRecord, isErased: IsErased): MemoryRecord
 /** The name by which a task of the same agent recalls a record. Skills are numbered per user, so theirs includes the user. */
 function nameOf({ agent, user }: Scope, layer: string, id: string): string {
   return `${agent} ${layer} ${id}${layer === 'procedural' ? ` ${user ?? ''}` : ''}`;
+}
+
+/** What deleting a record removes, and what rested on it. */
+export interface DeletionPlan {
+  readonly found: CountsByPlace;
+  /** The records that rest on it, and its other versions. They stay. */
+  readonly supported: readonly NamedRecord[];
+  /** Records made from this time on stay, in ms since 1970. */
+  readonly newFrom: number;
+}
+
+/** Changes nothing. Reads every fact, episode and skill of the tenant. */
+export async function planDeletion(store: RecordStore, clock: Clock, tenant: string, record: NamedRecord): Promise<DeletionPlan> {
+  const erased = { tenant, record };
+  const supported = await supportedBy(store, { tenant, ...record });
+  return { found: await countOwned(store, erased, {}), supported, newFrom: await newFrom(store, clock, erased) };
+}
+
+/** Removes the record, so that no read finds it. Copies in lists of recalled memories and in the database's files are left to `erase`. */
+export async function removeRecord(
+  deps: Pick<LayerDeps, 'store' | 'embedder'>,
+  tenant: string,
+  record: NamedRecord,
+  before: number,
+): Promise<void> {
+  const { store } = deps;
+  await forbid(store, { tenant, record }, before);
+  await unlinkFact(deps, tenant, record);
+  await removeOwned(store, { tenant, record }, { createdBefore: before });
+}
+
+async function supportedBy(store: RecordStore, record: RecordOfTenant): Promise<readonly NamedRecord[]> {
+  const { tenant, name } = record;
+  const names = namesOfRecord(record);
+  const found = new Map<string, NamedRecord>();
+  const next = (await namedFact(store, tenant, name))?.supersededBy;
+  for await (const page of walkOwned(store, { tenant }, { kinds: ['fact', 'episode', 'skill'] }))
+    for (const one of page) {
+      const rests = mayRead(record, one.scope) && sourcesIn(one).some((source) => names.has(recordOfSource(source)));
+      const other = rests || isVersionOf(one, record) || (next !== undefined && one.key === next) ? nameOfRecord(one) : null;
+      if (other !== null && !isSame(other, record)) found.set(JSON.stringify(other), other);
+    }
+  return [...found.values()];
+}
+
+const isSame = (a: NamedRecord, b: NamedRecord) => a.name === b.name && a.agent === b.agent && a.user === b.user;
+
+/** The names of the records that this one rests on, or that replaced it. */
+function sourcesIn(record: StoredRecord): readonly string[] {
+  if (record.kind === 'fact') {
+    const { episodes, touched = [], supersededBy } = factOfRecord(record);
+    return [...episodes, ...touched, ...(supersededBy === undefined ? [] : [`facts/${supersededBy}`])];
+  }
+  if (record.kind === 'episode') {
+    const { touched = [], skillsUsed } = parseBody<Episode>(record).value;
+    return [...touched, ...skillsUsed.map((skill) => `skills/${skill}`)];
+  }
+  const { sources, untrusted = [] } = parseBody<Skill>(record).value;
+  return [...sources, ...sourcesOfMarks(untrusted)];
+}
+
+function isVersionOf({ kind, fields, scope }: StoredRecord, { name, agent, user }: RecordOfTenant): boolean {
+  const isOwner = scope.agent === agent && scope.user === user;
+  return kind === 'skill' && isOwner && splitName(name)[1].startsWith(`${String(fields.name)}@`);
 }

@@ -1,8 +1,7 @@
-import { untilTaken } from '../layers/records.js';
+import { putRecord, untilTaken } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
-import { removeOwned } from './owned-records.js';
-import { type Erasable, nameOfRecord } from './record-parts.js';
+import { type Erasable, nameOfRecord, removeOwned } from './owned-records.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { hash } from 'node:crypto';
 
@@ -18,11 +17,7 @@ export async function forbid(store: RecordStore, owners: Erasable, at: number): 
   await untilTaken('the mark of an erasure', async () => {
     const known = await loadMark(store, owners);
     if (known !== undefined && known.createdAt >= at) return true;
-    const record = markRecord(owners, at);
-    const [done] = await store.write(owners.tenant, [
-      known === undefined ? { do: 'insert', record, indexed: [] } : { do: 'update', record, revision: known.revision },
-    ]);
-    return done === true ? true : null;
+    return (await putRecord(store, markRecord(owners, at), known)) || null;
   });
 }
 

@@ -1,6 +1,16 @@
-import { LAYERS, type Owners, type RecordFilter, type RecordStore, type StoredRecord } from '../record-store.js';
-import { type Erasable, ownersOf, partsOf } from './record-parts.js';
+import {
+  type Fields,
+  LAYERS,
+  type MemoryRecord,
+  type Owners,
+  RECORD_KINDS,
+  type RecordFilter,
+  type RecordKind,
+  type RecordStore,
+  type StoredRecord,
+} from '../record-store.js';
 import type { MemoryLayer } from '@etude/contracts/task';
+import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 
 /** All records of these owners that the filter accepts, in every layer, page by page. @throws AbortError between pages */
 export async function* walkOwned(
@@ -57,4 +67,73 @@ async function overParts(erased: Erasable, act: (layer: MemoryLayer, filter: Rec
     if (count > 0) counts[`memory.${layer}.${kind}`] = count;
   }
   return counts;
+}
+
+/** What is erased: everything of some owners, or one record with its parts. */
+export interface Erasable extends Owners {
+  readonly record?: NamedRecord;
+}
+
+export interface Part extends Pick<RecordFilter, 'keys' | 'where'> {
+  readonly layer: MemoryLayer;
+  readonly kind: RecordKind;
+}
+
+/** All layers and kinds with data of owners: all but erasure marks. */
+export const OWNED_KINDS: readonly Part[] = LAYERS.flatMap((layer) =>
+  RECORD_KINDS[layer].filter((kind) => kind !== 'erasure').map((kind) => ({ layer, kind })),
+);
+
+type Place = Omit<Part, 'keys' | 'where'> & { readonly by: keyof Fields | 'key' };
+
+/** Where the parts of a record are, and by which of their fields, by the kind of its name. A new kind of record needs a line here. */
+const PLACES: Readonly<Record<string, readonly Place[]>> = {
+  facts: [{ layer: 'semantic', kind: 'fact', by: 'key' }],
+  documents: [
+    { layer: 'semantic', kind: 'chunk', by: 'document' },
+    { layer: 'semantic', kind: 'document', by: 'key' },
+  ],
+  conversations: [
+    { layer: 'semantic', kind: 'turn', by: 'document' },
+    { layer: 'semantic', kind: 'conversation', by: 'key' },
+  ],
+  episodes: [
+    { layer: 'episodic', kind: 'transition', by: 'rollout' },
+    { layer: 'semantic', kind: 'summary', by: 'rollout' },
+    { layer: 'semantic', kind: 'reflection', by: 'rollout' },
+    { layer: 'episodic', kind: 'episode', by: 'rollout' },
+  ],
+  skills: [{ layer: 'procedural', kind: 'skill', by: 'id' }],
+};
+
+export function ownersOf({ tenant, agent, user, record }: Erasable): Owners {
+  if (record !== undefined) return { tenant, agent: record.agent, user: record.user };
+  return { tenant, ...(agent === undefined ? {} : { agent }), ...(user === undefined ? {} : { user }) };
+}
+
+export function partsOf({ record }: Erasable): readonly Part[] {
+  if (record === undefined) return OWNED_KINDS;
+  const [kind, id] = splitName(record.name);
+  const places = (PLACES[kind] ?? []).map(({ by, ...place }) => ({
+    ...place,
+    ...(by === 'key' ? { keys: [id] } : { where: { [by]: id } }),
+  }));
+  return [...places, ...LAYERS.map((layer) => ({ layer, kind: 'shows', where: { name: record.name } }) as const)];
+}
+
+/** @returns the kind and the id of a name such as "facts/f1" */
+export function splitName(name: string): readonly [kind: string, id: string] {
+  const cut = name.indexOf('/');
+  return [name.slice(0, cut), name.slice(cut + 1)];
+}
+
+/** The name of the record that this one is, or is a part of; null for one that isn't deleted alone. */
+export function nameOfRecord({ kind, key, fields, scope: { agent, user } }: MemoryRecord): NamedRecord | null {
+  if (kind === 'shows') return typeof fields.name === 'string' ? { name: fields.name, agent, user } : null;
+  for (const [named, places] of Object.entries(PLACES)) {
+    const by = places.find((place) => place.kind === kind)?.by;
+    const id = by === 'key' ? key : by && fields[by];
+    if (typeof id === 'string') return { name: `${named}/${id}`, agent, user };
+  }
+  return null;
 }

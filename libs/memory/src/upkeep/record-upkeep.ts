@@ -7,14 +7,12 @@ import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/c
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
 import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../memory.js';
 import { LAYERS, type Owners, type RecordStore, type StoredRecord } from '../record-store.js';
-import { planDeletion, removeRecord } from './deleted-record.js';
-import type { Erasable } from './record-parts.js';
+import { type EraseOptions, eraseOwned, findOwned, newFrom, planDeletion, removeRecord } from './erase-owned.js';
+import { type CountsByPlace, type Erasable, walkOwned } from './owned-records.js';
 import { archiveHarmful } from './archive-harmful.js';
 import { archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
-import { type EraseOptions, eraseOwned, findOwned, newFrom } from './erase-owned.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
-import { type CountsByPlace, walkOwned } from './owned-records.js';
 import { embedTexts, indexedTextsOf } from '../layers/indexed-texts.js';
 import { mendDocuments } from '../layers/documents.js';
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';

@@ -3,8 +3,7 @@ import { OutsideServer } from '@etude/contracts/outside-tools';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { startProducer } from '../../test/rig.js';
-import { agentSettingsConfig, installationSettings } from './agent-settings-config.js';
-import { AgentSettingsStore } from './agent-settings-store.js';
+import { agentSettingsConfig, AgentSettingsStore, installationSettings } from './agent-settings-store.js';
 
 const file = redisForFile();
 const INSTALLATION = installationSettings(agentSettingsConfig.parse({ ETUDE_SKILLS_ENABLED: 'on', ETUDE_SKILLS_MAX: '9' }));

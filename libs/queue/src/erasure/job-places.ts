@@ -12,12 +12,14 @@ import {
   SkillVerify,
 } from '@etude/contracts/queues';
 import { isFinal, type TaskState } from '@etude/contracts/task';
-import { taskOfRecord } from '@etude/domain/recall/deleted-record';
+import { isRecalledFrom, type RecordOfTenant, taskOfRecord } from '@etude/domain/recall/deleted-record';
 import type { Job, Queue } from 'bullmq';
 import { keptSchedules } from '../jobs/scheduler.js';
 import { memberOf, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
-import { type Erased, type ErasurePlace, isOwned, keyedPlace } from './erasure-place.js';
+import { type Erased, type ErasurePlace, isOwned, keyedPlace, namedRecordOf, type Trace } from './erasure-place.js';
+import { RecalledItem, Scope } from '@etude/contracts/memory';
+import { z } from 'zod';
 
 /** Jobs in every state. A job whose record is gone is removed too. */
 export const JOBS: readonly ErasurePlace[] = QUEUES.map(({ name }) =>
@@ -155,4 +157,45 @@ async function eraseTask({ producer: { redis, keys }, tenant }: Owner, taskId: s
   const rolloutId = rolloutIdOf(taskId);
   const args = [memberOf(tenant, rolloutId), keys.wake(tenant, taskId), taskId];
   await runScript(redis, 'eraseTask', taskKeys(keys, { tenant, taskId, rolloutId }), args);
+}
+
+/**
+ * Copies of a record in the journals and events of tasks that recalled it, or whose tools returned it. They are removed once the task and its
+ * learning are over, because a worker holds them until then. Such a task that is redriven begins anew.
+ */
+export const JOURNALS: ErasurePlace = {
+  name: 'queue.journals',
+  async *traces(erased) {
+    const record = namedRecordOf(erased);
+    if (record === null) return;
+    for await (const ids of taskPages(erased)) {
+      const traces = await Promise.all(ids.map((id) => traceOf(erased, record, id)));
+      yield traces.filter((trace) => trace !== null);
+    }
+  },
+};
+
+/** A journal entry "<place> <JSON>" of a recall, of a tool call whose result has records, or of the attempts to learn from. */
+const Recall = z.object({
+  value: z.union([
+    z.array(RecalledItem),
+    z.array(z.object({ recalled: z.array(RecalledItem) })).transform((attempts) => attempts.flatMap(({ recalled }) => recalled)),
+    z
+      .object({ outcome: z.object({ result: z.object({ records: z.array(RecalledItem) }) }) })
+      .transform(({ outcome }) => outcome.result.records),
+  ]),
+});
+const HOLDS_RECORDS = /\.(?:recall|t\d+)$|^t\.attempts$/;
+
+async function traceOf({ tenant, at, producer: { redis, keys } }: Erased, record: RecordOfTenant, taskId: string): Promise<Trace | null> {
+  const journal = keys.journal(rolloutIdOf(taskId));
+  const recalls = (await redis.hkeys(journal)).filter((step) => HOLDS_RECORDS.test(step));
+  if (recalls.length === 0) return null;
+  const fields = ['state', 'createdAt', 'agent', 'user', 'learning'];
+  const [state, createdAt, agent, user, learning] = await redis.hmget(keys.task(tenant, taskId), ...fields);
+  const scope = Scope.safeParse({ tenant, agent, user: user || null }).data;
+  if (scope === undefined || Number(createdAt) >= at) return null;
+  const entries = (await redis.hmget(journal, ...recalls)).map((text) => Recall.safeParse(JSON.parse((text ?? '').replace(/^\d+ /, ''))));
+  if (!entries.some(({ data }) => data?.value.some((item) => isRecalledFrom(record, scope, item)))) return null;
+  return async () => isTaskOver(state, learning) && runScript(redis, 'removeRecalls', [journal, keys.events(tenant, taskId)], []);
 }

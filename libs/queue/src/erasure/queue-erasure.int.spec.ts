@@ -25,8 +25,7 @@ import { endedRollout, never, startConsumer, startProducer } from '../../test/ri
 import { AgentSettingsStore } from '../agents/agent-settings-store.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { ExecutionStore } from '../executions/executions.js';
-import { openJournal } from '../tasks/journal.js';
-import { openLearning } from '../tasks/learning-journal.js';
+import { openJournal, openLearning } from '../tasks/journal.js';
 import { RedisMemoryOutbox } from '../memory/memory-outbox.js';
 import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { schedule } from '../jobs/scheduler.js';

@@ -8,8 +8,7 @@ import { type ErasureSubject, markOf } from '../redis/keys.js';
 import { isConnectionError, runScript, whileRedisAnswers } from '../redis/redis.js';
 import { TaskStore } from '../tasks/task-store.js';
 import { type Erased, type ErasurePlace, keysStartingWith, type Trace } from './erasure-place.js';
-import { JOBS, ownedTasks, SCHEDULES, TASKS } from './job-places.js';
-import { JOURNALS } from './recalled-copies.js';
+import { JOBS, JOURNALS, ownedTasks, SCHEDULES, TASKS } from './job-places.js';
 import {
   AGENTS,
   CONSOLIDATIONS,

@@ -9,9 +9,8 @@ import { redisForFile } from '@etude/test-support/redis-for-file';
 import { never, startConsumer, startProducer } from '../../test/rig.js';
 import { watchCancel } from '../redis/channels.js';
 import type { JobHandler } from '../jobs/consumer.js';
-import { ExecutionStore, QueueSandboxes } from './executions.js';
+import { ExecutionStore, FIRST_LINE_MAX, QueueSandboxes } from './executions.js';
 import { LeaseEnded } from '../jobs/job-end.js';
-import { FIRST_LINE_MAX } from './execution-lines.js';
 import { oldestWaitingMs } from '../jobs/dead-letters.js';
 
 const file = redisForFile();

@@ -93,33 +93,25 @@ export class DeadLetters {
       if (errorCode(error) !== 'JOB_PAYLOAD_INVALID') throw error;
       return (error as Error).message;
     }
-    const obstacle = await this.#reopenRecord(declaration.name, job.data);
-    if (obstacle) return obstacle;
+    const why = await this.#reopenRecord(declaration.name, job.data);
+    if (why) return why;
     await this.#bounded(reviveJob(this.producer, queue, job));
     return null;
   }
 
   /** Reopens the record of a job that would otherwise find it over. @returns why it can't be, or null */
   async #reopenRecord(queue: string, data: unknown): Promise<string | null> {
-    if (queue === RolloutRun.name) return this.#requeueTask(RolloutRun.payload.parse(data));
-    if (queue === RolloutLearn.name) return this.#reopenLearning(RolloutLearn.payload.parse(data));
+    if (queue === RolloutRun.name) {
+      const { tenant, taskId } = RolloutRun.payload.parse(data);
+      return obstacle(`task ${taskId}`, await this.tasks.requeue(tenant, taskId), ['queued']);
+    }
+    if (queue === RolloutLearn.name) {
+      const { tenant, taskId } = RolloutLearn.payload.parse(data);
+      return obstacle(`learning from task ${taskId}`, await this.tasks.reopenLearning(tenant, taskId), ['pending']);
+    }
     if (queue !== SkillRequest.name || this.wishes === undefined) return null;
     const { tenant, id } = SkillRequest.payload.parse(data);
-    const answer = await this.wishes.reopen(tenant, id);
-    if (answer === 'waiting' || answer === 'writing') return null;
-    return answer === 'gone' ? `wantedSkills/${id} is no longer kept` : `wantedSkills/${id} is ${answer} already`;
-  }
-
-  async #requeueTask({ tenant, taskId }: { tenant: string; taskId: string }): Promise<string | null> {
-    const answer = await this.tasks.requeue(tenant, taskId);
-    if (answer === 'queued') return null;
-    return answer === 'gone' ? `task ${taskId} is no longer kept` : `task ${taskId} is ${answer} already`;
-  }
-
-  async #reopenLearning({ tenant, taskId }: { tenant: string; taskId: string }): Promise<string | null> {
-    const answer = await this.tasks.reopenLearning(tenant, taskId);
-    if (answer === 'pending') return null;
-    return answer === 'gone' ? `the attempts of task ${taskId} are no longer kept` : `learning from task ${taskId} is ${answer} already`;
+    return obstacle(`wantedSkills/${id}`, await this.wishes.reopen(tenant, id), ['waiting', 'writing']);
   }
 
   #bounded<T>(work: Promise<T>): Promise<T> {
@@ -131,6 +123,12 @@ export class DeadLetters {
 export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Promise<void> {
   await redis.hdel(queue.toKey(job.id ?? ''), 'stc');
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+}
+
+/** Why a record can't be reopened; null where its state is one of `open`. */
+function obstacle(what: string, state: string, open: readonly string[]): string | null {
+  if (open.includes(state)) return null;
+  return state === 'gone' ? `${what} is no longer kept` : `${what} is ${state} already`;
 }
 
 function declarationOf(name: string): QueueDeclaration {

@@ -141,10 +141,8 @@ export class UpkeepStore {
     const now = Date.now();
     const asked: Reembedding = { ...IDLE, id: newId('m'), model, dimension, dropModel, state: 'running', startedAt: now, updatedAt: now };
     const { redis, keys } = this.producer;
-    const [places, args] = [
-      [keys.reembedding, keys.outbox('reembeddings')],
-      [JSON.stringify(asked), memberOf(NO_TENANT, asked.id)],
-    ];
+    const places = [keys.reembedding, keys.outbox('reembeddings')];
+    const args = [JSON.stringify(asked), memberOf(NO_TENANT, asked.id)];
     const standing = readReembedding(await runScript<string>(redis, 'startReembedding', places, args));
     const isSameDrop = dropModel === null || standing.dropModel === dropModel;
     if (standing.model !== model || !isSameDrop) {

@@ -15,7 +15,7 @@ import {
   type WorkSandboxes,
   type WorkSandboxRequest,
 } from '@etude/domain/ports/work-sandboxes';
-import type { ControllerClient } from './controller-client.js';
+import type { ControllerClient } from './controllers.js';
 import { readFile, runCell } from './sandbox-cells.js';
 import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
 
@@ -161,6 +161,5 @@ const hasEnded = (error: unknown) =>
   (errorCode(error) === 'FAILED_PRECONDITION' && metadataOf(error)['state'] !== undefined) ||
   (errorCode(error) === 'NOT_FOUND' && metadataOf(error)['name'] !== undefined);
 
-/** Whether the cell ended with its sandbox. */
 const isLoss = ({ exit, error }: WorkCellOutcome) =>
   error?.type === 'SandboxLost' && (RETRYABLE_EXITS.has(exit) || exit === 'kernel_lost' || exit === 'oomkilled');

@@ -6,7 +6,7 @@ import { type Display, EXIT_REASONS } from '@etude/contracts/sandbox';
 import { cellRequest, displayOf, scratchpadOf, toolAnswerMessage, toolCallOf } from '@etude/contracts/sandbox-wire';
 import type { CellToolAnswer, CellToolCall } from '@etude/contracts/scratchpad';
 import type { WorkCell, WorkCellOutcome } from '@etude/domain/ports/work-sandboxes';
-import type { ControllerClient } from './controller-client.js';
+import type { ControllerClient } from './controllers.js';
 import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
 
 /** How long a stopped call waits until its cell is stopped. */

@@ -4,9 +4,15 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { SandboxSession } from '@etude/contracts/sandbox';
-import { endedError } from '@etude/contracts/sandbox-wire';
-import { type ControllerChannels, type ControllerClient, forwardedError, isAway } from './controller-client.js';
-import type { ControllerAnnouncement, ControllerDirectory } from './controller-directory.js';
+import { endedError, noSandboxError } from '@etude/contracts/sandbox-wire';
+import {
+  type ControllerAnnouncement,
+  type ControllerChannels,
+  type ControllerClient,
+  type ControllerDirectory,
+  forwardedError,
+  isAway,
+} from './controllers.js';
 import type { SandboxSessionStore, StoredSession } from './sandbox-sessions.js';
 
 /** How long to retry while a session's owner is unreachable. Longer than the time after which an owner counts as dead. */
@@ -69,10 +75,7 @@ export class SandboxRouter {
     this.requireOn();
     const stored = await this.parts.sessions.get(tenant, id);
     if (stored && !this.parts.hides?.(stored.session)) return stored;
-    const name = `sandboxes/${id}`;
-    throw new EtudeError('NOT_FOUND', `There is no ${name}. It may belong to another tenant, or have ended more than an hour ago.`, {
-      metadata: { name },
-    });
+    throw noSandboxError(id);
   }
 
   /**

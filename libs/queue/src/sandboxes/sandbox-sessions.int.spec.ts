@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { startProducer } from '../../test/rig.js';
 import { newSandboxId, SandboxSessionStore, SESSION_KEPT_MS, type SessionEnd } from './sandbox-sessions.js';
-import { ControllerDirectory } from './controller-directory.js';
+import { ControllerDirectory } from './controllers.js';
 
 const file = redisForFile();
 

@@ -162,7 +162,7 @@ function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner
   ];
 }
 
-function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
+export function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
   const message = `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`;
   return new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', openMax: String(openMax) } });
 }

@@ -1,13 +1,12 @@
+import * as fc from 'fast-check';
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
 import { journalConformance } from '@etude/domain/testing/journal-conformance';
-import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { never, SPEC, startProducer } from '../../test/rig.js';
-import { openJournal, type RedisJournal } from './journal.js';
+import { openJournal, openLearning, type RedisJournal } from './journal.js';
 import { connectRedis } from '../redis/redis.js';
-import { openLearning } from './learning-journal.js';
 import { readEvents, type StoredEvent } from './events.js';
 
 const file = redisForFile();

@@ -1,9 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
-import { type Journal, type JournalEntry, LEARN_FROM } from '@etude/domain/ports/journal';
+import { type Journal, type JournalEntry, LEARN_FROM, type LearningJournal } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
 import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
+import type { Question, Questions } from '@etude/domain/ports/questions';
 
 type Opening = ['gone'] | ['waiting'] | ['final', string] | ['open', string, string, string, string[]];
 
@@ -38,9 +39,8 @@ export async function openJournal(
   const entries = readEntries(flat);
   const write = async <Answer = number>(script: string, what: string, args: ReadonlyArray<string | number>): Promise<Answer> => {
     const answer = await runScript<Answer>(redis, script, places, [generation, epoch, wake, ...args]);
-    if (answer !== -1) return answer;
-    const message = `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, another worker holds it or the task has ended; stop and write nothing`;
-    throw new EtudeError('JOURNAL_FENCED', message);
+    if (answer === -1) throw fenced(what, rolloutId, epoch);
+    return answer;
   };
   return {
     member,
@@ -85,4 +85,50 @@ export function readEntries(flat: readonly string[]): Map<string, JournalEntry> 
   }
   stored.sort((a, b) => a.place - b.place);
   return new Map(stored.map(({ entry }) => [entry.key, entry]));
+}
+
+/** `Questions` in Redis, for the worker that holds this journal. Questions and answers are kept in the task's hash. */
+export function questionsOf(journal: RedisJournal): Questions {
+  return {
+    async ask(question: Question) {
+      const { key, deadlineAt } = question;
+      const event: TaskEvent = { type: 'question', ...question };
+      const args = [journal.member, key, deadlineAt, JSON.stringify(question), JSON.stringify(event)];
+      const outcome = await journal.write<string>('askQuestion', `question "${key}"`, args);
+      return outcome === '' ? null : (JSON.parse(outcome) as { answer: string } | 'expired');
+    },
+  };
+}
+
+/**
+ * Takes the learning of an ended rollout for this worker: raises its epoch and loads the journal.
+ *
+ * @returns null where no learning is pending
+ */
+export async function openLearning(redis: Redis, keys: RedisKeys, rollout: RolloutAddress): Promise<LearningJournal | null> {
+  const { tenant, taskId, rolloutId } = rollout;
+  const places = taskKeys(keys, rollout);
+  const [member, wake] = [memberOf(tenant, rolloutId), keys.wake(tenant, taskId)];
+  const opening = await runScript<[string, string, string[]] | []>(redis, 'openLearning', places, [member]);
+  if (opening.length === 0) return null;
+  const [epoch, startedAt, flat] = opening;
+  const write = async (script: string, args: readonly string[]) => {
+    if ((await runScript<number>(redis, script, places, [member, wake, epoch, ...args])) !== 1) throw fenced('learning', rolloutId, epoch);
+  };
+  return {
+    rolloutId,
+    epoch: Number(epoch),
+    startedAt: Number(startedAt),
+    entries: readEntries(flat),
+    async append({ key, value, usage }) {
+      await write('appendLearning', [key, JSON.stringify({ value: value ?? null, usage }), JSON.stringify(usage)]);
+      return { cancelRequested: false };
+    },
+    finish: ({ state, error }) => write('endLearning', [state, error === null ? '' : JSON.stringify(error)]),
+  };
+}
+
+function fenced(what: string, rolloutId: string, epoch: string): EtudeError {
+  const message = `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, another worker holds it or it has ended; stop and write nothing`;
+  return new EtudeError('JOURNAL_FENCED', message);
 }

@@ -6,8 +6,7 @@ import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SPEC, startConsumer, startProducer } from '../../test/rig.js';
 import { startReconciler } from '../reconciler.js';
-import { openJournal, type RedisJournal } from './journal.js';
-import { questionsOf } from './questions.js';
+import { openJournal, questionsOf, type RedisJournal } from './journal.js';
 
 const file = redisForFile();
 const MINUTE_MS = 60_000;

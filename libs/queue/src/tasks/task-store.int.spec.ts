@@ -3,8 +3,7 @@ import { TaskSpec } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { endedRollout, SPEC, startProducer } from '../../test/rig.js';
-import { openJournal } from './journal.js';
-import { openLearning } from './learning-journal.js';
+import { openJournal, openLearning } from './journal.js';
 import { newId } from '../redis/keys.js';
 import { retentionFrom, taskConfig } from './task-store.js';
 

@@ -17,7 +17,6 @@ const IMAGE_PASSING = /^(ErrImagePull|ImagePullBackOff|ImageInspectError|Registr
 /** Messages of a registry that answered and refused. */
 const IMAGE_REFUSED = /: not found|= NotFound|manifest unknown|denied|unauthorized|authorization failed/i;
 const START_FAILED = /^(CreateContainerConfigError|CreateContainerError|RunContainerError|CrashLoopBackOff|PostStartHookError)$/;
-/** The runtime's reasons for a container that never ran. */
 const NEVER_RAN = /^(StartError|ContainerCannotRun)$/;
 /** Reasons of a container that the kubelet did not find after its own restart. */
 const TRACELESS = /^(ContainerStatusUnknown|Unknown)$/;

@@ -5,9 +5,8 @@ import type { BindOutcome, PodConnection } from './pod-link.js';
 import { deletePod } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
-import { claimRefusal, type PodKind, PodStarter, type PoolProblem } from './pod-starter.js';
+import { claimRefusal, type PodKind, PodStarter, PoolBalance, type PoolProblem } from './pod-starter.js';
 import type { PodChange } from './pod-watch.js';
-import { PoolBalance } from './pool-balance.js';
 import type { PoolDeps } from './pool-settings.js';
 
 /** A pod that a claim of this process takes, with a connection and the token that binds it. */
