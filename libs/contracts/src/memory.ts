@@ -179,7 +179,7 @@ export const Fact = z.object({
   digest: z.string().optional(),
   /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
   unsettled: z.array(z.string()).optional(),
-  /** Older facts that say the same in other words, newest first. They are found by these texts. */
+  /** Other texts by which it is found: of older facts that say the same, newest first; of a finding, its own with names as words. */
   wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
   /** Older facts that it replaced, newest first. Their words tell what it is about, so it is found by these texts. */
   outdated: z.array(z.object({ id: z.string(), text: z.string() })).optional(),

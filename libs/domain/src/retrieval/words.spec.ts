@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { queryWordsOf, wordsOf } from './words.js';
+import { namesAsWords, queryWordsOf, wordsOf } from './words.js';
 
 const texts = (text: string) => wordsOf(text).map((word) => word.text);
 
@@ -51,5 +51,15 @@ describe('wordsOf', () => {
         expect(queryWordsOf(text).every((word) => indexed.has(word.text))).toBe(true);
       }),
     );
+  });
+});
+
+describe('namesAsWords', () => {
+  it.each([
+    ['fs_read(src/userForms.ts): parse_HTTPHeader, LIMIT', 'fs read src user Forms ts : parse HTTP Header, LIMIT'],
+    ['{"path":"db-test/a1.sql"}', 'path : db test a1 sql'],
+    ['Größe', 'Größe'],
+  ])('tells the names of %j as words', (text, expected) => {
+    expect(namesAsWords(text)).toBe(expected);
   });
 });

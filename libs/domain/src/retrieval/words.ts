@@ -19,6 +19,8 @@ const PLAIN_WORD = /^[a-z]+$/;
 const EMOJI = /^\p{Extended_Pictographic}/u;
 const PART = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lt}\p{Lm}\p{Lo}\p{M}]+|\p{N}+/gu;
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]+/gu;
+const CASE_CHANGE = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu;
+const BETWEEN_NAMES = /[\s/._"{}[\]()-]+/g;
 
 /**
  * Splits text and code into words, so that `parse_csv`, `parseCsv` and "parse csv" give the same words.
@@ -44,6 +46,11 @@ export function wordsOf(text: string): Word[] {
 export function queryWordsOf(text: string): Word[] {
   const words = wordsOf(text);
   return words.some((word) => word.kind === 'pair') ? words.filter((word) => word.kind !== 'char') : words;
+}
+
+/** The text with names in code and paths as plain words, as embedders know them: "src user Forms ts" for `src/userForms.ts`. */
+export function namesAsWords(text: string): string {
+  return text.replace(CASE_CHANGE, ' ').replace(BETWEEN_NAMES, ' ').trim();
 }
 
 function splitRun(run: string, called: boolean, words: Word[]): void {

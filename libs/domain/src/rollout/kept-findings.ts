@@ -1,6 +1,7 @@
-import type { Fact, RecalledItem } from '@etude/contracts/memory';
+import type { Fact, RecalledItem, Scope } from '@etude/contracts/memory';
 import { factId } from '../facts/fact-keys.js';
 import { factEntry, FINDING } from '../retrieval/entries.js';
+import { namesAsWords } from '../retrieval/words.js';
 import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';
 import { recallsNothing } from '../recall/recall.js';
 import { contentDigest } from '../skills/content-digest.js';
@@ -28,13 +29,38 @@ const subjectOf = ({ tool, query }: Pick<Finding, 'tool' | 'query'>) => `${tool}
 
 const recallsFindings = ({ spec: { memory } }: RolloutContext) => !recallsNothing(memory) && memory.layers.includes('semantic');
 
+/** The search for findings that resemble a task. */
+export const findingQuery = (task: string) => ({
+  text: namesAsWords(task),
+  limit: RECALLED_MAX,
+  kinds: ['fact'] as const,
+  category: FINDING,
+  explain: true,
+});
+
+type Made = Pick<Fact, 'episodes' | 'createdAt' | 'touched'>;
+
+/** The fact of a finding. It is also found by its names as words, since tasks say "reset link" and code says `resetLink`. */
+export function findingFact(finding: Told & Pick<Finding, 'digest'>, scope: Scope, made: Made): Fact {
+  const text = findingText(finding).slice(0, 4_000);
+  const id = factId(scope, text);
+  const kept = {
+    category: FINDING,
+    source: FINDING,
+    confidence: 1,
+    support: 1,
+    accessCount: 0,
+    ...(finding.digest && { digest: finding.digest }),
+  };
+  return { ...kept, ...made, id, scope, text, subject: subjectOf(finding), wordings: [{ id, text: namesAsWords(text) }] };
+}
+
 /** Brings findings of earlier rollouts of the same agent and user that resemble the task. */
 export async function recallFindings(context: RolloutContext, bench: Workbench): Promise<void> {
   const { steps, spec, scope, deps } = context;
   if (!recallsFindings(context)) return;
   const items = await steps.run<readonly RecalledItem[]>('a1.findings.recall', 'recall', async () => {
-    const query = { text: spec.prompt, limit: RECALLED_MAX, kinds: ['fact'], category: FINDING, explain: true };
-    const found = await deps.semantic.search(viewOf(scope, scope.user), query);
+    const found = await deps.semantic.search(viewOf(scope, scope.user), findingQuery(spec.prompt));
     // Names in code resemble a task in words too little, so rare words in common count as well.
     const related = found.filter((hit) => isRelevant(hit) && !isWithheldFrom(context, hit));
     const value = related.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
@@ -84,24 +110,9 @@ export async function keepFindings(context: RolloutContext, findings: ExecutionM
   if (kept.length === 0) return;
   await steps.run('t.findings', 'record', async () => {
     for (const finding of kept) {
-      const subject = subjectOf(finding);
-      const text = findingText(finding).slice(0, 4_000);
-      const fact: Fact = {
-        id: factId(scope, text),
-        scope,
-        text,
-        subject,
-        category: FINDING,
-        source: FINDING,
-        confidence: 1,
-        support: 1,
-        episodes: [`${rolloutId}.episode`],
-        accessCount: 0,
-        createdAt: deps.clock.now(),
-        touched: [...touched],
-        ...(finding.digest && { digest: finding.digest }),
-      };
-      await deps.outbox.put(tenant, `${rolloutId}.finding.${contentDigest(subject).slice(0, 16)}`, { kind: 'fact', fact });
+      const made = { episodes: [`${rolloutId}.episode`], createdAt: deps.clock.now(), touched: [...touched] };
+      const fact = findingFact(finding, scope, made);
+      await deps.outbox.put(tenant, `${rolloutId}.finding.${contentDigest(subjectOf(finding)).slice(0, 16)}`, { kind: 'fact', fact });
     }
     return { value: kept.length, summary: `kept ${kept.length} findings`, usage: { steps: 0 } };
   });

@@ -452,7 +452,7 @@ describe('an agent that acts in steps', () => {
     await world.run();
     const facts = [...world.outbox.writes.values()].flatMap((write) => (write.kind === 'fact' ? write.fact : []));
     const told = { text: 'fs_read(a.py): File contains: slug', subject: 'fs_read(a.py)', digest: 'f06969965fb97b96' };
-    expect(facts).toMatchObject([{ category: 'finding', ...told }]);
+    expect(facts).toMatchObject([{ category: 'finding', ...told, wordings: [{ text: 'fs read a py : File contains: slug' }] }]);
   });
 
   it('offers the finding of an earlier task in place of reading the same file, once, and not to code', async () => {

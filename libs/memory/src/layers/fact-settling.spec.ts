@@ -115,6 +115,13 @@ describe('settling facts', () => {
     ]);
   });
 
+  it('finds a new fact by the wordings that it came with', async () => {
+    const { layer, found } = world(() => 'same');
+    const wordings = [{ id: 'f1', text: NEW }];
+    await layer.store('w1', factOf({ id: 'f1', scope: SCOPE, text: 'zq', wordings, episodes: [], createdAt: NEW_YEAR }));
+    expect(await found(NEW)).toEqual(['zq']);
+  });
+
   it('keeps the newest words of a repeat, finds it by the others, and takes them as the same fact from then on', async () => {
     const { layer, tell, settle, current, found } = world(() => 'same');
     await tell([NEW, AGAIN]);

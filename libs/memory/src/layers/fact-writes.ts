@@ -16,8 +16,8 @@ export interface TakenFact extends Pick<FactPlan, 'replaced'> {
 export interface FactWrite {
   readonly writeId: string;
   readonly fact: Fact;
-  /** The text of the fact with its vector. */
-  readonly indexed: IndexedText;
+  /** The searchable texts of the fact with their vectors, its own first. */
+  readonly indexed: readonly IndexedText[];
   /** Whether to record the write as applied. If false, the caller does so for several writes together. */
   readonly note: boolean;
 }
@@ -29,12 +29,12 @@ export interface FactWrite {
 export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }: FactWrite): Promise<TakenFact> {
   const { tenant } = fact.scope;
   const told: Told = { fact, writeId };
-  const similar = await similarFacts(deps, fact.scope, indexed);
+  const similar = await similarFacts(deps, fact.scope, indexed[0]!);
   let isAdded = false;
   return untilTaken(`fact ${JSON.stringify(fact.text.slice(0, 60))}`, async () => {
     let plan = planFact(told, await surroundingFacts(deps, fact, similar));
     if (plan.insert !== null) {
-      const insert = { do: 'insert', record: factRecord(plan.insert, [writeId]), indexed: [indexed] } as const;
+      const insert = { do: 'insert', record: factRecord(plan.insert, [writeId]), indexed } as const;
       // The note, which follows, waits for the disk.
       const [inserted] = await deps.store.write(tenant, [insert], { unsynced: note });
       if (!inserted) return null;

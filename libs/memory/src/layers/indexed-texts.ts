@@ -14,13 +14,18 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   episode: (value: Episode) => [episodeEntry(value).indexed],
   summary: (value: EpisodeNote) => [searchableText(value.text)],
   reflection: (value: EpisodeNote) => [searchableText(value.text)],
-  fact: (value: Fact) => [factEntry(value).indexed, ...[...(value.wordings ?? []), ...(value.outdated ?? [])].map(({ text }) => text)],
+  fact: factTexts,
   chunk: ({ title = '', headings, text }: DocumentChunk) => [
     searchableText([title, ...headings.filter((heading) => heading !== title), text].join('\n').trim()),
   ],
   turn: turnTexts,
   skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
 };
+
+/** The searchable texts of a fact, its own first. */
+export function factTexts(fact: Fact): readonly string[] {
+  return [factEntry(fact).indexed, ...[...(fact.wordings ?? []), ...(fact.outdated ?? [])].map(({ text }) => text)];
+}
 
 /** The searchable texts of a record, derived only from its body. */
 export function indexedTextsOf(record: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): readonly string[] {

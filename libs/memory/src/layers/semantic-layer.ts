@@ -8,7 +8,7 @@ import type { RecordStore, StoredRecord } from '../record-store.js';
 import { markApplied, wasApplied } from './repeats.js';
 import { type LayerDeps, OwnerTurns, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
-import { embedTexts, indexedTextsOf } from './indexed-texts.js';
+import { embedTexts, factTexts, indexedTextsOf } from './indexed-texts.js';
 import { AccessCounts, type LogFailure } from './fact-access.js';
 import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
 import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
@@ -47,8 +47,8 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       const fact = named(told);
       requireScope(wholeTenant(fact.scope));
       if (await applied(fact.scope.tenant, writeId)) return unchanged(store, writeId, fact);
-      const [indexed] = await embedTexts(embedder, [fact.text]);
-      const { outcome, replaced, fact: kept } = await take({ writeId, fact, indexed: indexed!, note: true });
+      const indexed = await embedTexts(embedder, factTexts(fact));
+      const { outcome, replaced, fact: kept } = await take({ writeId, fact, indexed, note: true });
       return { fact: kept, outcome, replaced };
     },
     /** Finds facts, summaries, reflections, chunks of documents and turns of conversations; without `kinds`, all of them. */
@@ -111,13 +111,13 @@ async function applyUnit(
   if (await wasApplied(store, tenant, LAYER, unitId)) return none;
   facts.forEach(({ scope }) => requireOwn(tenant, scope));
   const told = facts.map(named);
-  const indexed = await embedTexts(
-    embedder,
-    told.map(({ text }) => text),
-  );
+  const texts = told.map(factTexts);
+  const indexed = [...(await embedTexts(embedder, texts.flat()))];
   let added = 0;
-  for (const [at, fact] of told.entries())
-    if ((await take({ writeId: `${unitId}#${at}`, fact, indexed: indexed[at]!, note: false })).isAdded) added += 1;
+  for (const [at, fact] of told.entries()) {
+    const write = { writeId: `${unitId}#${at}`, fact, indexed: indexed.splice(0, texts[at]!.length), note: false };
+    if ((await take(write)).isAdded) added += 1;
+  }
   const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
   const scope = told[0]?.scope ?? covered[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
   // The unit's own mark comes last, so that a repeat adds those that a crash left out.
