@@ -1,4 +1,4 @@
-import { errorCode } from '@etude/contracts/errors';
+import { type ErrorCode, errorCode } from '@etude/contracts/errors';
 import { type ConsolidatedAgent, ConsolidationCounts } from '@etude/contracts/memory-upkeep';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
@@ -75,12 +75,14 @@ async function agentsOf({ tenant, agent, days, now }: ConsolidationInput, { epis
 const OVER: ReadonlySet<ConsolidatedAgent['state']> = new Set(['applied', 'unchanged', 'gated', 'undone']);
 const isOver = ({ state }: ConsolidatedAgent, dryRun: boolean) => OVER.has(state) || (dryRun && state === 'planned');
 
-/** An agent of which an owner was erased during the run is left for the next run. */
+/** An agent is left for the next run if an owner of it was erased during this one, or the tenant's budget of the day is used up. */
+const LEFT: ReadonlySet<ErrorCode> = new Set(['ABORTED', 'BUDGET_USED_UP']);
+
 function failedLine(begun: ConsolidatedAgent, error: unknown, failures: unknown[]): ConsolidatedAgent {
   const code = errorCode(error);
-  if (code !== 'ABORTED') failures.push(error);
+  if (!LEFT.has(code)) failures.push(error);
   const reason = `${code}: ${error instanceof Error ? error.message : String(error)}`;
-  return { ...begun, state: code === 'ABORTED' ? 'left' : 'failed', reason };
+  return { ...begun, state: LEFT.has(code) ? 'left' : 'failed', reason };
 }
 
 function addCounts(totals: ConsolidationCounts, line: ConsolidatedAgent): void {

@@ -50,6 +50,15 @@ describe('a run over many agents', () => {
     );
   });
 
+  it("leaves agents for the next run once the tenant's budget of the day is used up, without failing", async () => {
+    const { run, lines } = world(['a', 'b'].flatMap(pairOf), (_text, call) => {
+      if (call > 1) throw new EtudeError('BUDGET_USED_UP', 'no tokens left');
+      return FACTS;
+    });
+    await run();
+    expect([...lines.values()].map(({ state }) => state)).toEqual(['applied', 'left']);
+  });
+
   it('applies nothing that would hide the lessons of held-back episodes, and says so when dry', async () => {
     const own = hitOf({ id: 'a1', layer: 'semantic', kind: 'reflection', text: 'Doubled it.' });
     const { run, lines, state } = world(pairOf('a'), undefined, {}, [], (_text, learned) => (learned.length === 0 ? [own] : []));
