@@ -1,4 +1,12 @@
-import { ConsolidationRunJob, MemorySettleJob, MemoryUpkeepJob, MemoryWriteJob, SkillRequest, SkillVerify } from '@etude/contracts/queues';
+import {
+  ConsolidationRunJob,
+  MemorySettleJob,
+  MemoryUpkeepJob,
+  MemoryWriteJob,
+  SkillRequest,
+  SkillVerify,
+  verificationOf,
+} from '@etude/contracts/queues';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { readSandboxPackages } from '@etude/platform/config';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
@@ -127,6 +135,7 @@ function startConsumers(
     model,
     clock,
     outbox: new RedisMemoryOutbox(producer),
+    verifyAgain: (skill, round) => producer.add(SkillVerify, verificationOf(skill, round)),
     settledStatuses: storedStatuses(memory.procedural, config.ETUDE_CONSOLIDATION_SKILLS_WAIT_MS),
     pendingWrites: reader,
     runs: new ConsolidationStore(producer),

@@ -219,6 +219,16 @@ export const DocumentChunk = z.strictObject({
 });
 export type DocumentChunk = z.infer<typeof DocumentChunk>;
 
+/** Code whose work another skill of the same owner does, with the arguments that make it do exactly that. */
+export const SkillMember = z.strictObject({
+  /** A skill that is deprecated when the other one comes into use; absent: the code of an episode. */
+  skill: z.strictObject({ name: SkillName, version: z.number().int().min(1) }).optional(),
+  /** Fingerprints of the tasks that it has solved. */
+  fingerprints: z.array(z.string()),
+  fixed: z.record(z.string(), Json),
+});
+export type SkillMember = z.infer<typeof SkillMember>;
+
 export const Skill = z.object({
   name: SkillName,
   version: z.number().int().min(1),
@@ -268,6 +278,8 @@ export const Skill = z.object({
   /** Reasons why it is never approved automatically: its sources aren't trusted. */
   untrusted: z.array(z.string()).optional(),
   replacedBy: SkillName.optional(),
+  /** What it was generalised from, or merged with. Not part of the digest. */
+  members: z.array(SkillMember).optional(),
   usage: SkillUsage.optional(),
   /** From the Agent Skills format: files beside the code, and fields that Etude has no place for. */
   files: z.array(SandboxFile).optional(),

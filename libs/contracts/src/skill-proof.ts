@@ -148,6 +148,8 @@ export type SkillChange = z.infer<typeof SkillChange>;
 export const SkillUsage = z.strictObject({
   /** Times it was shown to a model or agent, or loaded into code. */
   offered: z.number().int().min(0),
+  /** Offers since it was last used or loaded; absent: all, of a skill that was never used. */
+  idle: z.number().int().min(0).optional(),
   /** Times it ran by name or in a task, with any result. */
   used: z.number().int().min(0),
   /** Times it ran and a model still had to do the work afterwards. */

@@ -7,6 +7,7 @@ import type { ConsolidationUnit, ConsolidationUnits } from '../src/ports/consoli
 import type { Embedder } from '../src/ports/embedder.js';
 import type { MemoryHit, ProceduralMemory } from '../src/ports/memory.js';
 import type { ChatResponse } from '../src/ports/model.js';
+import type { SkillMove } from '../src/ports/skill-registry.js';
 import { episodeOf } from './memory-records.js';
 import { AnsweringModel } from './rollout-fixture.js';
 
@@ -120,8 +121,10 @@ export function world(
     progress: async () => {},
   };
   const settings = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true, ...set });
-  const procedural: Pick<ProceduralMemory, 'every' | 'versions' | 'countNames' | 'search'> = {
+  const moves: SkillMove[] = [];
+  const procedural: Pick<ProceduralMemory, 'every' | 'versions' | 'countNames' | 'search' | 'move'> = {
     search: async () => [],
+    move: async (asked) => (moves.push(...asked), []),
     versions: async ({ agent }, name) => [...skills.values()].filter((skill) => skill.scope.agent === agent && skill.name === name),
     countNames: async () => skills.size,
     async *every({ agent }) {
@@ -172,5 +175,5 @@ export function world(
     skills: [...skills.values()],
     writes: [...writes.keys()].toSorted(),
   });
-  return { run, again, lines, state, asked: model.asked, facts, skills, dieAfter: (effects: number) => (effectsLeft = effects) };
+  return { run, again, lines, state, asked: model.asked, facts, skills, moves, dieAfter: (effects: number) => (effectsLeft = effects) };
 }

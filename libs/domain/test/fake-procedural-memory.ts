@@ -11,7 +11,7 @@ import { afterUse } from '../src/retrieval/reinforce.js';
 import { requireScope, wholeTenant } from '../src/retrieval/scopes.js';
 import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
 import { IN_USE, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
-import { knownVersion, staleEdit } from '../src/skills/life/known-version.js';
+import { knownVersion, staleEdit, withCarriedMembers } from '../src/skills/life/known-version.js';
 import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
 import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
 import { afterOffers, ownersOfUse } from '../src/skills/life/usage.js';
@@ -51,7 +51,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
     if (stale !== null) throw stale;
     if (setAside === undefined && needsRoom(versions) && namesMax > 0) requireRoom(scope, this.#names(scope), namesMax);
-    const carried = withCarriedMarks(given, versions, options);
+    const carried = withCarriedMarks(withCarriedMembers(given, versions), versions, options);
     const marked = withMarkOfCode(carried, this.#isMarked(carried, versions, options));
     const stored = newSkill(marked, (versions[0]?.version ?? 0) + 1, options);
     this.#skills = [...this.#skills, stored];

@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { SKILL_CUES_MAX } from '../src/retrieval/reinforce.js';
+import { SKILL_CUES_MAX } from '../src/skills/life/usage.js';
 import { keyOf, newSkill } from '../src/skills/life/skill-life.js';
 import { isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';

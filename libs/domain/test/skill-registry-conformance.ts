@@ -50,6 +50,30 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.get(ALL, 'sum_even')).toEqual(verified);
     });
 
+    it('absorbs a merged skill, whose name, cues and tasks then lead to it', async () => {
+      const memory = await start(make);
+      const one = await storeAt(memory, skillOf({ status: 'active' }));
+      const merged = await storeAt(
+        memory,
+        skillOf({ status: 'active', name: 'walrus', ...other('w'), cues: ['tusks in the sea'], fingerprints: ['w1'] }),
+      );
+      const merge = [
+        moveOf(one, 'active', { absorbs: merged, reason: 'took over' }),
+        moveOf(merged, 'deprecated', { replacedBy: one.name }),
+      ];
+      await memory.move(merge);
+      const [again] = await memory.move(merge);
+      expect(again?.history).toHaveLength((one.history ?? []).length + 1);
+      expect(again).toMatchObject({
+        status: 'active',
+        members: [{ skill: { name: 'walrus', version: 1 }, fingerprints: ['w1'], fixed: {} }],
+      });
+      expect((await memory.byFingerprint(ALL, 'w1')).map(({ name }) => name)).toEqual(['sum_even']);
+      expect(await memory.store(skillOf(other('e')))).toMatchObject({ version: 2, members: [{ skill: { name: 'walrus' } }] });
+      for (const text of ['walrus', 'tusks in the sea'])
+        expect((await memory.search(ALL, { text, limit: 1 })).map(({ skill }) => skill.name)).toEqual(['sum_even']);
+    });
+
     it('refuses a move of another digest, status or version', async () => {
       const memory = await start(make);
       const stored = await memory.store(skillOf());

@@ -6,7 +6,7 @@ import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { ChatModel, ChatRequest } from '@etude/domain/ports/model';
 import { provenanceOf } from '@etude/domain/recall/recall';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { recordVerification, settleVerified } from '@etude/domain/skills/life/decisions';
+import { approveSkill, recordVerification, settleVerified } from '@etude/domain/skills/life/decisions';
 import { viewOf } from '@etude/domain/skills/life/find-skill';
 import { registerSkill } from '@etude/domain/skills/life/register-skill';
 import { revokeSource } from '@etude/domain/skills/life/revoke-source';
@@ -15,7 +15,7 @@ import { TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
 import { FakeConsolidationReport } from '@etude/domain/testing/fake-consolidation-report';
 import { FakeJournalStore } from '@etude/domain/testing/fake-journal';
 import { FakeWorkSandboxes } from '@etude/domain/testing/fake-work-sandboxes';
-import { factOf, skillOf } from '@etude/domain/testing/memory-records';
+import { episodeOf, factOf, skillOf } from '@etude/domain/testing/memory-records';
 import { fenced, type SpecGiven, World, type WorldGiven } from '@etude/domain/testing/rollout-fixture';
 import { calls, stepOf, textOf } from '@etude/domain/testing/step-fixture';
 import { recordOfSource, untrustedAmong } from '@etude/domain/trust/sources';
@@ -258,4 +258,42 @@ it('approves a skill of a trusted task, so the review is due to the origin alone
   expect((await skillsIn(memory)).filter(isPoisoned)).toContainEqual(
     expect.objectContaining({ status: 'active', statusReason: 'approved automatically after verification' }),
   );
+});
+
+const priceOf = (loaf: string, price: number, note = '') => ({
+  scope: ANN,
+  prompt: PROMPT,
+  fingerprint: loaf,
+  entryPoint: `price_of_${loaf}`,
+  code: `def price_of_${loaf}(count):\n    return count * ${price}${note}\n`,
+  tests: [{ kind: 'call' as const, args: [2], kwargs: {}, expected: 2 * price, tolerance: 0 }],
+});
+const ofLoaf = (loaf: string) => ({ name: `price_of_${loaf}`, cues: [PROMPT], fingerprints: [loaf], sources: [`tasks/t${loaf}00000`] });
+const statusesIn = async (memory: Memory) => (await skillsIn(memory)).map(({ name, status }) => `${name} ${status}`);
+
+it('gives a general skill the marks of each member, and replaces no skill before the review', async () => {
+  const { memory, close } = await temporaryMemory({ clock: { now: () => NOW } });
+  onTestFinished(close);
+  await memory.procedural.store(skillOf({ ...priceOf('rye', 3), ...ofLoaf('rye') }));
+  await admitAll(memory);
+  for (const [at, one] of [priceOf('oat', 5, `  # ${DEMAND}`), priceOf('bun', 7)].entries()) {
+    const [id, touched] = [`t000000${at}0-r1`, at === 0 ? { touched: ['documents/d1'] } : {}];
+    await memory.episodic.storeEpisode(episodeOf({ ...one, ...touched, id: `${id}.episode`, rolloutId: id, createdAt: NOW }));
+  }
+  await learn(memory);
+  await admitAll(memory);
+  expect(await statusesIn(memory)).toEqual(['price_of pending_review', 'price_of_rye active']);
+  expect((await Promise.all(OTHERS.map((reader) => recalledBy(memory, reader)))).flat()).toEqual([]);
+});
+
+it('merges no marked skill, even one that was approved', async () => {
+  const { memory, close } = await temporaryMemory({ clock: { now: () => NOW } });
+  onTestFinished(close);
+  await memory.procedural.store(skillOf({ ...priceOf('rye', 3), ...ofLoaf('rye') }));
+  await memory.procedural.store(skillOf({ ...priceOf('oat', 3), ...ofLoaf('oat'), sources: ['documents/d1'] }));
+  await admitAll(memory);
+  const marked = (await skillsIn(memory)).find(({ status }) => status === 'pending_review')!;
+  await approveSkill(memory.procedural, marked, { digest: marked.digest, by: 'ann', reason: '', at: NOW });
+  await learn(memory);
+  expect(await statusesIn(memory)).toEqual(['price_of_oat active', 'price_of_rye active']);
 });

@@ -39,6 +39,7 @@ export class Student {
   /** null: a request that the student doesn't know. */
   answer(system: string, user: string): { readonly kind: string; readonly text: string } | null {
     if (system.startsWith('You extract facts')) return { kind: 'consolidation', text: factsFrom(between('experiences', user)) };
+    if (system.startsWith('You generalise Python')) return { kind: 'generalisation', text: '{"code": null}' };
     if (system.startsWith('You keep a list of notes')) return { kind: 'settling', text: verdicts(user) };
     const kind = ASKED.find(([, part]) => user.includes(part))?.[0];
     const task = /# Task\s+<task-[^>]*>\n([^]*?)\n<\/task-/.exec(user)?.[1];

@@ -10,6 +10,7 @@ import { countedModel, isWithin, type RunBudget, type Spent } from './counted-mo
 import { type GateDeps, HELD_BACK_MAX, type HeldBack, heldBack, recallReason, skillReason } from './gate.js';
 import { groupEpisodes } from './groups.js';
 import { pagesOf } from './pages.js';
+import { mergeAll, planMerges, skillsToCompare } from './plan-merges.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, readMark } from './plan.js';
 
 export interface ConsolidationInput {
@@ -34,6 +35,8 @@ export interface AgentDeps extends PlanDeps {
   readonly units: ConsolidationUnits;
   readonly outbox: MemoryOutbox;
   readonly report: ConsolidationReport;
+  /** Has an active skill verified again, without waiting for it. `round`: the same for the same night. Absent: nothing is. */
+  readonly verifyAgain?: (skill: Skill, round: number) => Promise<unknown>;
   /** Whether a learned text may be stored: it holds no secret. */
   readonly mayStore: (text: string) => Promise<boolean>;
 }
@@ -65,12 +68,17 @@ export async function consolidateAgent(
     if (await units.isApplied(run)) return appliedLine((await report.line(agent)) ?? line);
   }
   const plan = await planAgent(run, line, spent, deps, signal);
+  const own = plan.skills.filter(({ scope }) => scope.agent === agent);
+  const merges = planMerges(own);
+  line.plan.push(...merges.map(({ into, from }) => `merge: ${from.name}@${from.version} into ${into.name}@${into.version}`));
   const unit = await unitOf(run, plan.pages, deps);
   const staged = await units.stage(unit);
   const isChange = unit.skills.length > 0 || staged.added + staged.reinforced > 0;
   const wrong = skillReason(unit.skills, plan.skills) || (isChange && !run.force ? await recallReason(plan.held, staged, deps) : '');
   if (wrong !== '') return { ...line, state: 'gated', reason: wrong };
   if (dryRun) return { ...line, state: isChange ? 'planned' : line.state };
+  await mergeAll(merges, { by: 'consolidation', at: run.now }, deps.procedural);
+  for (const skill of skillsToCompare(own)) await deps.verifyAgain?.(skill, Math.ceil(run.now / DAY_MS));
   if (unit.pages.length === 0 && unit.skills.length === 0) return line;
   const skills = unit.skills.map(({ scope: { user }, name, digest }) => ({ user, name, digest }));
   Object.assign(line, { factsAdded: staged.added, factsReinforced: staged.reinforced, skillsProposed: skills.length, skills });
@@ -120,7 +128,7 @@ async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent,
       const unit = await planUnit(page, { tenant, now, earlier: planned, skills }, { ...deps, model }, signal);
       planned.push(unit);
       line.plan.push(...describeUnit(unit));
-      line.modelFailures += unit.learned?.data === null ? 1 : 0;
+      line.modelFailures += [unit.learned, unit.general.asked].filter((answer) => answer?.data === null).length;
       line.scripted ||= unit.learned?.scripted === true || unit.skill?.scripted === true;
     }
   }

@@ -3,6 +3,7 @@ import type { Episode } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { episode, FACTS, ignoreCrash, NOW, scope, world } from '../../test/consolidation-fixture.js';
+import { provenSkill } from '../../test/hygiene-fixture.js';
 import { transitionOf } from '../../test/memory-records.js';
 
 const twice = [episode('e1', { createdAt: NOW - 2_000 }), episode('e2')];
@@ -40,6 +41,17 @@ describe('consolidate', () => {
     ]);
     expect([...skills.values()]).toMatchObject([
       { sources: ['e1', 'e2'], cues: ['double the number'], fingerprints: ['double'], scripted: true, status: 'candidate' },
+    ]);
+  });
+
+  it('merges skills that do the same, unless the run is dry', async () => {
+    const { run, skills, moves } = world([episode('e1')]);
+    for (const name of ['double', 'twice']) skills.set(name, provenSkill(name, { scope, code: `def ${name}(n): return n * 2`, entryPoint: name }));
+    expect([(await run(true)).plan, moves]).toEqual([['merge: twice@1 into double@1'], []]);
+    await run();
+    expect(moves).toMatchObject([
+      { key: { name: 'double' }, to: 'active', absorbs: { name: 'twice' } },
+      { key: { name: 'twice' }, to: 'deprecated', replacedBy: 'double' },
     ]);
   });
 

@@ -9,6 +9,7 @@ import { isReadBy } from '../skills/life/find-skill.js';
 import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
 import { type Learned, learnFromEpisodes, type LearningDeps } from './learn-from-episodes.js';
+import { type Generalised, generalise, NOT_GENERALISED } from './generalise.js';
 import { type EpisodePage, tellsAlone } from './pages.js';
 import { procedureFromActions } from './procedures-from-actions.js';
 import { proposeSkill } from './propose-skill.js';
@@ -29,6 +30,8 @@ export interface PlannedUnit {
   /** null: the model wasn't asked. */
   readonly learned: Learned | null;
   readonly facts: readonly Fact[];
+  readonly general: Generalised;
+  /** The general skill, else one from repeated success. */
   readonly skill: Skill | null;
 }
 
@@ -36,8 +39,8 @@ export interface PlannedUnit {
 export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
 
 /**
- * Plans one page without changing anything. It asks the model once, unless the page was applied before or only confirms. A skill that an
- * `earlier` unit proposes is not proposed again.
+ * Plans one page without changing anything. It asks the model once, unless the page was applied before or only confirms, and seldom once
+ * more for a general skill. A skill that an `earlier` unit proposes is not proposed again.
  *
  * @param skills every version of the tenant's skills; only those that the page's owner can read are compared
  */
@@ -49,18 +52,20 @@ export async function planUnit(
 ): Promise<PlannedUnit> {
   const { scope } = page.unread[0]!;
   const unitId = `consolidation.${contentDigest([scope, page.unread.map(({ id }) => id).toSorted()]).slice(0, 40)}`;
-  const unit: PlannedUnit = { unitId, page, known: true, learned: null, facts: [], skill: null };
+  const unit: PlannedUnit = { unitId, page, known: true, learned: null, facts: [], general: NOT_GENERALISED, skill: null };
   if ((await deps.semantic.appliedAmong(tenant, [unitId])).has(unitId)) return unit;
   const learned = page.confirms ? null : await learnFromEpisodes(page, deps, signal);
   const { name: called, description, scenarios } = learned?.data?.skill ?? { name: '', description: '', scenarios: [] };
   const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
   const how = { called, description, scenarios, scripted: learned?.scripted === true, at: now };
-  const proposed = page.group === null ? null : proposeSkill(page.group, known, how);
+  const general = await generalise(page, known, now, deps, signal);
+  const proposed = general.skill ?? (page.group === null ? null : proposeSkill(page.group, known, how));
   const isLearned = proposed !== null && (await isWanted(proposed, earlier, deps));
   return {
     ...unit,
     known: false,
     learned,
+    general,
     facts: learned === null ? [] : factsOf(learned, page.episodes, now),
     skill: isLearned ? await pinnedToImports(proposed, deps.procedural) : procedureFromActions(page.group, known, now),
   };
@@ -104,7 +109,7 @@ function factsOf({ data, scripted }: Learned, shown: readonly Episode[], now: nu
 }
 
 /** Describes the unit to people, one line for each change with its sources. */
-export function describeUnit({ page: { episodes, group }, known, learned, facts, skill }: PlannedUnit): string[] {
+export function describeUnit({ page: { episodes, group }, known, learned, facts, general, skill }: PlannedUnit): string[] {
   const head = `${group === null ? 'page' : 'group'} of ${episodes.length} (${firstWords(episodes[0]!.prompt)})`;
   const all = from(episodes.map(({ id }) => id));
   if (known) return [`${head}: consolidated before${all}`];
@@ -113,6 +118,7 @@ export function describeUnit({ page: { episodes, group }, known, learned, facts,
   if (learned?.data === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
   else if (learned === null) lines.push(`${head}: nothing new, the model is not asked${all}`);
   else if (facts.length === 0) lines.push(`${head}: no facts${all}`);
+  if (general.asked?.data === null) lines.push(`${head}: nothing generalised, the model failed: ${general.asked.failure}${all}`);
   if (skill?.kind === 'procedure')
     lines.push(
       `procedure ${skill.name}, success rate ${skill.successRate.toFixed(2)}: ${firstWords(skill.description)}${from(skill.sources)}`,

@@ -6,9 +6,9 @@ import { withMarks } from '../trust/sources.js';
 
 /** A single success may be luck. */
 export const SUCCESSES_MIN = 2;
-const TESTS_MAX = 1_000;
+export const TESTS_MAX = 1_000;
 
-type Solved = Episode & { code: string; tests: SkillTest[] };
+export type Solved = Episode & { code: string; tests: SkillTest[] };
 
 export interface Proposal {
   /** Name that the model proposed; absent or empty: none. */
@@ -62,7 +62,7 @@ function covers({ status, scope, fingerprints }: Skill, group: readonly Episode[
   return group.some(({ fingerprint }) => fingerprints.includes(fingerprint));
 }
 
-function isSolved(episode: Episode): episode is Solved {
+export function isSolved(episode: Episode): episode is Solved {
   return episode.success && episode.code !== null && episode.tests !== undefined && episode.tests.length > 0;
 }
 
@@ -84,10 +84,10 @@ function testsOf(best: Solved, peers: readonly Solved[]): SkillTest[] {
 }
 
 /** The possible sources of the skill's words and code: its authors, or the model that described it, may have read the whole group. */
-function seenBy(group: readonly Episode[]): string[] {
+export function seenBy(group: readonly Episode[]): string[] {
   return group.flatMap(({ id, experience, touched = [] }) => [...(experience === undefined ? [] : [`episodes/${id}`]), ...touched]);
 }
 
-function unique(texts: readonly string[]): string[] {
+export function unique(texts: readonly string[]): string[] {
   return [...new Set(texts)];
 }

@@ -34,6 +34,8 @@ export interface SkillMove {
   readonly proof?: SkillProof | null;
   /** Name of the skill to use instead; null removes it. */
   readonly replacedBy?: string | null;
+  /** A skill that does the same: its members, cues and fingerprints are added, so that they lead to this one. */
+  readonly absorbs?: Skill;
 }
 
 /** A skill version that was shown to a model or an agent, or loaded for it. */

@@ -120,9 +120,11 @@ const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', 'ag
 /** Whether somebody told the fact. A learned fact must name its episodes, since anyone can claim `source: "experience"`. */
 export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) => !LEARNED.has(source) || episodes.length === 0;
 
-/** One row for the name, the description and each cue of a skill, so that the closest one decides. */
+/** One row for each name, the description and each cue of a skill, so that the closest one decides. Its members' names lead to it. */
 export function skillEntries(skill: Skill): SearchEntry[] {
-  const texts = [...new Set([skill.name, skill.description, ...skill.cues])].filter((text) => text.trim() !== '');
+  const { name, description, cues, members = [] } = skill;
+  const names = [name, ...members.flatMap((member) => member.skill?.name ?? [])];
+  const texts = [...new Set([...names, description, ...cues])].filter((text) => text.trim() !== '');
   return texts.map((text) => ({ ...skillEntry(skill), indexed: searchableText(text) }));
 }
 

@@ -2,11 +2,9 @@ import type { Fact, MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import { contentDigest } from '../skills/content-digest.js';
 import { untrustedAmong } from '../trust/sources.js';
-import { UNUSED } from '../skills/life/usage.js';
+import { SKILL_CUES_MAX, UNUSED } from '../skills/life/usage.js';
 import { isTold } from './entries.js';
 
-/** The maximum number of cues of a skill, each the prompt of a solved task. More would slow search down. */
-export const SKILL_CUES_MAX = 64;
 const RATE_ALPHA = 0.1;
 const FAILURES_MAX = 10;
 const OUTPUTS_MAX = 64;
@@ -74,6 +72,7 @@ function usageAfter(skill: Skill, use: SkillUse): SkillUsage {
   return {
     ...usage,
     used: usage.used + 1,
+    idle: 0,
     fellBack: usage.fellBack + (use.fellBack === true ? 1 : 0),
     lastUsedAt: Math.max(usage.lastUsedAt ?? 0, use.at),
     failures: use.failure ? [failureOf(skill, use, use.failure), ...usage.failures].slice(0, FAILURES_MAX) : usage.failures,

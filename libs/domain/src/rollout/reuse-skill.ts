@@ -9,6 +9,7 @@ import { readJsonAnswer } from '../model-answer.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { ownersFor, searchSkills, type SkillReader, viewOf } from '../skills/life/find-skill.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
+import { asMember } from '../skills/life/merged-skills.js';
 import { bundledCode } from '../skills/proof/bundle-code.js';
 import { validateArguments } from '../skills/proof/call-arguments.js';
 import { isProven } from '../skills/proof/proof.js';
@@ -120,9 +121,11 @@ async function skillsThatSolved(fingerprint: string, reader: SkillReader, { proc
 }
 
 /** null if the skill doesn't fit, isn't proven, or needs a missing skill or package. The task is then solved without the skill. */
-async function reusableOf(skill: Skill, { deps, spec }: RolloutContext): Promise<ReusableSkill | null> {
-  if (adaptSkill(skill, spec.evaluator) === null || !takesCalls(skill, spec) || !isProven(skill, deps.checker)) return null;
-  return reusableWith(skill, () => loadedWith(skill, deps));
+async function reusableOf(proven: Skill, { deps, spec, fingerprint }: RolloutContext): Promise<ReusableSkill | null> {
+  const answer = adaptSkill(proven, spec.evaluator);
+  if (answer === null || !takesCalls(proven, spec) || !isProven(proven, deps.checker)) return null;
+  const skill = answer === 'needs_arguments' ? proven : asMember(proven, fingerprint);
+  return skill && reusableWith(skill, () => loadedWith(skill, deps));
 }
 
 async function wrappableOf(skill: Skill, context: RolloutContext): Promise<ReusableSkill | null> {

@@ -25,7 +25,7 @@ import type { SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { codeDigest } from '@etude/domain/skills/content-digest';
-import { knownVersion, staleEdit } from '@etude/domain/skills/life/known-version';
+import { knownVersion, staleEdit, withCarriedMembers } from '@etude/domain/skills/life/known-version';
 import { codeToLookFor, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/life/marks';
 import { needsRoom } from '@etude/domain/skills/life/register-skill';
 import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
@@ -107,7 +107,7 @@ async function storeOnce(deps: LayerDeps, given: Skill, options: StoreSkillOptio
   if (stale !== null) throw stale;
   if (setAside === undefined && needsRoom(versions)) await requireRoomFor(store, { ...scope, name }, namesMax);
   const version = (versions[0]?.version ?? 0) + 1;
-  const carried = withCarriedMarks(given, versions, options);
+  const carried = withCarriedMarks(withCarriedMembers(given, versions), versions, options);
   const marked = withMarkOfCode(carried, await isMarkedIn(deps, scope.tenant, codeToLookFor(carried, versions, options)));
   const made = newSkill(marked, version, options);
   const [done] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(made, [])]));

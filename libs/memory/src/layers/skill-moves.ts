@@ -4,13 +4,14 @@ import type { SkillMove } from '@etude/domain/ports/skill-registry';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { type CallGraph, type MovedVersion, requireCallable } from '@etude/domain/skills/life/call-graph';
 import { movedSkill, noSuchSkill, requireOnlyActive } from '@etude/domain/skills/life/skill-life';
-import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import { embedTexts, indexedTextsOf } from './indexed-texts.js';
 import { bodyOf, type LayerDeps, OwnerTurns, parseBody, putRecord, untilTaken } from './records.js';
 import { dependentsOf, ownedSkills, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { markApplied } from './repeats.js';
 
-export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'>;
+export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'> & Partial<Pick<LayerDeps, 'embedder'>>;
 
 /**
  * Applies all moves in one write. Without transactions they are applied in order, and a repeat continues after those already done. If one
@@ -45,7 +46,7 @@ async function moveOnce(deps: MoveDeps, moves: readonly SkillMove[], tenant: str
     );
   }
   await requireCallable(callGraph(store), changed);
-  const changes = [...moved].flatMap(([at, skill]) => changeOf(known.get(at), skill));
+  const changes = (await Promise.all([...moved].map(([at, skill]) => changeOf(deps, known.get(at), skill)))).flat();
   const done = changes.length === 0 ? [] : await store.write(tenant, changes);
   return done.includes(false) ? null : found.flatMap((one) => moved.get(one?.record.key ?? '') ?? []);
 }
@@ -62,8 +63,12 @@ export function callGraph(store: RecordStore): CallGraph {
   };
 }
 
-function changeOf(known: StoredSkill | undefined, skill: Skill) {
-  return known === undefined || known.skill === skill ? [] : [skillUpdate(known, skill)];
+/** Embeds the skill's texts again only where it absorbed another one. */
+async function changeOf({ embedder }: MoveDeps, known: StoredSkill | undefined, skill: Skill): Promise<readonly Change[]> {
+  if (known === undefined || known.skill === skill) return [];
+  const update = skillUpdate(known, skill);
+  if (embedder === undefined || skill.members === known.skill.members) return [update];
+  return [{ ...update, do: 'replace', indexed: await embedTexts(embedder, indexedTextsOf(update.record)) }];
 }
 
 /** @throws EtudeError TENANT_MISSING, INVALID_ARGUMENT for moves of several tenants */

@@ -57,7 +57,15 @@ export function importOf(skills: readonly ToldSkill[]): string {
  * @param source "imports/{id}"
  */
 export function proposalOf(told: Skill, source: string): Proposal {
-  const { usage: _usage, history: _history, proof: _proof, contract: _contract, replacedBy: _replacedBy, ...kept } = told;
+  const {
+    usage: _usage,
+    history: _history,
+    proof: _proof,
+    contract: _contract,
+    replacedBy: _replacedBy,
+    members: _members,
+    ...kept
+  } = told;
   const { status, statusReason: why } = told;
   const statusReason = `imported; was ${status} where it came from`;
   const skill: Skill = {

@@ -11,6 +11,7 @@ import {
 import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
 import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
 import { findSkill } from './find-skill.js';
+import { membersReplaced, mergeMoves } from './merged-skills.js';
 import { activatedAt, CALLABLE, type Decision, isProofOf, moveOf, reasonsForReview, VERIFIER, wasActive, wasBefore } from './skill-life.js';
 
 export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
@@ -107,7 +108,7 @@ export async function approveSkill(
   if (status !== 'pending_review' && status !== 'active')
     throw refusal('ABORTED', 'name', `Skill "${name}" is ${status}; only a skill in review (pending_review) can be approved.`);
   const merged = merge === undefined ? [] : await mergedVersions(procedural, skill, merge);
-  const also = merged.map((other) => moveOf(other, 'deprecated', { by, at, reason: `merged into ${name}` }, { replacedBy: name }));
+  const also = merged.flatMap((other) => mergeMoves(skill, other, { by, at }));
   return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, also);
 }
 
@@ -161,7 +162,7 @@ export async function rollbackSkill(
 const isRestorable = (skill: Skill) => wasActive(skill) && CALLABLE.has(skill.status);
 
 /**
- * Activates the skill and deprecates the owner's other active versions, in one call with the moves `also`.
+ * Activates the skill and deprecates the owner's other active versions and the skill's members, in one call with the moves `also`.
  *
  * @throws EtudeError ABORTED where a skill that was never in use has not passed the tests of the version in use
  */
@@ -176,7 +177,7 @@ async function activate(procedural: SkillRegistry, skill: Skill, decision: Decis
   }
   const replaced = others.map((other) => moveOf(other, 'deprecated', { ...decision, reason: `replaced by version ${version}` }));
   const own = status === 'active' ? [] : [moveOf(skill, 'active', decision)];
-  const moves = [...own, ...replaced, ...also];
+  const moves = [...own, ...replaced, ...(await membersReplaced(procedural, skill, decision)), ...also];
   const moved = moves.length === 0 ? [] : await procedural.move(moves);
   return own.length === 0 ? skill : (moved[0] ?? skill);
 }

@@ -87,6 +87,12 @@ export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skil
   };
 }
 
+/** Keeps the members of the version before, so that their names and tasks go on to run it with their arguments. @param versions newest first */
+export function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Skill {
+  const members = skill.members ?? versions.find((version) => version.members !== undefined)?.members;
+  return members === undefined ? skill : { ...skill, members };
+}
+
 /** Both lists without repeats. */
 export function joinedTests(known: readonly SkillTest[] = [], more: readonly SkillTest[] = []): SkillTest[] {
   return [...new Map([...known, ...more].map((test) => [canonicalJson(test), test])).values()];

@@ -157,8 +157,8 @@ export function isWithoutRoom(error: unknown): boolean {
   return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === ROOM_FIELD;
 }
 
-/** The copy starts without cues, fingerprints and counts, which belong to the earlier readers. */
-const ANEW = { cues: [], fingerprints: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
+/** The copy starts without cues, fingerprints, members and counts, which belong to the earlier readers. */
+const ANEW = { cues: [], fingerprints: [], members: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
 
 /**
  * Stores a copy of a skill for more readers, as a candidate. The copy is verified anew, because the old evidence may name skills that the

@@ -6,6 +6,7 @@ import type { ProofChecker } from '../../ports/proof-signer.js';
 import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
 import { canonicalJson, isInWords, proofText, skillDigest } from '../content-digest.js';
 import { withMarks } from '../../trust/sources.js';
+import { absorbed } from './usage.js';
 
 /** Statuses of skills out of sight. Later versions do not build on these, and they do not count towards the limit of names. */
 export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
@@ -100,7 +101,7 @@ export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker 
   requireDigest(skill, move.key);
   if (tookPlace(skill, move)) return skill;
   requireStatus(skill, move);
-  const moved = changedBy(skill, move);
+  const moved = changedBy(move.absorbs === undefined ? skill : absorbed(skill, move.absorbs), move);
   if (PROVEN.has(move.to)) requireProof(skill, moved, checker);
   if (move.to === 'active' && isFirstUse(skill)) requireTrusted(moved);
   return moved;
@@ -130,7 +131,7 @@ export function wasOnlyTold(skill: Skill): boolean {
 /** Whether this move is in the history already, or another one had the same effect. */
 function tookPlace({ status, history = [], proof, replacedBy }: Skill, move: SkillMove): boolean {
   const isRepeat = history.some(({ at, by, to, reason }) => at === move.at && by === move.by && to === move.to && reason === move.reason);
-  if (isRepeat) return true;
+  if (isRepeat || move.absorbs !== undefined) return isRepeat;
   const hasProof = move.proof === undefined || canonicalJson(move.proof) === canonicalJson(proof);
   const hasName = move.replacedBy === undefined || (move.replacedBy ?? undefined) === replacedBy;
   return status === move.to && hasProof && hasName;

@@ -1,8 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
-import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { MemoryWrite, Scope, Skill, SkillMember } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import type { SkillOffer } from '../../ports/skill-registry.js';
+
+/** The maximum number of cues of a skill, each the prompt of a solved task. More would slow search down. */
+export const SKILL_CUES_MAX = 64;
 
 export const UNUSED: SkillUsage = {
   offered: 0,
@@ -74,7 +77,7 @@ function first(skills: readonly Skill[], order: (a: Skill, b: Skill) => number):
 }
 
 /** The number of uses. Older records count successful ones only. */
-export const usesOf = ({ usage, executionCount }: Skill) => Math.max(usage?.used ?? 0, executionCount);
+export const usesOf = ({ usage, executionCount }: Pick<Skill, 'usage' | 'executionCount'>) => Math.max(usage?.used ?? 0, executionCount);
 
 /**
  * The skill after one batch of offers, which counts as one offer. A load also moves the last use, so that pruning keeps skills that are
@@ -85,5 +88,22 @@ export function afterOffers(skill: Skill, offers: readonly SkillOffer[]): Skill 
   const loadedAt = Math.max(...offers.map((offer) => offer.loadedAt ?? 0));
   const { offered, lastUsedAt, ...usage } = skill.usage ?? UNUSED;
   const lastUse = loadedAt === 0 ? lastUsedAt : Math.max(lastUsedAt ?? 0, loadedAt);
-  return { ...skill, usage: { ...usage, offered: offered + 1, lastUsedAt: lastUse } };
+  const idle = loadedAt === 0 ? idleOffersOf(skill) + 1 : 0;
+  return { ...skill, usage: { ...usage, offered: offered + 1, idle, lastUsedAt: lastUse } };
+}
+
+/** Offers since the last use or load. */
+export const idleOffersOf = ({ usage = UNUSED }: Pick<Skill, 'usage'>) => usage.idle ?? (usage.lastUsedAt === null ? usage.offered : 0);
+
+/** The skill with the members, cues and fingerprints of another one that does the same. A repeat adds nothing. */
+export function absorbed(skill: Skill, { name, version, fingerprints, cues, members = [] }: Skill): Skill {
+  const known = skill.members ?? [];
+  const isNew = ({ skill: one }: SkillMember) => !known.some((member) => one !== undefined && member.skill?.name === one.name);
+  const added = [{ skill: { name, version }, fingerprints: [...fingerprints], fixed: {} }, ...members].filter(isNew);
+  return {
+    ...skill,
+    members: [...known, ...added],
+    cues: [...new Set([...skill.cues, ...cues])].slice(0, SKILL_CUES_MAX),
+    fingerprints: [...new Set([...skill.fingerprints, ...fingerprints])],
+  };
 }

@@ -4,7 +4,7 @@ import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillRegistry } from '../../ports/skill-registry.js';
 import { contentDigest } from '../content-digest.js';
-import { contentOf, isPinOf, neededSkills, refusalOf } from '../life/call-graph.js';
+import { contentOf, isPinOf, neededSkills, refusalOf, versionKey } from '../life/call-graph.js';
 import { activeVersion } from '../life/decisions.js';
 import { isReadBy, searchSkills } from '../life/find-skill.js';
 import { joinedTests } from '../life/known-version.js';
@@ -22,7 +22,7 @@ export interface VerificationGround {
    * callers keep the called version until they have a version of their own that passes with this one.
    */
   readonly dependents: readonly OtherSkill[];
-  /** Skills with a similar name and description, most similar first; `similarity` is calibrated. */
+  /** Skills like its name and description, or its first cue, most similar first; `similarity` is calibrated. */
   readonly similar: ReadonlyArray<OtherSkill & { readonly similarity: number }>;
 }
 
@@ -67,10 +67,16 @@ async function similarTo(
   isProven: (skill: Skill) => boolean,
 ): Promise<VerificationGround['similar']> {
   if (skill.kind !== 'function') return [];
-  const text = `${skill.name.replaceAll('_', ' ')} ${skill.description}`;
+  const texts = [`${skill.name.replaceAll('_', ' ')} ${skill.description}`, ...skill.cues.slice(0, 1)];
   // Asks for one more, because the skill's own active version is among the most similar.
-  const found = await searchSkills(procedural, skill.scope, { text, limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN });
-  const others = found.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
+  const asked = { limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN };
+  const found = (await Promise.all(texts.map((text) => searchSkills(procedural, skill.scope, { ...asked, text })))).flat();
+  const byKey = Map.groupBy(
+    found.toSorted((a, b) => b.similarity - a.similarity),
+    (hit) => versionKey(hit.skill),
+  );
+  const nearest = [...byKey.values()].flatMap((hits) => hits.slice(0, 1));
+  const others = nearest.filter((hit) => hit.skill.kind === 'function' && hit.skill.name !== skill.name).slice(0, SIMILAR_MAX);
   const similar = others.map(async ({ skill: other, similarity }) => {
     const needed = await neededSkills(procedural, other, isProven).catch(refusalOf);
     // A skill whose callees can't be loaded has no results to compare.

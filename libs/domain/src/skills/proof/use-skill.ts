@@ -19,6 +19,7 @@ import { bundledCode } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';
 import { contentDigest, isInWords } from '../content-digest.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
+import { fixedFor } from '../life/merged-skills.js';
 import { countWordsUsed } from '../life/words-in-use.js';
 import { isProven } from './proof.js';
 import { placedArguments, requireCallable, validateArguments } from './call-arguments.js';
@@ -72,7 +73,8 @@ const TEXT_MAX = 4_000;
 const REASON_MAX = 300;
 
 /**
- * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words.
+ * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words. The name of
+ * a skill that was merged into another runs that one, with the arguments that make it the same.
  *
  * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
  * FAILED_PRECONDITION if the skill is not active, can't be called, or has a proof for other code, or if a needed skill has;
@@ -88,7 +90,8 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
       `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
     );
   const { needed, ...place } = await loadedWith(skill, deps);
-  const { run, input: given } = executableOf(skill, call, bundledCode(skill.code, needed, skill.dependencies));
+  const parameters = { ...fixedFor(skill, call.name), ...call.parameters };
+  const { run, input: given } = executableOf(skill, { ...call, parameters }, bundledCode(skill.code, needed, skill.dependencies));
   const { files = [] } = call;
   const input = files.length === 0 ? given : { input: given, files: contentDigest(files) };
   await call.claim?.();

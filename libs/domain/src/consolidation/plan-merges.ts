@@ -1,0 +1,111 @@
+import { errorCode } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillRegistry } from '../ports/skill-registry.js';
+import { mergeMoves, wasBroughtBack } from '../skills/life/merged-skills.js';
+import { activatedAt, type Decision, isProofOf, isSameOwner } from '../skills/life/skill-life.js';
+import { marksOf } from '../trust/sources.js';
+import { codeKey } from './shared-shape.js';
+
+/** Two skills that do the same: `from` is merged into `into`. */
+export interface PlannedMerge {
+  readonly into: Skill;
+  readonly from: Skill;
+}
+
+/** Most merges of one night, nearest pairs first. */
+const MERGES_MAX = 10;
+
+/**
+ * Pairs of active functions of one owner that take the same parameters, and have the same code under two names or passed the tests of each
+ * other when they were verified. The one with better evidence and success stays. Marked skills are left to reviewers: others would be led
+ * to them.
+ *
+ * @param skills every version
+ */
+export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
+  const active = skills.filter((skill) => isMergeable(skill));
+  const byCode = [...Map.groupBy(active, whatItRuns).values()];
+  const sameCode = byCode.flatMap(([first, ...copies]) => copies.map((copy) => ({ skill: first!, other: copy, similarity: 1 })));
+  const alike = active.flatMap((skill) =>
+    (skill.proof?.alike ?? []).flatMap(({ name, version, similarity, passesTheirs, theyPass }) => {
+      const others = active.filter((one) => passesTheirs && theyPass && one.name === name && one.version === version);
+      return others.map((other) => ({ skill, other, similarity }));
+    }),
+  );
+  const pairs = [...sameCode, ...alike]
+    .filter(({ skill, other }) => mayReplace(skill, other))
+    .toSorted((a, b) => b.similarity - a.similarity);
+  const [kept, gone] = [new Set<Skill>(), new Set<Skill>()];
+  const merges = pairs
+    .map(({ skill, other }) => inOrder(skill, other))
+    .filter(({ into, from }) => !gone.has(into) && !gone.has(from) && !kept.has(from) && kept.add(into) && gone.add(from));
+  return merges.slice(0, MERGES_MAX);
+}
+
+/** Most skills of one night that are verified again, to be compared. */
+const COMPARED_MAX = 5;
+
+/**
+ * Skills to verify again, since they were verified at the same time as one that solved a task of theirs, so that neither was run on the
+ * tests of the other. A second verification names each pair once.
+ *
+ * @param skills every version
+ */
+export function skillsToCompare(skills: readonly Skill[]): readonly Skill[] {
+  const active = skills.filter((skill) => isMergeable(skill));
+  const byTask = Map.groupBy(
+    active.flatMap((skill) => [...new Set([...skill.cues, ...skill.fingerprints])].map((task) => ({ skill, task }))),
+    ({ task }) => task,
+  );
+  const later = [...byTask.values()].flatMap((all) =>
+    all.flatMap(({ skill }, at) => all.slice(0, at).flatMap(({ skill: other }) => (areUncompared(skill, other) ? [skill] : []))),
+  );
+  return [...new Set(later)].slice(0, COMPARED_MAX);
+}
+
+function areUncompared(a: Skill, b: Skill): boolean {
+  const since = Math.max(activatedAt(a), activatedAt(b));
+  return mayReplace(a, b) && [a, b].every(({ proof }) => (proof?.verifiedAt ?? 0) < since);
+}
+
+function isMergeable(skill: Skill): boolean {
+  const isProven = skill.status === 'active' && skill.kind === 'function' && isProofOf(skill, skill.proof);
+  return isProven && marksOf(skill).length === 0 && !wasBroughtBack(skill);
+}
+
+/** Owner, code, and the content of the skills that it calls. */
+function whatItRuns({ scope: { tenant, agent, user }, code, entryPoint, dependencies = [] }: Skill): string {
+  return JSON.stringify([
+    tenant,
+    agent,
+    user,
+    codeKey({ code, entryPoint: entryPoint ?? '' }),
+    ...dependencies.map(({ digest }) => digest),
+  ]);
+}
+
+function mayReplace(a: Skill, b: Skill): boolean {
+  return isSameOwner(a.scope, b.scope) && a.name !== b.name && contractOf(a) === contractOf(b);
+}
+
+const contractOf = ({ contract }: Skill) =>
+  JSON.stringify(contract?.parameters.map(({ name, required, passed }) => [name, required, passed]));
+
+const worthOf = ({ proof, successRate }: Skill) => (proof?.confidence ?? 0) * successRate;
+
+function inOrder(a: Skill, b: Skill): PlannedMerge {
+  const order = worthOf(a) - worthOf(b) || a.executionCount - b.executionCount || activatedAt(b) - activatedAt(a);
+  return order >= 0 ? { into: a, from: b } : { into: b, from: a };
+}
+
+/** Merges each pair in one step. A pair of which somebody moved one meanwhile is left to the next run. @throws EtudeError MEMORY_UNAVAILABLE */
+export async function mergeAll(
+  merges: readonly PlannedMerge[],
+  who: Pick<Decision, 'by' | 'at'>,
+  procedural: Pick<SkillRegistry, 'move'>,
+): Promise<void> {
+  for (const { into, from } of merges)
+    await procedural.move(mergeMoves(into, from, who)).catch((error: unknown) => {
+      if (errorCode(error) !== 'ABORTED' && errorCode(error) !== 'FAILED_PRECONDITION') throw error;
+    });
+}

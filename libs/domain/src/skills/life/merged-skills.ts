@@ -1,0 +1,68 @@
+import type { Skill, SkillMember } from '@etude/contracts/memory';
+import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import { type Decision, isSameOwner, moveOf } from './skill-life.js';
+
+type Named = Pick<Skill, 'name' | 'version'>;
+
+type Who = Pick<Decision, 'by' | 'at'>;
+
+const MERGED = 'merged into ';
+const nameOf = ({ name, version }: Named) => `${name}@${version}`;
+
+/** Whether the skill was merged and somebody brought it back. It isn't merged again. */
+export const wasBroughtBack = ({ history = [] }: Skill) => history.some(({ reason }) => reason.startsWith(MERGED));
+
+/** The arguments that make the skill the one that was merged into it under this name; empty for its own name. */
+export function fixedFor({ name, members = [] }: Pick<Skill, 'name' | 'members'>, called: string): SkillMember['fixed'] {
+  return called === name ? {} : (members.find(({ skill }) => skill?.name === called)?.fixed ?? {});
+}
+
+/**
+ * The skill with code that does the work of the member which solved this task. null: its arguments depend on the member, and none of them
+ * solved this task.
+ */
+export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'>>(skill: S, fingerprint: string): S | null {
+  const { members = [], entryPoint, code } = skill;
+  if (members.every(({ fixed }) => Object.keys(fixed).length === 0)) return skill;
+  const member = members.find(({ fingerprints }) => fingerprints.includes(fingerprint));
+  if (member === undefined) return null;
+  // A JSON string is also a Python string literal.
+  const fixed = `__import__("json").loads(${JSON.stringify(JSON.stringify(member.fixed))})`;
+  const wrapper = `def _member(*args, **given):\n    return ${entryPoint}(*args, **{**${fixed}, **given})`;
+  return { ...skill, code: `${code}\n\n\n${wrapper}\n`, entryPoint: '_member' };
+}
+
+/**
+ * The moves that deprecate a skill's members when it comes into use. A member that was changed meanwhile, or that somebody brought back,
+ * stays in use.
+ */
+export async function membersReplaced(
+  procedural: Pick<SkillRegistry, 'versions'>,
+  skill: Skill,
+  { by, at }: Decision,
+): Promise<readonly SkillMove[]> {
+  const named = (skill.members ?? []).flatMap((member) => member.skill ?? []).filter(({ name }) => name !== skill.name);
+  const found = await Promise.all(
+    named.map(async ({ name, version }) => {
+      const active = await procedural.versions(skill.scope, name, 'active');
+      return active.filter((one) => one.version === version && isSameOwner(one.scope, skill.scope) && !wasBroughtBack(one));
+    }),
+  );
+  return found.flat().map((member) => mergeInto(skill, member, { by, at }));
+}
+
+/** The move that deprecates `other`, after which its name leads to the skill. */
+function mergeInto(skill: Named, other: Skill, { by, at }: Who): SkillMove {
+  return moveOf(other, 'deprecated', { by, at, reason: `${MERGED}${nameOf(skill)}` }, { replacedBy: skill.name });
+}
+
+/**
+ * The moves that merge `other` into an active skill, which then has its cues and fingerprints too. Those of a user's skill stay out of a
+ * skill with other readers.
+ */
+export function mergeMoves(skill: Skill, other: Skill, who: Who): readonly SkillMove[] {
+  const reason = `took over ${nameOf(other)}, which does the same`;
+  const more = { from: ['active'], absorbs: other } as const;
+  const taken = isSameOwner(skill.scope, other.scope) ? [moveOf(skill, 'active', { ...who, reason }, more)] : [];
+  return [...taken, mergeInto(skill, other, who)];
+}
