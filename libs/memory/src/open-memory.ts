@@ -86,7 +86,7 @@ export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
     upkeep: recordUpkeep(deps),
     get: (scope, layer, id) => getRecord(store, scope, layer, id),
     list: (scope, query) => listRecords(store, scope, query),
-    recall: (scope, request, how) => recallMemory({ episodic, semantic, procedural }, scope, request, how),
+    recall: (scope, request, how) => recallMemory({ episodic, semantic, procedural, shows }, scope, request, how),
     check: () => store.check(),
     async close() {
       await semantic.close();

@@ -7,7 +7,7 @@ import { untrustedOfSkill } from '../skills/life/marks.js';
 import { FINDING } from '../retrieval/entries.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { showKey } from '../lift/withholding.js';
-import { RECALL_TOKENS, recollect, type RecollectDeps } from './recollect.js';
+import { foundItem, RECALL_TOKENS, recollect, type RecollectDeps } from './recollect.js';
 import { shownText } from './turn-text.js';
 
 export interface RecallInput {
@@ -63,10 +63,6 @@ export async function recall(
     items: shown.map((hit) => plainItem(hit, skills)),
     offered: offered.map(({ scope: owner, name, version }) => ({ ...owner, name, version })),
   };
-}
-
-function foundItem({ layer, kind, id, agent, user }: MemoryHit): FoundItem {
-  return { layer, kind, id, owner: { agent, user: user ?? null } };
 }
 
 function isHitOf({ name, version, scope }: Skill, { kind, id, agent }: MemoryHit): boolean {

@@ -1,8 +1,13 @@
 import type { Turn } from '@etude/contracts/conversation';
 import { EtudeError } from '@etude/contracts/errors';
+import type { Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
-import { hitOf, SCOPE, skillOf } from '../../test/memory-records.js';
+import { hitOf, SCOPE, skillOf, skillUseOf } from '../../test/memory-records.js';
+import type { ShowCounters } from '../ports/memory.js';
+import { afterUse } from '../retrieval/reinforce.js';
+import { keyOf } from '../skills/life/skill-life.js';
+import { afterOffers } from '../skills/life/usage.js';
 import { recollect, type RecollectInput } from './recollect.js';
 import { shownText } from './turn-text.js';
 
@@ -21,6 +26,11 @@ const found = (id: string, layer: MemoryLayer, similarity: number, bm25: number)
   ...hit(id, layer, 'fact'),
   similarity,
   explanation: { bm25 },
+});
+const side = (right: number) => ({ n: 40, right, tokens: 0, tokensSquared: 0 });
+/** Counters of 40 rollouts with each item and 40 without, of which so many were right at once. */
+const lift = (shown: (id: string) => number, withheld: number): ShowCounters => ({
+  counters: async (_tenant, items) => items.map(({ id }) => ({ shown: side(shown(id)), withheld: side(withheld) })),
 });
 const EPISODE = hit('tabcdefgh-r1', 'episodic', 'episode', ['tabcdefgh-r1']);
 
@@ -49,7 +59,6 @@ it('keeps an episode if its skill exceeds the budget', async () => {
 
 it('shows a skill without its code where only its words fit', async () => {
   const skill = skillOf({ code: `def f():\n${'    pass\n'.repeat(90)}` });
-  const none = answers([]);
   const shown = async (tokensMax: number) => {
     const { hits } = await recollect(
       { ...asked, tokensMax },
@@ -114,4 +123,25 @@ it('counts the turns around a turn, and shows each of them once', async () => {
   const transcript = 'Ann (3 May 2026): Where is it?\nAnn (3 May 2026): At the shed.';
   expect(hits[0] && shownText(hits[0])).toBe(transcript);
   expect(tokens).toBe(Math.ceil(transcript.length / 4) + Math.ceil('Ann (3 May 2026): At the shed.'.length / 4));
+});
+
+const offered = (times: number) => Array.from({ length: times }).reduce<Skill>((skill) => afterOffers(skill, [keyOf(skill)]), skillOf());
+const none = answers([]);
+
+it.each([
+  ['as long as it may still be of use', offered(8), undefined, 1],
+  ['no more after many offers in vain', offered(9), undefined, 0],
+  ['again after a use', afterUse(offered(20), skillUseOf()), undefined, 1],
+  ['where it was measured to help', offered(9), lift(() => 30, 10), 1],
+  ['no more where it was measured to harm', offered(9), lift(() => 10, 30), 0],
+])('offers a skill %s', async (_when, skill, counters, count) => {
+  const layers = { semantic: none, episodic: none, procedural: answers([{ skill, similarity: 0.9, score: 0.9 }]) };
+  expect((await recollect(asked, counters === undefined ? layers : { ...layers, counters })).hits).toHaveLength(count);
+});
+
+it('puts first what was measured to help, of memories that are equally near', async () => {
+  const semantic = answers([hit('a', 'semantic', 'fact'), hit('b', 'semantic', 'fact')]);
+  const counters = lift((id) => (id === 'b' ? 30 : 10), 20);
+  const { hits } = await recollect(asked, { semantic, episodic: none, procedural: none, counters });
+  expect(hits.map(({ id }) => id)).toEqual(['b', 'a']);
 });

@@ -1,8 +1,9 @@
 import { isRetryable } from '@etude/contracts/errors';
-import type { Skill } from '@etude/contracts/memory';
+import type { FoundItem, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/evaluator.js';
-import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory } from '../ports/memory.js';
+import type { EpisodicMemory, MemoryHit, ProceduralMemory, ReadScope, SearchQuery, SemanticMemory, ShowCounters } from '../ports/memory.js';
+import { keepsItsPlace, offerScore } from '../lift/standing.js';
 import { taskIdOf, taskName } from '@etude/contracts/ids';
 import { fenced, withoutCode } from '../retrieval/fenced-code.js';
 import { wordsOf } from '../retrieval/words.js';
@@ -14,6 +15,8 @@ export interface RecollectDeps {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search'>;
+  /** Absent: lift changes no order. */
+  readonly counters?: ShowCounters;
 }
 
 export interface RecollectInput {
@@ -55,6 +58,8 @@ const CODE_ITEM_CHARS_MAX = 2_800;
 const SAME_LESSON = 0.8;
 /** More are searched than returned, so that others can replace duplicates. */
 const CANDIDATES_PER_ITEM = 2;
+/** Skills are found in the place of those that are offered no more. */
+const SKILLS_PER_CANDIDATE = 2;
 
 /** Rough number of tokens of a text: one for every four characters, as in English prose. */
 export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
@@ -89,12 +94,32 @@ async function searchLayer(
   layer: MemoryLayer,
   count: number,
   { scope, cue }: RecollectInput,
-  { episodic, semantic, procedural }: RecollectDeps,
+  { episodic, semantic, procedural, counters }: RecollectDeps,
 ): Promise<readonly Candidate[]> {
-  const query: SearchQuery = { text: cutMiddle(cue, CUE_CHARS_MAX), limit: count * CANDIDATES_PER_ITEM, explain: true };
-  if (layer === 'episodic') return episodic.search(scope, query);
-  if (layer === 'semantic') return semantic.search(scope, query);
-  return (await procedural.search(scope, query)).map(({ skill, ...match }) => ({ ...skillHit(skill), ...match, skill }));
+  const limit = count * CANDIDATES_PER_ITEM;
+  const query: SearchQuery = { text: cutMiddle(cue, CUE_CHARS_MAX), limit, explain: true };
+  if (layer === 'episodic') return inOfferOrder(await episodic.search(scope, query), scope, counters);
+  if (layer === 'semantic') return inOfferOrder(await semantic.search(scope, query), scope, counters);
+  const found = await procedural.search(scope, { ...query, limit: limit * SKILLS_PER_CANDIDATE });
+  const skills = found.map(({ skill, ...match }) => ({ ...skillHit(skill), ...match, skill }));
+  return (await inOfferOrder(skills, scope, counters)).slice(0, limit);
+}
+
+/** The hits by `offerScore`, without skills that were offered in vain too often. */
+async function inOfferOrder(found: readonly Candidate[], { tenant }: ReadScope, counters?: ShowCounters): Promise<readonly Candidate[]> {
+  const known = found.length === 0 ? [] : ((await counters?.counters(tenant, found.map(foundItem))) ?? []);
+  const scored = found.flatMap(({ skill, ...hit }, at): Candidate[] => {
+    const shows = known[at] ?? null;
+    const score = offerScore(hit.score, skill ?? null, shows);
+    if (skill === undefined) return [{ ...hit, score }];
+    return keepsItsPlace(skill, shows) ? [{ ...hit, skill, score }] : [];
+  });
+  return scored.toSorted((a, b) => b.score - a.score);
+}
+
+/** A hit as its counters name it. */
+export function foundItem({ layer, kind, id, agent, user }: MemoryHit): FoundItem {
+  return { layer, kind, id, owner: { agent, user: user ?? null } };
 }
 
 export function skillHit({ name, version, description, code, scope: { agent, user }, scripted, updatedAt, sources }: Skill) {

@@ -87,7 +87,7 @@ export async function keepEpisode(
   await countProcedures(context);
 }
 
-/** A procedure that the accepted attempt was shown has helped. One that was shown in vain is not blamed. */
+/** A procedure that the accepted attempt was shown, or a skill that it copied, has helped. One that was shown in vain is not blamed. */
 async function countProcedures({
   attempts,
   deps,
@@ -97,7 +97,7 @@ async function countProcedures({
   const best = bestOf(attempts);
   if (best?.judgement.verdict !== 'AC') return;
   const names = best.recalled.flatMap(({ id, kind }) => (kind === 'skill' ? [id] : []));
-  await countWordsUsed(deps, scope, { names, success: true, useId: rolloutId, at: best.at });
+  await countWordsUsed(deps, scope, { names, success: true, code: best.code, useId: rolloutId, at: best.at });
 }
 
 const LESSONS = 't.lessons';

@@ -29,7 +29,7 @@ export async function recallStep(context: RolloutContext, attempt: number, openi
         withhold: (found) => withheldItems(context, attempt, found),
         shows: (skill) => isInWords(skill) || isProven(skill, deps.checker),
       },
-      deps,
+      deps.withholding === undefined ? deps : { ...deps, counters: deps.withholding.counters },
     );
     if (offered.length > 0 && !memory.readOnly) await deps.procedural.countOffers(offered);
     const titles = value.map(({ title }) => title).join(', ');

@@ -85,7 +85,7 @@ const KNOWLEDGE = ['fact', 'chunk', 'turn', 'reflection'] as const;
  * skill counts one offer.
  */
 export async function recallMemory(
-  { episodic, semantic, procedural }: Pick<Memory, 'episodic' | 'semantic' | 'procedural'>,
+  { episodic, semantic, procedural, shows: counters }: Pick<Memory, 'episodic' | 'semantic' | 'procedural' | 'shows'>,
   scope: ReadScope,
   request: RecallRequest,
   { partial = false }: { readonly partial?: boolean } = {},
@@ -95,7 +95,7 @@ export async function recallMemory(
   const knowledge: typeof semantic.search = (within, query) => semantic.search(within, { ...query, kinds: KNOWLEDGE });
   const counts = { semantic: facts, episodic: experiences, procedural: procedures };
   const search: typeof procedural.search = (within, query) => readableSkills(procedural, within, query);
-  const layers = { episodic, semantic: { search: knowledge }, procedural: { search } };
+  const layers = { episodic, semantic: { search: knowledge }, procedural: { search }, counters };
   const floor = request.similarityMin === undefined ? {} : { similarityMin: request.similarityMin };
   const { hits, skills, tokens, missing } = await recollect({ scope, cue, counts, tokensMax, partial, ...floor }, layers);
   const of = (layer: keyof typeof counts) => hits.filter((hit) => hit.layer === layer);

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
 import { SCOPE } from '../../../test/memory-records.js';
+import { registryOf } from '../../../test/bundle-fixture.js';
+import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { provenSkill } from '../../../test/hygiene-fixture.js';
 import { skillStats } from './usage.js';
+import { countWordsUsed } from './words-in-use.js';
 
 const usage = { offered: 5, used: 4, fellBack: 1, lastUsedAt: 1, failures: [], outputs: [], nondeterministic: false };
 
@@ -33,4 +36,17 @@ it('names the most used, the failing and the unused', async () => {
     ['worse', 'bad'],
     ['old', 'young'],
   ]);
+});
+
+it.each([
+  ['stack', 'class Stack(list):\n    pass\n', 1],
+  ['stack', 'from x import Stack\n', 0],
+  ['half', 'x = 1\n\ndef half(n):\n  return n / 2\n', 1],
+  ['half', 'def half(n):\n    return n // 2\n', 0],
+])('counts a use of the shown skill %s that the accepted code has copied: %j', async (name, code, uses) => {
+  const stack = provenSkill('stack', { kind: 'snippet', entryPoint: 'Stack' });
+  const procedural = registryOf(stack, provenSkill('half', { code: 'def half(n):\n    return n / 2\n' }));
+  const outbox = new FakeMemoryOutbox();
+  await countWordsUsed({ procedural, outbox }, SCOPE, { names: [`${name}@1`], success: true, code, useId: 'r', at: 1 });
+  expect(outbox.of('skill_use')).toHaveLength(uses);
 });

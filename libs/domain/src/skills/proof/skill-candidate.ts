@@ -5,6 +5,7 @@ import { rulesOf } from '../../evaluation/evaluators.js';
 import { contentDigest } from '../content-digest.js';
 import { newCandidate } from '../life/skill-life.js';
 import { testsFrom } from './run-skill-tests.js';
+import { useOfSnippet } from './snippet-use.js';
 
 export interface SkillOrigin {
   readonly scope: Scope;
@@ -47,7 +48,9 @@ export function candidateFromTests(
   const code = standaloneCode(origin.code, tests, entryPoint);
   const kind = entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet';
   const name = freeName(skillName({ ...origin, called: origin.called ?? '' }), fingerprint, others);
-  const found = { name, scope, kind, description: describe(origin), code, entryPoint, tests, model, scripted, at } as const;
+  const use = kind === 'snippet' ? useOfSnippet(code, entryPoint, tests) : '';
+  const description = `${describe(origin)}${use === '' ? '' : `\n\nUse: ${use}`}`;
+  const found = { name, scope, kind, description, code, entryPoint, tests, model, scripted, at } as const;
   return newCandidate({ ...found, parameters: [], tags: [], cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
 }
 
