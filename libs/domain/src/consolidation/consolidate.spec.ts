@@ -46,7 +46,8 @@ describe('consolidate', () => {
 
   it('merges skills that do the same, unless the run is dry', async () => {
     const { run, skills, moves } = world([episode('e1')]);
-    for (const name of ['double', 'twice']) skills.set(name, provenSkill(name, { scope, code: `def ${name}(n): return n * 2`, entryPoint: name }));
+    for (const name of ['double', 'twice'])
+      skills.set(name, provenSkill(name, { scope, code: `def ${name}(n): return n * 2`, entryPoint: name }));
     expect([(await run(true)).plan, moves]).toEqual([['merge: twice@1 into double@1'], []]);
     await run();
     expect(moves).toMatchObject([

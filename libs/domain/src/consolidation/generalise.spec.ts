@@ -7,8 +7,10 @@ import { episodeOf } from '../../test/memory-records.js';
 import { AnsweringModel } from '../../test/rollout-fixture.js';
 import { call } from '../../test/skill-tests.js';
 import { findSkill } from '../skills/life/find-skill.js';
-import { asMember } from '../skills/life/merged-skills.js';
-import { keyOf, reasonsForReview } from '../skills/life/skill-life.js';
+import { asMember, membersBack } from '../skills/life/merged-skills.js';
+import { keyOf, moveOf, reasonsForReview } from '../skills/life/skill-life.js';
+import { NOTHING_FOUND, signProof } from '../skills/proof/proof.js';
+import { TEST_SIGNER } from '../../test/bundle-fixture.js';
 import { admitSkill } from '../skills/proof/admit-skill.js';
 import { useSkill } from '../skills/proof/use-skill.js';
 import { generalise } from './generalise.js';
@@ -45,7 +47,10 @@ function world(answer: string, active: Readonly<Record<string, number>> = { oslo
   const procedural = new FakeProceduralMemory();
   const deps = admissionDeps(procedural, { enabled: true, autoRegisterSkills: true });
   const admit = async (skill: Skill) => admitSkill(keyOf(await procedural.store(skill)), deps, signal);
-  for (const [city, rate] of Object.entries(active)) procedural.keep({ ...candidate(rent(city, rate)), status: 'active' });
+  for (const [city, rate] of Object.entries(active)) {
+    const skill = candidate(rent(city, rate));
+    procedural.keep({ ...skill, status: 'active', proof: signProof(skill, NOTHING_FOUND, TEST_SIGNER, 1) });
+  }
   const model = new AnsweringModel(() => answer);
   const settings = settingsOf({ enabled: true, autoRegisterSkills: true });
   const propose = async (...group: readonly Episode[]) => {
@@ -76,6 +81,14 @@ it('makes one function by rule, which replaces its members when it is active', a
     { result: 10 },
     { result: 6 },
   ]);
+});
+
+it('lets its members come back when it goes', async () => {
+  const { procedural, admit, propose } = world('');
+  const active = await admit((await propose(solved('rome', 5))).skill!);
+  const decision = { by: 'ann', reason: 'not wanted', at: 99 };
+  await procedural.move([moveOf(active, 'archived', decision), ...(await membersBack(procedural, active, decision))]);
+  expect(procedural.statuses()).toEqual(['rent_in_oslo@1 active', 'rent_in@1 archived']);
 });
 
 it('answers a task of a member with the arguments of that member only', async () => {

@@ -5,6 +5,7 @@ import { decisionAbout, pairOf } from '@etude/domain/facts/fact-decisions';
 import { isCurrent, superseded } from '@etude/domain/facts/fact-plan';
 import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation-units';
 import { factTime } from '@etude/domain/retrieval/reinforce';
+import { membersBack } from '@etude/domain/skills/life/merged-skills';
 import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life';
 import { isDeepStrictEqual } from 'node:util';
 import type { ProceduralLayer, SemanticLayer } from '../memory.js';
@@ -160,7 +161,7 @@ function changeTo({ record, taken }: StoredKnownFact, next: Fact, leaves: boolea
   return leaves ? { do: 'replace', record: changed, indexed: [], revision } : { do: 'update', record: changed, revision };
 }
 
-/** Archives a proposed skill unless a person decided on it, and brings back the version that it replaced. */
+/** Archives a proposed skill unless a person decided on it, and brings back the version and the members that it replaced. */
 async function undoSkill(procedural: ProceduralLayer, skill: Skill, { run, at, undo }: UnitHead, told: Undoing): Promise<void> {
   const decision = { by: undo?.by ?? 'consolidation', reason: `undid the consolidation ${run}`, at: undo?.at ?? at };
   const versions = await procedural.versions(skill.scope, skill.name);
@@ -178,7 +179,8 @@ async function undoSkill(procedural: ProceduralLayer, skill: Skill, { run, at, u
   try {
     // A skill that is still in the outbox must not come into use later.
     if (found === undefined) await procedural.store(skill, { setAside: decision.reason, by: decision.by });
-    else if (!GONE.has(found.status)) await procedural.move(movesOf(found, versions, decision));
+    else if (!GONE.has(found.status))
+      await procedural.move([...movesOf(found, versions, decision), ...(await membersBack(procedural, found, decision))]);
     told.undone.push(name);
   } catch (error) {
     if (errorCode(error) !== 'ABORTED' && errorCode(error) !== 'FAILED_PRECONDITION') throw error;

@@ -51,6 +51,19 @@ export async function membersReplaced(
   return found.flat().map((member) => mergeInto(skill, member, { by, at }));
 }
 
+/** The moves that bring a skill's members back into use when it goes. One that has another active version, or went elsewhere, stays as it is. */
+export async function membersBack(
+  procedural: Pick<SkillRegistry, 'versions'>,
+  skill: Skill,
+  decision: Decision,
+): Promise<readonly SkillMove[]> {
+  const named = skill.status === 'active' ? (skill.members ?? []).flatMap((member) => member.skill ?? []) : [];
+  const found = await Promise.all(named.map(({ name }) => procedural.versions(skill.scope, name)));
+  const free = found.filter((versions) => versions.every(({ status }) => status !== 'active'));
+  const merged = free.flat().filter(({ status, statusReason }) => status === 'deprecated' && statusReason === `${MERGED}${nameOf(skill)}`);
+  return merged.filter(({ scope }) => isSameOwner(scope, skill.scope)).map((member) => moveOf(member, 'active', decision));
+}
+
 /** The move that deprecates `other`, after which its name leads to the skill. */
 function mergeInto(skill: Named, other: Skill, { by, at }: Who): SkillMove {
   return moveOf(other, 'deprecated', { by, at, reason: `${MERGED}${nameOf(skill)}` }, { replacedBy: skill.name });
