@@ -1,11 +1,11 @@
 import { Json } from '@etude/contracts/json';
-import type { Episode, Skill, SkillMember, SkillTest } from '@etude/contracts/memory';
+import type { Episode, Scope, Skill, SkillMember, SkillTest } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { definesName } from '../evaluation/answer-code.js';
 import { askForJson, dataElement, type JsonAnswer } from '../model-answer.js';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory } from '../ports/memory.js';
-import type { ChatModel } from '../ports/model.js';
+import { chargedTo, type ChatModel } from '../ports/model.js';
 import { canonicalJson } from '../skills/content-digest.js';
 import { searchSkills } from '../skills/life/find-skill.js';
 import { isSameOwner } from '../skills/life/skill-life.js';
@@ -81,11 +81,14 @@ export async function generalise(
   const known = members.filter(({ isNew }) => !isNew).length;
   if (known >= ASKED_FROM || members.length < ASKED_FROM || !isWorthIt(members, own)) return NOT_GENERALISED;
   const shown = members.slice(0, MEMBERS_MAX);
-  const asked = await askForGeneral(shown, deps.model, signal);
+  const asked = await askForGeneral(first.scope, shown, deps.model, signal);
   const { code = null, entryPoint = '', description = '', calls = [] } = asked.data ?? {};
   if (code === null) return { skill: null, asked };
   const fixed = shown.map((_, place) => calls.find(({ member }) => member === place)?.fixed ?? {});
-  return { skill: skillFrom(shown, { code, entryPoint, fixed }, { ...family, description, scripted: asked.scripted }), asked };
+  return {
+    skill: skillFrom(shown, { code, entryPoint, fixed }, { ...family, description, scripted: asked.scripted, model: asked.model }),
+    asked,
+  };
 }
 
 type FunctionOf<T> = T & { readonly entryPoint: string };
@@ -172,7 +175,12 @@ code: one function that does the work of every member, with the helpers it needs
 calls: for every member, by its position from 0, the values of the further parameters that make the function do exactly what the member does. They are JSON.
 description: what the function does and what its further parameters mean.`;
 
-function askForGeneral(members: readonly Member[], model: ChatModel, signal: AbortSignal): Promise<JsonAnswer<z.infer<typeof General>>> {
+function askForGeneral(
+  scope: Scope,
+  members: readonly Member[],
+  model: ChatModel,
+  signal: AbortSignal,
+): Promise<JsonAnswer<z.infer<typeof General>>> {
   const shown = members.map(({ code, entryPoint, description }) => ({ entryPoint, description: description.slice(0, 500), code }));
   const question = [
     { role: 'system', content: SYSTEM },
@@ -183,7 +191,7 @@ function askForGeneral(members: readonly Member[], model: ChatModel, signal: Abo
     const missing = members.flatMap((_, at) => (calls.some(({ member }) => member === at) ? [] : [`calls: member ${at} is missing`]));
     return definesName(code, entryPoint) ? missing : [`code: it doesn't define ${entryPoint}`, ...missing];
   };
-  return askForJson(General, question, model, signal, { check });
+  return askForJson(General, question, chargedTo(model, scope, 'generalise'), signal, { check });
 }
 
 interface Family {
@@ -193,13 +201,14 @@ interface Family {
   /** The model's; absent: the function was made by rule. */
   readonly description?: string;
   readonly scripted?: boolean;
+  readonly model?: string | null;
 }
 
 /** The candidate, with everything that its members have. */
 function skillFrom(
   members: readonly Member[],
   { code, entryPoint, fixed }: ShapedCode & { readonly fixed: ReadonlyArray<SkillMember['fixed']> },
-  { group, own, at, description = '', scripted = false }: Family,
+  { group, own, at, description = '', scripted = false, model = null }: Family,
 ): Skill | null {
   const testsOf = (field: 'tests' | 'heldOut') =>
     distinct(
@@ -214,7 +223,7 @@ function skillFrom(
     fingerprint,
     code,
     entryPoint,
-    model: null,
+    model,
     at,
     tests: testsOf('tests'),
     description: `${told}\n\nOne function for ${work}.`,
