@@ -9,7 +9,6 @@ import {
   type SearchMemoryRequest,
   SearchMemoryRequestSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
-import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
 import { VisibleText } from '@etude/contracts/visible-text';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
@@ -49,13 +48,8 @@ const Recalled = z.object({ context: Text, facts: Count, experiences: Count, pro
 
 const isOf = (layer: MemoryLayer, kind: string) => (RECORD_KINDS[layer] as readonly string[]).includes(kind);
 
-interface CheckedSearch {
-  readonly layers: readonly MemoryLayer[];
-  readonly queryOf: (layer: MemoryLayer) => LayerQuery;
-}
-
 /** @throws EtudeError INVALID_ARGUMENT naming the field */
-function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
+function checkedSearch(request: SearchMemoryRequest) {
   const asked = fromWire(Asked, SearchMemoryRequestSchema, request);
   const { query: text, kinds, similarityMin, category } = asked;
   const limit = boundedCount(request.limit, 'limit', LIMIT);
@@ -190,19 +184,9 @@ async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSkills, i
   return { id: `${skill.name}@${skill.version}`, layer: 'procedural', kind: 'skill', scope, createdAt, fields: { ...skill } };
 }
 
-type HitInit = MessageInitShape<typeof MemoryHitSchema>;
+const hitMessage = (hit: MemoryHit) => toWire(MemoryHitSchema, { ...hit, ...provenanceOf(hit) });
 
-const hitMessage = (hit: MemoryHit): HitInit => toWire(MemoryHitSchema, { ...hit, ...provenanceOf(hit) });
-
-interface SkillHit {
-  readonly skill: Skill;
-  readonly similarity: number;
-  readonly score: number;
-  readonly explanation?: Readonly<Record<string, number>>;
-  readonly why?: readonly string[];
-}
-
-function skillHitMessage({ skill, ...hit }: SkillHit): HitInit {
+function skillHitMessage({ skill, ...hit }: Awaited<ReturnType<typeof readableSkills>>[number]) {
   const { sources, scripted, createdAt, scope, description: text } = skill;
   const { agent, user } = scope;
   const id = `${skill.name}@${skill.version}`;

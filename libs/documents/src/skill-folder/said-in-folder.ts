@@ -16,19 +16,12 @@ import {
   UNSAID,
 } from './skill-parts.js';
 
-export interface Said {
-  /** All fields but `files`. */
-  readonly parts: SkillParts;
-  /** The skill's name in the format, from SKILL.md. */
-  readonly name: string;
-}
-
 /**
- * Reads the fields of a skill from its folder.
+ * Reads the fields of a skill from its folder, all but `files`, and the skill's name in the format.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the file and the field
  */
-export function saidIn(files: readonly FolderFile[]): Said {
+export function saidIn(files: readonly FolderFile[]): { readonly parts: SkillParts; readonly name: string } {
   const { frontmatter, body } = parseSkillText(textOf(files, SKILL_TEXT));
   const { metadata = {} } = frontmatter;
   const name = nameIn(frontmatter);

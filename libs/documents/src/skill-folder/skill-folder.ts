@@ -17,11 +17,6 @@ import {
 } from './skill-parts.js';
 import { fitsField, type Frontmatter, writeSkillText } from './frontmatter.js';
 
-interface ReadSkill {
-  readonly parts: SkillParts;
-  readonly notes: readonly string[];
-}
-
 /**
  * Reads the skill in a folder. It is a function or a snippet if its metadata says so, with its code in `scripts/`. Otherwise it is a
  * procedure, whose text is the Markdown of SKILL.md. `files` are SKILL.md and the files that can't be written from the other fields.
@@ -29,7 +24,7 @@ interface ReadSkill {
  *
  * @throws EtudeError INVALID_ARGUMENT naming the folder, the file and the field
  */
-export function readSkill({ folder, files }: FoundFolder): ReadSkill {
+export function readSkill({ folder, files }: FoundFolder): { readonly parts: SkillParts; readonly notes: readonly string[] } {
   const { parts, name } = within(folder, () => saidIn(files));
   const canonical = new Map(canonicalFiles(parts, extrasOf(files, parts)).map(({ path, bytes }) => [path, bytes]));
   const kept = files
