@@ -49,7 +49,6 @@ import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
 import { rerankersOf } from './memory/rerankers.js';
 import { singleRecordCalls } from './memory/single-record-calls.js';
-import { liftCalls } from './memory/lift-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { masked } from './memory/told-secrets.js';
 import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
@@ -194,7 +193,7 @@ class Gateway implements OnApplicationShutdown {
     calls.serve(SERVICES.tasks, taskCalls, { ...taskDeps, watcher: new TaskWatcher(tasks, producer) });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(SERVICES.skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(SERVICES.skills, handlers, skills, 'reviewer');
-    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls, liftCalls])
+    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])
       calls.serve(SERVICES.memory, handlers, memory);
     calls.serve(SERVICES.memory, operatorCalls, memory, 'operator');
     const runs = new ConsolidationStore(producer);

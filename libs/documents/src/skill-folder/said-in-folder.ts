@@ -2,19 +2,21 @@ import { isDeeper } from '@etude/contracts/json';
 import { Skill } from '@etude/contracts/memory';
 import type { z } from 'zod';
 import type { FolderFile } from './file-collector.js';
-import { type Frontmatter, parseSkillText, wrong } from './frontmatter.js';
 import {
   CASES,
   codePath,
   ETUDE_FIELDS,
   formatDescription,
   formatName,
+  type Frontmatter,
+  parseSkillText,
   PYTHON_TEST,
   SKILL_TEXT,
-  type SkillParts,
   skillNameOf,
+  type SkillParts,
   UNSAID,
-} from './skill-parts.js';
+  wrong,
+} from './skill-format.js';
 
 /**
  * Reads the fields of a skill from its folder, all but `files`, and the skill's name in the format.

@@ -7,15 +7,17 @@ import {
   CASES,
   codePath,
   ETUDE_FIELDS,
+  fitsField,
   formatDescription,
   formatName,
+  type Frontmatter,
   PYTHON_TEST,
   SKILL_TEXT,
   skillNameOf,
   type SkillParts,
   UNSAID,
-} from './skill-parts.js';
-import { fitsField, type Frontmatter, writeSkillText } from './frontmatter.js';
+  writeSkillText,
+} from './skill-format.js';
 
 /**
  * Reads the skill in a folder. It is a function or a snippet if its metadata says so, with its code in `scripts/`. Otherwise it is a
