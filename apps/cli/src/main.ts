@@ -1,5 +1,5 @@
 import { EXIT } from './errors.js';
-import { runCommand } from './run.js';
+import { runCommand } from './program.js';
 
 const interrupt = new AbortController();
 /** The first signal asks the command to stop. The second ends the process. */

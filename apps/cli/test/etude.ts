@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { programEnvironment } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
-import { runCommand } from '../src/run.js';
+import { runCommand } from '../src/program.js';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 

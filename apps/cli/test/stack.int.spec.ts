@@ -1,11 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MEMORY_FILE } from '@etude/contracts/memory-file';
 import { freePort } from '@etude/test-support/ports';
-import { writeSqliteFile } from '@etude/test-support/sqlite-file';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
@@ -14,6 +13,8 @@ import { Etude, etude, isAlive, ROOT, succeeds } from './etude.js';
 
 const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
 const UP = ['up', '--scripted', SCRIPT];
+/** Runs SQL on a file. The command line may not import SQLite. */
+const RUN_SQL = 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2]); db.close()';
 
 async function pidsOf(home: string): Promise<number[]> {
   const state = await findStack(home);
@@ -194,9 +195,9 @@ describe('a stack that cannot start', () => {
   });
 
   it('prints the reason, and stops the started processes', async () => {
-    const { applicationId, layout } = MEMORY_FILE;
-    const header = `PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${layout + 98}`;
-    writeSqliteFile(join(home, 'memory.sqlite'), `CREATE TABLE t (x); ${header}`);
+    // The application id is "Etu1".
+    const sql = 'CREATE TABLE t (x); PRAGMA application_id = 1165260081; PRAGMA user_version = 99';
+    execFileSync('/usr/bin/python3', ['-c', RUN_SQL, join(home, 'memory.sqlite'), sql]);
     const { exit, stderr } = await etude([...UP, '--home', home]);
     expect({ exit, stderr }).toMatchObject({ exit: 4, stderr: expect.stringMatching(/later version of Etude.*layout 99/s) });
     expect(await findStack(home)).toBeNull();

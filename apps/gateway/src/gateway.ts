@@ -1,15 +1,7 @@
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import { EtudeError } from '@etude/contracts/errors';
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
-import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
+import { SERVICES } from '@etude/contracts/grpc';
 import type { ListeningServer } from '@etude/contracts/grpc-server';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { Embedder } from '@etude/domain/ports/embedder';
@@ -33,20 +25,21 @@ import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis/redis';
 import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
+import { isOfRollout, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
+import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { SpendStore } from '@etude/queue/spend/spend-store';
 import { retentionFrom, TaskStore } from '@etude/queue/tasks/task-store';
 import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import type { INestApplicationContext, OnApplicationShutdown } from '@nestjs/common';
+import { createLogger, loggerModule } from '@etude/platform/logging';
+import { runService } from '@etude/platform/run-service';
 import { agentCalls, agentChanges } from './agents/agent-calls.js';
 import { Authenticator } from './calls/caller.js';
 import { Calls } from './calls/calls.js';
 import { MemoryAccess } from './calls/memory-access.js';
-import type { GatewayConfig } from './config/gateway-config.js';
-import { isOfRollout, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
-import { SpendStore } from '@etude/queue/spend/spend-store';
-import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
-import { listenForGrpc } from './doors/grpc-server.js';
-import { HealthReporter } from './doors/health-reporter.js';
+import { checkAuthentication, type GatewayConfig } from './config/gateway-config.js';
+import { HealthReporter, listenForGrpc } from './doors/grpc-server.js';
 import { McpServer } from './doors/mcp-server.js';
 import { RestServer } from './doors/rest-server.js';
 import { consolidationCalls, consolidationUndo } from './memory/consolidation-calls.js';
@@ -56,11 +49,10 @@ import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
 import { rerankersOf } from './memory/rerankers.js';
 import { singleRecordCalls } from './memory/single-record-calls.js';
-import { liftCalls } from './memory/lift-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
-import { queueCalls } from './queues/queue-calls.js';
 import { masked } from './memory/told-secrets.js';
 import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
+import { queueCalls } from './queues/queue-calls.js';
 import { sandboxCalls } from './sandboxes/sandbox-calls.js';
 import { fileCalls } from './skills/file-calls.js';
 import { hygieneCalls } from './skills/hygiene-calls.js';
@@ -69,19 +61,17 @@ import { registryCalls } from './skills/registry-calls.js';
 import { reviewCalls } from './skills/review-calls.js';
 import { useCalls } from './skills/use-calls.js';
 import { wishCalls } from './skills/wish-calls.js';
-import { explainCalls } from './tasks/explain-calls.js';
 import { taskCalls } from './tasks/task-calls.js';
 import { TaskWatcher } from './tasks/task-events.js';
 import { SandboxCodeSessions } from './tools/sandbox-code-sessions.js';
 import { toolCalls } from './tools/tool-calls.js';
-import { AgentSkillRegistrar } from './tools/tool-registrar.js';
-import { MemorySkillFinder, ProvenSkillRunner } from './tools/tool-skills.js';
+import { toolSkills } from './tools/tool-skills.js';
 import { worldCalls } from './worlds/world-calls.js';
 
 const CLOSE_GRACE_MS = 3_000;
 
 /** The whole gateway: its handlers behind gRPC, REST and MCP, and the background work. */
-export class Gateway implements OnApplicationShutdown {
+class Gateway implements OnApplicationShutdown {
   readonly #producer: Producer;
   readonly #tasks: TaskStore;
   readonly #worlds: RedisWorlds;
@@ -175,9 +165,7 @@ export class Gateway implements OnApplicationShutdown {
         provenance: async () => ({ source: 'told', episodes: [] }),
       },
       sandboxes: skills.sandboxes,
-      finder: new MemorySkillFinder(skills),
-      runner: new ProvenSkillRunner(skills),
-      registrar: new AgentSkillRegistrar(skills),
+      ...toolSkills(skills),
       wishes: {
         request: async ({ tenant, agent, user }, { name, description, example }) => {
           const wish = { tenant, agent, user, skill: name, description, example: example as WantedSkill['example'] };
@@ -199,24 +187,24 @@ export class Gateway implements OnApplicationShutdown {
     const calls = this.#calls;
     const producer = this.#producer;
     const memory = { ...skills, upkeep: new UpkeepStore(producer), settling: this.#settling };
-    const spend = new SpendStore(this.#producer, this.config);
-    const tasks = { ...skills, spend, tasks: this.#tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
-    calls.serve(Tasks, taskCalls, { ...tasks, watcher: new TaskWatcher(this.#tasks, producer) });
-    calls.serve(Tasks, explainCalls, tasks);
-    for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(Skills, handlers, skills);
-    for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(Skills, handlers, skills, 'reviewer');
-    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls, liftCalls])
-      calls.serve(Memory, handlers, memory);
-    calls.serve(Memory, operatorCalls, memory, 'operator');
+    const tasks = this.#tasks;
+    const spend = new SpendStore(producer, this.config);
+    const taskDeps = { ...skills, spend, tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
+    calls.serve(SERVICES.tasks, taskCalls, { ...taskDeps, watcher: new TaskWatcher(tasks, producer) });
+    for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(SERVICES.skills, handlers, skills);
+    for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(SERVICES.skills, handlers, skills, 'reviewer');
+    for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])
+      calls.serve(SERVICES.memory, handlers, memory);
+    calls.serve(SERVICES.memory, operatorCalls, memory, 'operator');
     const runs = new ConsolidationStore(producer);
-    calls.serve(Consolidation, consolidationCalls, { runs });
-    calls.serve(Consolidation, consolidationUndo, { ...skills, runs }, 'reviewer');
-    calls.serve(Queues, queueCalls, { dead: new DeadLetters(producer, this.#tasks, skills.wanted) }, 'operator');
-    calls.serve(Sandboxes, sandboxCalls, { sessions, router: this.#router });
-    calls.serve(Agents, agentCalls, skills);
-    calls.serve(Agents, agentChanges, skills, 'reviewer');
-    calls.serve(Tools, toolCalls, { ...skills, registry });
-    calls.serve(Worlds, worldCalls, { ...skills, worlds: this.#worlds });
+    calls.serve(SERVICES.consolidation, consolidationCalls, { runs });
+    calls.serve(SERVICES.consolidation, consolidationUndo, { ...skills, runs }, 'reviewer');
+    calls.serve(SERVICES.queues, queueCalls, { dead: new DeadLetters(producer, tasks, skills.wanted) }, 'operator');
+    calls.serve(SERVICES.sandboxes, sandboxCalls, { sessions, router: this.#router });
+    calls.serve(SERVICES.agents, agentCalls, skills);
+    calls.serve(SERVICES.agents, agentChanges, skills, 'reviewer');
+    calls.serve(SERVICES.tools, toolCalls, { ...skills, registry });
+    calls.serve(SERVICES.worlds, worldCalls, { ...skills, worlds: this.#worlds });
   }
 
   /** @throws EtudeError FAILED_PRECONDITION if a port is taken; MEMORY_VERSION */
@@ -253,4 +241,29 @@ function authenticatorFrom(config: GatewayConfig, logger: QueueLogger): Authenti
   const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong. Its last valid keys stay in use');
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
   return new Authenticator(keys === undefined ? null : loadKeys(keys, report), anonymous ?? null);
+}
+
+class GatewayModule {}
+
+/**
+ * Starts the gateway. It also starts without Redis: then it reports NOT_SERVING and answers UNAVAILABLE until Redis is reachable.
+ *
+ * @throws EtudeError FAILED_PRECONDITION if a port is taken, nobody could call, or a key file is wrong; MEMORY_VERSION
+ */
+export function startGateway(config: GatewayConfig, embedder: Embedder): Promise<INestApplicationContext> {
+  checkAuthentication(config);
+  const gateway = new Gateway(config, embedder, createLogger('gateway', config));
+  const { ETUDE_GRPC_HOST: grpcHost, ETUDE_GRPC_PORT: grpcPort, ETUDE_REST_PORT: restPort, ETUDE_MCP_PORT: mcpPort } = config;
+  return runService({
+    name: 'gateway',
+    module: {
+      module: GatewayModule,
+      imports: [loggerModule('gateway', config)],
+      providers: [{ provide: Gateway, useValue: gateway }],
+    },
+    config,
+    checks: gateway.checks,
+    listen: () => gateway.listen(),
+    ready: () => ({ grpcHost, grpcPort, ...(restPort > 0 ? { restPort } : {}), ...(mcpPort > 0 ? { mcpPort } : {}) }),
+  });
 }

@@ -4,7 +4,7 @@ import { loadConfig } from '@etude/platform/config';
 import { createLogger } from '@etude/platform/logging';
 import { runMain } from '@etude/platform/run-service';
 import { gatewayConfig } from './config/gateway-config.js';
-import { startGateway } from './start-gateway.js';
+import { startGateway } from './gateway.js';
 
 await runMain('gateway', async () => {
   const config = loadConfig(gatewayConfig);

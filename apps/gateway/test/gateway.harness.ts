@@ -19,7 +19,7 @@ import { startRedis, type TestRedis } from '@etude/test-support/redis';
 import type { ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { gatewayConfig } from '../src/config/gateway-config.js';
-import { startGateway } from '../src/start-gateway.js';
+import { startGateway } from '../src/gateway.js';
 
 /** Tenants with a key each; `ops` is an operator of tenant "acme", and `rev` reviews its skills. */
 export const KEYS = { acme: 'key-of-acme', globex: 'key-of-globex', ops: 'key-of-ops', rev: 'key-of-rev' } as const;

@@ -5,10 +5,10 @@ import { skillOf } from '@etude/domain/testing/memory-records';
 import type { Memory as OpenedMemory } from '@etude/memory/memory';
 import { beforeAll, expect, it } from 'vitest';
 import { collect, gatewayForFile } from './gateway.harness.js';
-import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { newSigner, storeSkill } from './skill-store.js';
 
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_SKILLS_APPROVAL: 'automatic' });
-const signer = signerAt(writeProofKeys(rig.dir).signingPath);
+const signer = newSigner(rig.dir);
 
 /** A second connection to the same file, like that of a worker. */
 let memory: OpenedMemory;

@@ -5,7 +5,7 @@ import { skillOf } from '@etude/domain/testing/memory-records';
 import { freePort } from '@etude/test-support/ports';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayRig, type KeyName, KEYS } from './gateway.harness.js';
-import { signerAt, storeSkill, writeProofKeys } from './skill-store.js';
+import { newSigner, storeSkill } from './skill-store.js';
 
 const rig = new GatewayRig();
 let url: URL;
@@ -59,7 +59,7 @@ describe('skills over MCP', () => {
   let memory: Memory;
   beforeAll(async () => {
     memory = await rig.openMemory();
-    const signer = signerAt(writeProofKeys(rig.dir).signingPath);
+    const signer = newSigner(rig.dir);
     const description =
       'Sums the even numbers of a list.\n\nUse it where "odd" ones do not count: # \\ \u2028 \t\r\n- as here\n---\nname: x';
     const kept = { status: 'active' as const, description };

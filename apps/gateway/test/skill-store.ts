@@ -1,6 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
@@ -10,17 +7,9 @@ import { signProof } from '@etude/domain/skills/proof/proof';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import type { Memory } from '@etude/memory/memory';
 import { fileProofSigner } from '@etude/platform/proof-keys';
+import { writeProofKeys } from '@etude/test-support/proof-keys';
 import { afterAll, beforeAll } from 'vitest';
 import { GatewayRig } from './gateway.harness.js';
-
-/** A key pair as the launcher makes it: verification signs with the private key, and the gateway trusts the public key. */
-export function writeProofKeys(dir: string): { readonly signingPath: string; readonly publicPath: string } {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  const [signingPath, publicPath] = [join(dir, 'signing-key.pem'), join(dir, 'public-keys.pem')];
-  writeFileSync(signingPath, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
-  writeFileSync(publicPath, publicKey.export({ type: 'spki', format: 'pem' }));
-  return { signingPath, publicPath };
-}
 
 /** The result of a verification that includes the tests of the active version. */
 function foundOf({ tests }: Skill, active: readonly Skill[]) {
@@ -39,16 +28,17 @@ export function storeSkill(
   return storeAt(procedural, skill, { at: skill.createdAt, proof, ...(contract === undefined ? {} : { contract }) });
 }
 
-export const signerAt = (path: string): ProofSigner => fileProofSigner(path);
+/** A signer with a new pair of keys in `dir`. */
+export const newSigner = (dir: string): ProofSigner => fileProofSigner(writeProofKeys(dir).ETUDE_SKILLS_SIGNING_KEY_PATH);
 
 /** A gateway for one test file, and a second connection to its memory, like that of a consolidation worker. */
 export function skillMemoryForFile(settings: Readonly<Record<string, string>> = {}) {
   const rig = new GatewayRig();
-  const { signingPath, publicPath } = writeProofKeys(rig.dir);
-  const signer = signerAt(signingPath);
+  const { ETUDE_SKILLS_SIGNING_KEY_PATH, ...trusted } = writeProofKeys(rig.dir);
+  const signer = fileProofSigner(ETUDE_SKILLS_SIGNING_KEY_PATH);
   let memory: Memory;
   beforeAll(async () => {
-    await rig.start({ ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath, ...settings });
+    await rig.start({ ...trusted, ...settings });
     memory = await rig.openMemory();
   });
   afterAll(() => rig.stop());

@@ -4,9 +4,9 @@ import { promisify } from 'node:util';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
+import { writeProofKeys } from '@etude/test-support/proof-keys';
 import { afterAll, beforeAll } from 'vitest';
 import { GatewayRig, type KeyName } from './gateway.harness.js';
-import { writeProofKeys } from './skill-store.js';
 
 const apps = join(import.meta.dirname, '..', '..');
 const compiler = join(apps, '..', 'node_modules', '.bin', 'tsc');
@@ -34,17 +34,17 @@ async function startWorkers(rig: GatewayRig, more: Settings): Promise<TestProces
  */
 export function skillsForFile(settings: () => Settings | Promise<Settings> = () => ({})): GatewayRig {
   const rig = new GatewayRig();
-  const { signingPath, publicPath } = writeProofKeys(rig.dir);
+  const { ETUDE_SKILLS_SIGNING_KEY_PATH, ...trusted } = writeProofKeys(rig.dir);
   let workers: readonly TestProcess[] = [];
   beforeAll(async () => {
     const all = {
       ETUDE_SKILLS_ENABLED: 'true',
       ETUDE_SKILLS_APPROVAL: 'automatic',
-      ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath,
+      ...trusted,
       ...(await settings()),
     };
     await rig.start(all);
-    workers = await startWorkers(rig, { ...all, ETUDE_SKILLS_SIGNING_KEY_PATH: signingPath });
+    workers = await startWorkers(rig, { ...all, ETUDE_SKILLS_SIGNING_KEY_PATH });
   }, START_TIMEOUT_MS);
   afterAll(async () => {
     await Promise.all(workers.map((worker) => worker.stop()));

@@ -7,7 +7,7 @@ import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { type KeyName, refusal } from './gateway.harness.js';
-import { signerAt, skillMemoryForFile, storeSkill, writeProofKeys } from './skill-store.js';
+import { newSigner, skillMemoryForFile, storeSkill } from './skill-store.js';
 
 const { rig, memory, store: keep } = skillMemoryForFile();
 const skills = (key: KeyName = 'rev') => rig.client(Skills, key);
@@ -62,7 +62,7 @@ describe('an approval', () => {
   it('is refused if an unknown key signed the proof', async () => {
     const stranger = mkdtempSync(join(rig.dir, 'stranger-'));
     const forged = skillOf({ name: 'forged', status: 'pending_review', code: 'def forged(xs): return 0' });
-    const { digest } = await storeSkill(memory().procedural, forged, signerAt(writeProofKeys(stranger).signingPath));
+    const { digest } = await storeSkill(memory().procedural, forged, newSigner(stranger));
     const refused = await refusal(skills().approveSkill(named('forged', { digest })));
     expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION, message: expect.stringContaining('verify it again') as string });
     expect(await stateOf('forged', 1)).toBe(SkillStatus.PENDING_REVIEW);

@@ -7,7 +7,7 @@ import { programEnvironment, startProcess, type TestProcess } from '@etude/test-
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { gatewayConfig } from '../src/config/gateway-config.js';
-import { startGateway } from '../src/start-gateway.js';
+import { startGateway } from '../src/gateway.js';
 import { collect, GatewayRig, refusal, SPEC, writeKeys } from './gateway.harness.js';
 import { builtMains } from './skill-workers.js';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EtudeError } from '@etude/contracts/errors';
+import { EtudeError, unlessAborted } from '@etude/contracts/errors';
 import { tooLarge, unreadable, type MediaType, type ParsedDocument } from './document.js';
 import type { ChildAnswer, ChildTask } from './parse-child-main.js';
 
@@ -46,7 +46,7 @@ export async function parseInWorker(
   }, WATCH_MS);
   try {
     const ends = AbortSignal.any([signal, stop.signal, AbortSignal.timeout(wallMs)]);
-    const answer = await answerOf(child, { bytes, mediaType, name }, ends);
+    const answer = await unlessAborted(answerOf(child, { bytes, mediaType, name }), ends);
     if ('document' in answer) return answer.document;
     throw new EtudeError(answer.error.code, answer.error.message);
   } catch (error) {
@@ -88,22 +88,16 @@ function readable(): string[] {
   return [dirname(dirname(CHILD)), contracts, ...(packages ? [packages] : [])];
 }
 
-function answerOf(child: ChildProcess, task: ChildTask, signal: AbortSignal): Promise<ChildAnswer> {
+function answerOf(child: ChildProcess, task: ChildTask): Promise<ChildAnswer> {
   const { name } = task;
   return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', aborted, { once: true });
-    child.once('message', (answer) => {
-      signal.removeEventListener('abort', aborted);
-      resolve(answer as ChildAnswer);
-    });
-    child.once('error', (cause) => {
-      reject(new EtudeError('INTERNAL', `the parser of ${JSON.stringify(name)} did not start: ${cause.message}`, {}, { cause }));
-    });
-    child.once('exit', (code, killedBy) => {
-      signal.removeEventListener('abort', aborted);
-      reject(unreadable(name, `ended its parser (${killedBy ?? `exit code ${code}`}); the file is damaged or malicious`));
-    });
+    child.once('message', (answer) => resolve(answer as ChildAnswer));
+    child.once('error', (cause) =>
+      reject(new EtudeError('INTERNAL', `the parser of ${JSON.stringify(name)} did not start: ${cause.message}`, {}, { cause })),
+    );
+    child.once('exit', (code, killedBy) =>
+      reject(unreadable(name, `ended its parser (${killedBy ?? `exit code ${code}`}); the file is damaged or malicious`)),
+    );
     child.send(task, (cause) => {
       if (cause) reject(new EtudeError('INTERNAL', `${JSON.stringify(name)} did not reach its parser: ${cause.message}`, {}, { cause }));
     });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { filesOfFolder, findSkills, type FolderFile } from '../src/skill-folder/file-collector.js';
 import { folderFromSkill, readSkill } from '../src/skill-folder/skill-folder.js';
-import type { SkillParts } from '../src/skill-folder/skill-parts.js';
+import type { SkillParts } from '../src/skill-folder/skill-format.js';
 
 const file = (path: string, text: string): FolderFile => ({ path, bytes: Buffer.from(text) });
 /** Reads a skill from a folder without a name. */

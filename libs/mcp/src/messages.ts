@@ -1,15 +1,8 @@
 import { parseExactJson } from '@etude/contracts/json';
 import { type JSONRPCMessage, parseJSONRPCMessage, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
-export interface MessageRefusal {
-  readonly jsonrpc: '2.0';
-  /** Id of the refused request; null if it can't be determined. */
-  readonly id: string | number | null;
-  readonly error: { readonly code: number; readonly message: string };
-}
-
-/** `refusal` is null if the wrong message is an answer: answers get no answer. */
-export type ReadMessage = { readonly message: JSONRPCMessage } | { readonly refusal: MessageRefusal | null; readonly why: string };
+/** `refusal` is null if the wrong message is an answer: answers get no answer. Its `id` is null if it can't be determined. */
+type ReadMessage = { readonly message: JSONRPCMessage } | { readonly refusal: ReturnType<typeof refusalOf> | null; readonly why: string };
 
 const NO_BATCHES = 'Send one message at a time. The protocol has no batches since 2025-06-18.';
 const NO_MESSAGE =
@@ -38,5 +31,7 @@ function refused(message: unknown, code: number, why: string): ReadMessage {
   const { id, ...rest } = (typeof message === 'object' && message !== null ? message : {}) as Readonly<Record<string, unknown>>;
   if (('result' in rest || 'error' in rest) && !('method' in rest)) return { refusal: null, why };
   const isId = typeof id === 'string' || Number.isSafeInteger(id);
-  return { refusal: { jsonrpc: '2.0', id: isId ? (id as string | number) : null, error: { code, message: why } }, why };
+  return { refusal: refusalOf(isId ? (id as string | number) : null, code, why), why };
 }
+
+const refusalOf = (id: string | number | null, code: number, message: string) => ({ jsonrpc: '2.0', id, error: { code, message } });

@@ -1,4 +1,5 @@
 import { tmpdir } from 'node:os';
+import { unlessAborted } from '@etude/contracts/errors';
 import type { Json } from '@etude/contracts/json';
 import type { OutsideListing, OutsideOutcome, OutsideServer } from '@etude/contracts/outside-tools';
 import { Client, ProtocolError, SdkError, SdkErrorCode, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
@@ -223,12 +224,4 @@ async function ended(client: Client): Promise<void> {
   // If the close fails, the server has its SIGTERM all the same.
   await client.close().catch(() => undefined);
   clearTimeout(timer);
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason as Error);
-  signal.addEventListener('abort', stop, { once: true });
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', stop));
 }

@@ -116,14 +116,11 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
 
 const MANIFEST = 'SKILL.md';
 
-/** A place under `skill://`: a skill by its name in the registry, and the decoded path in its folder, empty for the folder itself. */
-interface SkillPlace {
-  readonly skill: string;
-  readonly path: string;
-}
-
-/** The place that a URI names; null if the URI can't name a skill. The Agent Skills format has "-" where Etude's names have "_". */
-export function placeOf(uri: string): SkillPlace | null {
+/**
+ * The skill that a URI names, by its name in the registry, and the decoded path in its folder, empty for the folder itself. null if the URI
+ * can't name a skill. The Agent Skills format has "-" where Etude's names have "_".
+ */
+function placeOf(uri: string): { readonly skill: string; readonly path: string } | null {
   const [, folder = '', path = ''] = /^skill:\/\/([a-z0-9-]+)(?:\/([^?#]*))?$/.exec(uri) ?? [];
   const skill = SkillName.safeParse(folder.replaceAll('-', '_'));
   try {

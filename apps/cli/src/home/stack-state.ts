@@ -4,6 +4,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { createConnection, createServer, type Server } from 'node:net';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
+import { type Answered, type EmbeddingStatus, onFrames, sendFrame } from '@etude/contracts/embedding-socket';
 
 export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
 export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
@@ -107,3 +108,31 @@ export async function findStack(home: string): Promise<StackState | null> {
     socket.destroy();
   }
 }
+
+const EMBEDDING_TIMEOUT_MS = 2_000;
+
+/** Asks the embedding process behind a socket about itself. @throws Error where none answers within 2 s */
+export async function embeddingStatus(path: string): Promise<EmbeddingStatus> {
+  const socket = createConnection({ path, signal: AbortSignal.timeout(EMBEDDING_TIMEOUT_MS) });
+  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+  socket.on('error', reject).once('close', () => reject(new Error('the embedding process closed the connection')));
+  onFrames<Answered>(socket, ({ head }) => resolve(head));
+  sendFrame(socket, { id: 0, status: true });
+  try {
+    const { status } = await promise;
+    if (status === undefined) throw new Error('the embedding process gave no status');
+    return status;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/**
+ * Flags of V8 for services, which mostly wait: a small young generation, and memory before speed. A service keeps about 30 MiB less than by
+ * default, and takes a tenth more processor time.
+ */
+export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=2', '--optimize-for-size'];
+/** The gateway's instead, which computes in each call of memory: a fifth less processor time there, and about 13 MiB more. */
+export const GATEWAY_NODE_ARGS: readonly string[] = ['--max-semi-space-size=8'];
+/** Code from the compile cache is loaded whole, 10 MiB per service. The C library keeps freed blocks, unless their limit is set. */
+export const SERVICE_ENVIRONMENT = { NODE_DISABLE_COMPILE_CACHE: '1', MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' };

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-import { SERVICE_NODE_ARGS } from './service-node.js';
+import { SERVICE_NODE_ARGS } from '../home/stack-state.js';
 
 const SUFFIX = '.bench.js';
 /** A benchmark exports `run(args)`, which returns its exit code. `await` makes this a module; with --input-type no thread could start. */

@@ -8,8 +8,7 @@ import { serviceError } from '../../test/service-error.js';
 import { RideOut } from '../calls.js';
 import { CliError, EXIT } from '../errors.js';
 import { writeWhole } from '../files.js';
-import { refusalOf } from './documents.js';
-import { isExport, linesOf } from './transfer-memory.js';
+import { isExport, linesOf, refusalOf } from './transfer-memory.js';
 
 let dir: string;
 beforeEach(() => {

@@ -17,8 +17,7 @@ import { integer, repeated } from '../options.js';
 import { firstLine, table } from '../output.js';
 import { details, list, when } from '../show.js';
 import { addEntry, CONVERSATIONS } from './conversations.js';
-import { importDocuments, type ImportOptions } from './documents.js';
-import { exportMemory, importMemory, isExport } from './transfer-memory.js';
+import { exportMemory, importDocuments, importMemory, type ImportOptions, isExport } from './transfer-memory.js';
 import { EXACTLY, exitOf, untilErased, UPKEEP } from './upkeep.js';
 
 const WHOSE: Flags = {

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.js';
 import { EXIT } from '../errors.js';
 import { handedInExit } from './skill-lines.js';
-import { readTests, withCalls } from './skill-tests.js';
+import { readTests, withCalls } from './write-skills.js';
 import { importedText, readSkill, writeSkill } from './transfer-skills.js';
 
 let dir: string;

@@ -2,11 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EmbeddingStatus } from '@etude/contracts/embedding-socket';
 import { type Settling, SettlingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, commandLine, withGateway } from '../cli.js';
-import { embeddingStatus } from '../embedder/embedding-status.js';
+import { embeddingStatus, findStack, type StackState } from '../home/stack-state.js';
 import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { memoryPath } from '../home/home.js';
-import { findStack, type StackState } from '../home/stack-state.js';
 import { jsonOf, SCRIPTED } from '../show.js';
 
 const STOP_TIMEOUT_MS = 30_000;

@@ -7,10 +7,8 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { embeddingStatus } from '../embedder/embedding-status.js';
+import { embeddingStatus, GATEWAY_NODE_ARGS, PORTS, type Ports, SERVICE_NODE_ARGS, type StackOptions } from '../home/stack-state.js';
 import { ensureProofKeys, keysPath, logPath, memoryPath, portsPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
-import { PORTS, type Ports, type StackOptions } from '../home/stack-state.js';
-import { GATEWAY_NODE_ARGS, SERVICE_NODE_ARGS } from '../machine/service-node.js';
 import type { Program } from './managed-process.js';
 
 /** The line that the cluster program prints once pods can be started. */

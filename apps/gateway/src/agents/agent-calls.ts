@@ -1,4 +1,3 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import {
   type Agent as AgentMessage,
   type Agents,
@@ -10,10 +9,10 @@ import { OutsideServers } from '@etude/contracts/outside-tools';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { TaskStrategy } from '@etude/contracts/task';
 import type { AgentSettings } from '@etude/domain/ports/agent-settings';
-import { type AgentChange, AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
+import type { AgentChange } from '@etude/queue/agents/agent-settings-store';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
-import { MemoryAccess } from '../calls/memory-access.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
 import { once } from '../calls/once.js';
 import { agentOfName, askedPage } from '../wire/names.js';
 import { fromWire, toWire } from '@etude/contracts/wire/messages';
@@ -21,10 +20,7 @@ import { invalidField, parseField } from '@etude/contracts/wire/validation';
 
 const PAGE = { max: 1_000, standard: 50 };
 
-export interface AgentDeps {
-  readonly settings: AgentSettingsStore;
-  readonly memory: MemoryAccess;
-}
+type AgentDeps = Pick<SkillDeps, 'settings' | 'memory'>;
 
 export const agentCalls = {
   async listAgents(request, call, deps) {
@@ -68,7 +64,7 @@ const NAMES = ProceduralMemorySettingsSchema.fields.map(
   ({ name, localName }) => [localName as keyof ProceduralMemorySettings, name] as const,
 );
 
-function agentMessage({ agent, settings, updatedAt, ...more }: AgentSettings): MessageInitShape<typeof AgentSchema> {
+function agentMessage({ agent, settings, updatedAt, ...more }: AgentSettings) {
   const name = `agents/${agent}`;
   return toWire(AgentSchema, { ...more, name, proceduralMemorySettings: settings, updatedAt: updatedAt || null });
 }

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from '@etude/contracts/errors';
-import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import type { Handler } from '@etude/contracts/grpc';
+import { type Handler, SERVICES } from '@etude/contracts/grpc';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
 import { hasRole, type Role } from '@etude/platform/auth';
 import { counter, histogram } from '@etude/platform/metrics';
@@ -44,7 +43,7 @@ export interface CallsParts {
 
 const nameOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
 /** Streams and waits don't count as work: they mostly wait for others. */
-const isCounted = (method: DescMethod) => method.methodKind !== 'server_streaming' && method !== Tasks.method.waitTask;
+const isCounted = (method: DescMethod) => method.methodKind !== 'server_streaming' && method !== SERVICES.tasks.method.waitTask;
 
 /** The common path from gRPC, REST and MCP to the handlers: authentication, roles, deadlines, checks, limits, metrics and errors. */
 export class Calls {
@@ -159,4 +158,31 @@ export class Calls {
 
 async function* eachKnown(requests: object): AsyncGenerator<object> {
   for await (const request of requests as AsyncIterable<object>) yield refuseUnknown(request);
+}
+
+export const MIB = 1024 * 1024;
+
+/** Maximum size of one message, by method; the default is one MiB. */
+const BYTES_MAX: Readonly<Record<string, number>> = {
+  SubmitTask: 16 * MIB,
+  StoreProcedure: 4 * MIB,
+  ImportDocument: 2 * MIB,
+  ImportMemory: 16 * MIB,
+  AddConversation: 16 * MIB,
+  RegisterSkill: 4 * MIB,
+  CheckSkill: 4 * MIB,
+  // The size of one chunk of an archive.
+  ImportSkill: 16 * MIB,
+};
+const { memory, skills, agents, tools, worlds } = SERVICES;
+const LIMITED: ReadonlySet<DescService> = new Set([memory, skills, agents, tools, worlds]);
+
+export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
+
+/** Checks the size of a request before decoding. Returns null if it is acceptable, and for services without such limits. */
+export function sizeProblem(method: DescMethod, { byteLength }: Uint8Array): EtudeError | null {
+  const bytesMax = bytesMaxOf(method);
+  if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return null;
+  const message = `A request of ${method.name} may have ${bytesMax} bytes; yours has ${byteLength}. Send less at once.`;
+  return new EtudeError('PAYLOAD_TOO_LARGE', message);
 }

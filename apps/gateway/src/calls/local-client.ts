@@ -1,6 +1,5 @@
 import { create, type DescMethod, type DescService } from '@bufbuild/protobuf';
-import { unlessAborted } from '@etude/contracts/aborts';
-import { EtudeError } from '@etude/contracts/errors';
+import { EtudeError, unlessAborted } from '@etude/contracts/errors';
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import type { Calls } from './calls.js';
 

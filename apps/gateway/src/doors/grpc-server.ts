@@ -2,11 +2,10 @@ import { createRequire } from 'node:module';
 import { Health } from '@etude/contracts/gen/grpc/health/v1/health_pb';
 import { reflectionPackage, SERVICES } from '@etude/contracts/grpc';
 import { addService as addCalls, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
-import { portError } from '@etude/platform/health';
+import { type HealthCheck, portError } from '@etude/platform/health';
 import type { handleBidiStreamingCall, MethodDefinition, Server } from '@grpc/grpc-js';
-import type { Calls } from '../calls/calls.js';
-import { sizeProblem } from '../calls/request-limits.js';
-import type { HealthReporter } from './health-reporter.js';
+import { HealthImplementation } from 'grpc-health-check';
+import { type Calls, sizeProblem } from '../calls/calls.js';
 
 export interface GrpcDoorParts {
   readonly calls: Calls;
@@ -68,5 +67,50 @@ function addReflection(server: Server): void {
       responseDeserialize: (bytes) => known().method.responseDeserialize(bytes),
     };
     server.addService({ ask: method }, { ask: (call: Parameters<Reflection['answer']>[0]) => known().answer(call) });
+  }
+}
+
+const EVERY_MS = 1_000;
+const { tasks, queues, consolidation, sandboxes } = SERVICES;
+const NEED_REDIS: ReadonlySet<string> = new Set([tasks, queues, consolidation, sandboxes].map(({ typeName }) => typeName));
+const NAMES = ['', ...Object.values(SERVICES).map(({ typeName }) => typeName)];
+
+const works = (check: HealthCheck) =>
+  check().then(
+    () => true,
+    () => false,
+  );
+
+/** `grpc.health.v1`: a service is SERVING while its stores work; the whole ("") while all services are. */
+export class HealthReporter {
+  readonly #health = new HealthImplementation(Object.fromEntries(NAMES.map((name) => [name, 'NOT_SERVING'])));
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(
+    private readonly redis: HealthCheck,
+    private readonly memory: HealthCheck,
+  ) {}
+
+  addToServer(server: Server): void {
+    this.#health.addToServer(server);
+  }
+
+  /** Checks now, then every second. */
+  async start(): Promise<void> {
+    const [redis, memory] = await Promise.all([works(this.redis), works(this.memory)]);
+    if (this.#closed) return;
+    this.#tell((name) => (name === '' ? redis && memory : NEED_REDIS.has(name) ? redis : memory));
+    this.#timer = setTimeout(() => void this.start(), EVERY_MS).unref();
+  }
+
+  #tell(isServing: (name: string) => boolean): void {
+    for (const name of NAMES) this.#health.setStatus(name, isServing(name) ? 'SERVING' : 'NOT_SERVING');
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#tell(() => false);
   }
 }

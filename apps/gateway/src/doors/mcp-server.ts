@@ -1,16 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { SERVICES } from '@etude/contracts/grpc';
 import type { McpHttp } from '@etude/mcp/http';
 import type { readMessage } from '@etude/mcp/messages';
 import { refuseHttp } from '@etude/mcp/refuse-http';
 import { counter, histogram } from '@etude/platform/metrics';
 import { z } from 'zod';
 import type { Authenticator } from '../calls/caller.js';
-import type { Calls } from '../calls/calls.js';
+import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
-import { MIB } from '../calls/request-limits.js';
 import { type GatewayConfig, isLoopback } from '../config/gateway-config.js';
 import { HttpDoor, keyOf, mediaTypeOf, type RestError, textOf } from './http-door.js';
 
@@ -61,7 +59,7 @@ export class McpServer {
     const [{ createMcpHttp }, { readMessage }] = await Promise.all([import('@etude/mcp/http'), import('@etude/mcp/messages')]);
     const { calls, log } = this.parts;
     const http = createMcpHttp(
-      { tools: localClient(calls, Tools), skills: localClient(calls, Skills) },
+      { tools: localClient(calls, SERVICES.tools), skills: localClient(calls, SERVICES.skills) },
       {
         version,
         onError: (error) => log('An MCP request was refused or failed', { err: error }),

@@ -2,17 +2,11 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { create, type DescMessage, type Message, toJson, toJsonString } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
+import { SERVICES } from '@etude/contracts/grpc';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { Authenticator } from '../calls/caller.js';
-import type { Calls } from '../calls/calls.js';
+import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
-import { MIB } from '../calls/request-limits.js';
 import { chunksOf, HttpDoor, keyOf, mediaTypeOf, textOf } from './http-door.js';
 import { openApi } from './openapi.js';
 import { jsonOf, messageOf } from './rest-request.js';
@@ -21,7 +15,7 @@ import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resour
 
 const TIMEOUT_MS = 600_000;
 
-const SERVICES = [Tasks, Memory, Skills, Agents, Tools, Worlds];
+const { tasks, memory, skills, agents, tools, worlds } = SERVICES;
 
 type AnyCall = (request: unknown, settings: CallSettings) => unknown;
 
@@ -45,7 +39,9 @@ export class RestServer {
   readonly #door: HttpDoor;
 
   constructor(private readonly parts: RestServerParts) {
-    this.#clients = new Map(SERVICES.map((service) => [service.typeName, localClient(parts.calls, service) as never]));
+    this.#clients = new Map(
+      [tasks, memory, skills, agents, tools, worlds].map((service) => [service.typeName, localClient(parts.calls, service) as never]),
+    );
     this.#door = new HttpDoor({
       setting: 'ETUDE_REST_PORT',
       answer: (request, response) => this.#answer(request, response),
@@ -76,9 +72,9 @@ export class RestServer {
   }
 
   async #resource({ route, fields, query, request, response, settings }: Asked<ResourceRoute>): Promise<void> {
-    const skills = new AskedSkills(localClient(this.parts.calls, Skills), settings, this.parts.provider, fields);
+    const asked = new AskedSkills(localClient(this.parts.calls, skills), settings, this.parts.provider, fields);
     const body = route.sends === undefined ? {} : await jsonOf(request, route.bytesMax);
-    const { status, json } = await route.answer(skills, { fields, query, body });
+    const { status, json } = await route.answer(asked, { fields, query, body });
     if (json !== undefined) return sendJson(response, status, json);
     response.writeHead(status, { 'cache-control': 'no-store' }).end();
   }

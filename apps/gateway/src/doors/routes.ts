@@ -1,11 +1,6 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
-import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
-import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
-import { bytesMaxOf, MIB } from '../calls/request-limits.js';
+import { SERVICES } from '@etude/contracts/grpc';
+import { bytesMaxOf, MIB } from '../calls/calls.js';
 
 /**
  * Formats of a body. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages.
@@ -48,23 +43,26 @@ const agents = below('/v1/agents');
 const tools = below('/v1/tools');
 const tasks = below('/v1/tasks');
 const worlds = below('/v1/worlds');
-const { method: call } = Memory;
-const { method: skill } = Skills;
-const { method: world } = Worlds;
+const { method: task } = SERVICES.tasks;
+const { method: call } = SERVICES.memory;
+const { method: skill } = SERVICES.skills;
+const { method: agent } = SERVICES.agents;
+const { method: tool } = SERVICES.tools;
+const { method: world } = SERVICES.worlds;
 const SKILL = '/{name=skills}';
 const TASK = '/{name=tasks}';
 
 /** The paths of `etude.v1` calls. A new call only needs a line here. */
 export const ROUTES: readonly Route[] = [
-  tasks('POST', '', Tasks.method.submitTask, 'Submit a task'),
-  tasks('GET', '', Tasks.method.listTasks, 'List tasks, newest first'),
-  tasks('GET', ':usage', Tasks.method.getUsage, 'Tell what model calls have cost'),
-  tasks('GET', TASK, Tasks.method.getTask, 'Get a task'),
-  tasks('POST', `${TASK}:cancel`, Tasks.method.cancelTask, 'Stop a task'),
-  tasks('POST', `${TASK}:answer`, Tasks.method.answerTask, 'Answer the open question of a task'),
-  tasks('POST', `${TASK}:wait`, Tasks.method.waitTask, 'Wait until a task is finished or asks a question'),
-  tasks('GET', `${TASK}:watch`, Tasks.method.watchTask, 'Watch the events of a task', 'events'),
-  tasks('GET', `${TASK}:explain`, Tasks.method.explainStep, 'Show what the model was asked in a step'),
+  tasks('POST', '', task.submitTask, 'Submit a task'),
+  tasks('GET', '', task.listTasks, 'List tasks, newest first'),
+  tasks('GET', ':usage', task.getUsage, 'Tell what model calls have cost'),
+  tasks('GET', TASK, task.getTask, 'Get a task'),
+  tasks('POST', `${TASK}:cancel`, task.cancelTask, 'Stop a task'),
+  tasks('POST', `${TASK}:answer`, task.answerTask, 'Answer the open question of a task'),
+  tasks('POST', `${TASK}:wait`, task.waitTask, 'Wait until a task is finished or asks a question'),
+  tasks('GET', `${TASK}:watch`, task.watchTask, 'Watch the events of a task', 'events'),
+  tasks('GET', `${TASK}:explain`, task.explainStep, 'Show what the model was asked in a step'),
   memory('POST', ':search', call.searchMemory, 'Search memory by meaning and by words'),
   memory('POST', ':recall', call.recall, 'Recall facts, experiences and procedures for a context'),
   memory('GET', '/stats', call.getMemoryStats, 'Count the records in memory'),
@@ -125,11 +123,11 @@ export const ROUTES: readonly Route[] = [
   wishes('POST', '', skill.requestSkill, 'Request a missing skill'),
   wishes('GET', '/{name=wantedSkills}', skill.getWantedSkill, 'Get a requested skill'),
   wishes('POST', '/{name=wantedSkills}:withdraw', skill.withdrawWantedSkill, 'Withdraw the request for a skill'),
-  agents('GET', '', Agents.method.listAgents, 'List agents that have settings of their own'),
-  agents('GET', '/{name=agents}', Agents.method.getAgent, 'Get the settings of an agent'),
-  agents('PATCH', '/{agent.name=agents}', Agents.method.updateAgent, 'Change the settings of an agent; for reviewers'),
-  tools('GET', '', Tools.method.listTools, 'List tools with their schemas'),
-  tools('POST', '/{tool}:call', Tools.method.callTool, 'Call a tool'),
+  agents('GET', '', agent.listAgents, 'List agents that have settings of their own'),
+  agents('GET', '/{name=agents}', agent.getAgent, 'Get the settings of an agent'),
+  agents('PATCH', '/{agent.name=agents}', agent.updateAgent, 'Change the settings of an agent; for reviewers'),
+  tools('GET', '', tool.listTools, 'List tools with their schemas'),
+  tools('POST', '/{tool}:call', tool.callTool, 'Call a tool'),
   worlds('GET', '', world.listWorlds, 'List worlds by name'),
   worlds('POST', '', world.createWorld, 'Make a world'),
   worlds('GET', '/{name=worlds}', world.getWorld, 'Get a world with its map'),

@@ -3,7 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { type Skill, type Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
 import { SkillName } from '@etude/contracts/ids';
-import { MIB } from '../calls/request-limits.js';
+import { MIB } from '../calls/calls.js';
 import { parseField } from '@etude/contracts/wire/validation';
 import type { Place } from './routes.js';
 import { readerOf, type ResourcePlace, resourceSearch, resourceWrite, skillResource } from './skill-resource-request.js';

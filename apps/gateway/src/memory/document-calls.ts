@@ -28,8 +28,8 @@ const PAGE = { max: 1_000, standard: 100 };
 export const documentCalls = {
   async importDocument(requests, call, deps) {
     const { head, rest } = await opened(requests, 'head');
-    const input = { head, data: bytesOf(rest), scope: ownScope(call, head), at: Date.now() };
-    const { document, ...done } = await importDocument(input, await deps.memory.open(), call.signal);
+    const scope = ownScope(call, head);
+    const { document, ...done } = await importDocument(head, bytesOf(rest), scope, await deps.memory.open(), call.signal);
     return { document: documentMessage(document), ...done };
   },
 
@@ -68,16 +68,15 @@ async function* bytesOf(requests: AsyncIterable<ImportDocumentRequest>): AsyncGe
   }
 }
 
-interface DocumentImport {
-  readonly head: DocumentHead;
-  readonly data: AsyncIterable<Uint8Array>;
-  readonly scope: Scope;
-  /** ms since 1970 */
-  readonly at: number;
-}
-
 /** @throws EtudeError INVALID_ARGUMENT if the document can't be read or has no text; PAYLOAD_TOO_LARGE */
-async function importDocument({ head, data, scope, at }: DocumentImport, { semantic }: Pick<Memory, 'semantic'>, signal: AbortSignal) {
+async function importDocument(
+  head: DocumentHead,
+  data: AsyncIterable<Uint8Array>,
+  scope: Scope,
+  { semantic }: Pick<Memory, 'semantic'>,
+  signal: AbortSignal,
+) {
+  const createdAt = Date.now();
   const { name, mediaType = mediaTypeOf(head.name), sha256: announced } = fromWire(Head, DocumentHeadSchema, head, { root: 'head' });
   const id = `d${hash('sha256', JSON.stringify([scope, name])).slice(0, 32)}`;
   const known = announced === undefined ? null : await semantic.wholeDocument(scope, id);
@@ -92,10 +91,10 @@ async function importDocument({ head, data, scope, at }: DocumentImport, { seman
     throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text. Nothing was imported`);
   const title = parsed.title || name;
   const counts = { bytes: bytes.byteLength, chunks: pieces.length };
-  const document: DocumentRecord = { id, scope, name, title, mediaType, digest, ...counts, createdAt: at };
+  const document: DocumentRecord = { id, scope, name, title, mediaType, digest, ...counts, createdAt };
   const chunks = pieces.map(({ index, headings, page, text }): DocumentChunk => {
     const chunkId = `${id}.${hash('sha256', JSON.stringify([index, headings, text])).slice(0, 16)}`;
-    return { id: chunkId, scope, documentId: id, index, headings: [...headings], page, text, createdAt: at };
+    return { id: chunkId, scope, documentId: id, index, headings: [...headings], page, text, createdAt };
   });
   return { document, outcome: await semantic.storeDocument(document, chunks, signal), maskedSecrets };
 }

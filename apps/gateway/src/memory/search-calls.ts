@@ -2,6 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import {
   type GetMemoryRequest,
+  LiftSchema,
   type Memory as MemoryService,
   MemoryHitSchema,
   MemoryStatsSchema,
@@ -9,7 +10,6 @@ import {
   type SearchMemoryRequest,
   SearchMemoryRequestSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
-import type { Skill } from '@etude/contracts/memory';
 import { MemoryLayer } from '@etude/contracts/task';
 import { VisibleText } from '@etude/contracts/visible-text';
 import type { MemoryHit, ProceduralMemory, ReadScope } from '@etude/domain/ports/memory';
@@ -19,11 +19,13 @@ import { readableSkills } from '@etude/memory/layers/memory-reads';
 import type { LayerQuery, Memory, PlainRecord } from '@etude/memory/memory';
 import { RECORD_KINDS } from '@etude/memory/record-store';
 import { z } from 'zod';
-import type { CallContext } from '../calls/caller.js';
-import type { Handlers } from '../calls/calls.js';
-import { askedSkills, type AskedSkills, readScope, skillNamed } from '../readers/readers.js';
 import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
+import { addSides, hasEnough, isHarmful, NO_SHOWS, successEffect, tokenEffect } from '@etude/domain/lift/effects';
+import type { LayerShows } from '@etude/memory/layers/item-shows';
+import type { CallContext } from '../calls/caller.js';
+import type { Handlers } from '../calls/calls.js';
+import { askedSkills, type AskedSkills, readScope, seesUsers, skillNamed } from '../readers/readers.js';
 import type { MemoryDeps } from './record-calls.js';
 import { recordMessage, shownRecord } from './record-message.js';
 
@@ -31,6 +33,8 @@ const LIMIT = { max: 100, standard: 5 };
 const TOKENS = { max: 100_000, standard: RECALL_TOKENS };
 const IMPORTANCE_MIN = 0.3;
 const SUCCESS_RATE_MIN = 0.6;
+/** The most items of which one call tells the lift. */
+const LIFT_ITEMS_MAX = 1_000;
 
 const Text = VisibleText.max(100_000);
 export const SEARCHED = ['transition', 'episode', 'fact', 'summary', 'reflection', 'chunk', 'turn', 'skill'] as const;
@@ -49,13 +53,8 @@ const Recalled = z.object({ context: Text, facts: Count, experiences: Count, pro
 
 const isOf = (layer: MemoryLayer, kind: string) => (RECORD_KINDS[layer] as readonly string[]).includes(kind);
 
-interface CheckedSearch {
-  readonly layers: readonly MemoryLayer[];
-  readonly queryOf: (layer: MemoryLayer) => LayerQuery;
-}
-
 /** @throws EtudeError INVALID_ARGUMENT naming the field */
-function checkedSearch(request: SearchMemoryRequest): CheckedSearch {
+function checkedSearch(request: SearchMemoryRequest) {
   const asked = fromWire(Asked, SearchMemoryRequestSchema, request);
   const { query: text, kinds, similarityMin, category } = asked;
   const limit = boundedCount(request.limit, 'limit', LIMIT);
@@ -148,6 +147,26 @@ export const searchCalls = {
     const settling = { unsettled, unreadConversations, modelCalls, modelCallsToday, promptTokens, failure: failure ?? '' };
     return toWire(MemoryStatsSchema, { ...stats, settling, embeddingModel: model.name, dimension: model.dimension, ...ofAll });
   },
+
+  async getLift(request, call, deps) {
+    const { layer, item } = request;
+    const layers = layer === '' ? MemoryLayer.options : [parseField(MemoryLayer, layer, 'layer')];
+    const asked = askedSkills(call, request);
+    const memory = await deps.memory.open();
+    const query = { layers, ...(item === '' ? {} : { item }) };
+    const sums = new Map(layers.map((one) => [one, { shown: NO_SHOWS, withheld: NO_SHOWS }]));
+    const items: LayerShows[] = [];
+    for await (const shows of memory.shows.list(readScope(call, request), query)) {
+      if (shows.layer === 'procedural' && !seesUsers(asked, shows)) continue;
+      sums.set(shows.layer, added(sums.get(shows.layer)!, shows));
+      if (item !== '' || hasEnough(shows)) items.push(shows);
+    }
+    return toWire(LiftSchema, {
+      memory: liftOf([...sums.values()].reduce(added)),
+      layers: [...sums].map(([name, sides]) => ({ layer: name, ...liftOf(sides) })),
+      items: items.toSorted(byHarm).slice(0, LIFT_ITEMS_MAX).map(itemLift),
+    });
+  },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
 /** The record that a request names. @throws EtudeError INVALID_ARGUMENT, NOT_FOUND, and as `skillAsRecord` */
@@ -190,22 +209,31 @@ async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSkills, i
   return { id: `${skill.name}@${skill.version}`, layer: 'procedural', kind: 'skill', scope, createdAt, fields: { ...skill } };
 }
 
-type HitInit = MessageInitShape<typeof MemoryHitSchema>;
+const hitMessage = (hit: MemoryHit) => toWire(MemoryHitSchema, { ...hit, ...provenanceOf(hit) });
 
-const hitMessage = (hit: MemoryHit): HitInit => toWire(MemoryHitSchema, { ...hit, ...provenanceOf(hit) });
-
-interface SkillHit {
-  readonly skill: Skill;
-  readonly similarity: number;
-  readonly score: number;
-  readonly explanation?: Readonly<Record<string, number>>;
-  readonly why?: readonly string[];
-}
-
-function skillHitMessage({ skill, ...hit }: SkillHit): HitInit {
+function skillHitMessage({ skill, ...hit }: Awaited<ReturnType<typeof readableSkills>>[number]) {
   const { sources, scripted, createdAt, scope, description: text } = skill;
   const { agent, user } = scope;
   const id = `${skill.name}@${skill.version}`;
   const named = { id, layer: 'procedural', kind: 'skill', title: id, text, agent, user, scripted, createdAt, sources } as const;
   return toWire(MemoryHitSchema, { ...hit, ...named, ...provenanceOf(named) });
+}
+
+type Sides = Pick<LayerShows, 'shown' | 'withheld'>;
+
+const added = (a: Sides, b: Sides): Sides => ({ shown: addSides(a.shown, b.shown), withheld: addSides(a.withheld, b.withheld) });
+
+const byHarm = (a: Sides, b: Sides) => (successEffect(a)?.estimate ?? 0) - (successEffect(b)?.estimate ?? 0);
+
+function itemLift(shows: LayerShows) {
+  const { layer, kind, id, scope, archived } = shows;
+  const { agent, user } = scope;
+  return { layer, kind, id, agent, user: user ?? '', ...liftOf(shows), archiveReason: archived?.reason ?? '' };
+}
+
+function liftOf(sides: Sides) {
+  const { shown, withheld } = sides;
+  const counts = { shown: shown.n, shownRight: shown.right, withheld: withheld.n, withheldRight: withheld.right };
+  const [success, tokens] = [successEffect(sides), tokenEffect(sides)];
+  return { ...counts, ...(success === null ? {} : { success }), ...(tokens === null ? {} : { tokens }), harmful: isHarmful(sides) };
 }

@@ -43,20 +43,15 @@ export const singleRecordCalls = {
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
-interface Deletion {
-  readonly requestId: string;
-  /** The whole request. A repeat must have the same. */
-  readonly asked: Whose;
-}
-
 /**
  * Erases one record: what is to be done is stored, then the record is removed from memory. A worker removes all copies. A repeat with the
  * same request id returns the first receipt.
  *
+ * @param asked the whole request; a repeat must have the same
  * @param find the record to delete @throws EtudeError NOT_FOUND
  */
 async function deleteRecord(
-  { requestId, asked }: Deletion,
+  { requestId, asked }: { readonly requestId: string; readonly asked: Whose },
   call: CallContext,
   deps: MemoryDeps,
   find: (memory: Memory) => Promise<NamedRecord>,

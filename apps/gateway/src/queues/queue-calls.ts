@@ -1,4 +1,3 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { DeadLetterSchema, type Queues, QueueSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { QUEUES } from '@etude/contracts/queues';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
@@ -40,8 +39,7 @@ const QueueName = z.string().refine((name) => NAMES.includes(name), `must be one
 /** @throws EtudeError INVALID_ARGUMENT for an unknown queue */
 const queueName = (name: string) => parseField(QueueName, name, 'queue');
 
-const queueMessage = (counts: QueueCounts): MessageInitShape<typeof QueueSchema> =>
-  toWire(QueueSchema, { ...counts, oldestWaitingMs: Math.max(0, counts.oldestWaitingMs) });
+const queueMessage = (counts: QueueCounts) => toWire(QueueSchema, { ...counts, oldestWaitingMs: Math.max(0, counts.oldestWaitingMs) });
 
-const deadLetterMessage = (letter: DeadLetter): MessageInitShape<typeof DeadLetterSchema> =>
+const deadLetterMessage = (letter: DeadLetter) =>
   toWire(DeadLetterSchema, { ...letter, payloadJson: JSON.stringify(letter.payload) ?? '' });

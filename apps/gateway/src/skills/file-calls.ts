@@ -19,7 +19,7 @@ import type { Handlers } from '../calls/calls.js';
 import { once, versionsWork } from '../calls/once.js';
 import { askedSkills, authorOf, meantVersion, readsHiddenTests, skillMessage } from '../readers/readers.js';
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
-import { candidateFields, type CheckedDraft, digested } from '../registration/skill-draft.js';
+import { candidateFields, digested } from '../registration/skill-draft.js';
 
 const SKILLS_MAX = 20;
 
@@ -75,21 +75,18 @@ export const fileCalls = {
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
-interface Looked {
-  readonly ready: readonly Registration[];
-  /** The skills of `ready` as they would be stored. */
-  readonly checked: readonly Skill[];
-  /** One message for each skill that waits for a called skill to become active, for example one of the same import. */
-  readonly waiting: readonly string[];
-}
-
-/** Reads all skills before any is stored. @throws EtudeError as registering each of them */
+/**
+ * Reads all skills before any is stored. Returns those that are ready, as they would be stored, and one message for each skill that waits
+ * for a called skill to become active, for example one of the same import.
+ *
+ * @throws EtudeError as registering each of them
+ */
 async function lookedAt(
   { registration }: SkillDeps,
   procedural: ProceduralMemory,
   registrations: readonly Registration[],
   signal: AbortSignal,
-): Promise<Looked> {
+) {
   const ready: Registration[] = [];
   const checked: Skill[] = [];
   const waiting: string[] = [];
@@ -105,10 +102,6 @@ async function lookedAt(
   return { ready, checked, waiting };
 }
 
-interface ImportedSkill extends CheckedDraft {
-  readonly notes: readonly string[];
-}
-
 /**
  * A candidate made from a folder. Its author is unknown, so it is never approved automatically.
  * Its own claims about its origin and solved tasks stay in its SKILL.md, but aren't trusted.
@@ -117,7 +110,7 @@ interface ImportedSkill extends CheckedDraft {
  * @param at ms since 1970
  * @throws EtudeError INVALID_ARGUMENT
  */
-function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number): ImportedSkill {
+function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number) {
   const { parts: said, notes } = readSkill({ folder, files });
   const { entryPoint, sources, cues, dependencies, ...parts } = said;
   const skill = digested({

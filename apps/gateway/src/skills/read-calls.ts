@@ -1,11 +1,14 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { DiffSkillResponseSchema, Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillCategory } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { searchSkills, type SkillSearch } from '@etude/domain/skills/life/find-skill';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { z } from 'zod';
+import { boundedCount, parseField, snakeCase } from '@etude/contracts/wire/validation';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { createTwoFilesPatch } from 'diff';
 import type { Handlers } from '../calls/calls.js';
 import {
   type AskedSkills,
@@ -19,8 +22,6 @@ import {
 } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { askedPage } from '../wire/names.js';
-import { boundedCount, parseField } from '@etude/contracts/wire/validation';
-import { skillDiff } from './diff-skill.js';
 import { everySkillBehind, placeOf } from './list-skills.js';
 
 const PAGE = { max: 1_000, standard: 50 };
@@ -133,4 +134,52 @@ function childOf(parent: string | undefined, category: string | undefined): stri
   if (category === undefined || category === parent) return null;
   const depth = parent === undefined ? 1 : parent.split('.').length + 1;
   return category.split('.').slice(0, depth).join('.');
+}
+
+/** The compared fields beside the code. */
+const FIELDS = [
+  'kind',
+  'description',
+  'entryPoint',
+  'parameters',
+  'tags',
+  'displayName',
+  'category',
+  'examplePrompts',
+  'dependencies',
+  'packages',
+  'files',
+  'metadata',
+] as const satisfies ReadonlyArray<keyof Skill>;
+
+/**
+ * The changes between two versions as unified diffs; empty without changes.
+ *
+ * @param from null: no earlier version
+ * @param withTests whether to show tests, which may be made from hidden cases; for reviewers
+ */
+export function skillDiff(from: Skill | null, to: Skill, withTests: boolean): MessageInitShape<typeof DiffSkillResponseSchema> {
+  return {
+    fromVersion: from?.version ?? 0,
+    toVersion: to.version,
+    codeDiff: unified('code.py', from, to, ({ code }) => code),
+    fieldsDiff: unified('skill.json', from, to, (skill) => fieldsText(skill, withTests)),
+  };
+}
+
+function unified(file: string, from: Skill | null, to: Skill, textOf: (skill: Skill) => string): string {
+  const [before, after] = [from === null ? '' : textOf(from), textOf(to)];
+  if (before === after) return '';
+  const name = (skill: Skill | null) => (skill === null ? '/dev/null' : `${skill.name}@${skill.version}/${file}`);
+  return createTwoFilesPatch(name(from), name(to), before, after);
+}
+
+/** The fields as text, in a fixed order with one value per line. Held-out tests are only counted. */
+function fieldsText(skill: Skill, withTests: boolean): string {
+  const shown = FIELDS.flatMap((field) => {
+    const value = skill[field];
+    return value === undefined || (Array.isArray(value) && value.length === 0) ? [] : [[snakeCase(field), value] as const];
+  });
+  const tests = withTests ? { tests: skill.tests } : { test_count: skill.tests.length };
+  return `${JSON.stringify({ ...Object.fromEntries(shown), ...tests, held_out_count: skill.heldOut?.length ?? 0 }, null, 2)}\n`;
 }

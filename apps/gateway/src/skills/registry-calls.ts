@@ -3,19 +3,19 @@ import { CheckSkillResponseSchema, type SkillDraft, type Skills } from '@etude/c
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import { keyOf, wasRejectedByPerson } from '@etude/domain/skills/life/skill-life';
+import { type Decision, keyOf, wasRejectedByPerson } from '@etude/domain/skills/life/skill-life';
 import { checkSkill } from '@etude/domain/skills/proof/admit-skill';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { hasRole } from '@etude/platform/auth';
-import type { CallContext } from '../calls/caller.js';
-import type { Handlers } from '../calls/calls.js';
-import { once, versionWork } from '../calls/once.js';
-import { authorOf, named, requireAuthor, skillMessage } from '../readers/readers.js';
-import { checkedDraft } from '../registration/skill-draft.js';
-import type { Registration, SkillDeps } from '../registration/skill-registration.js';
 import { toWire } from '@etude/contracts/wire/messages';
 import { invalidField } from '@etude/contracts/wire/validation';
-import { decideOnce, type Move, patienceOf } from './decide-once.js';
+import type { Memory } from '@etude/memory/memory';
+import { type CallContext, waitMs } from '../calls/caller.js';
+import type { Handlers } from '../calls/calls.js';
+import { once, versionWork } from '../calls/once.js';
+import { askedSkills, authorOf, meantVersion, named, requireAuthor, skillMessage } from '../readers/readers.js';
+import { checkedDraft } from '../registration/skill-draft.js';
+import type { Patience, Registration, SkillDeps } from '../registration/skill-registration.js';
 
 export const registryCalls = {
   async checkSkill(request, call, deps) {
@@ -95,3 +95,52 @@ function registrationOf(draft: SkillDraft | undefined, call: CallContext, baseVe
   const { reader, scope } = authorOf(call, draft, 'skill');
   return { draft: checkedDraft(draft, scope, Date.now()), reader, baseVersion, by: call.name };
 }
+
+/** The common fields of requests that change a skill's status. */
+export interface MoveRequest {
+  readonly name: string;
+  readonly agent: string;
+  readonly user: string;
+  /** Absent or 0: none named. */
+  readonly version?: number;
+  readonly requestId: string;
+}
+
+export interface Move {
+  readonly method: string;
+  /** If the request names no version, the newest version with one of these statuses is changed. */
+  readonly from: readonly SkillStatus[];
+  readonly reason?: string;
+  /** @throws EtudeError PERMISSION_DENIED */
+  readonly allow: (call: CallContext, skill: Skill) => void;
+}
+
+/** Decides once per request. A repeat after a crash decides again about the version of the first call; decisions are idempotent. */
+export async function decideOnce(
+  deps: SkillDeps,
+  call: CallContext,
+  request: MoveRequest,
+  { method, from, reason = '', allow }: Move,
+  decide: (skill: Skill, decision: Decision, memory: Memory) => Promise<Skill>,
+): Promise<Skill> {
+  const { tenant, name: by } = call;
+  const memory = await deps.memory.open();
+  const { procedural } = memory;
+  const skill = await meantVersion(procedural, askedSkills(call, request), request, from);
+  allow(call, skill);
+  const identified = { tenant, requestId: request.requestId, method, body: { ...request } };
+  return once(memory, identified, skill, {
+    ...versionWork(procedural, call),
+    act: async ({ isRepeat, version, at }) => {
+      const versions = isRepeat ? await procedural.versions(skill.scope, skill.name) : [];
+      const meant = versions.find((one) => one.version === version) ?? skill;
+      return decide(meant, { by, at, reason }, memory);
+    },
+  });
+}
+
+/** The default waiting time of a call. */
+export const patienceOf = ({ signal, deadlineMs }: CallContext): Patience => ({
+  signal,
+  waitMs: waitMs(undefined, deadlineMs - Date.now()),
+});

@@ -14,8 +14,8 @@ import { askedSkills, checkedVersion, meantVersion, named, requireOwner, scopeNa
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { skillOfName } from '../wire/names.js';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
-import { decideOnce, type Move, type MoveRequest, patienceOf } from './decide-once.js';
-import { skillDiff } from './diff-skill.js';
+import { decideOnce, type Move, type MoveRequest, patienceOf } from './registry-calls.js';
+import { skillDiff } from './read-calls.js';
 
 const SIMILAR = { limit: 5, similarityMin: 0.5 };
 const Digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be the digest of the skill that was reviewed: 64 hexadecimal digits');

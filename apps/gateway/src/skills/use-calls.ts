@@ -35,7 +35,7 @@ export const useCalls = {
     const memory = await deps.memory.open();
     const reader = await readerOf(memory, request, call);
     if (reader === null) return notFound(request.name);
-    const use = identifiedUse(memory, reader, { requestId: request.requestId, content: { name, parameters, stdin } });
+    const use = identifiedUse(memory, reader, request.requestId, { name, parameters, stdin });
     await requireEnabled(deps, reader);
     const asked = { reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) };
     const used = await useSkill(asked, { ...deps, procedural: memory.procedural }, signal);
@@ -94,16 +94,12 @@ async function missing(deps: SkillDeps, request: UseSkillRequest, reader: SkillR
 
 const notFound = (name: string) => ({ success: false, error: 'Skill not found', name });
 
-interface Use {
-  readonly requestId: string;
-  readonly content: unknown;
-}
-
 /** The id of a use. With a request id, also its claim, which throws EtudeError ALREADY_EXISTS if another request had the id. */
 function identifiedUse(
   { store }: Pick<Memory, 'store'>,
   { tenant, agent, user }: SkillReader,
-  { requestId, content }: Use,
+  requestId: string,
+  content: unknown,
 ): Pick<SkillCall, 'useId' | 'claim'> {
   const key = optionalRequestId(requestId);
   if (key === null) return { useId: randomUUID() };

@@ -1,4 +1,3 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { type Skills, WantedSkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
@@ -86,7 +85,7 @@ function wishUserOf({ user }: { readonly user: string }, roles: readonly Role[])
   return hasRole(roles, 'reviewer') ? undefined : null;
 }
 
-function wantedMessage(wanted: WantedSkill): MessageInitShape<typeof WantedSkillSchema> {
+function wantedMessage(wanted: WantedSkill) {
   const { id, skill, registered } = wanted;
   return toWire(WantedSkillSchema, {
     ...wanted,

@@ -1,9 +1,17 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { type ListTasksRequest, type Tasks, TaskStateSchema, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import {
+  type ListTasksRequest,
+  StepExplanationSchema,
+  type Tasks,
+  TaskStateSchema,
+  UsageReportSchema,
+} from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { rolloutIdOf, WorldId } from '@etude/contracts/ids';
 import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
-import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
+import { toWire, wordOf } from '@etude/contracts/wire/messages';
+import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import type { Worlds } from '@etude/domain/ports/worlds';
+import { explainStep } from '@etude/domain/rollout/explain-rollout';
 import { lastSandboxIn } from '@etude/domain/rollout/rollout-sandbox';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { whileRedisAnswers } from '@etude/queue/redis/redis';
@@ -11,24 +19,21 @@ import type { RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-san
 import type { SpendStore } from '@etude/queue/spend/spend-store';
 import { readJournal } from '@etude/queue/tasks/journal';
 import { TaskStore } from '@etude/queue/tasks/task-store';
+import { z } from 'zod';
 import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
+import type { SkillDeps } from '../registration/skill-registration.js';
 import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
-import { toWire, wordOf } from '@etude/contracts/wire/messages';
-import { invalidField, parseField } from '@etude/contracts/wire/validation';
-import { z } from 'zod';
-import { TaskWatcher } from './task-events.js';
+import { taskMessage, TaskWatcher } from './task-events.js';
 import { LABELS_MAX, taskSpecOf } from './task-spec.js';
-import { taskMessage } from './task-message.js';
 
 const Answer = z.string().min(1).max(20_000);
 const Days = z.int().min(1).max(400);
 const SANDBOX_END_MS = 2_000;
 const PAGE = { max: 1_000, standard: 50 };
 
-export interface TaskDeps {
+interface TaskDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'checker' | 'templateFor'> {
   readonly tasks: TaskStore;
-  readonly settings: AgentSettingsReader;
   readonly watcher: TaskWatcher;
   readonly worlds: Worlds;
   readonly producer: Producer;
@@ -96,9 +101,21 @@ export const taskCalls = {
     found(await deps.tasks.get(tenant, taskId), name);
     yield* text ? deps.watcher.watchWithText(tenant, taskId, after, signal) : deps.watcher.watch(tenant, taskId, after, signal);
   },
+
+  async explainStep({ name, step }, { tenant }, { tasks, producer: { redis, keys }, memory, ...deps }) {
+    const taskId = taskIdOfName(name);
+    const rolloutId = rolloutIdOf(taskId);
+    const [task, entries, { episodic, semantic, procedural }] = await Promise.all([
+      tasks.get(tenant, taskId),
+      whileRedisAnswers(redis, readJournal(redis, keys, rolloutId)),
+      memory.open(),
+    ]);
+    const input = { task: found(task, name), rolloutId };
+    return toWire(StepExplanationSchema, await explainStep(input, entries, step || null, { ...deps, episodic, semantic, procedural }));
+  },
 } satisfies Handlers<typeof Tasks, TaskDeps>;
 
-export function found(record: TaskRecord | null, name: string): TaskRecord {
+function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
   const message = `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`;
   throw new EtudeError('NOT_FOUND', message, { metadata: { name } });

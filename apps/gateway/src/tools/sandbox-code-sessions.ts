@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
-import { unlessAborted } from '@etude/contracts/aborts';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError, unlessAborted } from '@etude/contracts/errors';
 import { SandboxId, sandboxName } from '@etude/contracts/ids';
 import { type SandboxFile, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
 import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';

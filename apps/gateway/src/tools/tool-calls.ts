@@ -53,7 +53,7 @@ export const toolCalls = {
 /** Repeats of a request get the same id, so that they start no second execution. */
 const callIdOf = (call: RepeatableCall | null): string => (call === null ? randomUUID() : contentDigest(call));
 
-function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings): MessageInitShape<typeof ToolDefinitionSchema> {
+function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings) {
   const schemas = { inputSchema: plain(tool.inputSchema), outputSchema: plain(tool.outputSchema) };
   return toWire(ToolDefinitionSchema, { ...tool, ...schemas, description: tool.describe(settings) });
 }

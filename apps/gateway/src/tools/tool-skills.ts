@@ -1,70 +1,134 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillDependency } from '@etude/contracts/skill-proof';
+import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { findSkill, searchSkills, type SkillReader } from '@etude/domain/skills/life/find-skill';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
 import { bundledCode } from '@etude/domain/skills/proof/bundle-code';
 import { loadedWith, useSkill } from '@etude/domain/skills/proof/use-skill';
-import type { BundledCode, SkillCall, SkillFinder, SkillRunner, SkillUse } from '@etude/domain/tools/tool-ports';
+import type { RegisteredSkill, SkillFinder, SkillRegistrar, SkillRunner, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
+import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../skills/list-skills.js';
+import { candidateFields, digested } from '../registration/skill-draft.js';
 
 /** Maximum for listing by category; further skills are found by search. */
 const LISTED_MAX = 10_000;
 
-export class MemorySkillFinder implements SkillFinder {
-  constructor(private readonly deps: Pick<SkillDeps, 'memory'>) {}
+/** How long an agent waits for verification. Small skills take a second or two. */
+const WAIT_MS = 60_000;
+/** Codes of mistakes in the skill itself. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+]);
 
-  async search(reader: SkillReader, query: { readonly text: string; readonly limit: number; readonly similarityMin: number }) {
-    return searchSkills((await this.deps.memory.open()).procedural, reader, query);
-  }
+const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
+  candidate: 'waiting',
+  verified: 'waiting',
+  pending_review: 'pending_review',
+  active: 'registered',
+  rejected: 'rejected',
+  // The same content was registered earlier and taken out of use since.
+  deprecated: 'rejected',
+  archived: 'rejected',
+};
 
-  async find(reader: SkillReader, name: string): Promise<Skill | null> {
-    return findSkill((await this.deps.memory.open()).procedural, reader, name);
-  }
-
-  async list(reader: SkillReader): Promise<readonly Skill[]> {
-    const { procedural } = await this.deps.memory.open();
-    const skills: Skill[] = [];
-    for await (const skill of everySkillBehind(procedural, { ...reader, everyUser: false }, { status: 'active', tags: [] }, null))
-      if (skills.push(skill) >= LISTED_MAX) break;
-    return skills;
-  }
-
-  async countOffers(skills: readonly Skill[]): Promise<void> {
-    if (skills.length > 0) await (await this.deps.memory.open()).procedural.countOffers(skills.map(keyOf));
-  }
+/** What the tools do with skills, over the gateway's memory and sandboxes. */
+export function toolSkills(deps: SkillDeps): {
+  readonly finder: SkillFinder;
+  readonly runner: SkillRunner;
+  readonly registrar: SkillRegistrar;
+} {
+  const { registration } = deps;
+  const opened = async () => (await deps.memory.open()).procedural;
+  const finder: SkillFinder = {
+    search: async (reader, query) => searchSkills(await opened(), reader, query),
+    find: async (reader, name) => findSkill(await opened(), reader, name),
+    async list(reader) {
+      const skills: Skill[] = [];
+      for await (const skill of everySkillBehind(await opened(), { ...reader, everyUser: false }, { status: 'active', tags: [] }, null))
+        if (skills.push(skill) >= LISTED_MAX) break;
+      return skills;
+    },
+    async countOffers(skills) {
+      if (skills.length > 0) await (await opened()).countOffers(skills.map(keyOf));
+    },
+  };
+  const runner: SkillRunner = {
+    async use(reader, call, signal) {
+      const used = await useSkill({ reader, ...call }, { ...deps, procedural: await opened() }, signal);
+      return used.outcome === 'not_found' ? null : used;
+    },
+    find: async (reader, names) => loadFunctions(reader, names, { ...deps, procedural: await opened() }),
+    async bundle({ tenant, agent, user }, pins, code) {
+      const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
+      const { needed, ...place } = await loadedWith(caller, { ...deps, procedural: await opened() });
+      return { code: bundledCode(code, needed, pins), ...place };
+    },
+  };
+  const registrar: SkillRegistrar = {
+    async inspect(reader, { name, code, entryPoint }, signal) {
+      const bare = { name, code, entryPoint, description: '', parameters: [], tests: [], tags: [], category: null, examplePrompts: [] };
+      const draft = { skill: candidateOf(bare, reader), isProgram: false };
+      try {
+        const skill = await registration.completed(await opened(), { draft, reader, baseVersion: 0, by: '' }, signal);
+        return { entryPoint: skill.entryPoint, runnable: await runner.bundle(reader, skill.dependencies ?? [], code) };
+      } catch (error) {
+        return { problems: refusalsOf(error) };
+      }
+    },
+    async register(reader, draft, by, signal) {
+      const procedural = await opened();
+      const asked = { draft: { skill: candidateOf(draft, reader), isProgram: false }, reader, baseVersion: 0, by };
+      try {
+        const stored = await registration.register(procedural, asked, signal);
+        const { status, statusReason, name, version, evidence } = await registration.settled(procedural, stored, {
+          signal,
+          waitMs: WAIT_MS,
+        });
+        return { status: STATUSES[status], reason: status === 'active' ? '' : reasonOf(status, statusReason), name, version, evidence };
+      } catch (error) {
+        return { status: 'rejected', reason: refusalsOf(error).join('; '), name: draft.name, version: 0, evidence: [] };
+      }
+    },
+  };
+  return { finder, runner, registrar };
 }
 
-/** Runs proven skills in sandboxes and counts their uses. */
-export class ProvenSkillRunner implements SkillRunner {
-  constructor(private readonly deps: SkillDeps) {}
-
-  async use(reader: SkillReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null> {
-    const { procedural } = await this.deps.memory.open();
-    const used = await useSkill({ reader, ...call }, { ...this.deps, procedural }, signal);
-    return used.outcome === 'not_found' ? null : used;
-  }
-
-  async find(reader: SkillReader, names: readonly string[]) {
-    const { procedural } = await this.deps.memory.open();
-    return loadFunctions(reader, names, { ...this.deps, procedural });
-  }
-
-  bundle(reader: SkillReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode> {
-    return bundled(reader, pins, code, this.deps);
-  }
+function reasonOf(status: SkillStatus, reason: string): string {
+  if (STATUSES[status] === 'waiting') return 'its verification is still running; search for it later';
+  return reason === '' ? `the same content is ${status}` : reason;
 }
 
-/** The code with these skills in front, and the template that has their packages. @throws EtudeError FAILED_PRECONDITION */
-export async function bundled(
-  { tenant, agent, user }: SkillReader,
-  pins: readonly SkillDependency[],
-  code: string,
-  { memory, ...deps }: SkillDeps,
-): Promise<BundledCode> {
-  const { procedural } = await memory.open();
-  const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
-  const { needed, ...place } = await loadedWith(caller, { ...deps, procedural });
-  return { code: bundledCode(code, needed, pins), ...place };
+/** The reasons for refusing a skill. @throws any error that the skill didn't cause */
+function refusalsOf(error: unknown): readonly string[] {
+  if (!REFUSALS.has(errorCode(error))) throw error;
+  const { message, details } = error as EtudeError;
+  const said = (details?.violations ?? []).map(({ field, description }) => `${field.replace(/^skill\./, '')}: ${description}`);
+  return said.length > 0 ? said : [message];
+}
+
+function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: SkillReader): Skill {
+  const { name, description, code, entryPoint, parameters, tests, tags, category, examplePrompts } = draft;
+  return digested({
+    ...candidateFields({ tenant, agent, user }, Date.now()),
+    name,
+    kind: 'function',
+    description,
+    code,
+    entryPoint,
+    parameters: [...parameters],
+    tests: [...tests],
+    tags: [...new Set(tags)],
+    cues: [...examplePrompts],
+    sources: [],
+    model: null,
+    scripted: false,
+    origin: 'tool',
+    ...(category === null ? {} : { category }),
+    ...(examplePrompts.length === 0 ? {} : { examplePrompts: [...examplePrompts] }),
+  });
 }

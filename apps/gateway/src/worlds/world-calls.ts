@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
 import { WorldSchema, type Worlds as WorldService } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { toWire } from '@etude/contracts/wire/messages';
@@ -58,7 +57,7 @@ function missing(name: string): never {
   throw new EtudeError('NOT_FOUND', `There is no ${name}.`);
 }
 
-function worldMessage({ name, world, ...times }: NamedWorld): MessageInitShape<typeof WorldSchema> {
+function worldMessage({ name, world, ...times }: NamedWorld) {
   const markers = new Map(inhabitantsOf(world).map((one) => [keyOf(one), '&']));
   for (const one of world.characters) markers.set(keyOf(one), '@');
   const agents = world.characters.map((one) => ({ ...one, stamina: one.stamina / STAMINA_MAX }));

@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { SKILL_TEXT } from './skill-parts.js';
+import { SKILL_TEXT } from './skill-format.js';
 
 /** A file of a folder. `path` is relative to the folder, with "/". */
 export interface FolderFile {

@@ -2,33 +2,28 @@ import { isDeeper } from '@etude/contracts/json';
 import { Skill } from '@etude/contracts/memory';
 import type { z } from 'zod';
 import type { FolderFile } from './file-collector.js';
-import { type Frontmatter, parseSkillText, wrong } from './frontmatter.js';
 import {
   CASES,
   codePath,
   ETUDE_FIELDS,
   formatDescription,
   formatName,
+  type Frontmatter,
+  parseSkillText,
   PYTHON_TEST,
   SKILL_TEXT,
-  type SkillParts,
   skillNameOf,
+  type SkillParts,
   UNSAID,
-} from './skill-parts.js';
-
-export interface Said {
-  /** All fields but `files`. */
-  readonly parts: SkillParts;
-  /** The skill's name in the format, from SKILL.md. */
-  readonly name: string;
-}
+  wrong,
+} from './skill-format.js';
 
 /**
- * Reads the fields of a skill from its folder.
+ * Reads the fields of a skill from its folder, all but `files`, and the skill's name in the format.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the file and the field
  */
-export function saidIn(files: readonly FolderFile[]): Said {
+export function saidIn(files: readonly FolderFile[]): { readonly parts: SkillParts; readonly name: string } {
   const { frontmatter, body } = parseSkillText(textOf(files, SKILL_TEXT));
   const { metadata = {} } = frontmatter;
   const name = nameIn(frontmatter);

@@ -7,20 +7,17 @@ import {
   CASES,
   codePath,
   ETUDE_FIELDS,
+  fitsField,
   formatDescription,
   formatName,
+  type Frontmatter,
   PYTHON_TEST,
   SKILL_TEXT,
   skillNameOf,
   type SkillParts,
   UNSAID,
-} from './skill-parts.js';
-import { fitsField, type Frontmatter, writeSkillText } from './frontmatter.js';
-
-interface ReadSkill {
-  readonly parts: SkillParts;
-  readonly notes: readonly string[];
-}
+  writeSkillText,
+} from './skill-format.js';
 
 /**
  * Reads the skill in a folder. It is a function or a snippet if its metadata says so, with its code in `scripts/`. Otherwise it is a
@@ -29,7 +26,7 @@ interface ReadSkill {
  *
  * @throws EtudeError INVALID_ARGUMENT naming the folder, the file and the field
  */
-export function readSkill({ folder, files }: FoundFolder): ReadSkill {
+export function readSkill({ folder, files }: FoundFolder): { readonly parts: SkillParts; readonly notes: readonly string[] } {
   const { parts, name } = within(folder, () => saidIn(files));
   const canonical = new Map(canonicalFiles(parts, extrasOf(files, parts)).map(({ path, bytes }) => [path, bytes]));
   const kept = files

@@ -3,14 +3,15 @@ import { RECORD_TEXTS_MAX, type StoreOptions, type VectorModel } from '../record
 import { requireReadable } from '../vector-models.js';
 import { CODE_BITS } from './vector-code.js';
 import { EtudeError } from '@etude/contracts/errors';
-import { MEMORY_FILE, memoryFileTrouble } from '@etude/contracts/memory-file';
 import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
 import type { DatabaseSync } from 'node:sqlite';
 
 /** Raised with every change of the schema below. A file of another version is refused. */
-export const SCHEMA_VERSION = MEMORY_FILE.layout;
-/** "Etud" in ASCII, which marks the file as ours. */
-export const APPLICATION_ID = MEMORY_FILE.applicationId;
+export const SCHEMA_VERSION = 1;
+/** "Etu1" in ASCII, which marks the file as ours. */
+export const APPLICATION_ID = 0x4574_7531;
+/** "Etud": marks files of versions before the first release. */
+const UNRELEASED_ID = 0x4574_7564;
 
 /** One column per number of occurrences, so that a word list tells how often each record has the word. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
@@ -56,10 +57,22 @@ export function ensureSchema(db: DatabaseSync, path: string, model: Model): void
 /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
 export function checkIdentity(db: DatabaseSync, path: string, model: Model): void {
   const applicationId = pragma(db, 'application_id');
-  const trouble = memoryFileTrouble(path, { applicationId, layout: pragma(db, 'user_version') });
-  if (trouble !== null) throw new EtudeError('MEMORY_VERSION', trouble);
+  if (applicationId === UNRELEASED_ID)
+    throw new EtudeError(
+      'MEMORY_VERSION',
+      `the memory file ${path} was written by a version of Etude before the first release, and this version doesn't read it. ` +
+        'Nothing of it was changed. Export it with the version that wrote it ("etude memory export"), start anew with another file, and import ' +
+        'that there; or move the file away to start with an empty memory',
+    );
   if (applicationId !== APPLICATION_ID)
     throw new EtudeError('MEMORY_UNAVAILABLE', `${path} is a database of another program; name another path for the memory file`);
+  const layout = pragma(db, 'user_version');
+  if (layout !== SCHEMA_VERSION)
+    throw new EtudeError(
+      'MEMORY_VERSION',
+      `the memory file ${path} was written by a later version of Etude: it has layout ${layout}, and this version reads ${SCHEMA_VERSION}. ` +
+        'Nothing of it was changed. Stop every service that uses it, install the version that wrote it or a later one, and start that; or name another file',
+    );
   requireReadable(db.prepare(MODELS).all() as unknown as VectorModel[], model, `the memory file ${path}`);
 }
 

@@ -1,4 +1,4 @@
-import { unlessAborted } from '@etude/contracts/aborts';
+import { unlessAborted } from '@etude/contracts/errors';
 import type { ExecutionOutcome } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import { sandboxName } from '@etude/contracts/ids';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unlessAborted } from '@etude/contracts/aborts';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError, unlessAborted } from '@etude/contracts/errors';
 import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { SandboxSession } from '@etude/contracts/sandbox';

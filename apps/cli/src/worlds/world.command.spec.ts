@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { moveOf } from './moves.js';
+import { moveOf } from './world.command.js';
 
 it.each([
   ['observe_location', {}],
