@@ -145,6 +145,8 @@ export const FactDecision = z.object({
   by: z.string(),
   /** ms since 1970 */
   at: z.number().int(),
+  /** After `same`: what the newer fact got from the older one, for an undo. */
+  gained: z.object({ support: z.number().int(), episodes: z.array(z.string()) }).optional(),
 });
 export type FactDecision = z.infer<typeof FactDecision>;
 

@@ -39,7 +39,10 @@ export function decided({ older, newer }: FactsOfPair, decision: FactDecision): 
     };
   const wordings = [own, ...(newer.wordings ?? []), ...(older.wordings ?? [])].slice(0, WORDINGS_MAX);
   const kept = outdated.length === 0 ? {} : { outdated: outdated.slice(0, OUTDATED_MAX) };
-  return { older: ended(older, newer), newer: { ...reinforce(known, older), ...kept, wordings } };
+  const after = reinforce(newer, older);
+  const gained = { support: after.support - newer.support, episodes: after.episodes.filter((id) => !newer.episodes.includes(id)) };
+  const decisions = [...(newer.decisions ?? []), { ...decision, gained }];
+  return { older: ended(older, newer), newer: { ...after, ...kept, wordings, decisions } };
 }
 
 export function ended(older: Fact, newer: Fact): Fact {
@@ -58,8 +61,13 @@ export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecis
   const differs: FactDecision = { other: older.id, verdict: 'differs', reason: `undone: ${made.verdict}; ${made.reason}`, by, at };
   const gone = new Set([older, ...(older.wordings ?? []), ...(older.outdated ?? [])].map(({ id }) => id));
   const [wordings, outdated] = [newer.wordings ?? [], newer.outdated ?? []].map((texts) => texts.filter(({ id }) => !gone.has(id)));
+  const { support: more, episodes: from } = made.gained ?? { support: 0, episodes: [] };
+  const episodes = newer.episodes.filter((id) => !from.includes(id));
   const { validTo: _to, supersededBy, ...rest } = older;
-  return { older: supersededBy === newer.id ? rest : older, newer: { ...newer, wordings, outdated, decisions: [...decisions, differs] } };
+  return {
+    older: supersededBy === newer.id ? rest : older,
+    newer: { ...newer, wordings, outdated, episodes, support: newer.support - more, decisions: [...decisions, differs] },
+  };
 }
 
 /** The fact with these ids left of those that it has to be compared with. */

@@ -144,6 +144,7 @@ describe('settling facts', () => {
     await settle();
     expect(await layer.undoDecision(ALL, [old, now], 'ann')).toMatchObject({ newer: { id: now }, older: { id: old } });
     expect(await current()).toEqual(both);
+    expect(await layer.get(ALL, now)).toMatchObject({ support: 1, episodes: [] });
     await settle();
     expect(await current()).toEqual(both);
     expect(prompts).toHaveLength(1);
