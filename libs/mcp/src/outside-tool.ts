@@ -9,6 +9,8 @@ const SCHEMA_MAX_BYTES = 64 * 1024;
 const RESULT_MAX_CHARS = 100_000;
 const ERROR_MAX_CHARS = 2_000;
 const DEPTH_MAX = 50;
+/** Parts of a schema, where each reference counts as what it leads to. */
+const PARTS_MAX = 10_000;
 
 const Schema = JsonObject.refine(({ type }) => type === 'object', 'must describe an object')
   .refine((schema) => !isDeeper(schema, DEPTH_MAX), `must have at most ${DEPTH_MAX} levels`)
@@ -32,7 +34,7 @@ export interface CheckedTool extends OutsideTool {
 const VALIDATOR = new AjvJsonSchemaValidator();
 
 const isHarmful = (key: string, value: unknown) =>
-  key === 'patternProperties' || (['pattern', '$id', '$async'].includes(key) && typeof value !== 'object');
+  key === 'patternProperties' || (['pattern', '$id', '$async', 'uniqueItems'].includes(key) && typeof value !== 'object');
 
 /**
  * A schema without keywords that others could use to harm this process: a pattern may take forever, and ids are global to the validator.
@@ -42,14 +44,47 @@ function harmless<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isHarmful(key, value) ? undefined : value)) as T;
 }
 
+/**
+ * Whether checking by the schema takes bounded time: no reference leads to itself, and all together lead to few parts. What others describe
+ * is left to the server.
+ */
+function isBounded(schema: Json): boolean {
+  const sizes = new Map<object, number>();
+  const sizeOf = (part: unknown): number => {
+    if (typeof part !== 'object' || part === null) return 1;
+    const known = sizes.get(part);
+    if (known !== undefined) return known;
+    // Stands while its parts are counted, so a reference to itself has no end.
+    sizes.set(part, Infinity);
+    const { $ref: ref, $dynamicRef: dynamic } = part as { readonly $ref?: unknown; readonly $dynamicRef?: unknown };
+    const led = typeof dynamic === 'string' ? Infinity : typeof ref === 'string' ? sizeOf(partAt(schema, ref)) : 0;
+    const size = Object.values(part).reduce<number>((sum, inner) => sum + sizeOf(inner), 1 + led);
+    sizes.set(part, size);
+    return size;
+  };
+  return sizeOf(schema) <= PARTS_MAX;
+}
+
+/** The part at a JSON pointer such as "#/$defs/row"; undefined if there is none. */
+function partAt(schema: Json, ref: string): unknown {
+  if (!ref.startsWith('#/')) return ref === '#' ? schema : undefined;
+  const keys = ref
+    .slice(2)
+    .split('/')
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return keys.reduce<unknown>((part, key) => (part as Readonly<Record<string, unknown>> | undefined)?.[key], schema);
+}
+
 /** @throws Error saying why the tool can't be used */
 export function checkedTool(server: string, told: unknown): CheckedTool {
   const { data, error } = Told.safeParse(told);
   if (!data) throw new Error(`${error.issues[0]?.path.join('.')} ${error.issues[0]?.message}`);
   const { name, description = '', inputSchema, outputSchema } = data;
-  const definition = harmless({ name, inputSchema, ...(outputSchema ? { outputSchema } : {}) }) as Tool;
+  const checked = isBounded(inputSchema) ? inputSchema : { type: 'object' };
+  const result = outputSchema !== undefined && isBounded(outputSchema) ? outputSchema : undefined;
+  const definition = harmless({ name, inputSchema: checked, ...(result ? { outputSchema: result } : {}) }) as Tool;
   const validate = VALIDATOR.getValidator(definition.inputSchema as never);
-  if (outputSchema) VALIDATOR.getValidator(definition.outputSchema as never);
+  if (result) VALIDATOR.getValidator(definition.outputSchema as never);
   return {
     name: `${server}/${name}`,
     description: description.slice(0, DESCRIPTION_MAX_CHARS).toWellFormed(),

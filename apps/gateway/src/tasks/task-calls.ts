@@ -27,7 +27,7 @@ import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/n
 import { taskMessage, TaskWatcher } from './task-events.js';
 import { LABELS_MAX, taskSpecOf } from './task-spec.js';
 
-const Answer = z.string().min(1).max(20_000);
+const Answer = z.string().regex(/\S/, 'must not be blank').max(20_000);
 const Days = z.int().min(1).max(400);
 const SANDBOX_END_MS = 2_000;
 const PAGE = { max: 1_000, standard: 50 };

@@ -118,7 +118,9 @@ async function completed(
     return { wrong: 'Your final answer was not taken: it held no code. Give it in a fenced ```python block, or name its file.' };
   }
   const text = await bench.file(key, path);
-  return text === null ? { wrong: `Your final answer was not taken: there is no file "${path}".` } : { answer: text, isFile: true };
+  return text === null
+    ? { wrong: `Your final answer was not taken: there is no file "${path}" of at most 1 MiB.` }
+    : { answer: text, isFile: true };
 }
 
 /** The state is read now, because the request is made only if the step isn't journaled. */

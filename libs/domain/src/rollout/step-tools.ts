@@ -238,8 +238,9 @@ function searchTools(near: NearTools): ToolDefinition {
   });
 }
 
-/** What a call asks for, as findings name it: a path with its lines, a text, or the arguments. */
-export function queryOf(args: Readonly<Record<string, unknown>>): string {
+/** What a call asks for, as findings name it: a path with its lines, a text, or the arguments. Those of outside tools have any meaning. */
+export function queryOf(tool: string, args: Readonly<Record<string, unknown>>): string {
+  if (tool.includes('/') && Object.keys(args).length > 1) return JSON.stringify(args);
   const { path, from_line: from, to_line: to, text, query, folder } = args;
   if (typeof path === 'string') return typeof from === 'number' || typeof to === 'number' ? `${path}:${JSON.stringify([from, to])}` : path;
   const asked = [text, query, folder].find((one) => typeof one === 'string');

@@ -25,6 +25,7 @@ import { PYTHON, type StepCall } from './step-answer.js';
 import { RolloutSandbox } from './rollout-sandbox.js';
 import { type EarlierFinding, earlierFinding } from './kept-findings.js';
 import { isCall, offerOf, recordsIn, textOf, type ToolValue } from './tool-value.js';
+import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
 import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
 
 /** What an action of a step led to, as later prompts show it. */
@@ -89,17 +90,18 @@ export class Workbench {
     return { call, query, text: told, success: outcome.success, ...(earlier && { isOffer: true }) };
   }
 
-  /** The text of a file of the workspace; null if there is none. Journaled, since an attempt is judged by it. */
+  /** The text of a file of the workspace; null if there is none of at most 1 MiB. Journaled, since an attempt is judged by it. */
   file(key: string, path: string): Promise<string | null> {
+    this.sandbox.noticeOpened(key);
     return this.context.steps.run(key, 'sandbox', async () => {
-      const read = async () => (await this.sandbox.open(key)).read(path, 1_048_576, this.context.signal);
+      const read = async () => (await this.sandbox.open(key)).read(path, FILE_BYTES_MAX + 1, this.context.signal);
       const bytes = await read().catch((error: unknown) => {
         // Such as an absolute path, or a folder.
         if (error instanceof SandboxLost || errorCode(error) === 'INVALID_ARGUMENT') return null;
         throw error;
       });
-      const value = bytes === null ? null : new TextDecoder().decode(bytes);
-      return { value, summary: value === null ? `there is no file ${path}` : `the answer is the file ${path}` };
+      const value = bytes === null || bytes.length > FILE_BYTES_MAX ? null : new TextDecoder().decode(bytes);
+      return { value, summary: value === null ? `there is no file ${path} of at most 1 MiB` : `the answer is the file ${path}` };
     });
   }
 
@@ -226,7 +228,7 @@ export class Workbench {
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
     const path = args?.['path'];
     const filePath = tool === 'fs_read' && typeof path === 'string' ? path : undefined;
-    const named = { tool, query: queryOf(args ?? {}), identity: contentDigest([tool, args ?? null]), ...(filePath && { filePath }) };
+    const named = { tool, query: queryOf(tool, args ?? {}), identity: contentDigest([tool, args ?? null]), ...(filePath && { filePath }) };
     if (args === undefined) return { ...named, outcome: { success: false, error: ARGUMENTS } };
     if (fromCode && tool === ASK)
       return { ...named, outcome: { success: false, error: `${ASK} can't be called from code. Call it as a tool.` } };

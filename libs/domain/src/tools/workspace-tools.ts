@@ -113,19 +113,31 @@ interface Replacement {
   readonly old: string;
 }
 
-/** The file's text with the place replaced. A repeat after a crash finds the new text and leaves it. */
+const failed = (error: string) => ({ error: { success: false, error } as const });
+
+/** null if it is no UTF-8. */
+function textOf(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** The file's text with the place replaced. */
 async function replaced(
   sandbox: WorkSandbox,
   { path, content, old }: Replacement,
   signal: AbortSignal,
 ): Promise<{ readonly text: string } | { readonly error: ToolOutcome<{ bytes?: number }> }> {
-  const bytes = await sandbox.read(path, FILE_BYTES_MAX, signal);
-  if (bytes === null) return { error: { success: false, error: `There is no file "${path}". Leave "old" out to create it.` } };
-  const text = new TextDecoder().decode(bytes);
+  const bytes = await sandbox.read(path, FILE_BYTES_MAX + 1, signal);
+  if (bytes === null) return failed(`There is no file "${path}". Leave "old" out to create it.`);
+  const text = bytes.length > FILE_BYTES_MAX ? null : textOf(bytes);
+  if (text === null) return failed(`"${path}" is larger than 1 MiB or no UTF-8 text. Change it by code.`);
   const places = text.split(old).length - 1;
-  // Where the new text holds the old one, the place looks the same afterwards.
-  const isDone = content !== '' && text.includes(content) && (places === 0 || (places === 1 && content.includes(old)));
-  if (isDone) return { text };
-  if (places !== 1) return { error: { success: false, error: `"old" occurs ${places} times in "${path}", not once.` } };
+  // "old" occurs only within the new text, so the place looks the same afterwards.
+  if (places === 1 && content.includes(old) && text.includes(content)) return { text };
+  const hint = places === 0 && content !== '' && text.includes(content) ? ' The new text is there already.' : '';
+  if (places !== 1) return failed(`"old" occurs ${places} times in "${path}", not once.${hint}`);
   return { text: text.replace(old, () => content) };
 }
