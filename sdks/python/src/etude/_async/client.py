@@ -1,0 +1,48 @@
+"""The client with everything that it reaches."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from etude._async.calls import AsyncCalls
+from etude._async.memory import AsyncMemory
+from etude._async.sandboxes import AsyncSandboxes
+from etude._async.skills import AsyncSkills
+from etude._async.tasks import AsyncTasks
+from etude._settings import Key, Tls, find_address, find_key
+
+
+class AsyncEtude:
+    """A client of one gateway. Closes itself in `with`.
+
+    address: "host:port"; None: ETUDE_ADDRESS, or the local stack.
+    api_key: a key or a JWT, or a function that returns one; None: ETUDE_API_KEY, or the local stack's.
+    tls: settings of TLS; None: plain text.
+    timeout: seconds of one call. retry_for: seconds in which calls are repeated while the gateway is away; 0: never.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        api_key: Key | None = None,
+        tls: Tls | None = None,
+        timeout: float = 30.0,
+        retry_for: float = 30.0,
+    ) -> None:
+        self.address = find_address(address)
+        self._calls = AsyncCalls(self.address, find_key(api_key, local=address is None), tls, timeout, retry_for)
+        self.tasks = AsyncTasks(self._calls)
+        self.skills = AsyncSkills(self._calls)
+        self.memory = AsyncMemory(self._calls)
+        self.sandboxes = AsyncSandboxes(self._calls)
+
+    async def __aenter__(self) -> AsyncEtude:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        await self._calls.close()

@@ -1,0 +1,77 @@
+"""Memory: remember, recall, search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+
+from etude._async.calls import AsyncCalls
+from etude._values import chunks_of, document_of
+from etude.v1 import memory_pb2 as pb
+
+
+class AsyncMemory:
+    """What was experienced, told and learned. A memory belongs to an agent, and to a user where one is given."""
+
+    def __init__(self, calls: AsyncCalls) -> None:
+        self._calls = calls
+
+    async def remember(
+        self, text: str, *, agent: str = "", user: str = "", category: str = "", subject: str = "", confidence: float | None = None
+    ) -> pb.StoreFactResponse:
+        """Stores a fact. `outcome` says whether it was new, and `replaced` which facts it made untrue."""
+        request = pb.StoreFactRequest(
+            agent=agent, user=user, text=text, category=category, subject=subject, confidence=confidence, source="told"
+        )
+        return await self._calls.unary("Memory/StoreFact", request, pb.StoreFactResponse)
+
+    async def recall(self, context: str, *, agent: str = "", user: str = "", tokens_max: int = 0) -> pb.RecallResponse:
+        """What helps with a task: facts, experiences and procedures; `tokens_max` bounds them together."""
+        request = pb.RecallRequest(context=context, agent=agent, user=user, tokens_max=tokens_max)
+        return await self._calls.unary("Memory/Recall", request, pb.RecallResponse)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        agent: str = "",
+        user: str = "",
+        layers: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        limit: int = 0,
+        explain: bool = False,
+    ) -> list[pb.MemoryHit]:
+        """The memories that are most relevant to the query, best first; `explain` tells the parts of each score."""
+        request = pb.SearchMemoryRequest(
+            query=query, agent=agent, user=user, layers=layers, kinds=kinds, limit=limit, explain=explain
+        )
+        return list((await self._calls.unary("Memory/SearchMemory", request, pb.SearchMemoryResponse)).hits)
+
+    async def get(self, id: str, *, layer: str = "", agent: str = "", user: str = "") -> pb.MemoryRecord:
+        """A memory by its id."""
+        request = pb.GetMemoryRequest(id=id, layer=layer, agent=agent, user=user)
+        return await self._calls.unary("Memory/GetMemory", request, pb.MemoryRecord)
+
+    async def list(self, kind: str, *, agent: str = "", user: str = "") -> AsyncIterator[pb.MemoryRecord]:
+        """All memories of a kind, such as "fact"."""
+        request = pb.ListMemoryRequest(kind=kind, agent=agent, user=user)
+        async for record in self._calls.pages("Memory/ListMemory", request, pb.ListMemoryResponse, lambda page: page.records):
+            yield record
+
+    async def forget(self, id: str, *, layer: str = "semantic", agent: str = "", user: str = "") -> pb.ErasureReceipt:
+        """Deletes a memory, with what rests on it alone."""
+        request = pb.DeleteMemoryRequest(id=id, layer=layer, agent=agent, user=user)
+        return await self._calls.unary("Memory/DeleteMemory", request, pb.ErasureReceipt)
+
+    async def import_document(
+        self, source: str | os.PathLike[str] | bytes, *, name: str | None = None, agent: str = "", user: str = "", media_type: str = ""
+    ) -> pb.ImportDocumentResponse:
+        """Imports a document from a path or from bytes: text, Markdown, HTML or PDF."""
+        title, data = document_of(source, name)
+        head = pb.DocumentHead(name=title, media_type=media_type, agent=agent, user=user)
+        parts = [pb.ImportDocumentRequest(head=head), *(pb.ImportDocumentRequest(data=chunk) for chunk in chunks_of(data))]
+        return await self._calls.upload("Memory/ImportDocument", parts, pb.ImportDocumentResponse)
+
+    async def erase_user(self, user: str) -> pb.ErasureReceipt:
+        """Erases everything about a user, and returns a receipt."""
+        return await self._calls.unary("Memory/EraseMemory", pb.EraseMemoryRequest(user=user), pb.ErasureReceipt)

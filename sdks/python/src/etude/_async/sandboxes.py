@@ -1,0 +1,129 @@
+"""Sandboxes: run code, keep files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+
+from etude._async.calls import AsyncCalls
+from etude._execution import Execution
+from etude._values import bytes_of, chunks_of, duration_of, new_request_id
+from etude.v1 import sandboxes_pb2 as pb
+from etude.v1 import tasks_pb2
+
+
+class AsyncSandbox:
+    """A code interpreter without a network. It keeps Python names and files until it is closed. Closes itself in `with`."""
+
+    def __init__(self, calls: AsyncCalls, name: str) -> None:
+        self._calls = calls
+        self.name = name
+
+    async def __aenter__(self) -> AsyncSandbox:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def stream(
+        self, code: str, *, shell: bool = False, stdin: str = "", execution_id: str | None = None
+    ) -> AsyncIterator[pb.ExecuteEvent]:
+        """Runs code, and yields what it prints and displays while it runs; the last event is its result. Resumes by itself."""
+        run = execution_id or new_request_id()
+        language = pb.LANGUAGE_SHELL if shell else pb.LANGUAGE_PYTHON
+
+        def open_from(token: str) -> pb.ExecuteRequest:
+            return pb.ExecuteRequest(
+                name=self.name, execution_id=run, language=language, code=code, stdin=stdin, resume_token=token
+            )
+
+        async for event in self._calls.resuming("Sandboxes/Execute", open_from, pb.ExecuteEvent, "result"):
+            yield event
+
+    async def run(self, code: str, *, shell: bool = False, stdin: str = "") -> Execution:
+        """Runs a Python cell, or with `shell` a command line, to its end. Names stay for the next cell."""
+        execution = Execution(new_request_id())
+        async for event in self.stream(code, shell=shell, stdin=stdin, execution_id=execution.execution_id):
+            execution.add(event)
+        return execution
+
+    async def cancel(self, execution_id: str) -> bool:
+        """Stops a running execution; False if it did not run."""
+        request = pb.CancelExecutionRequest(name=self.name, execution_id=execution_id)
+        return (await self._calls.unary("Sandboxes/CancelExecution", request, pb.CancelExecutionResponse)).stopped
+
+    async def upload(self, path: str, content: bytes | str) -> pb.SandboxFile:
+        """Writes a file, such as "data/input.csv"."""
+        data = bytes_of(content)
+        header = pb.UploadFileHeader(name=self.name, path=path, size_bytes=len(data))
+        parts = [pb.UploadFileRequest(header=header), *(pb.UploadFileRequest(chunk=chunk) for chunk in chunks_of(data))]
+        return await self._calls.upload("Sandboxes/UploadFile", parts, pb.SandboxFile)
+
+    async def download(self, path: str) -> bytes:
+        """The content of a file."""
+        data = bytearray()
+        request = pb.DownloadFileRequest(name=self.name, path=path)
+        async for part in self._calls.stream("Sandboxes/DownloadFile", request, pb.DownloadFileResponse):
+            data += part.chunk
+        return bytes(data)
+
+    async def files(self) -> AsyncIterator[pb.SandboxFile]:
+        """All files, by path."""
+        request = pb.ListSandboxFilesRequest(name=self.name)
+        async for file in self._calls.pages(
+            "Sandboxes/ListSandboxFiles", request, pb.ListSandboxFilesResponse, lambda page: page.files
+        ):
+            yield file
+
+    async def delete(self, path: str) -> None:
+        """Deletes a file."""
+        request = pb.DeleteSandboxFileRequest(name=self.name, path=path)
+        await self._calls.unary("Sandboxes/DeleteSandboxFile", request, pb.DeleteSandboxFileResponse)
+
+    async def renew(self, ttl: float) -> pb.Sandbox:
+        """Lets it live `ttl` seconds, counted from now."""
+        return await self._calls.unary("Sandboxes/RenewSandbox", pb.RenewSandboxRequest(name=self.name, ttl=duration_of(ttl)), pb.Sandbox)
+
+    async def close(self) -> None:
+        """Ends everything in it. Closing it again changes nothing."""
+        await self._calls.unary("Sandboxes/CloseSandbox", pb.CloseSandboxRequest(name=self.name), pb.Sandbox)
+
+
+class AsyncSandboxes:
+    """Code interpreters of the tenant."""
+
+    def __init__(self, calls: AsyncCalls) -> None:
+        self._calls = calls
+
+    async def create(
+        self,
+        *,
+        template: str = "",
+        ttl: float = 600.0,
+        limits: tasks_pb2.SandboxLimits | None = None,
+        labels: Mapping[str, str] | None = None,
+        scratchpad: bool = False,
+        request_id: str | None = None,
+    ) -> AsyncSandbox:
+        """Claims a sandbox for `ttl` seconds."""
+        request = pb.CreateSandboxRequest(
+            request_id=request_id or new_request_id(),
+            template=template,
+            limits=limits,
+            ttl=duration_of(ttl),
+            labels=labels,
+            scratchpad=scratchpad,
+        )
+        return AsyncSandbox(self._calls, (await self._calls.unary("Sandboxes/CreateSandbox", request, pb.Sandbox)).name)
+
+    def get(self, name: str) -> AsyncSandbox:
+        """A sandbox by its name; nothing is called."""
+        return AsyncSandbox(self._calls, name)
+
+    async def list(self) -> AsyncIterator[pb.Sandbox]:
+        """All sandboxes, newest first; ended ones for an hour."""
+        request = pb.ListSandboxesRequest()
+        async for sandbox in self._calls.pages(
+            "Sandboxes/ListSandboxes", request, pb.ListSandboxesResponse, lambda page: page.sandboxes
+        ):
+            yield sandbox

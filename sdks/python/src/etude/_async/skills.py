@@ -1,0 +1,111 @@
+"""Skills: search, use, register, review."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from etude._async.calls import AsyncCalls
+from etude._errors import SkillFailedError
+from etude._values import python_of, skill_name, skill_tests, struct_of
+from etude.v1 import skills_pb2 as pb
+
+
+class AsyncSkills:
+    """Verified functions that solve tasks without a model call."""
+
+    def __init__(self, calls: AsyncCalls) -> None:
+        self._calls = calls
+
+    async def search(
+        self,
+        query: str,
+        *,
+        agent: str = "",
+        user: str = "",
+        tags: Sequence[str] = (),
+        min_similarity: float | None = None,
+        limit: int = 0,
+    ) -> list[pb.SearchSkillsResponse.Hit]:
+        """The approved skills that are most similar to the query, best first."""
+        request = pb.SearchSkillsRequest(
+            query=query, agent=agent, user=user, tags=tags, min_similarity=min_similarity, max_results=limit
+        )
+        return list((await self._calls.unary("Skills/SearchSkills", request, pb.SearchSkillsResponse)).hits)
+
+    async def use(
+        self,
+        name: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        agent: str = "",
+        user: str = "",
+        stdin: str = "",
+        request_missing: bool = False,
+    ) -> Any:
+        """The result of a skill as plain data; of a program, its output.
+
+        request_missing: request a skill that doesn't exist. Raises SkillFailedError.
+        """
+        request = pb.UseSkillRequest(
+            name=skill_name(name),
+            agent=agent,
+            user=user,
+            stdin=stdin,
+            no_request=not request_missing,
+            parameters=struct_of(parameters or {}),
+        )
+        answer = await self._calls.unary("Skills/UseSkill", request, pb.UseSkillResponse)
+        if not answer.success:
+            raise SkillFailedError(answer.error, answer=answer)
+        return python_of(answer.result) if answer.HasField("result") else answer.output
+
+    async def register(
+        self,
+        name: str,
+        description: str,
+        code: str,
+        *,
+        tests: Sequence[tuple[Sequence[Any], Any]] = (),
+        agent: str = "",
+        user: str = "",
+        wait: bool = True,
+        draft: pb.SkillDraft | None = None,
+    ) -> pb.Skill:
+        """Registers a function. It is verified in sandboxes, then waits for a review or is approved.
+
+        tests: pairs of arguments and expected result.
+        draft: further fields of the skill. wait: return after its verification.
+        """
+        skill = pb.SkillDraft(name=name, agent=agent, user=user, description=description, code=code, tests=skill_tests(tests))
+        if draft is not None:
+            skill.MergeFrom(draft)
+        request = pb.RegisterSkillRequest(skill=skill, wait=wait)
+        return await self._calls.unary("Skills/RegisterSkill", request, pb.Skill, timeout=120.0 if wait else None)
+
+    async def get(self, name: str, *, agent: str = "", user: str = "", version: int = 0) -> pb.Skill:
+        """A skill; its newest version by default."""
+        request = pb.GetSkillRequest(name=skill_name(name), agent=agent, user=user, version=version)
+        return await self._calls.unary("Skills/GetSkill", request, pb.Skill)
+
+    async def list(self, *, agent: str = "", category: str = "", status: str = "") -> AsyncIterator[pb.Skill]:
+        """All skills, without code and tests; only those with a status, such as "approved"."""
+        named = f"SKILL_STATUS_{status.upper()}" if status else None
+        request = pb.ListSkillsRequest(agent=agent, category=category, status=named, brief=True)
+        async for skill in self._calls.pages("Skills/ListSkills", request, pb.ListSkillsResponse, lambda page: page.skills):
+            yield skill
+
+    async def review(self, name: str, *, agent: str = "", user: str = "", version: int = 0) -> pb.SkillReview:
+        """What a reviewer must see: code, differences, evidence, tests and similar skills."""
+        request = pb.GetSkillReviewRequest(name=skill_name(name), agent=agent, user=user, version=version)
+        return await self._calls.unary("Skills/GetSkillReview", request, pb.SkillReview)
+
+    async def approve(self, name: str, digest: str, *, agent: str = "", user: str = "", version: int = 0) -> pb.Skill:
+        """Approves exactly the skill with this digest. Needs the role reviewer."""
+        request = pb.ApproveSkillRequest(name=skill_name(name), digest=digest, agent=agent, user=user, version=version)
+        return await self._calls.unary("Skills/ApproveSkill", request, pb.Skill)
+
+    async def reject(self, name: str, reason: str, *, agent: str = "", user: str = "", version: int = 0) -> pb.Skill:
+        """Rejects a skill with a reason. Needs the role reviewer."""
+        request = pb.RejectSkillRequest(name=skill_name(name), reason=reason, agent=agent, user=user, version=version)
+        return await self._calls.unary("Skills/RejectSkill", request, pb.Skill)

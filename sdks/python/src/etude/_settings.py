@@ -1,0 +1,61 @@
+"""Where the gateway is, and who calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+Key = str | Callable[[], str]
+"""An API key or a JWT, or a function that is asked for one before each call."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """TLS of the connection. Paths of PEM files; `ca_file` None means the well-known authorities."""
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        ca, key, cert = (None if path is None else Path(path).read_bytes() for path in (self.ca_file, self.key_file, self.cert_file))
+        return grpc.ssl_channel_credentials(ca, key, cert)
+
+
+def _home() -> Path | None:
+    """The folder of a local stack: ETUDE_HOME, or ".etude" here or in a folder above."""
+    given = os.environ.get("ETUDE_HOME")
+    if given:
+        return Path(given)
+    here = Path.cwd()
+    return next((one / ".etude" for one in (here, *here.parents) if (one / ".etude" / "ports.json").exists()), None)
+
+
+def find_address(given: str | None) -> str:
+    """The gateway's "host:port": as given, from ETUDE_ADDRESS, or of the local stack."""
+    address = given or os.environ.get("ETUDE_ADDRESS")
+    if address:
+        return address
+    home = _home()
+    if home is None or not (home / "ports.json").exists():
+        raise ValueError("no gateway: pass address, set ETUDE_ADDRESS, or start a local stack with ./etude up --detach")
+    return f"127.0.0.1:{json.loads((home / 'ports.json').read_text())['grpc']}"
+
+
+def find_key(given: Key | None, *, local: bool) -> Key:
+    """The key: as given, from ETUDE_API_KEY, or of the local stack where its address is used; "" is no key."""
+    key = given or os.environ.get("ETUDE_API_KEY")
+    if key:
+        return key
+    home = _home() if local else None
+    return (home / "key").read_text().strip() if home is not None and (home / "key").exists() else ""
+
+
+def metadata_of(key: Key) -> tuple[tuple[str, str], ...]:
+    text = key if isinstance(key, str) else key()
+    return (("authorization", f"Bearer {text}"),) if text else ()

@@ -1,0 +1,1 @@
+"""Messages of the API, generated from the proto files."""

@@ -1,0 +1,153 @@
+"""The installed package against a real stack: ETUDE_ADDRESS, with the scripted model of model.yaml."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import unittest
+import uuid
+from pathlib import Path
+
+import etude
+from etude import AsyncEtude, Etude, InvalidArgumentError, NotFoundError, TaskFailedError, UnavailableError
+from etude.v1 import tasks_pb2
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+class Client(unittest.TestCase):
+    client: Etude
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.client = Etude()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.client.close()
+
+
+class Tasks(Client):
+    def test_solves_a_task_and_shows_every_event_once(self) -> None:
+        task = self.client.tasks.submit("Write a function square(n).", tests=["assert square(3) == 9"])
+        kinds = [event.WhichOneof("event") for event in task.watch()]
+        self.assertEqual(kinds[-1], "finished")
+        self.assertEqual(kinds.count("attempt_started"), 1)
+        self.assertIn("return n * n", task.result().code)
+
+    def test_raises_with_the_best_attempt_where_none_is_accepted(self) -> None:
+        limits = tasks_pb2.Limits(attempts=1)
+        task = self.client.tasks.submit("Write a function cube(n).", tests="assert cube(2) == 8", limits=limits)
+        with self.assertRaises(TaskFailedError) as caught:
+            task.result()
+        self.assertEqual(caught.exception.code, "ATTEMPTS")
+        self.assertIn("return n", caught.exception.task.result.code)
+
+    def test_is_one_task_for_one_request_id(self) -> None:
+        request_id = uuid.uuid4().hex
+        names = {self.client.tasks.submit("Write a function square(n).", request_id=request_id).name for _ in range(2)}
+        self.assertEqual(len(names), 1)
+
+    def test_lists_all_pages(self) -> None:
+        label = {"run": uuid.uuid4().hex}
+        names = {self.client.tasks.submit("Write a function square(n).", labels=label).name for _ in range(3)}
+        self.assertEqual({task.name for task in self.client.tasks.list(labels=label)}, names)
+
+    def test_cancels(self) -> None:
+        task = self.client.tasks.submit("Write a function square(n).")
+        task.cancel()
+        self.assertTrue(task.wait(30).cancel_requested or task.get().state == tasks_pb2.TASK_STATE_SUCCEEDED)
+
+    def test_counts_usage(self) -> None:
+        self.client.tasks.submit("Write a function square(n).", agent="counted").wait()
+        self.assertGreater(sum(row.model_calls for row in self.client.tasks.usage(agent="counted").rows), 0)
+
+
+class Errors(Client):
+    def test_names_the_wrong_field(self) -> None:
+        with self.assertRaises(InvalidArgumentError) as caught:
+            self.client.tasks.submit("")
+        self.assertEqual(caught.exception.violations[0].field, "spec.prompt")
+
+    def test_has_a_class_and_the_servers_hint(self) -> None:
+        with self.assertRaises(NotFoundError) as caught:
+            self.client.tasks.get("t0192f0c8a1b2").get()
+        self.assertEqual(caught.exception.code, "NOT_FOUND")
+        self.assertIn("t0192f0c8a1b2", str(caught.exception))
+
+    def test_gives_up_where_no_gateway_answers(self) -> None:
+        with Etude("127.0.0.1:1", retry_for=0.2) as nobody, self.assertRaises(UnavailableError):
+            nobody.tasks.get("t0192f0c8a1b2").get()
+
+
+class Sandboxes(Client):
+    def test_keeps_names_and_files(self) -> None:
+        with self.client.sandboxes.create() as sandbox:
+            sandbox.upload("in/data.bin", bytes(range(256)) * 4096)
+            self.assertEqual(sandbox.run("data = open('in/data.bin', 'rb').read(); len(data)").text, "1048576")
+            self.assertEqual(len(sandbox.download("in/data.bin")), 1048576)
+            self.assertEqual([file.path for file in sandbox.files()], ["in/data.bin"])
+            sandbox.delete("in/data.bin")
+            self.assertEqual(list(sandbox.files()), [])
+
+    def test_streams_output_and_tells_errors(self) -> None:
+        with self.client.sandboxes.create() as sandbox:
+            events = list(sandbox.stream("print('a'); 1 / 0"))
+            self.assertEqual(events[0].stdout, "a\n")
+            self.assertEqual(events[-1].result.error.type, "ZeroDivisionError")
+            self.assertEqual(sandbox.run("cat", shell=True, stdin="through").stdout, "through")
+
+
+class Memory(Client):
+    def test_remembers_recalls_and_forgets(self) -> None:
+        agent = f"agent-{uuid.uuid4().hex[:8]}"
+        fact = self.client.memory.remember("The tide is highest at five.", agent=agent).fact
+        self.assertEqual([hit.id for hit in self.client.memory.search("tide", agent=agent)], [fact.id])
+        self.assertIn("tide", self.client.memory.recall("when is the tide highest?", agent=agent).facts[0].text)
+        self.client.memory.forget(fact.id, agent=agent)
+        self.assertEqual(list(self.client.memory.list("fact", agent=agent)), [])
+
+    def test_imports_a_document(self) -> None:
+        answer = self.client.memory.import_document(b"# Harbour\n\nShips wait for the tide.", name="harbour.md", agent="harbour")
+        self.assertEqual(answer.document.name, "harbour.md")
+
+
+class Skills(Client):
+    def test_registers_uses_and_lists(self) -> None:
+        agent = f"agent-{uuid.uuid4().hex[:8]}"
+        code = "def double(n: int) -> int:\n    return n + n\n"
+        self.client.skills.register("double", "Doubles a whole number.", code, tests=[([2], 4), ([5], 10)], agent=agent)
+        self.assertEqual(self.client.skills.use("double", {"n": 21}, agent=agent), 42)
+        self.assertEqual([skill.name for skill in self.client.skills.list(agent=agent)], ["skills/double"])
+        with self.assertRaises(etude.SkillFailedError):
+            self.client.skills.use("no_such_skill", agent=agent)
+
+
+class Asynchronous(unittest.TestCase):
+    def test_has_the_same_stories(self) -> None:
+        async def story() -> tuple[str, str, int]:
+            async with AsyncEtude() as client:
+                task = await client.tasks.submit("Write a function square(n).", tests="assert square(3) == 9")
+                kinds = [event.WhichOneof("event") async for event in task.watch()]
+                async with await client.sandboxes.create() as sandbox:
+                    text = (await sandbox.run("6 * 7")).text
+                return str(kinds[-1]), text, (await task.result()).cases_passed
+
+        self.assertEqual(asyncio.run(story()), ("finished", "42", 1))
+
+
+class Readme(unittest.TestCase):
+    def test_has_five_examples_that_run(self) -> None:
+        examples = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+        self.assertGreaterEqual(len(examples), 5)
+        for example in examples:
+            run = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=100, env=dict(os.environ))
+            self.assertEqual(run.returncode, 0, f"{example}\n{run.stderr}")
+            self.assertNotEqual(run.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
