@@ -1,0 +1,183 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { type CallSettings, type Calls, newRequestId } from './calls.js';
+import { TaskFailedError } from './errors.js';
+import {
+  type EvaluatorSchema,
+  LearningState,
+  type LimitsSchema,
+  type MemoryPolicySchema,
+  Mode,
+  type StepExplanation,
+  StopReason,
+  type Task as TaskMessage,
+  type TaskEvent,
+  type TaskResult,
+  Tasks as Service,
+  TaskState,
+  type UsageReport,
+} from './gen/etude/v1/tasks_pb.js';
+
+const WAIT_MS = 20_000;
+
+/** What a task says beside its prompt. */
+export interface TaskOptions {
+  /** Python asserts. The answer must define the function that they call first, or `entryPoint`. */
+  readonly tests?: string | readonly string[];
+  readonly entryPoint?: string;
+  /** Pairs of input and expected output of a program. */
+  readonly ioCases?: ReadonlyArray<readonly [stdin: string, expectedStdout: string]>;
+  /** Whether the model sees these tests. */
+  readonly public?: boolean;
+  /** Any other evaluator. Without one, the answer is not judged. */
+  readonly evaluator?: MessageInitShape<typeof EvaluatorSchema>;
+  readonly agent?: string;
+  readonly user?: string;
+  /** Content by path, placed in the sandbox. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
+  /** Learn from the attempts at the end. */
+  readonly training?: boolean;
+  readonly strategy?: string;
+  readonly limits?: MessageInitShape<typeof LimitsSchema>;
+  readonly memory?: MessageInitShape<typeof MemoryPolicySchema>;
+  /** 0 to 9, larger is sooner. */
+  readonly priority?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly untrusted?: boolean;
+  /** A repeat with the same id is the same task; one is made by default. */
+  readonly requestId?: string;
+}
+
+export interface WaitOptions {
+  /** Default: no limit. */
+  readonly timeoutMs?: number;
+  /** Wait for the end of learning too. */
+  readonly learning?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+function evaluatorOf(options: TaskOptions): MessageInitShape<typeof EvaluatorSchema> | undefined {
+  const { tests, ioCases, entryPoint, public: shown = false, evaluator } = options;
+  if ([tests, ioCases, evaluator].filter((one) => one !== undefined).length > 1)
+    throw new TypeError('a task has one evaluator: pass only one of tests, ioCases, evaluator');
+  if (tests !== undefined) {
+    const text = typeof tests === 'string' ? tests : tests.join('\n');
+    const called = entryPoint ?? /\bassert\s+(?:not\s+)?\(*([A-Za-z_]\w*)\s*\(/.exec(text)?.[1];
+    if (called === undefined) throw new TypeError('tests: no assert begins with a call of a function; pass entryPoint');
+    return { kind: { case: 'pythonTests', value: { entryPoint: called, tests: text, public: shown } } };
+  }
+  if (ioCases === undefined) return evaluator;
+  const cases = ioCases.map(([stdin, expectedStdout]) => ({ stdin, expectedStdout, public: shown }));
+  return { kind: { case: 'ioCases', value: { cases } } };
+}
+
+const bytesOf = (content: string | Uint8Array) => (typeof content === 'string' ? new TextEncoder().encode(content) : content);
+
+/** One task by its name, such as "tasks/t0192f0c8a1b2". */
+export class Task {
+  constructor(
+    private readonly calls: Calls,
+    readonly name: string,
+  ) {}
+
+  /** The task as it stands. */
+  async get(settings?: CallSettings): Promise<TaskMessage> {
+    return this.calls.unary(Service.method.getTask, { name: this.name }, settings);
+  }
+
+  /**
+   * Everything that happened to the task, from its start until it is finished. Resumes by itself.
+   *
+   * @param text also the model's text while it is written; this text may be lost
+   */
+  watch({ text = false, signal }: { readonly text?: boolean; readonly signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent, void> {
+    return this.calls.resuming(Service.method.watchTask, { name: this.name, text }, ({ event }) => event.case === 'finished', signal);
+  }
+
+  /** The task once it is finished or asks a question, or as it stands after `timeoutMs`. */
+  async wait({ timeoutMs = Number.POSITIVE_INFINITY, learning = false, signal }: WaitOptions = {}): Promise<TaskMessage> {
+    const end = performance.now() + timeoutMs;
+    for (;;) {
+      const leftMs = Math.max(1, Math.min(WAIT_MS, end - performance.now()));
+      const request = { name: this.name, timeout: durationFromMs(Math.ceil(leftMs)), learning };
+      const task = await this.calls.unary(Service.method.waitTask, request, { timeoutMs: leftMs + 10_000, signal });
+      const running = task.state === TaskState.QUEUED || task.state === TaskState.RUNNING;
+      const learns = learning && task.learning?.state === LearningState.PENDING;
+      if ((!running && !learns) || performance.now() >= end) return task;
+    }
+  }
+
+  /**
+   * The accepted answer. Waits for it.
+   *
+   * @throws TaskFailedError if the task ended without one or asks a question; Error after `timeoutMs`
+   */
+  async result(options: WaitOptions = {}): Promise<TaskResult> {
+    const task = await this.wait(options);
+    const { name, state, error, result, question } = task;
+    if (state === TaskState.SUCCEEDED && result) return result;
+    if (state === TaskState.QUEUED || state === TaskState.RUNNING)
+      throw new Error(`${name} is still ${TaskState[state].toLowerCase()} after ${options.timeoutMs} ms`);
+    if (state === TaskState.INPUT_REQUIRED)
+      throw new TaskFailedError(`${name} asks: ${question?.text}; call answer()`, 'INPUT_REQUIRED', task);
+    const stop = StopReason[task.stopReason];
+    const why = error?.message || result?.reason || '';
+    throw new TaskFailedError(`${name} ${TaskState[state].toLowerCase()} (${stop.toLowerCase()}): ${why}`, error?.code || stop, task);
+  }
+
+  /** Stops the task, with its running model call and code. */
+  async cancel(): Promise<TaskMessage> {
+    return this.calls.unary(Service.method.cancelTask, { name: this.name });
+  }
+
+  /** Answers the open question; `key` names another one. */
+  async answer(text: string, key = ''): Promise<TaskMessage> {
+    return this.calls.unary(Service.method.answerTask, { name: this.name, text, key });
+  }
+
+  /** What the model was asked in a step, by default in the last one. */
+  async explain(step = ''): Promise<StepExplanation> {
+    return this.calls.unary(Service.method.explainStep, { name: this.name, step });
+  }
+}
+
+/** What callers want solved. */
+export class Tasks {
+  constructor(private readonly calls: Calls) {}
+
+  /** Submits a task. Once this resolves, the task survives a crash of any service. */
+  async submit(prompt: string, options: TaskOptions = {}): Promise<Task> {
+    const { agent, user, files = {}, training, strategy, limits, memory, priority, untrusted, requestId = newRequestId() } = options;
+    const spec = {
+      prompt,
+      agent,
+      user,
+      files: Object.entries(files).map(([path, content]) => ({ path, content: bytesOf(content) })),
+      mode: training ? Mode.TRAINING : Mode.UNSPECIFIED,
+      evaluator: evaluatorOf(options),
+      limits,
+      strategy,
+      memory,
+      priority,
+      labels: { ...options.labels },
+      untrusted,
+    };
+    const { name } = await this.calls.unary(Service.method.submitTask, { spec, requestId });
+    return new Task(this.calls, name);
+  }
+
+  /** A task by its name; nothing is called. */
+  get(name: string): Task {
+    return new Task(this.calls, name.startsWith('tasks/') ? name : `tasks/${name}`);
+  }
+
+  /** All tasks, newest first; only those in a state and with all of these labels. */
+  list({ state, labels }: { readonly state?: TaskState; readonly labels?: Readonly<Record<string, string>> } = {}) {
+    return this.calls.pages(Service.method.listTasks, { state, labels: { ...labels } }, ({ tasks }) => tasks);
+  }
+
+  /** What the tenant's model calls have cost in these days (default 7), by day, agent and purpose. */
+  async usage({ days, agent }: { readonly days?: number; readonly agent?: string } = {}): Promise<UsageReport> {
+    return this.calls.unary(Service.method.getUsage, { days, agent });
+  }
+}
