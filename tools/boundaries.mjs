@@ -68,7 +68,7 @@ const OUTSIDE = {
     /^diff$/,
     /^node:/,
   ],
-  'type:cli': [/^commander$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^@resvg\/resvg-wasm$/, /^yaml$/, /^node:/],
+  'type:cli': [/^commander$/, /^@bomb\.sh\/tab$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^@resvg\/resvg-wasm$/, /^yaml$/, /^node:/],
 };
 
 /** The only file of the domain that reads files: the Python beside the domain, as text, when the code is loaded. */

@@ -19,6 +19,22 @@ it('takes global flags before and after the command', async () => {
   expect(after).toMatchObject({ json: true, address: 'h:1', timeout: 2_500 });
 });
 
+it.each([
+  ['nouns', ['sandb'], ['sandbox']],
+  ['verbs', ['skills', 'li'], ['list']],
+  ['flags', ['skills', 'list', '--st'], ['--status']],
+  ['values of a flag', ['skills', 'list', '--status', 'pen'], ['pending_review']],
+])('completes %s for a shell', async (_, words, expected) => {
+  const said = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+  try {
+    await buildProgram(async () => undefined).parseAsync(['complete', '--', ...words], { from: 'user' });
+    const lines = said.mock.calls.map(([line]) => String(line));
+    expect(lines.filter((line) => !line.startsWith(':')).map((line) => line.split('\t')[0])).toEqual(expected);
+  } finally {
+    vi.restoreAllMocks();
+  }
+});
+
 const refusal = async (args: readonly string[], json = true) => {
   const said = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
   try {

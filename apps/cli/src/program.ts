@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import tab from '@bomb.sh/tab/commander';
 import { Command, CommanderError, Option } from 'commander';
 import { z } from 'zod';
 import { addAdmin } from './admin/admin.command.js';
@@ -54,6 +55,9 @@ export function buildProgram(start: Start, json = false): Command {
   // Set before the commands are added, because they inherit it.
   program.configureOutput({ outputError: () => undefined, ...(json ? { writeErr: () => undefined } : {}) });
   for (const add of NOUNS) add(program, start);
+  // Last, because it reads all commands: `completion bash` prints a script, whose shell asks the hidden command `complete`.
+  tab(program, { completionCommandName: 'completion' });
+  program.commands.find((one) => one.name() === 'completion')?.description('print a script that completes commands and flags in a shell');
   return program;
 }
 
