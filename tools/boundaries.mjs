@@ -46,6 +46,10 @@ const VENDORS = {
   '@modelcontextprotocol/server': '@etude/mcp',
   '@modelcontextprotocol/node': '@etude/mcp',
   '@kubernetes/client-node': '@etude/sandbox',
+  '@opentelemetry/api': '@etude/platform',
+  '@opentelemetry/exporter-trace-otlp-proto': '@etude/platform',
+  '@opentelemetry/resources': '@etude/platform',
+  '@opentelemetry/sdk-trace': '@etude/platform',
 };
 
 /** Vendors that only one folder of their library knows. */

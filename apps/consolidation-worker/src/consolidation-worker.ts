@@ -7,6 +7,7 @@ import {
   SkillVerify,
   verificationOf,
 } from '@etude/contracts/queues';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { readSandboxPackages } from '@etude/platform/config';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
@@ -66,11 +67,15 @@ interface Parts {
  * Any number of workers may run: SQLite's lock orders their writes, and each write id is applied once.
  * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
  */
-export async function startConsolidationWorker(config: ConsolidationWorkerConfig, logger: QueueLogger): Promise<RunningWorker> {
+export async function startConsolidationWorker(
+  config: ConsolidationWorkerConfig,
+  logger: QueueLogger,
+  tracing: Tracing = UNTRACED,
+): Promise<RunningWorker> {
   const proofKeys = proofKeysFrom(config, logger);
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
-  const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true });
-  const model = metered(chatModelFrom(config), new SpendStore(producer, config));
+  const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true, tracing });
+  const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config));
   const settling = new SettlingStore(producer);
   const memory = await memoryFrom(config, {
     embedder,
@@ -104,11 +109,12 @@ function startConsumers(
   { memory, embedder, model, producer, settling, analyser, proofKeys, schedules }: Parts,
   logger: QueueLogger,
 ): readonly Consumer[] {
-  const { redis, keys } = producer;
+  const { redis, keys, tracing } = producer;
   const clock = { now: Date.now };
   const reader = new OutboxReader(redis, keys);
   const settings = new AgentSettingsStore(redis, keys, installationSettings(config));
-  const options = (concurrency: number) => ({ redisUrl: config.ETUDE_REDIS_URL, prefix: config.ETUDE_QUEUE_PREFIX, concurrency, logger });
+  const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
+  const options = (concurrency: number) => ({ redisUrl, prefix, concurrency, logger, tracing });
   const writes = memoryWriteProcessor({ memory, outbox: reader, producer, settings, logger, schedules });
   const verification = {
     ...proofKeys,

@@ -12,6 +12,7 @@ import { memoryFrom } from '@etude/memory/open-memory';
 import { loadKeys } from '@etude/platform/auth';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { readSandboxPackages } from '@etude/platform/config';
+import { type ProcessTracing, startTracing } from '@etude/platform/tracing';
 import { AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
 import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
@@ -92,9 +93,10 @@ class Gateway implements OnApplicationShutdown {
     private readonly config: GatewayConfig,
     embedder: Embedder,
     private readonly logger: QueueLogger,
+    private readonly tracing: ProcessTracing,
   ) {
     const log = (message: string, details: object) => logger.warn(details, message);
-    this.#producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger);
+    this.#producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { tracing });
     const { redis, keys } = this.#producer;
     this.#tasks = new TaskStore(this.#producer, retentionFrom(config));
     this.#worlds = new RedisWorlds(redis, keys);
@@ -104,7 +106,7 @@ class Gateway implements OnApplicationShutdown {
     this.#settling = new SettlingStore(this.#producer);
     const onUnsettled = (tenant: string) => this.#settling.request(tenant);
     this.#memory = new MemoryAccess(() =>
-      memoryFrom(config, { embedder, proofChecker: checker, ...rerankersOf(config, log), log, onUnsettled }),
+      memoryFrom(config, { embedder, proofChecker: checker, ...rerankersOf(config, log, tracing), log, onUnsettled }),
     );
     const sessions = new SandboxSessionStore(redis, keys);
     const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
@@ -114,7 +116,7 @@ class Gateway implements OnApplicationShutdown {
     this.#workSandboxes = new RouterWorkSandboxes(new SandboxRouter(routed));
     const authenticator = authenticatorFrom(config, logger);
     const perTenantMax = config.ETUDE_CALLS_PER_TENANT_MAX;
-    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, log: logger });
+    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, log: logger, tracing });
     const skills = this.#skillDeps(checker);
     this.#serve(skills, sessions, this.#tools(skills, sessions, embedder));
     this.#health = new HealthReporter(this.checks.redis, this.checks.memory);
@@ -234,6 +236,7 @@ class Gateway implements OnApplicationShutdown {
     await this.#reconciler?.close();
     await this.#memory.close();
     await this.#producer.close();
+    await this.tracing.close();
   }
 }
 
@@ -250,9 +253,10 @@ class GatewayModule {}
  *
  * @throws EtudeError FAILED_PRECONDITION if a port is taken, nobody could call, or a key file is wrong; MEMORY_VERSION
  */
-export function startGateway(config: GatewayConfig, embedder: Embedder): Promise<INestApplicationContext> {
+export async function startGateway(config: GatewayConfig, embedder: Embedder): Promise<INestApplicationContext> {
   checkAuthentication(config);
-  const gateway = new Gateway(config, embedder, createLogger('gateway', config));
+  const logger = createLogger('gateway', config);
+  const gateway = new Gateway(config, embedder, logger, await startTracing('gateway', config, logger));
   const { ETUDE_GRPC_HOST: grpcHost, ETUDE_GRPC_PORT: grpcPort, ETUDE_REST_PORT: restPort, ETUDE_MCP_PORT: mcpPort } = config;
   return runService({
     name: 'gateway',

@@ -1,6 +1,7 @@
 import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
 import type { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
+import type { RolloutEnd } from '@etude/domain/ports/journal';
 import { RolloutWaits } from '@etude/domain/ports/questions';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';
@@ -12,6 +13,7 @@ import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, openLearning, questionsOf, type RedisJournal } from '@etude/queue/tasks/journal';
 import { TextPublisher } from '@etude/queue/tasks/model-text';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { learnFromRollout, type LearningDeps } from '@etude/domain/rollout/learn-from-rollout';
 
 export interface RolloutRunDeps {
@@ -39,8 +41,8 @@ export function rolloutRunProcessor({
   logger,
 }: RolloutRunDeps): JobHandler<typeof RolloutRun.payload, typeof RolloutRun.result> {
   return async (rollout, job) => {
+    const { tenant, taskId, rolloutId } = rollout;
     try {
-      const { tenant, taskId, rolloutId } = rollout;
       using stop = stopSignal(rollout, { tasks, journals, signal: job.signal });
       const opening = openJournal(journals.redis, journals.keys, rollout, journals);
       const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
@@ -61,24 +63,56 @@ export function rolloutRunProcessor({
         givesUp: (error: unknown) => givesUp(error, job),
       };
       const named = { tenant, taskId, rolloutId, epoch: journal.epoch };
-      logger.info(named, 'A rollout has started');
+      logger.info({ ...named, state: 'running' }, 'A rollout has started');
       const { findSecrets } = await import('@etude/analysis/find-secrets');
       const secrets = findSecrets(task.spec.prompt).map(({ rule, line }) => `${rule} in line ${line}`);
       // The task may be about them, so the model is shown them.
       if (secrets.length > 0)
         logger.warn({ ...named, secrets }, 'The task holds secrets. The model sees them, and memory keeps them masked');
-      const { state, stopReason, usage, error, learnFrom } = await runRollout({ task, rolloutId }, deps, stop.signal);
+      const { state, stopReason, usage, error, learnFrom } = await traced(task, deps, () =>
+        runRollout({ task, rolloutId }, deps, stop.signal),
+      );
       if (learnFrom !== undefined) await tasks.startLearning(rollout);
       const { attempts, modelCalls } = usage;
       const ms = Date.now() - journal.startedAt;
-      logger.info({ ...named, state, stopReason, attempts, modelCalls, ms, code: error?.code }, 'A rollout has ended');
+      logger.info({ ...named, state, stopReason, attempts, modelCalls, ms, errorCode: error?.code }, 'A rollout has ended');
       return { outcome: state };
     } catch (error) {
-      if (error instanceof RolloutWaits) return { outcome: 'waiting' };
+      if (error instanceof RolloutWaits) {
+        logger.info({ tenant, taskId, rolloutId, state: 'input_required' }, 'A rollout waits for its caller');
+        return { outcome: 'waiting' };
+      }
       if (errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'fenced' };
+      const failed = { tenant, taskId, rolloutId, state: 'failed', errorCode: errorCode(error) };
+      if (givesUp(error, job)) logger.info(failed, 'A rollout has ended');
       throw jobError(error);
     }
   };
+}
+
+/** A rollout's span, by OpenTelemetry's conventions for GenAI agents. */
+function traced(
+  { id, tenant, spec }: TaskRecord,
+  { tracing = UNTRACED, journal }: { tracing?: Tracing; journal: RedisJournal },
+  run: () => Promise<RolloutEnd>,
+) {
+  const values = {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': spec.agent,
+    'gen_ai.conversation.id': id,
+    'etude.tenant': tenant,
+    'etude.epoch': journal.epoch,
+  };
+  return tracing.span(`invoke_agent ${spec.agent}`, { values }, async (span) => {
+    span.setContent(() => ({
+      'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: spec.prompt }] }]),
+    }));
+    const end = await run();
+    const { inputTokens, outputTokens } = end.usage;
+    span.set({ 'gen_ai.usage.input_tokens': inputTokens, 'gen_ai.usage.output_tokens': outputTokens });
+    span.set({ 'etude.state': end.state, 'etude.stop_reason': end.stopReason });
+    return end;
+  });
 }
 
 /** The outcome of a job that found nothing to run. */
@@ -171,7 +205,7 @@ export function rolloutLearnProcessor({
       stop.endAt(journal.startedAt + ports.limits.wallMs);
       const learning = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
       const { state, error } = await learnFromRollout({ task, rolloutId }, learning, stop.signal);
-      logger.info({ tenant, taskId, rolloutId, epoch: journal.epoch, state, code: error?.code }, 'Learning from a rollout has ended');
+      logger.info({ tenant, taskId, rolloutId, epoch: journal.epoch, state, errorCode: error?.code }, 'Learning from a rollout has ended');
       return { outcome: state };
     } catch (error) {
       if (error instanceof RolloutStop || errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'over' };

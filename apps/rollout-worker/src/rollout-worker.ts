@@ -1,6 +1,7 @@
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import type { SkillWishes } from '@etude/domain/tools/tool-ports';
 import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
@@ -119,10 +120,14 @@ function skillWishes(wanted: WantedSkills): SkillWishes {
  *
  * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
  */
-export async function startRolloutWorker(config: RolloutWorkerConfig, logger: QueueLogger): Promise<RunningWorker> {
+export async function startRolloutWorker(
+  config: RolloutWorkerConfig,
+  logger: QueueLogger,
+  tracing: Tracing = UNTRACED,
+): Promise<RunningWorker> {
   const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
-  const producer = new Producer(redisUrl, prefix, logger, { patient: true });
-  const model = metered(chatModelFrom(config), new SpendStore(producer, config));
+  const producer = new Producer(redisUrl, prefix, logger, { patient: true, tracing });
+  const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config));
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
   const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
     logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use"),
@@ -141,6 +146,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   const router = routerFrom(config, producer);
   const ports = {
     model,
+    tracing,
     episodic,
     semantic,
     procedural,
@@ -160,7 +166,7 @@ export async function startRolloutWorker(config: RolloutWorkerConfig, logger: Qu
   };
   const limits = { wallMs: config.ETUDE_LEARNING_WALL_MS, modelTokensMax: config.ETUDE_LEARNING_TOKENS_MAX };
   const deps = { tasks, journals: { redis, keys: producer.keys, ...retention }, logger };
-  const options = { redisUrl, prefix, concurrency: config.ETUDE_ROLLOUT_CONCURRENCY, logger };
+  const options = { redisUrl, prefix, concurrency: config.ETUDE_ROLLOUT_CONCURRENCY, logger, tracing };
   const consumers = [
     consume(RolloutRun, rolloutRunProcessor({ ...deps, ports }), options),
     consume(RolloutLearn, rolloutLearnProcessor({ ...deps, ports: { ...ports, limits } }), options),

@@ -1,4 +1,5 @@
 import { SandboxExecute } from '@etude/contracts/queues';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { consume } from '@etude/queue/jobs/consumer';
 import { RedisKeys } from '@etude/queue/redis/keys';
@@ -19,17 +20,21 @@ const CLOSE_GRACE_MS = 6_000;
  *
  * @throws EtudeError as `startDriver`, FAILED_PRECONDITION
  */
-export async function startSandboxController(config: SandboxControllerConfig, logger: QueueLogger): Promise<RunningWorker> {
+export async function startSandboxController(
+  config: SandboxControllerConfig,
+  logger: QueueLogger,
+  tracing: Tracing = UNTRACED,
+): Promise<RunningWorker> {
   const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
   const driver = await startDriver(config, logger);
-  const sandboxes = new DrivenSandboxes(driver);
+  const sandboxes = new DrivenSandboxes(driver, tracing);
   const sessions = await startSessions(config, driver, logger).catch(async (error: unknown) => {
     await driver.close();
     throw error;
   });
   const redis = connectRedis(redisUrl, 'worker', logger);
   const processor = sandboxExecuteProcessor(sandboxes, { redis, keys: new RedisKeys(prefix) });
-  const consumer = consume(SandboxExecute, processor, { redisUrl, prefix, concurrency, logger });
+  const consumer = consume(SandboxExecute, processor, { redisUrl, prefix, concurrency, logger, tracing });
   await consumer.ready();
   return {
     checks: () => ({

@@ -193,6 +193,8 @@ export interface TaskRecord {
   readonly updatedAt: number;
   readonly endedAt: number | null;
   readonly revision: number;
+  /** W3C `traceparent` of the call that submitted the task; absent where it wasn't traced. */
+  readonly traceparent?: string;
 }
 
 /** The events of a task, in order. Its event stream stores them as JSON. */

@@ -11,7 +11,7 @@ export interface McpCaller {
   readonly user: string;
   /** Empty: no session. */
   readonly session: string;
-  /** Metadata sent with each call: the caller's key. Empty if the gateway client has its own key. */
+  /** Metadata sent with each call: the caller's key and trace. Empty if the gateway client has its own key. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -30,11 +30,11 @@ export function callerOf(
     if (success) return data;
     throw new RangeError(`${named(header)} ${error.issues[0]?.message ?? 'is wrong'}.`);
   };
-  const authorization = read('authorization');
+  const [authorization, traceparent] = [read('authorization'), read('traceparent')];
   return {
     agent: parsed(AgentId, 'etude-agent') || 'default',
     user: parsed(UserId, 'etude-user'),
     session: parsed(Session, 'etude-session') || parsed(Session, SESSION_HEADER),
-    metadata: authorization ? { authorization } : {},
+    metadata: { ...(authorization ? { authorization } : {}), ...(traceparent ? { traceparent } : {}) },
   };
 }

@@ -1,6 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
 import { areAnchors, calibration, type CosineAnchors } from '@etude/domain/retrieval/calibration';
+import { UNTRACED } from '@etude/contracts/tracing';
+import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { z } from 'zod';
 import { CachedEmbedder } from './cached-embedder.js';
@@ -8,6 +10,7 @@ import { OpenAiChatModel } from './openai-chat.js';
 import { OpenAiEmbedder } from './openai-embedder.js';
 import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from './sentence/sentence-embedder.js';
 import { ServedEmbedder } from './served/served-embedder.js';
+import { traced } from './traced-chat.js';
 
 export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
@@ -189,7 +192,7 @@ export type ModelConfig = z.infer<typeof modelConfig>;
  *
  * @throws EtudeError FAILED_PRECONDITION when the default server is used without a key or a model
  */
-export function chatModelFrom(config: ModelConfig): OpenAiChatModel {
+export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatModel & Pick<OpenAiChatModel, 'close'> {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model } = config;
   if (baseUrl === DEFAULT_BASE_URL) {
     if (!apiKey)
@@ -199,7 +202,7 @@ export function chatModelFrom(config: ModelConfig): OpenAiChatModel {
       );
     if (!model) throw wrongSetting('OPENAI_MODEL', `is not set; set it to a model of ${DEFAULT_BASE_URL}`);
   }
-  return new OpenAiChatModel({
+  const chat = new OpenAiChatModel({
     ...connectionOf(config),
     baseUrl,
     apiKey,
@@ -208,4 +211,5 @@ export function chatModelFrom(config: ModelConfig): OpenAiChatModel {
     priceOutputUsdPerMtok: config.ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK,
     answerBytesMax: config.ETUDE_MODEL_ANSWER_MAX_BYTES,
   });
+  return Object.assign(traced(chat, tracing, { server: new URL(baseUrl), model }), { close: () => chat.close() });
 }

@@ -4,6 +4,10 @@ import { TemplateName } from '@etude/contracts/sandbox';
 import { SkillPackage } from '@etude/contracts/skill-proof';
 import { readJsonFile } from './files.js';
 
+/** Parses `true`, `1`, `yes`, `on` and their opposites; refuses anything else. */
+export const flag = () =>
+  z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' });
+
 /** Settings that every service has. Extend them: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
 export const baseConfig = z.object({
   /** The least severe level that is logged. */
@@ -19,12 +23,14 @@ export const baseConfig = z.object({
   ETUDE_HTTP_HOST: z.string().min(1).default('127.0.0.1'),
   /** Port of health and metrics over HTTP; 0 disables them. */
   ETUDE_HTTP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  /** Whether traces are sent over OTLP (HTTP, protobuf) to `OTEL_EXPORTER_OTLP_ENDPOINT`, by default http://localhost:4318. */
+  ETUDE_TRACES: flag().prefault('false'),
+  /** Whether traces hold prompts, code, answers, and what tools take and return. */
+  ETUDE_TRACE_CONTENT: flag().prefault('false'),
+  /** Share of traces that are recorded, unless the caller's `traceparent` decides. */
+  ETUDE_TRACE_RATIO: z.coerce.number().min(0).max(1).default(1),
 });
 export type BaseConfig = z.infer<typeof baseConfig>;
-
-/** Parses `true`, `1`, `yes`, `on` and their opposites; refuses anything else. */
-export const flag = () =>
-  z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' });
 
 /** "a, b" as a list; empty text is an empty list. */
 export const list = z.string().transform((text) =>

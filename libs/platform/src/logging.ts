@@ -2,6 +2,7 @@ import type { DynamicModule } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
 import { type DestinationStream, type Logger as PinoLogger, type LoggerOptions, pino } from 'pino';
 import type { BaseConfig } from './config.js';
+import { loggedTrace } from './tracing.js';
 
 /** The values of these keys are removed from logs, at the top level and up to three levels below. */
 const SECRET_KEYS = [
@@ -50,6 +51,7 @@ function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
     level: config.ETUDE_LOG_LEVEL,
     redact: { paths: redactPaths, censor: '[redacted]' },
     hooks,
+    mixin: loggedTrace,
     serializers: { err: serializeError, error: serializeError },
   };
 }

@@ -3,10 +3,12 @@ import { errorCode } from '@etude/contracts/errors';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Logger } from 'nestjs-pino';
+import type { Tracing } from '@etude/contracts/tracing';
 import type { z } from 'zod';
 import { type BaseConfig, loadConfig } from './config.js';
 import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
 import { createLogger, loggerModule } from './logging.js';
+import { startTracing } from './tracing.js';
 
 /** A close that takes longer is cut off; another process takes over the work in progress. */
 export const CLOSE_TIMEOUT_MS = 10_000;
@@ -100,15 +102,17 @@ class WorkerModule {}
 export async function runWorker<C extends BaseConfig>(
   name: string,
   schema: z.ZodType<C>,
-  start: (config: C, logger: ReturnType<typeof createLogger>) => Promise<RunningWorker>,
+  start: (config: C, logger: ReturnType<typeof createLogger>, tracing: Tracing) => Promise<RunningWorker>,
 ): Promise<void> {
   await runMain(name, async () => {
     const config = loadConfig(schema);
-    const worker = await start(config, createLogger(name, config));
+    const logger = createLogger(name, config);
+    const tracing = await startTracing(name, config, logger);
+    const worker = await start(config, logger, tracing);
     const module = {
       module: WorkerModule,
       imports: [loggerModule(name, config)],
-      providers: [{ provide: 'worker', useValue: { onApplicationShutdown: () => worker.close() } }],
+      providers: [{ provide: 'worker', useValue: { onApplicationShutdown: () => worker.close().then(() => tracing.close()) } }],
     };
     await runService({ name, config, module, checks: worker.checks() });
   });

@@ -1,4 +1,5 @@
 import type { Display, ExecutionRequest, ExecutionResult, ExitReason, RunResult } from '@etude/contracts/sandbox';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { type ExecutionEnd, type ExecutionSink, type LostSandbox, type SandboxDriver, unavailable } from './sandbox-driver.js';
 
@@ -6,7 +7,10 @@ import { type ExecutionEnd, type ExecutionSink, type LostSandbox, type SandboxDr
 export class DrivenSandboxes implements Sandboxes {
   private readonly closing = new AbortController();
 
-  constructor(private readonly driver: SandboxDriver) {}
+  constructor(
+    private readonly driver: SandboxDriver,
+    private readonly tracing: Tracing = UNTRACED,
+  ) {}
 
   execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
     if (this.closing.signal.aborted) return Promise.reject(unavailable('the sandboxes are being shut down'));
@@ -21,7 +25,10 @@ export class DrivenSandboxes implements Sandboxes {
     const assembly = new RunAssembly();
     while (assembly.results.length < request.runs.length) {
       const left = { ...request, runs: request.runs.slice(assembly.results.length) };
-      const end = await this.runInOne(left, assembly.behind(), signal);
+      const end = await this.tracing.span('sandbox.run', {}, async (span) => {
+        span.setContent(() => ({ 'etude.runs': JSON.stringify(left.runs) }));
+        return this.runInOne(left, assembly.behind(), signal);
+      });
       if (end.ended === 'done') break;
       assembly.lose(end);
       // Only code that attacks its supervisor loses its kernel. The runs after it continue in another sandbox.

@@ -28,8 +28,8 @@ export interface TestStack {
   readonly gateway: TestProcess;
   readonly controller: TestProcess;
   readonly consolidator: TestProcess;
-  /** One more rollout worker; the stack starts with none. */
-  startRolloutWorker(): Promise<TestProcess>;
+  /** One more rollout worker; the stack starts with none. @param more added to its environment */
+  startRolloutWorker(more?: Readonly<Record<string, string>>): Promise<TestProcess>;
   start(service: 'gateway' | 'sandbox-controller' | 'consolidation-worker'): Promise<TestProcess>;
   stop(): Promise<void>;
 }
@@ -60,13 +60,13 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
     ...env,
   };
   const started: TestProcess[] = [];
-  const launch = async (args: readonly string[]) => {
-    const child = await startProcess({ args, env: settings });
+  const launch = async (args: readonly string[], more = {}) => {
+    const child = await startProcess({ args, env: { ...settings, ...more } });
     started.push(child);
     return child;
   };
   // The same order as in the launcher.
-  const service = (name: string) => launch(['--max-semi-space-size=4', join(ROOT, 'apps', name, 'dist/main.js')]);
+  const service = (name: string, more = {}) => launch(['--max-semi-space-size=4', join(ROOT, 'apps', name, 'dist/main.js')], more);
   const stop = async () => {
     await Promise.all(started.toReversed().map((child) => child.stop()));
     await redis.stop();
@@ -90,8 +90,8 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
       gateway,
       controller,
       consolidator,
-      startRolloutWorker: () => service('rollout-worker'),
-      start: service,
+      startRolloutWorker: (more) => service('rollout-worker', more),
+      start: (name) => service(name),
       stop,
     };
   } catch (error) {

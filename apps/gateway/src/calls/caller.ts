@@ -10,6 +10,8 @@ export interface CallContext extends Identity {
   readonly signal: AbortSignal;
   /** ms since 1970; Infinity without a deadline. */
   readonly deadlineMs: number;
+  /** W3C `traceparent` that the caller sent. */
+  readonly traceparent?: string;
 }
 
 const BEARER = /^Bearer +([^\s]+) *$/i;

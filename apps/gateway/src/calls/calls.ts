@@ -4,6 +4,7 @@ import { ERROR_KINDS, errorCode, EtudeError, isAbort } from '@etude/contracts/er
 import { type Handler, SERVICES } from '@etude/contracts/grpc';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
 import { hasRole, type Role } from '@etude/platform/auth';
+import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { counter, histogram } from '@etude/platform/metrics';
 import { refuseUnknown } from '@etude/contracts/wire/validation';
 import type { Authenticator, CallContext } from './caller.js';
@@ -23,6 +24,8 @@ export interface Arrival {
   readonly authorization: readonly (string | Buffer)[];
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
+  /** W3C `traceparent` of the caller's span. */
+  readonly traceparent?: string | undefined;
 }
 
 type AnyHandler = (request: object, call: CallContext) => unknown;
@@ -39,6 +42,8 @@ export interface CallsParts {
   /** Maximum of calls from one tenant that this process works on at once. */
   readonly perTenantMax: number;
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
+  /** Absent: calls have no spans. */
+  readonly tracing?: Tracing;
 }
 
 const nameOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
@@ -69,7 +74,7 @@ export class Calls {
   }
 
   /** @throws EtudeError UNAUTHENTICATED, PERMISSION_DENIED, CANCELLED, DEADLINE_EXCEEDED */
-  admit(method: DescMethod, { authorization, signal, deadlineMs }: Arrival): CallContext {
+  admit(method: DescMethod, { authorization, signal, deadlineMs, traceparent }: Arrival): CallContext {
     const identity = this.parts.authenticator.identify(authorization);
     const { role } = this.#of(method);
     if (!hasRole(identity.roles, role)) {
@@ -79,7 +84,8 @@ export class Calls {
     signal.throwIfAborted();
     if (deadlineMs <= Date.now())
       throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call passed before work began. Set a later deadline.');
-    return { ...identity, deadlineMs, signal: AbortSignal.any([signal, this.parts.shutdown]) };
+    const call = { ...identity, deadlineMs, signal: AbortSignal.any([signal, this.parts.shutdown]) };
+    return traceparent === undefined ? call : { ...call, traceparent };
   }
 
   #of(method: DescMethod): Served {
@@ -94,7 +100,9 @@ export class Calls {
     const answers = (request: object, call: CallContext) =>
       this.#answers(method, call, () => handle(isUpload ? eachKnown(request) : refuseUnknown(request), call));
     if (method.methodKind === 'server_streaming') return answers;
-    return async (request, call) => (await Array.fromAsync(answers(request, call)))[0];
+    const { tracing = UNTRACED } = this.parts;
+    return (request, call) =>
+      tracing.span(nameOf(method).slice(1), spanOf(method, call), async () => (await Array.fromAsync(answers(request, call)))[0]);
   }
 
   /** Yields one answer, or those of a stream. If the caller leaves early, a stream ends without an error. */
@@ -155,6 +163,12 @@ export class Calls {
     else this.#working.set(tenant, left);
   }
 }
+
+const spanOf = (method: DescMethod, { tenant, traceparent: parent }: CallContext): SpanStart => ({
+  kind: 'server',
+  ...(parent === undefined ? {} : { parent }),
+  values: { 'rpc.system.name': 'grpc', 'rpc.method': nameOf(method).slice(1), 'etude.tenant': tenant },
+});
 
 async function* eachKnown(requests: object): AsyncGenerator<object> {
   for await (const request of requests as AsyncIterable<object>) yield refuseUnknown(request);

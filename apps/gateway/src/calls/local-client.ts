@@ -27,7 +27,8 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
     const late = () => ended.abort(new EtudeError('DEADLINE_EXCEEDED', `The call took longer than ${timeoutMs} ms.`));
     const timer = timeoutMs === Infinity ? undefined : setTimeout(late, Math.max(0, timeoutMs));
     const authorization = metadata['authorization'] ?? [];
-    const arrival = { authorization: [authorization].flat(), signal: ended.signal, deadlineMs: Date.now() + timeoutMs };
+    const { traceparent } = metadata;
+    const arrival = { authorization: [authorization].flat(), signal: ended.signal, deadlineMs: Date.now() + timeoutMs, traceparent };
     try {
       const context = calls.admit(method, arrival);
       const isUpload = method.methodKind === 'client_streaming';

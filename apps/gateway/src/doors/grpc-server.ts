@@ -19,7 +19,10 @@ export async function listenForGrpc(host: string, port: number, { calls, health,
   const add = (server: Server) => {
     for (const service of Object.values(SERVICES)) {
       addCalls(server, service, calls.handlersOf(service), {
-        open: ({ metadata, ...call }, method) => calls.admit(method, { ...call, authorization: metadata.get('authorization') }),
+        open: ({ metadata, ...call }, method) => {
+          const traceparent = metadata.get('traceparent')[0]?.toString();
+          return calls.admit(method, { ...call, authorization: metadata.get('authorization'), traceparent });
+        },
         refusal: sizeProblem,
         onMistake,
       });

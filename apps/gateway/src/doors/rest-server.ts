@@ -65,7 +65,8 @@ export class RestServer {
     const authorization = keyOf(request, this.parts.authenticator);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const settings = { metadata: { authorization }, signal: gone.signal, timeoutMs: TIMEOUT_MS };
+    const { traceparent = '' } = request.headers as { traceparent?: string };
+    const settings = { metadata: { authorization, traceparent }, signal: gone.signal, timeoutMs: TIMEOUT_MS };
     const { route, fields } = match;
     if ('method' in route) await this.#call({ route, fields, query, request, response, settings });
     else await this.#resource({ route, fields, query, request, response, settings });

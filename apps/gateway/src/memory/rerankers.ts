@@ -1,4 +1,5 @@
 import { errorCode } from '@etude/contracts/errors';
+import type { Tracing } from '@etude/contracts/tracing';
 import type { Reranker } from '@etude/domain/ports/reranker';
 import type { MemoryDeps } from '@etude/memory/open-memory';
 import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
@@ -10,10 +11,17 @@ const calls = counter({ name: 'etude_rerank_calls_total', help: 'Calls of the re
 const seconds = histogram({ name: 'etude_rerank_call_seconds', help: 'How long calls of the rerank server took', labels: ['outcome'] });
 
 /** What searches can rerank hits with. A server and a chat model are both optional here. */
-export function rerankersOf(config: GatewayConfig, log: NonNullable<MemoryDeps['log']>): Pick<MemoryDeps, 'chatModel' | 'reranker'> {
+export function rerankersOf(
+  config: GatewayConfig,
+  log: NonNullable<MemoryDeps['log']>,
+  tracing?: Tracing,
+): Pick<MemoryDeps, 'chatModel' | 'reranker'> {
   const server = rerankServerFrom(config);
   const isModelSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
-  return { ...(isModelSet ? { chatModel: chatModelFrom(config) } : {}), ...(server === null ? {} : { reranker: observed(server, log) }) };
+  return {
+    ...(isModelSet ? { chatModel: chatModelFrom(config, tracing) } : {}),
+    ...(server === null ? {} : { reranker: observed(server, log) }),
+  };
 }
 
 /** Counts and times the calls, and logs each failure: a search keeps its own order then, so nobody else would see it. */

@@ -20,6 +20,9 @@ export interface Questions {
 
 /** Leaves a rollout until its caller answers. It ends the job, not the task. */
 export class RolloutWaits extends Error {
+  /** For traces. */
+  readonly isNoFailure = true;
+
   constructor(readonly question: Question) {
     super(`the rollout waits for the answer to ${question.key}`);
     this.name = 'RolloutWaits';

@@ -1,4 +1,5 @@
 import { type Limits, type StepKind, type StopReason, type TaskEvent, Usage } from '@etude/contracts/task';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
@@ -35,6 +36,7 @@ export class DurableSteps {
     private readonly clock: Clock,
     private readonly limits: StepLimits,
     private readonly signal: AbortSignal,
+    private readonly tracing: Tracing = UNTRACED,
   ) {}
 
   get usage(): Usage {
@@ -55,6 +57,10 @@ export class DurableSteps {
   async run<Value>(key: string, kind: StepKind, work: () => Promise<StepOutcome<Value>>): Promise<Value> {
     if (this.journal.entries.has(key)) return this.replay(key) as Value;
     if (kind !== 'record') this.#refuseOverLimits(kind);
+    return this.tracing.span(`step ${kind}`, { values: { 'etude.step': key } }, () => this.#do(key, kind, work));
+  }
+
+  async #do<Value>(key: string, kind: StepKind, work: () => Promise<StepOutcome<Value>>): Promise<Value> {
     const from = this.clock.now();
     const outcome = await work().catch((error: unknown) => {
       if (this.signal.reason instanceof RolloutStop) throw this.signal.reason;

@@ -28,7 +28,7 @@ const Lessons = z.object({
 type Lessons = z.output<typeof Lessons>;
 const NO_LESSONS = Lessons.parse({});
 
-export interface LearningDeps extends Pick<RolloutDeps, 'model' | 'outbox' | 'procedural' | 'settings' | 'clock' | 'givesUp'> {
+export interface LearningDeps extends Pick<RolloutDeps, 'model' | 'outbox' | 'procedural' | 'settings' | 'clock' | 'givesUp' | 'tracing'> {
   readonly journal: LearningJournal;
   /** `wallMs`: from the first start of learning. `modelTokensMax`: of its model calls, prompts included. */
   readonly limits: Pick<Limits, 'wallMs' | 'modelTokensMax'>;

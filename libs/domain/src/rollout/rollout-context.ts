@@ -1,6 +1,7 @@
 import type { ItemShow, Scope } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { StepKind, TaskRecord } from '@etude/contracts/task';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { fingerprintOf } from '../recall/fingerprint.js';
 import type { AgentSettings, AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
@@ -52,6 +53,8 @@ export interface RolloutDeps {
   readonly promptBudgets?: PromptBudgets;
   /** Shows the text of a model call while it is written. Losing it is no error. */
   readonly liveText?: (step: string, text: string) => void;
+  /** Absent: steps have no spans. */
+  readonly tracing?: Tracing;
   /** Whether the task ends with this error, because nobody will retry. */
   readonly givesUp: (error: unknown) => boolean;
 }
@@ -61,6 +64,7 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly tenant: string;
   readonly deps: Deps;
   readonly steps: DurableSteps;
+  readonly tracing: Tracing;
   readonly signal: AbortSignal;
   /** The agent's settings, read once at the first call. Decisions made from them are journaled. */
   readonly agentSettings: () => Promise<AgentSettings>;
@@ -72,7 +76,7 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly shows: ItemShow[];
 }
 
-type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock'> & { readonly journal: Omit<Journal, 'finish'> };
+type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock' | 'tracing'> & { readonly journal: Omit<Journal, 'finish'> };
 
 export function contextOf<Deps extends ContextDeps>(
   { task, rolloutId }: RolloutInput,
@@ -84,7 +88,8 @@ export function contextOf<Deps extends ContextDeps>(
   const fingerprint = fingerprintOf(spec);
   const scope: Scope = { tenant, agent: spec.agent, user: spec.user ?? null };
   const agentSettings = settingsOf(scope, deps);
-  const steps = new DurableSteps(deps.journal, deps.clock, limits, signal);
+  const { tracing = UNTRACED } = deps;
+  const steps = new DurableSteps(deps.journal, deps.clock, limits, signal, tracing);
   return {
     taskId: task.id,
     rolloutId,
@@ -98,6 +103,7 @@ export function contextOf<Deps extends ContextDeps>(
     attempts: [],
     deps,
     steps,
+    tracing,
     shows: journaledShows(steps),
     signal,
   };

@@ -49,8 +49,9 @@ async function attemptUntilStopped(context: RolloutContext): Promise<StopReason>
     let made = await reuseSkill(context);
     for (let attempt = 1; made?.judgement.verdict !== 'AC'; attempt += 1) {
       if (attempt > spec.limits.attemptsMax) return await ended('attempts');
-      if (spec.strategy === 'codeact') made = await runSteps(context, attempt, (work ??= await beginWork(context)));
-      else made = await runAttempt(context, attempt);
+      made = await context.tracing.span('attempt', { values: { 'etude.attempt': attempt } }, async () =>
+        spec.strategy === 'codeact' ? runSteps(context, attempt, (work ??= await beginWork(context))) : runAttempt(context, attempt),
+      );
     }
     return await ended('solved');
   } catch (error) {

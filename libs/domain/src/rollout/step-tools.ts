@@ -144,9 +144,19 @@ export class StepTools {
     return tool.includes('/');
   }
 
-  async call(tool: string, args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal) {
-    if (!this.isOutside(tool)) return this.#registry.call(tool, args, context, signal);
-    return this.context.deps.outsideTools.call(this.#outside.caller, tool, args as Readonly<Record<string, Json>>, signal);
+  /** The span follows OpenTelemetry's conventions for GenAI. */
+  call(tool: string, args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal) {
+    const { tracing, deps } = this.context;
+    const values = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.call.id': context.callId };
+    return tracing.span(`execute_tool ${tool}`, { values }, async (span) => {
+      span.setContent(() => ({ 'gen_ai.tool.call.arguments': JSON.stringify(args) }));
+      const outcome = this.isOutside(tool)
+        ? await deps.outsideTools.call(this.#outside.caller, tool, args as Readonly<Record<string, Json>>, signal)
+        : await this.#registry.call(tool, args, context, signal);
+      span.set({ 'etude.tool.success': outcome.success });
+      span.setContent(() => ({ 'gen_ai.tool.call.result': JSON.stringify(outcome) }));
+      return outcome;
+    });
   }
 
   /** Offers the tools that `search` found from the next step on. */

@@ -154,7 +154,12 @@ export class Workbench {
     signal.addEventListener('abort', end, { once: true });
     try {
       signal.throwIfAborted();
-      return await Promise.race([sandbox.run(cell, answer, stop.signal), left.promise]);
+      return await this.context.tracing.span('sandbox.cell', { values: { 'etude.execution': cell.executionId } }, async (span) => {
+        span.setContent(() => ({ 'etude.code': cell.code }));
+        const outcome = await Promise.race([sandbox.run(cell, answer, stop.signal), left.promise]);
+        span.set({ 'etude.sandbox.exits': [outcome.exit] });
+        return outcome;
+      });
     } finally {
       signal.removeEventListener('abort', end);
     }

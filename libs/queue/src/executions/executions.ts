@@ -106,7 +106,16 @@ export class QueueSandboxes implements Sandboxes {
     this.#store = new ExecutionStore(producer.redis, producer.keys);
   }
 
-  async execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
+  execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
+    return this.producer.tracing.span('sandbox.execute', {}, async (span) => {
+      span.set({ 'etude.execution': request.executionId });
+      const result = await this.#execute(request, signal);
+      span.set({ 'etude.sandbox.exits': result.runs.map(({ exit }) => exit) });
+      return result;
+    });
+  }
+
+  async #execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
     if (signal.aborted) throw abortError(signal);
     const { redis, keys } = this.producer;
     const bell = new Bell(LOOK_EVERY_MS);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { QueueDeclaration } from '@etude/contracts/queues';
+import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { z } from 'zod';
 import { type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure } from './job-end.js';
@@ -25,6 +26,8 @@ export interface ConsumerOptions {
   readonly prefix: string;
   readonly concurrency: number;
   readonly logger?: QueueLogger;
+  /** Absent: jobs have no spans. */
+  readonly tracing?: Tracing;
   /** How long a job's lock lasts without a renewal. Another worker takes a dead worker's job after this and one check. Default 2,000. */
   readonly lockMs?: number;
   /** How often the worker looks for jobs whose lock ran out. Default 1,000. */
@@ -153,14 +156,16 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     const payload = this.#payloadOf(job);
     this.#refuseKiller(job);
     const attempt = job.attemptsMade + 1;
+    const context = {
+      jobId: job.id ?? '',
+      attempt,
+      isLastAttempt: attempt >= (job.opts.attempts ?? 1),
+      stalledCount: job.stalledCounter,
+      signal,
+    };
+    const { tracing = UNTRACED } = this.options;
     const result = await withinTime(stop, this.declaration, () =>
-      this.handler(payload, {
-        jobId: job.id ?? '',
-        attempt,
-        isLastAttempt: attempt >= (job.opts.attempts ?? 1),
-        stalledCount: job.stalledCounter,
-        signal,
-      }),
+      tracing.span(`process ${this.queue}`, spanOf(this.queue, job, attempt), () => this.handler(payload, context)),
     );
     return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${job.id}`);
   }
@@ -200,6 +205,22 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     if (isConnectionError(error) || this.#closing) return;
     this.options.logger?.error({ queue: this.declaration.name, error: error.message }, 'queue error');
   }
+}
+
+/** The span of one run of a job, which continues the trace of whoever added the job. */
+function spanOf(queue: string, { id, opts, data, stalledCounter }: Job, attempt: number): SpanStart {
+  const { tenant, taskId } = data as { readonly tenant?: string; readonly taskId?: string | null };
+  const values = {
+    'messaging.system': 'bullmq',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': queue,
+    'messaging.message.id': id,
+    'etude.tenant': tenant,
+    'etude.task': taskId ?? undefined,
+    'etude.job.attempt': attempt,
+    'etude.job.workers_lost': stalledCounter,
+  };
+  return { kind: 'consumer', parent: opts.telemetry?.metadata, values };
 }
 
 async function withinTime<T>(stop: AbortController, declaration: QueueDeclaration, work: () => Promise<T>): Promise<T> {

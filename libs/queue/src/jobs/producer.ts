@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { abortError, errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import { PAYLOAD_MAX_BYTES, type QueueDeclaration } from '@etude/contracts/queues';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
@@ -15,6 +16,8 @@ export interface AddOptions {
   readonly delayMs?: number;
   /** An ended job of the same id is removed first. */
   readonly again?: boolean;
+  /** W3C `traceparent` of the span that the job continues. Absent: the current span's. */
+  readonly traceparent?: string;
 }
 
 /** Retention of completed jobs (age in seconds), so that a repeat is answered with the first result. */
@@ -34,14 +37,16 @@ const LOOK_MOST_MS = 500;
 export class Producer {
   readonly redis: Redis;
   readonly keys: RedisKeys;
+  readonly tracing: Tracing;
   readonly #queues = new Map<string, Queue>();
 
   constructor(
     redisUrl: string,
     prefix: string,
-    private readonly logger?: QueueLogger,
-    { patient = false }: { readonly patient?: boolean } = {},
+    readonly logger?: QueueLogger,
+    { patient = false, tracing = UNTRACED }: { readonly patient?: boolean; readonly tracing?: Tracing } = {},
   ) {
+    this.tracing = tracing;
     this.redis = connectRedis(redisUrl, patient ? 'worker' : 'producer', logger);
     this.keys = new RedisKeys(prefix);
   }
@@ -53,11 +58,13 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
-    const { priority, delayMs: delay = 0, again } = options;
+    const { priority, delayMs: delay = 0, again, traceparent = this.tracing.current } = options;
     if (again) await this.forget(declaration.name, jobId);
     // BullMQ takes a low number first, and jobs without a priority before all others.
     const urgency = priority === undefined ? {} : { priority: Math.max(1, URGENCY_LEAST - priority) };
-    const added = this.queue(declaration.name).add(declaration.name, data, { jobId, ...declaredOptions(declaration), ...urgency, delay });
+    const telemetry = traceparent === undefined ? {} : { telemetry: { metadata: traceparent } };
+    const settings = { jobId, ...declaredOptions(declaration), ...urgency, ...telemetry, delay };
+    const added = this.queue(declaration.name).add(declaration.name, data, settings);
     await whileRedisAnswers(this.redis, added);
   }
 

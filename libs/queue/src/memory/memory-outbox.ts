@@ -14,10 +14,11 @@ export class RedisMemoryOutbox implements MemoryOutbox {
 
   /** Stores a write. A write that is older than the erasure of its owner is dropped. */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
-    const { redis, keys } = this.producer;
+    const { redis, keys, tracing } = this.producer;
     const { scope, at } = ownerOf(write);
+    const stored = { ...write, traceparent: tracing.current };
     const places = [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)];
-    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(write), at, ...marksOf(scope.agent, scope.user)];
+    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(stored), at, ...marksOf(scope.agent, scope.user)];
     const answer = await runScript<number>(redis, 'putMemoryWrite', places, args);
     if (answer >= 0) await this.producer.addForRecord(MemoryWriteJob, { v: 1, tenant, writeId });
   }
@@ -29,8 +30,12 @@ export function memoryWrites({ redis, keys }: Producer): DurableWork {
     name: 'memory writes',
     outbox: keys.memoryOutboxIndex,
     queue: MemoryWriteJob,
-    due: async (tenant, writeId) =>
-      (await redis.hexists(keys.memoryOutbox(tenant), writeId)) === 1 ? { payload: { v: 1, tenant, writeId } } : null,
+    due: async (tenant, writeId) => {
+      const stored = await redis.hget(keys.memoryOutbox(tenant), writeId);
+      if (stored === null) return null;
+      const { traceparent } = JSON.parse(stored) as { readonly traceparent?: string };
+      return { payload: { v: 1, tenant, writeId }, options: { traceparent } };
+    },
     onDead: async () => 'later',
   };
 }

@@ -12,6 +12,7 @@ import {
   type TaskStrategy,
   Usage,
 } from '@etude/contracts/task';
+import { traceIdOf } from '@etude/contracts/tracing';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { LEARN_FROM } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
@@ -65,10 +66,12 @@ export class TaskStore {
       queue: RolloutRun,
       due: async (tenant, rolloutId) => {
         const taskId = taskIdOf(rolloutId);
-        const [state, priority, asked] = await this.#redis.hmget(this.#keys.task(tenant, taskId), 'state', 'priority', 'question');
+        const fields = ['state', 'priority', 'question', 'traceparent'] as const;
+        const [state, priority, asked, traceparent] = await this.#redis.hmget(this.#keys.task(tenant, taskId), ...fields);
         if (!state || isFinal(state as TaskState)) return null;
         const notBefore = openQuestion(state, asked)?.deadlineAt;
-        return { payload: { v: 1, tenant, taskId, rolloutId }, options: { priority: Number(priority ?? 0) }, notBefore };
+        const options = { priority: Number(priority ?? 0), traceparent: traceparent ?? undefined };
+        return { payload: { v: 1, tenant, taskId, rolloutId }, options, notBefore };
       },
       onDead: async (tenant, rolloutId, { code, message }, diedAt) =>
         (await this.markFailed(tenant, taskIdOf(rolloutId), { code, message }, diedAt)) === 'requeued' ? 'again' : 'over',
@@ -83,8 +86,9 @@ export class TaskStore {
       queue: RolloutLearn,
       due: async (tenant, rolloutId) => {
         const taskId = taskIdOf(rolloutId);
-        const state = await this.#redis.hget(this.#keys.task(tenant, taskId), 'learning');
-        return state === 'pending' ? { payload: { v: 1, tenant, taskId, rolloutId } } : null;
+        const [state, traceparent] = await this.#redis.hmget(this.#keys.task(tenant, taskId), 'learning', 'traceparent');
+        const options = { traceparent: traceparent ?? undefined };
+        return state === 'pending' ? { payload: { v: 1, tenant, taskId, rolloutId }, options } : null;
       },
       onDead: async (tenant, rolloutId, { code, message }) => {
         await this.#run('endLearning', addressOf(tenant, taskIdOf(rolloutId)), ['', 'failed', JSON.stringify({ code, message })]);
@@ -122,13 +126,16 @@ export class TaskStore {
     const address = addressOf(tenant, newId('t'));
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
     const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, digest];
-    const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...newTaskFields(spec, requestKey)];
+    const { current: traceparent } = this.producer.tracing;
+    const fields = newTaskFields(spec, requestKey, traceparent);
+    const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...fields];
     const places = [...taskKeys(this.#keys, address), requestKey];
     const [outcome, taskId] = await runScript<['created' | 'known' | 'other', string]>(this.#redis, 'submitTask', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
     if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { priority: spec.priority });
     const record = await this.get(tenant, taskId);
     if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept`);
+    if (outcome === 'created') this.#log('queued', record);
     return { record, created: outcome === 'created' };
   }
 
@@ -147,8 +154,11 @@ export class TaskStore {
    * when it appends to the journal. @returns the task as it is now; null where there is none
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
-    await this.#run<string>('cancelTask', addressOf(tenant, taskId), [this.#retentionMs, this.#keys.cancel(tenant, taskId)]);
-    return this.get(tenant, taskId);
+    const args = [this.#retentionMs, this.#keys.cancel(tenant, taskId)];
+    const outcome = await this.#run<string>('cancelTask', addressOf(tenant, taskId), args);
+    const task = await this.get(tenant, taskId);
+    if (outcome === 'cancelled') this.#log('cancelled', task);
+    return task;
   }
 
   /**
@@ -167,8 +177,11 @@ export class TaskStore {
     if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `must be "${told}", the open question, or empty`, { field: 'key' });
     const task = await this.get(tenant, taskId);
     // The job that asked may have ended under the same id.
-    const options = { priority: task?.spec.priority ?? 0, again: true };
-    if (outcome === 'answered') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, options);
+    const options = { priority: task?.spec.priority ?? 0, again: true, traceparent: task?.traceparent };
+    if (outcome === 'answered') {
+      this.#log('queued', task);
+      await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, options);
+    }
     return task;
   }
 
@@ -188,12 +201,25 @@ export class TaskStore {
     error: { code: string; message: string },
     diedAt: number,
   ): Promise<'failed' | 'gone' | 'final' | 'requeued'> {
-    return this.#run('failTask', addressOf(tenant, taskId), [this.#retentionMs, diedAt, JSON.stringify(error)]);
+    const args = [this.#retentionMs, diedAt, JSON.stringify(error)];
+    const outcome = await this.#run<'failed' | 'gone' | 'final' | 'requeued'>('failTask', addressOf(tenant, taskId), args);
+    if (outcome === 'failed') this.#log('failed', await this.get(tenant, taskId), error.code);
+    return outcome;
   }
 
   /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. @returns the task's state, or `gone` */
   async requeue(tenant: string, taskId: string): Promise<'gone' | TaskState> {
-    return this.#run('requeueTask', addressOf(tenant, taskId), [taskId]);
+    const outcome = await this.#run<'gone' | TaskState>('requeueTask', addressOf(tenant, taskId), [taskId]);
+    if (outcome === 'queued') this.#log('queued', await this.get(tenant, taskId));
+    return outcome;
+  }
+
+  /** One line for each state that a task gets here; the worker logs the others. */
+  #log(state: TaskState, task: TaskRecord | null, code?: string): void {
+    if (task === null) return;
+    const { tenant, id: taskId, traceparent } = task;
+    const trace = traceparent === undefined ? {} : { traceId: traceIdOf(traceparent) };
+    this.producer.logger?.info({ tenant, taskId, state, ...trace, ...(code && { errorCode: code }) }, `A task is ${state}`);
   }
 
   #run<Answer>(script: string, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {
@@ -229,11 +255,12 @@ function readTaskRecord(tenant: string, id: string, fields: Record<string, strin
     updatedAt: Number(fields.updatedAt),
     endedAt: fields.endedAt ? Number(fields.endedAt) : null,
     revision: Number(fields.revision ?? 0),
+    ...(fields.traceparent ? { traceparent: fields.traceparent } : {}),
   };
 }
 
 /** The hash of a new task, as a flat list. The script adds the times. */
-function newTaskFields(spec: TaskSpec, requestKey: string): string[] {
+function newTaskFields(spec: TaskSpec, requestKey: string, traceparent: string | undefined): string[] {
   const fields = {
     spec: JSON.stringify(spec),
     state: 'queued',
@@ -244,6 +271,7 @@ function newTaskFields(spec: TaskSpec, requestKey: string): string[] {
     usage: JSON.stringify(Usage.parse({})),
     requestKey,
     revision: 1,
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
   return Object.entries(fields).flat().map(String);
 }

@@ -1,0 +1,36 @@
+/** Values of a span, by name. Undefined ones are left out. */
+export type SpanValues = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+export interface Span {
+  set(values: SpanValues): void;
+  /** Values that hold prompts, code or answers. They are made and kept only where the operator asked for them, and cut. */
+  setContent(values: () => SpanValues): void;
+}
+
+export interface SpanStart {
+  /** Default: work within this process. */
+  readonly kind?: 'server' | 'client' | 'consumer';
+  /** W3C `traceparent` of the span that caused this one. Absent or invalid: the current span. */
+  readonly parent?: string;
+  readonly values?: SpanValues;
+}
+
+/**
+ * Spans of distributed traces. A span lasts while its work does, and is the current one for all that its work calls.
+ *
+ * Not in it: sampling, export, metrics.
+ */
+export interface Tracing {
+  /** W3C `traceparent` of the current span; undefined outside of spans. Work that goes on in another process is given it. */
+  readonly current: string | undefined;
+  /** Runs `work` as a span. The span notes the code of an error that `work` throws. */
+  span<T>(name: string, start: SpanStart, work: (span: Span) => Promise<T>): Promise<T>;
+}
+
+const NOTHING: Span = { set: () => undefined, setContent: () => undefined };
+
+/** Tracing that is switched off. */
+export const UNTRACED: Tracing = { current: undefined, span: (_name, _start, work) => work(NOTHING) };
+
+/** The id of the trace in a `traceparent`; undefined where there is none. */
+export const traceIdOf = (traceparent: string | undefined): string | undefined => traceparent?.split('-')[1];
