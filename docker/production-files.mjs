@@ -23,6 +23,7 @@ chmodSync(join(out, 'bin/node'), 0o755);
 execFileSync('strip', [join(out, 'bin/node')]);
 for (const path of globSync([`{apps/{${APPS.join()}},libs/*}/dist`, 'libs/{domain/python,sandbox/runner,model/graphs,model/pairs}']))
   copy(path);
+copy('apps/console/dist');
 for (const path of globSync('libs/*/src/**/*.{lua,sql,json}')) copy(path);
 copy('LICENSE');
 

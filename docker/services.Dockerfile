@@ -18,6 +18,7 @@ RUN set -eu; [ -n "${NPM_CONFIG_REGISTRY}" ] || unset NPM_CONFIG_REGISTRY; expor
     command -v strip >/dev/null || { apt-get update && apt-get install -y --no-install-recommends binutils; }; \
     ${NPM} ci --ignore-scripts --no-audit --no-fund; \
     node_modules/.bin/node node_modules/ts7/bin/tsc -b; \
+    node_modules/.bin/node apps/console/build.mjs; \
     node_modules/.bin/node docker/production-files.mjs "${NPM}" /out/etude
 
 FROM ${BASE} AS base

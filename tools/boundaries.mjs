@@ -18,6 +18,8 @@ const DIRECTION = {
   'type:mcp': ['type:contracts'],
   'type:app': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp'],
   'type:cli': ['type:contracts', 'type:mcp'],
+  // Through the gateway's HTTP API only: its messages are all that the console knows.
+  'type:web': ['type:contracts'],
   'type:support': [],
   'type:test': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp', 'type:support'],
   // Benchmarks of sandboxes start the tests' cluster.
@@ -72,6 +74,8 @@ const OUTSIDE = {
     /^diff$/,
     /^node:/,
   ],
+  // Bundled, so no service installs them.
+  'type:web': [/^react(-dom)?$/, /^@base-ui\/react$/, /^@tanstack\/react-/, /^@lezer\//, /^@bufbuild\/protobuf$/],
   'type:cli': [/^commander$/, /^@bomb\.sh\/tab$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^@resvg\/resvg-wasm$/, /^yaml$/, /^node:/],
 };
 
@@ -119,7 +123,7 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
       yield ['outside', `${from.type} may not import ${name}`];
   }
   if (name.startsWith('node:') || target === from) return;
-  const declared = { ...from.dependencies, ...(test ? { ...from.devDependencies, ...rootTools } : {}) };
+  const declared = { ...from.dependencies, ...(from.type === 'type:web' ? from.devDependencies : {}), ...(test ? { ...from.devDependencies, ...rootTools } : {}) };
   if (!(name in declared)) yield ['undeclared', `imports ${name} without naming it in ${test ? 'devDependencies' : 'dependencies'}`];
 }
 
@@ -190,7 +194,7 @@ export function check(root) {
       found.push({ file: `${pkg.dir}/package.json`, rule: 'tag', message: `needs one of the tags ${Object.keys(DIRECTION).join(', ')}` });
     if (!DIRECTION[pkg.type]) continue;
     const within = [];
-    for (const file of globSync(`${pkg.dir}/**/*.ts`, { cwd: root, exclude: (path) => /(^|\/)(node_modules|dist|gen)(\/|$)/.test(path) })) {
+    for (const file of globSync(`${pkg.dir}/**/*.{ts,tsx}`, { cwd: root, exclude: (path) => /(^|\/)(node_modules|dist|gen)(\/|$)/.test(path) })) {
       files++;
       const source = readFileSync(join(root, file), 'utf8');
       const specifiers = new Set(ts.preProcessFile(source, true, true).importedFiles.map(({ fileName }) => fileName));

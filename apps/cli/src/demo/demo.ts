@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { globSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
@@ -21,6 +22,7 @@ import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { firstLine, table } from '../output.js';
 import { details, jsonOf, SCRIPTED, tableOf } from '../show.js';
 import { settledSkills, SKILL_COLUMNS } from '../skills/skill-lines.js';
+import { consoleAddress } from '../stack/down.js';
 import { SANDBOX_FLAG } from '../stack/stack.command.js';
 import { requireMachine, startStack } from '../stack/up.js';
 import { eventLine } from '../tasks/task-lines.js';
@@ -161,8 +163,22 @@ async function tell(cli: Cli, gateway: Gateway, script: string, home: string): P
   return mended && firstRound.passAt1 === 1 && secondRound.passAt1 === 1 ? EXIT.ok : EXIT.failed;
 }
 
+interface DemoOptions {
+  readonly sandbox: SandboxDriver;
+  readonly keep?: boolean;
+}
+
+/** Leaves the stack running until Ctrl-C, with the console on what the demo did. */
+async function keepOpen({ out, signal }: Cli, home: string, ended: Promise<void>): Promise<void> {
+  const state = await findStack(home);
+  if (state === null) return;
+  const address = consoleAddress(state, home);
+  out.data({ kind: 'console', address }, `\nConsole: ${address}\nCtrl-C stops the demo`);
+  await Promise.race([ended, signal.aborted ? undefined : once(signal, 'abort')]);
+}
+
 /** `etude demo`: starts a new stack with a scripted model, and stops it at the end. */
-async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }): Promise<number> {
+async function demo(cli: Cli, { sandbox, keep = false }: DemoOptions): Promise<number> {
   requireMachine(cli);
   const home = join(cli.home, 'demo');
   if (await findStack(home))
@@ -185,7 +201,9 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
   const address = (await findStack(home))?.address ?? '';
   const gateway = openGateway(address, readFileSync(keyPath(home), 'utf8').trim());
   try {
-    return await tell(cli, gateway, script, home);
+    const code = await tell(cli, gateway, script, home);
+    if (keep) await keepOpen(cli, home, stack.ended);
+    return code;
   } catch (error) {
     throw explain(error, address);
   } finally {
@@ -196,10 +214,10 @@ async function demo(cli: Cli, { sandbox }: { readonly sandbox: SandboxDriver }):
 }
 
 export function addDemo(program: Command, start: Start): void {
-  hand<{ readonly sandbox: SandboxDriver }>({
+  hand<DemoOptions>({
     command: 'demo',
     help: 'solve sample tasks with a scripted model, then similar ones with the learned skills',
-    flags: { '--sandbox <where>': SANDBOX_FLAG },
+    flags: { '--sandbox <where>': SANDBOX_FLAG, '--keep': 'leave the stack and its console running until Ctrl-C' },
     run: demo,
   })(program, start);
 }

@@ -33,6 +33,9 @@ export type Finding = Seen & Omit<Check, 'look'>;
 const PYTHON = '/usr/bin/python3';
 const NO_CODE = 'no code can run, so no task can be evaluated';
 
+/** The browser of tests. */
+const BROWSER = 'chromium';
+
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
 /** Runs a program. Returns whether it succeeded, and the first line of its output. */
@@ -84,6 +87,7 @@ const CHECKS: readonly Check[] = [
     'As the line above says; ETUDE_SANDBOX_UIDS sets the range of users',
     sandboxUsers,
   ),
+  likes(BROWSER, 'tests of the console are skipped', apt(BROWSER), () => runs(BROWSER, '--version')),
   likes('embedder', LEXICAL_COST, './etude embedder fetch, then docs/embeddings.md', embedder),
 ];
 
@@ -94,6 +98,10 @@ function find({ look, ...check }: Check, machine: Machine): Finding {
 
 /** Checks everything that a stack needs. Changes nothing. */
 export const inspectNeeds = (machine: Machine): Finding[] => CHECKS.filter(({ needed }) => needed).map((check) => find(check, machine));
+
+/** As `inspectNeeds`, with what only tests need. */
+export const inspectTestNeeds = (machine: Machine): Finding[] =>
+  CHECKS.filter(({ needed, name }) => needed || name === BROWSER).map((check) => find(check, machine));
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 

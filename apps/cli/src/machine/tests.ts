@@ -7,7 +7,7 @@ import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { plural } from '../output.js';
 import { runNode } from './bench.js';
-import { type Finding, inspectNeeds } from './doctor.js';
+import { type Finding, inspectTestNeeds } from './doctor.js';
 
 /** One test, file or error, and why it was skipped or failed. */
 interface Told {
@@ -64,6 +64,7 @@ const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
   [/^libs\/queue\/.*\.int\.spec\.ts$/, ['redis-server']],
   [/^libs\/sandbox\/.*\.int\.spec\.ts$/, SANDBOX],
   [/^(apps|bench)\/.*\.int\.spec\.ts$/, ['redis-server', ...SANDBOX]],
+  [/^apps\/console\/.*\.int\.spec\.ts$/, ['chromium']],
   [/^test\/(?!cluster\/).*\.spec\.ts$/, ['redis-server', ...SANDBOX]],
 ];
 
@@ -118,7 +119,7 @@ export async function runTests(
   }
   // Installs Qdrant once. Otherwise every worker of vitest would install it.
   if (all.some((file) => /qdrant|memory-adapters/.test(file))) await runNode(cli, ['test/support/dist/qdrant-main.js']);
-  const skips = skippedFiles(all, inspectNeeds(cli));
+  const skips = skippedFiles(all, inspectTestNeeds(cli));
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
   return summarize(cli, await runVitest(cli, 'tools/vitest.all.ts', left), skips);

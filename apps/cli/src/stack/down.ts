@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EmbeddingStatus } from '@etude/contracts/embedding-socket';
 import { type Settling, SettlingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
@@ -5,7 +6,7 @@ import { type Cli, commandLine, withGateway } from '../cli.js';
 import { embeddingStatus, findStack, type StackState } from '../home/stack-state.js';
 import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
-import { memoryPath } from '../home/home.js';
+import { keyPath, memoryPath } from '../home/home.js';
 import { jsonOf, SCRIPTED } from '../show.js';
 
 const STOP_TIMEOUT_MS = 30_000;
@@ -51,9 +52,14 @@ function embedderText({ embedder, embedderSocket }: StackState, now: EmbeddingSt
   return `${embedder}: pid ${pid}, ${model}, ${memoryMiB} MiB, ${served} texts served (${cached} cached), ${queue} in its queue`;
 }
 
+/** The console's address. The page takes the key out of it at once. */
+export const consoleAddress = ({ rest }: Pick<StackState, 'rest'>, home: string) =>
+  `${rest}/console/#key=${readFileSync(keyPath(home), 'utf8').trim()}`;
+
 function stateText(state: StackState, home: string, embedding: EmbeddingStatus | null): string {
   const { address, rest, mcp, scripted, model, modelUrl, memory, sandbox, startedAt } = state;
   const head = table([
+    ['console', consoleAddress(state, home)],
     ['gateway', address],
     ['REST', rest],
     ['MCP', mcp],

@@ -100,6 +100,7 @@ export function addTasks(program: Command, start: Start): void {
       flags: { '--step <step>': 'default: the last step that asked the model' },
       text: explanationText,
     }),
+    plain(Tasks.method.getStep, { command: 'step <task> <step>', help: 'show what came of a step: texts, code, output, records' }),
     hand<WatchOptions>({
       command: 'watch <task>',
       help: 'print events until the task is finished',

@@ -34,6 +34,7 @@ function served({ perTenantMax = 2 } = {}) {
     cancelTask: wait,
     answerTask: wait,
     explainStep: wait,
+    getStep: wait,
     getUsage: wait,
     waitTask: wait,
   };

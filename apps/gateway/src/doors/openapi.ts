@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { type Place, type Route, ROUTES, shownPath } from './routes.js';
+import { headOf, type Place, type Route, ROUTES, shownPath } from './routes.js';
 import { resourceSchemas } from './skill-resource-request.js';
 import { RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
@@ -54,14 +54,15 @@ const LINES: Json = { 'application/x-ndjson': { schema: TEXT } };
 const FILE: Json = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 
 function callOperation({ verb, path, method, body }: Route, schemas: Record<string, Json>): Json {
-  const isFile = body === 'bytes' || body === 'archive';
-  const asked = isFile ? (method.input.fields.find(({ name }) => name === 'head')?.message ?? method.input) : method.input;
+  const isFile = verb === 'POST' && (body === 'bytes' || body === 'archive');
+  const asked = isFile ? headOf(method).message! : method.input;
   const isInPath = ({ name }: DescField) => shownPath(path).includes(`{${name}}`);
   const inQuery = verb === 'GET' || verb === 'DELETE' || isFile ? asked.fields.filter((field) => !isInPath(field)) : [];
   const sent = isFile ? FILE : body === 'lines' ? LINES : jsonOf(reference(method.input, schemas));
   const isStream = body === 'lines' && method.methodKind === 'server_streaming';
   const answer = reference(method.output, schemas);
-  const content = isStream ? LINES : body === 'events' ? { 'text/event-stream': { schema: answer } } : jsonOf(answer);
+  const isDownload = body === 'bytes' && !isFile;
+  const content = isDownload ? FILE : isStream ? LINES : body === 'events' ? { 'text/event-stream': { schema: answer } } : jsonOf(answer);
   return {
     operationId: method.name,
     parameters: inQuery.map((field) => ({ name: field.name, in: 'query', schema: fieldSchema(field, schemas) })),

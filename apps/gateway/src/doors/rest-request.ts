@@ -59,12 +59,21 @@ function queryFields(schema: DescMessage, query: URLSearchParams): JsonObject {
   return Object.fromEntries(entries) as JsonObject;
 }
 
-/** Query values are text. Proto's JSON accepts numbers as text, but not booleans. */
+/** Query values are text. Proto's JSON accepts numbers as text, but not booleans; maps are JSON. */
 function valueOf(field: DescField, text: string): JsonValue {
+  if (field.fieldKind === 'map') return mapOf(field, text);
   if (field.scalar !== ScalarType.BOOL) return text;
   if (text === 'true' || text === '') return true;
   if (text === 'false') return false;
   throw invalidField(field.name, 'must be true or false');
+}
+
+function mapOf({ name }: DescField, text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    throw invalidField(name, 'must be a JSON object, such as {"team": "a"}');
+  }
 }
 
 /** @throws EtudeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT if the body isn't a JSON object, or can't be represented exactly */

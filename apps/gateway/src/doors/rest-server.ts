@@ -4,18 +4,21 @@ import { create, type DescMessage, type Message, toJson, toJsonString } from '@b
 import { EtudeError } from '@etude/contracts/errors';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { CallSettings } from '@etude/contracts/grpc-client';
+import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
 import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
+import { ConsoleFiles, isOfConsole } from './console-files.js';
 import { chunksOf, HttpDoor, keyOf, mediaTypeOf, textOf } from './http-door.js';
 import { openApi } from './openapi.js';
 import { jsonOf, messageOf } from './rest-request.js';
-import { type Match, matchRoute, type Route, ROUTES } from './routes.js';
+import { headOf, type Match, matchRoute, type Route, ROUTES } from './routes.js';
 import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
 const TIMEOUT_MS = 600_000;
 
-const { tasks, memory, skills, agents, tools, worlds } = SERVICES;
+const { tasks, memory, skills, agents, tools, worlds, consolidation, queues, sandboxes } = SERVICES;
+const SERVED = [tasks, memory, skills, agents, tools, worlds, consolidation, queues, sandboxes];
 
 type AnyCall = (request: unknown, settings: CallSettings) => unknown;
 
@@ -37,11 +40,10 @@ export interface RestServerParts {
 export class RestServer {
   readonly #clients: ReadonlyMap<string, Readonly<Record<string, AnyCall>>>;
   readonly #door: HttpDoor;
+  readonly #console = new ConsoleFiles();
 
   constructor(private readonly parts: RestServerParts) {
-    this.#clients = new Map(
-      [tasks, memory, skills, agents, tools, worlds].map((service) => [service.typeName, localClient(parts.calls, service) as never]),
-    );
+    this.#clients = new Map(SERVED.map((service) => [service.typeName, localClient(parts.calls, service) as never]));
     this.#door = new HttpDoor({
       setting: 'ETUDE_REST_PORT',
       answer: (request, response) => this.#answer(request, response),
@@ -60,6 +62,7 @@ export class RestServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://gateway');
     if (pathname === '/openapi.json') return sendJson(response, 200, openApi(this.parts.provider));
+    if (isOfConsole(pathname) && request.method === 'GET') return this.#console.send(pathname, request, response);
     const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
     if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json lists the calls.`);
     const authorization = keyOf(request, this.parts.authenticator);
@@ -87,8 +90,10 @@ export class RestServer {
     if (method.methodKind === 'server_streaming') {
       const seen = request.headers['last-event-id'];
       const resumed = body === 'events' && typeof seen === 'string' ? { ...fields, resume_token: seen } : fields;
-      const answers = call(messageOf(method.input, {}, query, resumed), settings) as AsyncIterable<never>;
+      const json = request.method === 'POST' ? await jsonOf(request, route.bytesMax) : {};
+      const answers = call(messageOf(method.input, json, query, resumed), settings) as AsyncIterable<never>;
       if (body === 'events') return sendStream(response, 'text/event-stream', eventsOf(method.output, answers));
+      if (body === 'bytes') return sendStream(response, 'application/octet-stream', bytesOf(answers), ATTACHED);
       return sendStream(response, 'application/x-ndjson', linesOf(answers));
     }
     const answer = (await call(await this.#inputOf(asked), settings)) as Message;
@@ -98,8 +103,10 @@ export class RestServer {
   async #inputOf({ route, fields, query, request }: Asked<Route>): Promise<unknown> {
     const { method, body, bytesMax } = route;
     if (body === 'bytes' || body === 'archive') {
-      const head = messageOf(method.input.fields.find(({ name }) => name === 'head')!.message!, {}, query, fields);
+      const headField = headOf(method);
+      const head = messageOf(headField.message!, {}, query, fields);
       const bytes = chunksOf(request, bytesMax);
+      if (headField.name === 'header') return fileMessages(head, bytes);
       if (body === 'archive') return messagesOf(head, bytes, (data) => ({ case: 'file', value: { path: 'archive', data } }));
       const { mediaType } = head as Message & { mediaType: string };
       return messagesOf({ ...head, mediaType: mediaType || typeOf(request) }, bytes, (data) => ({ case: 'data', value: data }));
@@ -123,9 +130,24 @@ async function* messagesOf(head: object, bytes: AsyncIterable<Buffer>, partOf: (
   for await (const chunk of bytes) for (let at = 0; at < chunk.byteLength; at += MIB) yield { part: partOf(chunk.subarray(at, at + MIB)) };
 }
 
+/** The messages for a file of a sandbox. */
+async function* fileMessages(head: object, bytes: AsyncIterable<Buffer>) {
+  yield { part: { case: 'header', value: head } };
+  const max = FILE_CHUNK_BYTES_MAX;
+  for await (const chunk of bytes)
+    for (let at = 0; at < chunk.byteLength; at += max) yield { part: { case: 'chunk', value: chunk.subarray(at, at + max) } };
+}
+
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
   response.end(JSON.stringify(value));
+}
+
+/** A browser stores a downloaded file and never shows it. */
+const ATTACHED = { 'content-disposition': 'attachment', 'x-content-type-options': 'nosniff' };
+
+async function* bytesOf(answers: AsyncIterable<{ readonly chunk: Uint8Array }>) {
+  for await (const { chunk } of answers) yield chunk;
 }
 
 async function* linesOf(answers: AsyncIterable<{ readonly lines: readonly string[] }>) {
@@ -138,12 +160,17 @@ async function* eventsOf(schema: DescMessage, answers: AsyncIterable<Message & {
     yield `id: ${answer.resumeToken}\ndata: ${toJsonString(schema, answer, { useProtoFieldName: true })}\n\n`;
 }
 
-/** The first text decides the status. A later error can only cut the stream. */
-async function sendStream(response: ServerResponse, type: string, texts: AsyncIterable<string>): Promise<void> {
-  const begin = () => response.headersSent || response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
-  for await (const text of texts) {
+/** The first part decides the status. A later error can only cut the stream. */
+async function sendStream(
+  response: ServerResponse,
+  type: string,
+  parts: AsyncIterable<string | Uint8Array>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const begin = () => response.headersSent || response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', ...headers });
+  for await (const part of parts) {
     begin();
-    if (!response.write(text)) await once(response, 'drain');
+    if (!response.write(part)) await once(response, 'drain');
   }
   begin();
   response.end();

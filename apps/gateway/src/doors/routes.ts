@@ -1,10 +1,10 @@
-import type { DescMethod } from '@bufbuild/protobuf';
+import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { SERVICES } from '@etude/contracts/grpc';
 import { bytesMaxOf, MIB } from '../calls/calls.js';
 
 /**
  * Formats of a body. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages.
- * `bytes`: the document itself. `archive`: a packed folder. The query describes both. `events`: JSON, answered by server-sent events.
+ * `bytes`: the file itself, each way. `archive`: a packed folder. The query describes both. `events`: JSON, answered by server-sent events.
  */
 export type Body = 'json' | 'lines' | 'events' | 'bytes' | 'archive';
 
@@ -22,8 +22,11 @@ export interface Route extends Place {
   readonly body: Body;
 }
 
+/** The first message of an upload, which the query describes. */
+export const headOf = (method: DescMethod): DescField => method.input.fields.find(({ name }) => name === 'head' || name === 'header')!;
+
 /** Limits for bodies that become several messages. */
-const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB, ImportSkill: 64 * MIB };
+const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB, ImportSkill: 64 * MIB, UploadFile: 64 * MIB };
 
 const below =
   (root: string) =>
@@ -43,14 +46,22 @@ const agents = below('/v1/agents');
 const tools = below('/v1/tools');
 const tasks = below('/v1/tasks');
 const worlds = below('/v1/worlds');
+const runs = below('/v1/consolidationRuns');
+const queues = below('/v1/queues');
+const sandboxes = below('/v1/sandboxes');
 const { method: task } = SERVICES.tasks;
 const { method: call } = SERVICES.memory;
 const { method: skill } = SERVICES.skills;
 const { method: agent } = SERVICES.agents;
 const { method: tool } = SERVICES.tools;
 const { method: world } = SERVICES.worlds;
+const { method: run } = SERVICES.consolidation;
+const { method: queue } = SERVICES.queues;
+const { method: sandbox } = SERVICES.sandboxes;
 const SKILL = '/{name=skills}';
 const TASK = '/{name=tasks}';
+const RUN = '/{name=consolidationRuns}';
+const SANDBOX = '/{name=sandboxes}';
 
 /** The paths of `etude.v1` calls. A new call only needs a line here. */
 export const ROUTES: readonly Route[] = [
@@ -62,6 +73,7 @@ export const ROUTES: readonly Route[] = [
   tasks('POST', `${TASK}:answer`, task.answerTask, 'Answer the open question of a task'),
   tasks('POST', `${TASK}:wait`, task.waitTask, 'Wait until a task is finished or asks a question'),
   tasks('GET', `${TASK}:watch`, task.watchTask, 'Watch the events of a task', 'events'),
+  tasks('GET', `${TASK}:step`, task.getStep, 'Show what came of a step'),
   tasks('GET', `${TASK}:explain`, task.explainStep, 'Show what the model was asked in a step'),
   memory('POST', ':search', call.searchMemory, 'Search memory by meaning and by words'),
   memory('POST', ':recall', call.recall, 'Recall facts, experiences and procedures for a context'),
@@ -133,6 +145,25 @@ export const ROUTES: readonly Route[] = [
   worlds('GET', '/{name=worlds}', world.getWorld, 'Get a world with its map'),
   worlds('DELETE', '/{name=worlds}', world.deleteWorld, 'Delete a world'),
   worlds('POST', '/{name=worlds}:move', world.moveInWorld, 'Make a move in a world'),
+  runs('POST', '', run.runConsolidation, 'Start a consolidation'),
+  runs('GET', RUN, run.getConsolidationRun, 'Get a consolidation with its plan'),
+  runs('POST', `${RUN}:undo`, run.undoConsolidation, 'Take back what a consolidation changed; for reviewers'),
+  queues('GET', '', queue.listQueues, 'List queues; for operators'),
+  queues('GET', '/{queue}/deadLetters', queue.listDeadLetters, 'List dead letters, newest first; for operators'),
+  queues('POST', '/{queue}/deadLetters:redrive', queue.redriveDeadLetters, 'Put dead letters back to work; for operators'),
+  sandboxes('GET', '', sandbox.listSandboxes, 'List sandboxes, newest first'),
+  sandboxes('POST', '', sandbox.createSandbox, 'Open a sandbox'),
+  sandboxes('GET', SANDBOX, sandbox.getSandbox, 'Get a sandbox'),
+  sandboxes('POST', `${SANDBOX}:renew`, sandbox.renewSandbox, 'Let a sandbox live longer'),
+  sandboxes('POST', `${SANDBOX}:close`, sandbox.closeSandbox, 'End a sandbox'),
+  sandboxes('POST', `${SANDBOX}:execute`, sandbox.execute, 'Run code and watch what it prints', 'events'),
+  sandboxes('POST', `${SANDBOX}:cancel`, sandbox.cancelExecution, 'Stop a running execution'),
+  sandboxes('POST', `${SANDBOX}:answerToolCall`, sandbox.answerToolCall, 'Answer a call of a tool by the code'),
+  sandboxes('GET', `${SANDBOX}/files`, sandbox.listSandboxFiles, 'List files'),
+  sandboxes('GET', `${SANDBOX}/files:search`, sandbox.searchSandboxFiles, 'Find lines of files that contain a text'),
+  sandboxes('POST', `${SANDBOX}/files:upload`, sandbox.uploadFile, 'Upload a file; the body is the file', 'bytes'),
+  sandboxes('GET', `${SANDBOX}/files:download`, sandbox.downloadFile, 'Download a file', 'bytes'),
+  sandboxes('DELETE', `${SANDBOX}/files`, sandbox.deleteSandboxFile, 'Delete a file'),
 ];
 
 const FIELD = /\{([\w.]+)(?:=(\w+))?\}/g;

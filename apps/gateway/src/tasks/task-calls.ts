@@ -2,6 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import {
   type ListTasksRequest,
   StepExplanationSchema,
+  StepSchema,
   type Tasks,
   TaskStateSchema,
   UsageReportSchema,
@@ -12,6 +13,7 @@ import { toWire, wordOf } from '@etude/contracts/wire/messages';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import type { Worlds } from '@etude/domain/ports/worlds';
 import { explainStep } from '@etude/domain/rollout/explain-rollout';
+import { stepDetail } from '@etude/domain/rollout/step-detail';
 import { lastSandboxIn } from '@etude/domain/rollout/rollout-sandbox';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { whileRedisAnswers } from '@etude/queue/redis/redis';
@@ -100,6 +102,13 @@ export const taskCalls = {
     const after = eventIdOf(resumeToken, taskId);
     found(await deps.tasks.get(tenant, taskId), name);
     yield* text ? deps.watcher.watchWithText(tenant, taskId, after, signal) : deps.watcher.watch(tenant, taskId, after, signal);
+  },
+
+  async getStep({ name, step }, { tenant }, { tasks, producer: { redis, keys } }) {
+    const taskId = taskIdOfName(name);
+    const { spec } = found(await tasks.get(tenant, taskId), name);
+    const entries = await whileRedisAnswers(redis, readJournal(redis, keys, rolloutIdOf(taskId)));
+    return toWire(StepSchema, stepDetail(entries, step, spec.evaluator));
   },
 
   async explainStep({ name, step }, { tenant }, { tasks, producer: { redis, keys }, memory, ...deps }) {

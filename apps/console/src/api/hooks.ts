@@ -1,0 +1,49 @@
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import { keepPreviousData, useMutation, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { createContext, useContext } from 'react';
+import type { Api, ApiError, Fields } from './client.js';
+
+export const ApiContext = createContext<Api | null>(null);
+
+/** The API with the key of whoever is signed in. */
+export function useApi(): Api {
+  const api = useContext(ApiContext);
+  if (api === null) throw new Error('no one is signed in');
+  return api;
+}
+
+export interface ReadOptions {
+  /** Reads again after so many ms while the page is seen; default: when the page is shown again. */
+  readonly everyMs?: number;
+  readonly enabled?: boolean;
+}
+
+export type Read<T> = UseQueryResult<T, ApiError>;
+
+/** The answer of a reading call. Its last answer stays until a new one is there. */
+export function useRead<S extends DescMessage>(
+  schema: S,
+  path: string,
+  query: Fields = {},
+  options: ReadOptions = {},
+): Read<MessageShape<S>> {
+  const api = useApi();
+  return useQuery<MessageShape<S>, ApiError>({
+    queryKey: [path, query],
+    queryFn: ({ signal }) => api.call(schema, 'GET', path, { query, signal }),
+    placeholderData: keepPreviousData,
+    structuralSharing: false,
+    ...(options.everyMs === undefined ? {} : { refetchInterval: options.everyMs }),
+    enabled: options.enabled ?? true,
+  });
+}
+
+/** A call that changes something. Afterwards everything that is shown is read again. */
+export function useAct<Input, Result>(act: (api: Api, input: Input) => Promise<Result>) {
+  const api = useApi();
+  const client = useQueryClient();
+  return useMutation<Result, ApiError, Input>({
+    mutationFn: (input) => act(api, input),
+    onSuccess: () => void client.invalidateQueries(),
+  });
+}

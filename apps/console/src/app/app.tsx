@@ -1,0 +1,24 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { Api } from '../api/client.js';
+import { ApiContext } from '../api/hooks.js';
+import { Pages } from './pages.js';
+import { SignIn, takeKeyOfAddress } from './sign-in.js';
+
+/** The key lives in the memory of this page only; a reload asks for it again. */
+const given = takeKeyOfAddress();
+
+const newClient = () => new QueryClient({ defaultOptions: { queries: { retry: 1, staleTime: 1_000 } } });
+
+export function App() {
+  const [key, setKey] = useState(given);
+  const session = useMemo(() => (key === '' ? null : { api: new Api(key), client: newClient() }), [key]);
+  if (session === null) return <SignIn onKey={setKey} />;
+  return (
+    <QueryClientProvider client={session.client}>
+      <ApiContext value={session.api}>
+        <Pages onSignOut={() => setKey('')} />
+      </ApiContext>
+    </QueryClientProvider>
+  );
+}

@@ -1,0 +1,100 @@
+import { clone, toJson } from '@bufbuild/protobuf';
+import {
+  type Question as AskedQuestion,
+  type Task,
+  TaskSchema,
+  type TaskSpec,
+  TaskSpecSchema,
+} from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type FormEvent, useState } from 'react';
+import { requestId } from '../api/client.js';
+import { useAct } from '../api/hooks.js';
+import { go } from '../ui/router.js';
+import { Failed } from '../ui/states.js';
+import { Copy, When } from '../ui/text.js';
+import { idOf, isFinal } from './task-words.js';
+
+const jsonOf = (spec: TaskSpec) => toJson(TaskSpecSchema, spec, { useProtoFieldName: true });
+
+/** Cancel, retry, and copies of the task as calls. */
+export function TaskActions({ task }: { readonly task: Task }) {
+  const id = idOf(task.name);
+  const cancel = useAct((api) => api.call(TaskSchema, 'POST', `/v1/tasks/${id}:cancel`, { body: { request_id: requestId() } }));
+  const retry = useAct(async (api) => {
+    const body = { spec: jsonOf(task.spec!), request_id: requestId() };
+    const again = await api.call(TaskSchema, 'POST', '/v1/tasks', { body });
+    go(`/tasks/${idOf(again.name)}`);
+  });
+  const error = cancel.error ?? retry.error;
+  return (
+    <>
+      <div className="buttons">
+        {!isFinal(task.state) && (
+          <button
+            type="button"
+            className="danger"
+            disabled={cancel.isPending || task.cancelRequested}
+            onClick={() => cancel.mutate(undefined)}
+          >
+            {task.cancelRequested ? 'Being cancelled' : 'Cancel'}
+          </button>
+        )}
+        <button type="button" disabled={retry.isPending} onClick={() => retry.mutate(undefined)}>
+          Submit again
+        </button>
+        <Copy text={cliCall(task)}>Copy as command</Copy>
+        <Copy text={pythonCall(task)}>Copy as Python</Copy>
+      </div>
+      {error && <Failed error={error} />}
+    </>
+  );
+}
+
+/** The task without what only its evaluator may know. */
+function shownSpec(spec: TaskSpec): TaskSpec {
+  const shown = clone(TaskSpecSchema, spec);
+  shown.referenceSolution = '';
+  const kind = shown.evaluator?.kind;
+  if (kind?.case === 'ioCases' || kind?.case === 'functionCases') {
+    const open = (kind.value.cases as ReadonlyArray<{ readonly public: boolean }>).filter((one) => one.public);
+    kind.value.cases = open as never;
+    if (open.length === 0) delete shown.evaluator;
+  } else if (kind?.case === 'named' || (kind?.case === 'pythonTests' && !kind.value.public)) delete shown.evaluator;
+  return shown;
+}
+
+const cliCall = ({ spec }: Task) =>
+  `./etude tasks submit --watch --spec - <<'SPEC'\n${JSON.stringify(jsonOf(shownSpec(spec!)), null, 2)}\nSPEC\n`;
+
+const pythonCall = ({ spec }: Task) => {
+  const agent = spec?.agent ? `, agent=${JSON.stringify(spec.agent)}` : '';
+  return `from etude import Etude\n\ntask = Etude().tasks.submit(${JSON.stringify(spec?.prompt ?? '')}${agent})\nfor event in task.watch():\n    print(event)\n`;
+};
+
+/** The open question of a task, answered in place. */
+export function Question({ task, question }: { readonly task: string; readonly question: AskedQuestion }) {
+  const [text, setText] = useState('');
+  const answer = useAct((api) =>
+    api.call(TaskSchema, 'POST', `/v1/tasks/${task}:answer`, { body: { key: question.key, text, request_id: requestId() } }),
+  );
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    answer.mutate(undefined);
+  };
+  return (
+    <form className="note warn" onSubmit={send}>
+      <strong>The task asks you</strong>
+      <p>{question.text}</p>
+      <label className="field">
+        <span>
+          Your answer, until <When at={question.expireTime} />
+        </span>
+        <textarea rows={3} value={text} onChange={({ target }) => setText(target.value)} />
+      </label>
+      <button type="submit" className="primary" disabled={text.trim() === '' || answer.isPending}>
+        Answer
+      </button>
+      {answer.error && <Failed error={answer.error} />}
+    </form>
+  );
+}

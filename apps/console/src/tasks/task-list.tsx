@@ -1,0 +1,81 @@
+import { ListTasksResponseSchema, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { useRead } from '../api/hooks.js';
+import { Link, useQueryValue } from '../ui/router.js';
+import { ChoiceFilter, type Column, List, TextFilter } from '../ui/list.js';
+import { Loaded } from '../ui/states.js';
+import { duration, firstLine, Scripted, When } from '../ui/text.js';
+import { elapsedMs, idOf, State, tokensOf, VerdictOf } from './task-words.js';
+
+const STATES = [
+  ['', 'all'],
+  ['TASK_STATE_RUNNING', 'running'],
+  ['TASK_STATE_QUEUED', 'queued'],
+  ['TASK_STATE_INPUT_REQUIRED', 'asks you'],
+  ['TASK_STATE_SUCCEEDED', 'succeeded'],
+  ['TASK_STATE_FAILED', 'failed'],
+  ['TASK_STATE_CANCELLED', 'cancelled'],
+] as const;
+
+const COLUMNS: ReadonlyArray<Column<Task>> = [
+  { title: 'Task', cell: ({ name, spec }) => <Link to={`/tasks/${idOf(name)}`}>{firstLine(spec?.prompt ?? name, 90)}</Link> },
+  { title: 'State', cell: ({ state }) => <State state={state} /> },
+  {
+    title: 'Verdict',
+    cell: ({ result }) =>
+      result && (
+        <>
+          <VerdictOf {...result} /> <Scripted when={result.scripted} />
+        </>
+      ),
+  },
+  { title: 'Agent', cell: ({ spec }) => spec?.agent || 'default' },
+  { title: 'Attempts', number: true, cell: ({ usage }) => usage?.attempts },
+  { title: 'Model calls', number: true, cell: ({ usage }) => usage?.modelCalls },
+  { title: 'Tokens', number: true, cell: ({ usage }) => tokensOf(usage).toLocaleString('en') },
+  { title: 'Took', number: true, cell: (task) => (elapsedMs(task) === undefined ? '' : duration(elapsedMs(task)!)) },
+  { title: 'Submitted', cell: ({ createTime }) => <When at={createTime} /> },
+];
+
+/** "team=a, env=b" as a map of labels, in the form of a query. */
+const labelsOf = (text: string) => {
+  const pairs = text.split(',').flatMap((pair) => (pair.includes('=') ? [pair.trim().split('=', 2)] : []));
+  return pairs.length === 0 ? undefined : JSON.stringify(Object.fromEntries(pairs));
+};
+
+export function TaskListPage() {
+  const [state] = useQueryValue('state');
+  const [labels] = useQueryValue('labels');
+  const [page] = useQueryValue('page');
+  const query = { page_size: 50, page_token: page, state, labels: labelsOf(labels) };
+  const read = useRead(ListTasksResponseSchema, '/v1/tasks', query, { everyMs: 3_000 });
+  return (
+    <>
+      <h1>Tasks</h1>
+      <div className="filters">
+        <ChoiceFilter name="state" label="State" options={STATES} />
+        <TextFilter name="labels" label="Labels" hint="team=a, env=b" isSearch />
+      </div>
+      <Loaded read={read}>
+        {({ tasks, nextPageToken }) => (
+          <List
+            label="tasks"
+            items={tasks}
+            keyOf={({ name }) => name}
+            columns={COLUMNS}
+            nextPage={nextPageToken}
+            empty={<NoTasks filtered={state + labels !== ''} />}
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+const NoTasks = ({ filtered }: { readonly filtered: boolean }) =>
+  filtered ? (
+    <p>No task fits these filters. Clear them to see all.</p>
+  ) : (
+    <p>
+      There is no task yet. Submit one: <code>./etude submit --prompt "Write a function square(n)." --watch</code>
+    </p>
+  );

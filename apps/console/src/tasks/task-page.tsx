@@ -1,0 +1,111 @@
+import { type Task, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useRead } from '../api/hooks.js';
+
+import { Link, type PageProps, useQueryValue } from '../ui/router.js';
+import { Code, Output } from '../ui/code.js';
+import { Failed, Loaded } from '../ui/states.js';
+import { Badge, counted, Details, duration, firstLine, Scripted, Section, When } from '../ui/text.js';
+import { Question, TaskActions } from './task-actions.js';
+import { elapsedMs, idOf, isFinal, State, tokensOf, VerdictOf } from './task-words.js';
+import { TimeLine } from './time-line.js';
+import { stepOf, Trace } from './trace.js';
+import { StepPanel } from './step-panel.js';
+import { useTaskEvents, type Watched } from './use-events.js';
+
+export function TaskPage({ name: id }: PageProps) {
+  const read = useRead(TaskSchema, `/v1/tasks/${id}`);
+  const watched = useTaskEvents(id);
+  const client = useQueryClient();
+  const { events, finished } = watched;
+  const last = events.findLast(({ event }) => event.case !== 'stepFinished' && event.case !== 'attemptStarted')?.resumeToken;
+  // The task itself changed with such an event.
+  useEffect(() => {
+    if (last !== undefined) void client.invalidateQueries({ queryKey: [`/v1/tasks/${id}`] });
+  }, [client, id, last]);
+  return <Loaded read={read}>{(task) => <Shown task={finished ?? task} watched={watched} />}</Loaded>;
+}
+
+function Shown({ task, watched }: { readonly task: Task; readonly watched: Watched }) {
+  const { events, live, isConnected, error } = watched;
+  const [step, choose] = useQueryValue('step');
+  const id = idOf(task.name);
+  const isLive = !isFinal(task.state);
+  const chosen = step || stepOf(events.findLast((event) => stepOf(event) !== '') ?? ({ event: {} } as never));
+  return (
+    <>
+      <h1>
+        {firstLine(task.spec?.prompt ?? '', 120)} <State state={task.state} />
+      </h1>
+      <TaskActions task={task} />
+      {task.question && <Question task={id} question={task.question} />}
+      <Facts task={task} />
+      {error && <Failed error={error} />}
+      {isLive && !isConnected && <p className="quiet">The connection is lost; the page connects again by itself.</p>}
+      <Section title="Trace" aside={<span className="quiet">{counted(events.length, 'event')}</span>}>
+        <TimeLine events={events} />
+        <div className="columns">
+          <Trace events={events} chosen={chosen} onChoose={choose} isLive={isLive} />
+          <div>
+            {live && (
+              <>
+                <h2>{live.step} is being written</h2>
+                <Output text={live.text} label="What the model writes" />
+              </>
+            )}
+            {chosen !== '' && <StepPanel key={chosen} task={id} step={chosen} />}
+          </div>
+        </div>
+      </Section>
+      {task.result && <Answer task={task} />}
+      <Section title="Task">
+        <Output text={task.spec?.prompt ?? ''} label="Prompt of the task" />
+        <p className="quiet">{casesText(task)}</p>
+      </Section>
+    </>
+  );
+}
+
+function Facts({ task }: { readonly task: Task }) {
+  const { name, spec, usage, result, error, learning, createTime } = task;
+  const took = elapsedMs(task);
+  const skill = result?.skill ? result.skill.split('/')[1]! : '';
+  return (
+    <Details
+      rows={[
+        ['Task', <code key="name">{name}</code>],
+        ['Agent', spec?.agent || 'default'],
+        ['Labels', Object.entries(spec?.labels ?? {}).map(([key, value]) => <Badge key={key}>{`${key}=${value}`}</Badge>)],
+        ['Submitted', <When key="when" at={createTime} />],
+        ['Took', took === undefined ? '' : duration(took)],
+        ['Verdict', result && <VerdictOf key="verdict" {...result} />],
+        ['Answered by', skill ? <Link key="skill" to={`/skills/${skill}`}>{`skill ${skill}`}</Link> : result?.model],
+        ['Answers', result?.scripted && <Scripted key="scripted" />],
+        ['Attempts', usage?.attempts],
+        ['Model calls', usage?.modelCalls],
+        ['Tokens', tokensOf(usage).toLocaleString('en')],
+        ['Cost', usage?.costUsd ? `$${usage.costUsd.toFixed(4)}` : ''],
+        ['Error', error && `${error.code}: ${error.message}`],
+        ['Learning', learning?.error ? `${learning.error.code}: ${learning.error.message}` : ''],
+      ]}
+    />
+  );
+}
+
+const Answer = ({ task: { result } }: { readonly task: Task }) => (
+  <Section title="Answer">
+    {result?.reason && <p>{result.reason}</p>}
+    {result?.code && <Code code={result.code} label="Code of the answer" />}
+    {result?.output && <Output text={result.output} label="Output of the answer" />}
+  </Section>
+);
+
+/** How the answer is judged. Hidden cases are counted and never shown. */
+function casesText({ spec }: Task): string {
+  const kind = spec?.evaluator?.kind;
+  if (kind?.case !== 'ioCases' && kind?.case !== 'functionCases') return `Judged by: ${kind?.case ?? 'nobody'}.`;
+  const all = kind.value.cases.length;
+  const open = (kind.value.cases as ReadonlyArray<{ readonly public: boolean }>).filter((one) => one.public).length;
+  return `Judged by ${counted(open, 'public case')} and ${counted(all - open, 'hidden case')}.`;
+}

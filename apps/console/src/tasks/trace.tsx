@@ -1,0 +1,117 @@
+import { type TaskEvent, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef } from 'react';
+import { duration, firstLine, Scripted } from '../ui/text.js';
+import { State, tokensOf, VerdictOf } from './task-words.js';
+
+const ROW_PX = 28;
+
+/** The step of an event, by which it is chosen; other events have none. */
+export const stepOf = ({ event }: TaskEvent) => (event.case === 'stepFinished' ? event.value.step : '');
+
+function lineOf({ event }: TaskEvent): readonly [what: ReactNode, told: ReactNode, aside?: ReactNode] {
+  switch (event.case) {
+    case 'stateChanged':
+      return ['task', <State key="state" state={event.value.state} />, TaskState[event.value.state] === undefined ? 'unknown' : ''];
+    case 'attemptStarted':
+      return [event.value.attempt === 0 ? 'skill' : `attempt ${event.value.attempt}`, 'begins'];
+    case 'attemptFinished':
+      return [event.value.attempt === 0 ? 'skill' : `attempt ${event.value.attempt}`, <VerdictOf key="verdict" {...event.value} />];
+    case 'workerChanged':
+      return ['worker', `taken up again by a worker (epoch ${event.value.epoch})`];
+    case 'question':
+      return ['question', firstLine(event.value.text)];
+    case 'finished':
+      return ['task', 'finished'];
+    case 'stepFinished': {
+      const { step, summary, durationMs, usage, scripted } = event.value;
+      const tokens = tokensOf(usage);
+      return [
+        step,
+        <>
+          {firstLine(summary, 160)} <Scripted when={scripted} />
+        </>,
+        `${tokens > 0 ? `${tokens} tokens · ` : ''}${duration(Number(durationMs))}`,
+      ];
+    }
+    default:
+      return ['', ''];
+  }
+}
+
+interface TraceProps {
+  readonly events: readonly TaskEvent[];
+  /** The step that is shown beside the trace. */
+  readonly chosen: string;
+  readonly onChoose: (step: string) => void;
+  readonly isLive: boolean;
+}
+
+/** All events of a task. Only those in sight are in the page; arrow keys, j and k choose a step. While the task runs, its end stays in sight. */
+export function Trace({ events, chosen, onChoose, isLive }: TraceProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const isAtEnd = useRef(true);
+  const rows = useVirtualizer({ count: events.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 });
+  useEffect(() => {
+    if (isLive && isAtEnd.current && events.length > 0) rows.scrollToIndex(events.length - 1);
+  }, [events.length, isLive, rows]);
+  const at = events.findLastIndex((event) => chosen !== '' && stepOf(event) === chosen);
+  const move = (by: number) => {
+    for (let next = at + by; next >= 0 && next < events.length; next += by) {
+      const step = stepOf(events[next]!);
+      if (step === '') continue;
+      onChoose(step);
+      rows.scrollToIndex(next);
+      return;
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    move(by);
+  };
+  const onScroll = () => {
+    const { scrollTop, clientHeight, scrollHeight } = box.current!;
+    isAtEnd.current = scrollTop + clientHeight > scrollHeight - 2 * ROW_PX;
+  };
+  return (
+    <div
+      ref={box}
+      className="trace"
+      role="listbox"
+      aria-label="Steps and events"
+      aria-activedescendant={at < 0 ? undefined : `${id}-${at}`}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+      onScroll={onScroll}
+    >
+      <div className="rows" role="presentation" style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map(({ index, start }) => {
+          const event = events[index]!;
+          const [what, told, aside] = lineOf(event);
+          const step = stepOf(event);
+          return (
+            <div
+              key={index}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === at}
+              aria-setsize={events.length}
+              aria-posinset={index + 1}
+              className={step === '' ? 'row told' : 'row step'}
+              style={{ transform: `translateY(${start}px)`, height: ROW_PX }}
+              onClick={() => step !== '' && onChoose(step)}
+            >
+              <span className="cut">{what}</span>
+              <span className="cut">{told}</span>
+              <span className="took">{aside}</span>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

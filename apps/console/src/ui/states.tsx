@@ -1,0 +1,46 @@
+import type { ReactNode } from 'react';
+import type { ApiError } from '../api/client.js';
+import type { Read } from '../api/hooks.js';
+
+/** What can be done about a refusal, by its code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  PERMISSION_DENIED: 'Sign in with a key that has this role; docs/authentication.md tells how to make one.',
+  UNAUTHENTICATED: 'Sign out, and sign in with a valid key.',
+  NOT_FOUND: 'It may have been deleted, or belong to another tenant. Go back to the list.',
+  UNREACHABLE: 'The page tries again by itself.',
+};
+
+export function Failed({ error, again }: { readonly error: ApiError; readonly again?: () => void }) {
+  return (
+    <div className="note bad" role="alert">
+      <strong>{error.code ?? 'The page failed'}</strong>
+      <p>{error.message}</p>
+      {ADVICE[error.code] !== undefined && <p>{ADVICE[error.code]}</p>}
+      {again && (
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+export const Loading = ({ what = 'Loading' }: { readonly what?: string }) => (
+  <p className="quiet loading" role="status">
+    {what}…
+  </p>
+);
+
+export const Empty = ({ children }: { readonly children: ReactNode }) => <div className="note quiet">{children}</div>;
+
+/** The content of a read, or why there is none yet. What was read before stays visible when a later read fails. */
+export function Loaded<T>({ read, children }: { readonly read: Read<T>; readonly children: (data: T) => ReactNode }) {
+  const again = () => void read.refetch();
+  if (read.data === undefined) return read.error ? <Failed error={read.error} again={again} /> : <Loading />;
+  return (
+    <>
+      {read.error && <Failed error={read.error} again={again} />}
+      {children(read.data)}
+    </>
+  );
+}

@@ -1,0 +1,79 @@
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import { type ReactNode, useState } from 'react';
+
+export const counted = (count: number | bigint, one: string, many = `${one}s`) =>
+  `${count.toLocaleString('en')} ${Number(count) === 1 ? one : many}`;
+
+export const percent = (share: number) => `${Math.round(share * 100)}%`;
+
+export const firstLine = (text: string, most = 140) => {
+  const [first = ''] = text.trim().split('\n', 1);
+  return first.length > most ? `${first.slice(0, most - 1)}…` : first;
+};
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 120_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
+}
+
+const shown = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+export function When({ at }: { readonly at: Timestamp | undefined }) {
+  if (at === undefined) return null;
+  const date = timestampDate(at);
+  return <time dateTime={date.toISOString()}>{shown.format(date)}</time>;
+}
+
+export type Tone = 'good' | 'bad' | 'busy' | 'warn' | 'plain';
+
+export const Badge = ({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ReactNode }) => (
+  <span className={`badge ${tone}`}>{children}</span>
+);
+
+/** Answers of the scripted model say so. */
+export const Scripted = ({ when = true }: { readonly when?: boolean }) => (when ? <Badge tone="warn">scripted</Badge> : null);
+
+/** Names with values; empty values are left out. */
+export function Details({ rows }: { readonly rows: ReadonlyArray<readonly [name: string, value: ReactNode]> }) {
+  const told = rows.filter(([, value]) => value !== '' && value !== undefined && value !== null && value !== false);
+  return (
+    <dl className="details">
+      {told.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Copies a text and says so. */
+export function Copy({ text, children }: { readonly text: string; readonly children: ReactNode }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => void navigator.clipboard.writeText(text).then(() => setCopied(true));
+  return (
+    <button type="button" onClick={copy} onBlur={() => setCopied(false)}>
+      <span aria-live="polite">{copied ? 'Copied' : children}</span>
+    </button>
+  );
+}
+
+export const Section = ({
+  title,
+  children,
+  aside,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly aside?: ReactNode;
+}) => (
+  <section>
+    <header className="section">
+      <h2>{title}</h2>
+      {aside}
+    </header>
+    {children}
+  </section>
+);

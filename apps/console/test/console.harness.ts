@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@etude/test-support/ports';
+import { startStack, type TestStack } from '@etude/test-support/stack';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const PICTURES = here('../../../docs/images/');
+const keyOf = (role: string) => `key-of-${role}`;
+const ROLES = { owner: ['user', 'reviewer', 'operator'], guest: ['user'] } as const;
+export type Who = keyof typeof ROLES;
+
+/** A real stack with the built console, and a browser. */
+export class ConsoleRig {
+  readonly #dir = mkdtempSync(join(tmpdir(), 'etude-console-'));
+  base = '';
+  stack!: TestStack;
+  browser!: Browser;
+  /** Refusals by the Content-Security-Policy, and errors of pages. */
+  readonly mistakes: string[] = [];
+  readonly #contexts: BrowserContext[] = [];
+
+  async start(): Promise<void> {
+    const keys = join(this.#dir, 'keys.json');
+    const entries = Object.entries(ROLES).map(([name, roles]) => {
+      const sha256 = createHash('sha256').update(keyOf(name)).digest('hex');
+      return { sha256, tenant: 'test', roles, name };
+    });
+    writeFileSync(keys, JSON.stringify({ keys: entries }));
+    const port = await freePort();
+    this.base = `http://127.0.0.1:${port}`;
+    const env = { ETUDE_REST_PORT: `${port}`, ETUDE_AUTH_KEYS_PATH: keys, ETUDE_SANDBOX_INTERNAL_TOKEN: 'token-of-the-console-tests' };
+    const [stack, browser] = await Promise.all([
+      startStack({ script: here('./console.yaml'), env }),
+      chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] }),
+    ]);
+    Object.assign(this, { stack, browser });
+    await stack.startRolloutWorker();
+  }
+
+  async stop(): Promise<void> {
+    await this.browser?.close();
+    await this.stack?.stop();
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+
+  /** A call of the API, by the owner. */
+  async call<T = Record<string, never>>(verb: string, path: string, body?: unknown): Promise<T> {
+    const headers = { authorization: `Bearer ${keyOf('owner')}`, 'content-type': 'application/json' };
+    const response = await fetch(`${this.base}${path}`, { method: verb, headers, body: body === undefined ? null : JSON.stringify(body) });
+    const json = (await response.json()) as T;
+    expect(response.ok, JSON.stringify(json)).toBe(true);
+    return json;
+  }
+
+  /** A page of the console in a browser of its own, signed in by the address. */
+  async open(path: string, { who = 'owner', dark = false }: { readonly who?: Who | null; readonly dark?: boolean } = {}): Promise<Page> {
+    const context = await this.browser.newContext({
+      colorScheme: dark ? 'dark' : 'light',
+      viewport: { width: 1280, height: 800 },
+      locale: 'en',
+    });
+    this.#contexts.push(context);
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    page.on('pageerror', ({ message }) => this.mistakes.push(message));
+    page.on('console', (said) => /Content Security Policy|Trusted/i.test(said.text()) && this.mistakes.push(said.text()));
+    await page.goto(`${this.base}/console${path}${who === null ? '' : `#key=${keyOf(who)}`}`);
+    return page;
+  }
+
+  async closePages(): Promise<void> {
+    await Promise.all(this.#contexts.splice(0).map((context) => context.close()));
+  }
+
+  /** Keeps a picture for the docs where ETUDE_CONSOLE_PICTURES is set. */
+  async picture(page: Page, name: string): Promise<void> {
+    if (process.env['ETUDE_CONSOLE_PICTURES'] === undefined) return;
+    await page.mouse.move(0, 0);
+    await page.screenshot({ path: join(PICTURES, `console-${name}.png`) });
+  }
+}
+
+const AXE = here('../../../node_modules/axe-core/axe.min.js');
+
+interface Finding {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: ReadonlyArray<{ readonly target: unknown }>;
+}
+
+/** Serious findings of axe on a page, as one line each. The policy of the page forbids scripts, so axe runs in a world of its own. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  const { readFile } = await import('node:fs/promises');
+  const { frameTree } = await session.send('Page.getFrameTree');
+  const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id });
+  await session.send('Runtime.evaluate', { expression: await readFile(AXE, 'utf8'), contextId });
+  const expression = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => JSON.stringify(violations))`;
+  const { result } = await session.send('Runtime.evaluate', { expression, contextId, awaitPromise: true, returnByValue: true });
+  const findings = (JSON.parse(result.value as string) as Finding[]).filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  return findings.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => JSON.stringify(target)).join(' ')}`);
+}

@@ -1,0 +1,77 @@
+import { globSync, readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { EtudeError } from '@etude/contracts/errors';
+
+const ROOT = '/console';
+/** The built console, at the same place beside the sources and the compiled files of this service. */
+const FOLDER = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
+const INDEX = 'index.html';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Only the console's own files run, and only this server is spoken to. Pictures of sandboxes are blobs of the page. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+export const isOfConsole = (path: string) => path === ROOT || path.startsWith(`${ROOT}/`);
+
+/** The built console. Its files are read at the first request; a gateway without them answers NOT_FOUND. */
+export class ConsoleFiles {
+  readonly #packed = new Map<string, Buffer>();
+  #names: ReadonlySet<string> | null = null;
+
+  /** Sends a file, or the page itself for each of its addresses. @throws EtudeError NOT_FOUND */
+  send(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
+    const asked = path.slice(ROOT.length + 1);
+    const name = extname(asked) === '' ? INDEX : asked;
+    this.#names ??= new Set(globSync('**/*.*', { cwd: FOLDER }));
+    if (!this.#names.has(name))
+      throw new EtudeError(
+        'NOT_FOUND',
+        name === INDEX ? 'This gateway has no console. Build it: node apps/console/build.mjs' : `There is no ${path}.`,
+      );
+    const isPacked = /\bgzip\b/.test(String(headers['accept-encoding']));
+    response.writeHead(200, {
+      ...HEADERS,
+      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+      // Names of assets contain their digest.
+      'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+      vary: 'accept-encoding',
+      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+    });
+    response.end(isPacked ? this.#pack(name) : readFileSync(join(FOLDER, name)));
+  }
+
+  #pack(name: string): Buffer {
+    const packed = this.#packed.get(name) ?? gzipSync(readFileSync(join(FOLDER, name)), { level: 9 });
+    this.#packed.set(name, packed);
+    return packed;
+  }
+}
