@@ -34,6 +34,7 @@ const broken = {
   'libs/queue/src/platform.ts': ["import { x } from '@etude/platform/x';", 'direction'],
   'libs/platform/src/domain.ts': ["const x = await import('@etude/domain/x');", 'direction'],
   'apps/gateway/src/app.ts': ["import { x } from '@etude/worker/x';", 'direction'],
+  'apps/pages/src/domain.tsx': ["import { x } from '@etude/domain/x';", 'direction'],
   'apps/cli/src/domain.ts': ["import { x } from '@etude/domain/x';", 'direction'],
   'libs/queue/src/support.ts': ["import { x } from '@etude/test-support/x';", 'direction'],
   // Vendors.
@@ -85,6 +86,7 @@ const packages = {
   'apps/gateway/package.json': pkg('@etude/gateway', 'type:app', [...everything, '@etude/worker']),
   'apps/worker/package.json': pkg('@etude/worker', 'type:app', everything),
   'apps/cli/package.json': pkg('@etude/cli', 'type:cli', everything),
+  'apps/pages/package.json': pkg('@etude/pages', 'type:web', [], everything),
   'test/support/package.json': pkg('@etude/test-support', 'type:support'),
   'bench/package.json': pkg('@etude/bench', 'type:bench', everything),
 };

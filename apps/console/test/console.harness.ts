@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@etude/test-support/ports';
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { expect } from 'vitest';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const PICTURES = here('../../../docs/images/');
@@ -21,7 +20,7 @@ export class ConsoleRig {
   stack!: TestStack;
   browser!: Browser;
   /** Refusals by the Content-Security-Policy, and errors of pages. */
-  readonly mistakes: string[] = [];
+  readonly #mistakes: string[] = [];
   readonly #contexts: BrowserContext[] = [];
 
   async start(): Promise<void> {
@@ -53,28 +52,34 @@ export class ConsoleRig {
     const headers = { authorization: `Bearer ${keyOf('owner')}`, 'content-type': 'application/json' };
     const response = await fetch(`${this.base}${path}`, { method: verb, headers, body: body === undefined ? null : JSON.stringify(body) });
     const json = (await response.json()) as T;
-    expect(response.ok, JSON.stringify(json)).toBe(true);
+    if (!response.ok) throw new Error(`${verb} ${path}: ${JSON.stringify(json)}`);
     return json;
   }
 
   /** A page of the console in a browser of its own, signed in by the address. */
-  async open(path: string, { who = 'owner', dark = false }: { readonly who?: Who | null; readonly dark?: boolean } = {}): Promise<Page> {
+  async open(
+    path: string,
+    { who = 'owner', colours = 'light' }: { readonly who?: Who | null; readonly colours?: 'light' | 'dark' } = {},
+  ): Promise<Page> {
     const context = await this.browser.newContext({
-      colorScheme: dark ? 'dark' : 'light',
+      colorScheme: colours,
       viewport: { width: 1280, height: 800 },
       locale: 'en',
     });
     this.#contexts.push(context);
     const page = await context.newPage();
     page.setDefaultTimeout(20_000);
-    page.on('pageerror', ({ message }) => this.mistakes.push(message));
-    page.on('console', (said) => /Content Security Policy|Trusted/i.test(said.text()) && this.mistakes.push(said.text()));
+    page.on('pageerror', ({ message }) => this.#mistakes.push(message));
+    page.on('console', (said) => /Content Security Policy|Trusted/i.test(said.text()) && this.#mistakes.push(said.text()));
     await page.goto(`${this.base}/console${path}${who === null ? '' : `#key=${keyOf(who)}`}`);
     return page;
   }
 
+  /** @throws Error if a page broke the Content-Security-Policy or failed */
   async closePages(): Promise<void> {
     await Promise.all(this.#contexts.splice(0).map((context) => context.close()));
+    const mistakes = this.#mistakes.splice(0);
+    if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
   }
 
   /** Keeps a picture for the docs where ETUDE_CONSOLE_PICTURES is set. */
