@@ -76,7 +76,16 @@ const OUTSIDE = {
   ],
   // Bundled, so no service installs them.
   'type:web': [/^react(-dom)?$/, /^@base-ui\/react$/, /^@tanstack\/react-/, /^@lezer\//, /^@bufbuild\/protobuf$/],
-  'type:cli': [/^commander$/, /^@bomb\.sh\/tab$/, /^@grpc\/grpc-js$/, /^@bufbuild\/protobuf$/, /^zod$/, /^@resvg\/resvg-wasm$/, /^yaml$/, /^node:/],
+  'type:cli': [
+    /^commander$/,
+    /^@bomb\.sh\/tab$/,
+    /^@grpc\/grpc-js$/,
+    /^@bufbuild\/protobuf$/,
+    /^zod$/,
+    /^@resvg\/resvg-wasm$/,
+    /^yaml$/,
+    /^node:/,
+  ],
 };
 
 /** The only file of the domain that reads files: the Python beside the domain, as text, when the code is loaded. */
@@ -123,7 +132,11 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
       yield ['outside', `${from.type} may not import ${name}`];
   }
   if (name.startsWith('node:') || target === from) return;
-  const declared = { ...from.dependencies, ...(from.type === 'type:web' ? from.devDependencies : {}), ...(test ? { ...from.devDependencies, ...rootTools } : {}) };
+  const declared = {
+    ...from.dependencies,
+    ...(from.type === 'type:web' ? from.devDependencies : {}),
+    ...(test ? { ...from.devDependencies, ...rootTools } : {}),
+  };
   if (!(name in declared)) yield ['undeclared', `imports ${name} without naming it in ${test ? 'devDependencies' : 'dependencies'}`];
 }
 
@@ -194,7 +207,10 @@ export function check(root) {
       found.push({ file: `${pkg.dir}/package.json`, rule: 'tag', message: `needs one of the tags ${Object.keys(DIRECTION).join(', ')}` });
     if (!DIRECTION[pkg.type]) continue;
     const within = [];
-    for (const file of globSync(`${pkg.dir}/**/*.{ts,tsx}`, { cwd: root, exclude: (path) => /(^|\/)(node_modules|dist|gen)(\/|$)/.test(path) })) {
+    for (const file of globSync(`${pkg.dir}/**/*.{ts,tsx}`, {
+      cwd: root,
+      exclude: (path) => /(^|\/)(node_modules|dist|gen)(\/|$)/.test(path),
+    })) {
       files++;
       const source = readFileSync(join(root, file), 'utf8');
       const specifiers = new Set(ts.preProcessFile(source, true, true).importedFiles.map(({ fileName }) => fileName));

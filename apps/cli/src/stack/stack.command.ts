@@ -1,7 +1,8 @@
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { Start } from '../cli.js';
+import type { Cli, Start } from '../cli.js';
 import { type Entry, type Flag, hand } from '../command.js';
-import { addBench } from '../machine/bench.js';
+import { addBench, runNode } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
 import { runTests, type TestOptions } from '../machine/tests.js';
 import { down, status } from './down.js';
@@ -13,6 +14,10 @@ export const SANDBOX_FLAG: Flag = {
   choices: SANDBOX_DRIVERS,
   usual: 'local',
 };
+
+/** Builds the site into a folder, or into the cache and serves it there. */
+const docs = (cli: Cli, { out }: { readonly out?: string }) =>
+  runNode(cli, ['tools/docs-site/build.mjs', ...(out === undefined ? [join(cli.root, '.etude/cache/docs'), '--serve'] : [resolve(out)])]);
 
 const ENTRIES: readonly Entry[] = [
   hand<UpOptions>({
@@ -41,6 +46,12 @@ const ENTRIES: readonly Entry[] = [
       '--all': 'with --cluster: the slow ones too, which install the chart',
     },
     run: (cli, options, filters) => runTests(cli, filters, options),
+  }),
+  hand<{ readonly out?: string }>({
+    command: 'docs',
+    help: 'build the documentation with a search, and show it in a browser until Ctrl-C',
+    flags: { '--out <dir>': 'only build it, into this folder' },
+    run: docs,
   }),
 ];
 

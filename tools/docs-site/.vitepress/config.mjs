@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs';
+
+const page = (text, link) => ({ text, link });
+const pages = JSON.parse(process.env.ETUDE_DOCS_PAGES ?? '[]').map((file) => file.replace('.md', ''));
+const titled = (name) => page(name === 'http' ? 'JSON over HTTP' : name[0].toUpperCase() + name.slice(1), `/docs/reference/api/${name}`);
+
+/** A link out of the site, to a file of the project, is shown as the file's name. */
+function nameFilesOfTheProject(md) {
+  const inside = /^(#|https?:|mailto:|data:)|\.(md|svg|png)(#.*)?$|^\/(docs|openapi)/;
+  const open = md.renderer.rules.link_open ?? ((tokens, at, options, _, self) => self.renderToken(tokens, at, options));
+  md.core.ruler.push('files-of-the-project', ({ tokens }) => {
+    for (const { children } of tokens)
+      for (const [at, token] of (children ?? []).entries()) {
+        if (token.type !== 'link_open' || inside.test(token.attrGet('href') ?? '')) continue;
+        const end = children.findIndex((one, index) => index > at && one.type === 'link_close');
+        token.type = 'text';
+        token.tag = '';
+        token.content = '';
+        Object.assign(children[end], { type: 'text', tag: '', content: '' });
+      }
+  });
+  md.renderer.rules.link_open = open;
+}
+
+/** Anchors as code hosts make them, since the pages are read there too. */
+const slugify = (text) =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
+
+export default {
+  title: 'Etude',
+  description: 'Solves tasks by writing code, running it in a sandbox, and learning from what happened',
+  lastUpdated: false,
+  cleanUrls: false,
+  // Pages are the project's own Markdown, in which braces and angle brackets are text.
+  markdown: { html: true, anchor: { slugify }, config: nameFilesOfTheProject },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [page('Quick start', '/docs/quick-start'), page('API', '/docs/reference/api/tasks'), page('Operations', '/docs/operations')],
+    sidebar: [
+      {
+        text: 'Use',
+        items: [
+          page('Quick start', '/docs/quick-start'),
+          page('The API by example', '/docs/api'),
+          page('Python', '/sdks/python/README'),
+          page('TypeScript', '/sdks/typescript/README'),
+          page('Agents', '/docs/agents'),
+          page('Sandboxes', '/docs/sandboxes'),
+          page('Skills', '/docs/skills'),
+          page('Memory', '/docs/memory'),
+          page('Learning', '/docs/learning'),
+          page('Evaluators', '/docs/evaluators'),
+          page('Tools', '/docs/tools'),
+          page('MCP', '/docs/mcp'),
+          page('Evaluation', '/docs/eval'),
+          ...(existsSync(new URL('../docs/console.md', import.meta.url)) ? [page('Console', '/docs/console')] : []),
+        ],
+      },
+      {
+        text: 'Operate',
+        items: [
+          page('Operations', '/docs/operations'),
+          page('Kubernetes', '/docs/kubernetes'),
+          page('Authentication', '/docs/authentication'),
+          page('Upgrading', '/docs/upgrading'),
+          page('Scale', '/docs/scale'),
+          page('Performance', '/docs/performance'),
+          page('Threat model', '/docs/security/threat-model'),
+        ],
+      },
+      {
+        text: 'Reference',
+        items: [
+          page('Commands', '/docs/reference/cli'),
+          page('Settings', '/docs/reference/settings'),
+          page('Error codes', '/docs/reference/errors'),
+          ...pages.map(titled),
+          page('Architecture', '/ARCHITECTURE'),
+        ],
+      },
+    ],
+  },
+};

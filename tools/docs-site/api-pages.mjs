@@ -1,0 +1,103 @@
+// Markdown pages of the API, from the image of the proto files with their comments, and from the OpenAPI description.
+
+/** Field numbers of descriptor.proto by which source locations name their element. */
+const [MESSAGES, ENUMS, SERVICES] = [4, 5, 6];
+const [FIELDS, NESTED, NESTED_ENUMS, VALUES, METHODS] = [2, 3, 4, 2, 2];
+
+/** Text of a comment as Markdown, in which VitePress must see neither tags nor Vue. */
+const safe = (text) => text.trim().replaceAll(/\s+/g, ' ').replaceAll('<', '&lt;').replaceAll('{{', '&#123;&#123;').replaceAll('|', '\\|');
+const short = (type) => type.replace(/^\.(etude\.v1|google\.protobuf|google\.rpc)\./, '');
+const anchor = (name) => name.toLowerCase().replaceAll('.', '');
+
+function commentsOf({ sourceCodeInfo = {} }) {
+  const all = new Map();
+  for (const { path = [], leadingComments = '' } of sourceCodeInfo.location ?? [])
+    if (leadingComments) all.set(path.join('.'), safe(leadingComments));
+  return (...path) => all.get(path.join('.')) ?? '';
+}
+
+/** @returns a link to a message or an enum of the API, or the name of any other type */
+function typeOf({ type, typeName = '', label, proto3Optional }, where, entries) {
+  const entry = entries.get(typeName);
+  if (entry) return `map of ${typeOf(entry[0], where, entries)} to ${typeOf(entry[1], where, entries)}`;
+  const name = short(typeName);
+  const page = where.get(typeName);
+  const shown = page ? `[${name}](./${page}.md#${anchor(name)})` : name || type.replace('TYPE_', '').toLowerCase();
+  const many = label === 'LABEL_REPEATED' ? 'list of ' : '';
+  return `${many}${shown}${proto3Optional ? ', optional' : ''}`;
+}
+
+/** All messages and enums of a file, nested ones behind their parents, with their path and full name. */
+function* typesOf(file) {
+  yield* messagesIn(file.messageType ?? [], [MESSAGES], `.${file.package}`);
+  yield* enumsIn(file.enumType ?? [], [ENUMS], `.${file.package}`);
+}
+
+function* messagesIn(messages, path, prefix) {
+  for (const [at, message] of messages.entries()) {
+    const [name, own] = [`${prefix}.${message.name}`, [...path, at]];
+    yield { kind: 'message', message, name, path: own };
+    yield* enumsIn(message.enumType ?? [], [...own, NESTED_ENUMS], name);
+    yield* messagesIn(message.nestedType ?? [], [...own, NESTED], name);
+  }
+}
+
+function* enumsIn(enums, path, prefix) {
+  for (const [at, message] of enums.entries()) yield { kind: 'enum', message, name: `${prefix}.${message.name}`, path: [...path, at] };
+}
+
+const pageOf = (file) => file.name.replace(/^.*\/(\w+)\.proto$/, '$1');
+
+const table = (head, rows) =>
+  rows.length === 0
+    ? ''
+    : [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...rows.map((row) => `| ${row.join(' | ')} |`), ''].join('\n');
+
+/** @param image of `buf build`; yields the name and the text of one page per service's file */
+export function* apiPages({ file: files }) {
+  const own = files.filter(({ package: name }) => name === 'etude.v1');
+  const where = new Map(own.flatMap((file) => [...typesOf(file)].map(({ name }) => [name, pageOf(file)])));
+  const entries = new Map(
+    own.flatMap((file) =>
+      [...typesOf(file)].filter(({ message }) => message.options?.mapEntry).map(({ name, message }) => [name, message.field]),
+    ),
+  );
+  for (const file of own) {
+    const comment = commentsOf(file);
+    const parts = [...servicesOf(file, comment, where, entries), '## Messages', ...messagesOf(file, comment, where, entries)];
+    yield [pageOf(file), `${parts.filter((part) => part !== '').join('\n\n')}\n`];
+  }
+}
+
+function* servicesOf(file, comment, where, entries) {
+  for (const [at, service] of (file.service ?? []).entries()) {
+    yield* [`# ${service.name}`, comment(SERVICES, at)];
+    for (const [index, { name, inputType, outputType, clientStreaming, serverStreaming }] of service.method.entries()) {
+      const [from, to] = [inputType, outputType].map((type) => typeOf({ typeName: type }, where, entries));
+      yield* [`## ${name}`, `${clientStreaming ? 'stream of ' : ''}${from} → ${serverStreaming ? 'stream of ' : ''}${to}`];
+      yield comment(SERVICES, at, METHODS, index);
+    }
+  }
+}
+
+function* messagesOf(file, comment, where, entries) {
+  for (const { kind, message, name, path } of typesOf(file)) {
+    if (message.options?.mapEntry) continue;
+    yield* [`### ${short(name)}`, comment(...path)];
+    if (kind === 'enum') {
+      const rows = message.value.map((value, index) => [`\`${value.name}\``, comment(...path, VALUES, index)]);
+      yield table(['value', 'meaning'], rows);
+    } else {
+      const told = (field, index) => [`\`${field.name}\``, typeOf(field, where, entries), comment(...path, FIELDS, index)];
+      yield table(['field', 'type', 'meaning'], (message.field ?? []).map(told));
+    }
+  }
+}
+
+/** @param api the OpenAPI description */
+export function httpPage({ paths }) {
+  const rows = Object.entries(paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs).map(([verb, { summary = '' }]) => [`\`${verb.toUpperCase()} ${path}\``, safe(summary)]),
+  );
+  return `# JSON over HTTP\n\nFields are those of the messages. <a href="/openapi.json" target="_self">The OpenAPI description</a>.\n\n${table(['route', 'what it does'], rows)}`;
+}
