@@ -31,6 +31,7 @@ import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { SpendStore } from '@etude/queue/spend/spend-store';
 import { retentionFrom, TaskStore } from '@etude/queue/tasks/task-store';
+import { Tenants } from '@etude/queue/tenants/tenants';
 import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import type { INestApplicationContext, OnApplicationShutdown } from '@nestjs/common';
 import { createLogger, loggerModule } from '@etude/platform/logging';
@@ -74,7 +75,9 @@ const CLOSE_GRACE_MS = 3_000;
 /** The whole gateway: its handlers behind gRPC, REST and MCP, and the background work. */
 class Gateway implements OnApplicationShutdown {
   readonly #producer: Producer;
+  readonly #spend: SpendStore;
   readonly #tasks: TaskStore;
+  readonly #tenants: Tenants;
   readonly #worlds: RedisWorlds;
   readonly #memory: MemoryAccess;
   readonly #settling: SettlingStore;
@@ -98,7 +101,10 @@ class Gateway implements OnApplicationShutdown {
     const log = (message: string, details: object) => logger.warn(details, message);
     this.#producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { tracing });
     const { redis, keys } = this.#producer;
-    this.#tasks = new TaskStore(this.#producer, retentionFrom(config));
+    this.#spend = new SpendStore(this.#producer, config);
+    const { limitsOf } = this.#spend;
+    this.#tasks = new TaskStore(this.#producer, retentionFrom(config), limitsOf);
+    this.#tenants = new Tenants(this.#producer, this.#spend, limitsOf);
     this.#worlds = new RedisWorlds(redis, keys);
     const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
       logger.error({ err: error }, 'The file of public keys is wrong. Its last valid keys stay in use'),
@@ -116,7 +122,8 @@ class Gateway implements OnApplicationShutdown {
     this.#workSandboxes = new RouterWorkSandboxes(new SandboxRouter(routed));
     const authenticator = authenticatorFrom(config, logger);
     const perTenantMax = config.ETUDE_CALLS_PER_TENANT_MAX;
-    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, log: logger, tracing });
+    const onRefused = (tenant: string) => void this.#tenants.countRefusal(tenant).catch(() => undefined);
+    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, onRefused, log: logger, tracing });
     const skills = this.#skillDeps(checker);
     this.#serve(skills, sessions, this.#tools(skills, sessions, embedder));
     this.#health = new HealthReporter(this.checks.redis, this.checks.memory);
@@ -190,8 +197,7 @@ class Gateway implements OnApplicationShutdown {
     const producer = this.#producer;
     const memory = { ...skills, upkeep: new UpkeepStore(producer), settling: this.#settling };
     const tasks = this.#tasks;
-    const spend = new SpendStore(producer, this.config);
-    const taskDeps = { ...skills, spend, tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
+    const taskDeps = { ...skills, spend: this.#spend, tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
     calls.serve(SERVICES.tasks, taskCalls, { ...taskDeps, watcher: new TaskWatcher(tasks, producer) });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(SERVICES.skills, handlers, skills);
     for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(SERVICES.skills, handlers, skills, 'reviewer');
@@ -201,7 +207,8 @@ class Gateway implements OnApplicationShutdown {
     const runs = new ConsolidationStore(producer);
     calls.serve(SERVICES.consolidation, consolidationCalls, { runs });
     calls.serve(SERVICES.consolidation, consolidationUndo, { ...skills, runs }, 'reviewer');
-    calls.serve(SERVICES.queues, queueCalls, { dead: new DeadLetters(producer, tasks, skills.wanted) }, 'operator');
+    const dead = new DeadLetters(producer, tasks, skills.wanted);
+    calls.serve(SERVICES.queues, queueCalls, { dead, tenants: this.#tenants }, 'operator');
     calls.serve(SERVICES.sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(SERVICES.agents, agentCalls, skills);
     calls.serve(SERVICES.agents, agentChanges, skills, 'reviewer');

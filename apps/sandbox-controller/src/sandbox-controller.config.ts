@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { EtudeError } from '@etude/contracts/errors';
 import { baseConfig, list } from '@etude/platform/config';
+import { tenantLimitsConfig } from '@etude/queue/limits/tenant-limits';
 import { readHostUserRange } from '@etude/sandbox/host-users';
 import { z } from 'zod';
 
@@ -52,11 +53,11 @@ const sessionConfig = {
   ETUDE_SANDBOX_ADVERTISED_ADDRESS: z.string().min(1).optional(),
   /** Most sessions in this controller. */
   ETUDE_SANDBOX_SESSIONS_MAX: count(10_000).default(32),
-  /** Most open sessions of one tenant, over all controllers. */
+  /** Most open sessions of one tenant, over all controllers, where `ETUDE_TENANT_LIMITS` has no other number. */
   ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: count(10_000).default(16),
 };
 
-export const sandboxControllerConfig = baseConfig.extend({
+export const sandboxControllerConfig = baseConfig.extend(tenantLimitsConfig.shape).extend({
   /** Most executions at the same time in this process. */
   ETUDE_SANDBOX_CONCURRENCY: count(1_000).default(() => Math.min(32, 2 * availableParallelism())),
   ...driverConfig,

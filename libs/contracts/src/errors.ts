@@ -29,6 +29,8 @@ export const ERROR_KINDS = {
   PAYLOAD_TOO_LARGE: kind(8, 'caller'),
   /** The gateway already works on `ETUDE_CALLS_PER_TENANT_MAX` calls of your tenant. Call again later, with fewer at once. */
   TOO_MANY_CALLS: kind(8, 'caller', true),
+  /** The tenant has too many unfinished tasks, or submitted too many within a minute. Submit again later, or have the operator raise the limit. */
+  TENANT_LIMIT: kind(8, 'caller', true),
   /** The tenant's model tokens or money of the day are used up. Try again after midnight UTC, or have the operator raise the budget. */
   BUDGET_USED_UP: kind(8, 'caller'),
   /** Nothing to do: the caller ended the call. */

@@ -98,6 +98,28 @@ const QUEUES = [
   }),
 ];
 
+const TENANTS = plain(Queues.method.listTenants, {
+  command: 'tenants',
+  help: 'for operators: what each tenant uses now and today (UTC), and its limits',
+  flags: LIMIT(100),
+  columns: [
+    'name',
+    'limits.weight',
+    'waiting',
+    'running',
+    'limits.tasks',
+    'limits.submits_per_minute',
+    'sandboxes',
+    'limits.sandboxes',
+    'tokens_today',
+    'limits.tokens_per_day',
+    'usd_today',
+    'limits.usd_per_day',
+    'refused_today',
+  ],
+  none: 'no tenant uses anything now or did today',
+});
+
 const ROLES: readonly Role[] = ['user', 'reviewer', 'operator'];
 
 interface KeyOptions {
@@ -199,5 +221,6 @@ export function addAdmin(program: Command, start: Start): void {
   const consolidate = program.commands.find((command) => command.name() === 'consolidate')!;
   for (const entry of RUNS) entry(consolidate, start);
   addNoun(program, start, 'queues', 'for operators: waiting and failed jobs', QUEUES);
+  TENANTS(program, start);
   addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);
 }

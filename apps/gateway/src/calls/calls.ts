@@ -41,6 +41,8 @@ export interface CallsParts {
   readonly shutdown: AbortSignal;
   /** Maximum of calls from one tenant that this process works on at once. */
   readonly perTenantMax: number;
+  /** Called when a limit of the tenant refused its call. */
+  readonly onRefused?: (tenant: string) => void;
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
   /** Absent: calls have no spans. */
   readonly tracing?: Tracing;
@@ -121,6 +123,7 @@ export class Calls {
     } catch (error) {
       const told = this.#told(error, method, call);
       ({ code } = told);
+      if (told.details.metadata?.['limit'] !== undefined) this.parts.onRefused?.(call.tenant);
       throw told;
     } finally {
       if (isTaken) this.#giveBack(call.tenant);
@@ -154,7 +157,7 @@ export class Calls {
     const working = this.#working.get(tenant) ?? 0;
     if (working < this.parts.perTenantMax) return void this.#working.set(tenant, working + 1);
     const message = `This gateway already works on ${working} calls of your tenant, which is the maximum. Call again later, with fewer calls at once.`;
-    throw new EtudeError('TOO_MANY_CALLS', message, { retryAfterMs: RETRY_AFTER_MS });
+    throw new EtudeError('TOO_MANY_CALLS', message, { retryAfterMs: RETRY_AFTER_MS, metadata: { limit: 'calls' } });
   }
 
   #giveBack(tenant: string): void {

@@ -1,6 +1,7 @@
-import { DeadLetterSchema, type Queues, QueueSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { DeadLetterSchema, type Queues, QueueSchema, TenantSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { QUEUES } from '@etude/contracts/queues';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
+import type { Tenants } from '@etude/queue/tenants/tenants';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { toWire } from '@etude/contracts/wire/messages';
@@ -31,7 +32,16 @@ export const queueCalls = {
     const { redriven, refused } = await deps.dead.redrive(queue, all ? { all } : { ids: [...new Set(ids)] });
     return { redriven, refused: [...refused] };
   },
-} satisfies Handlers<typeof Queues, { readonly dead: DeadLetters }>;
+
+  async listTenants(request, _call, deps) {
+    const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListTenants']);
+    const { items, nextAfter } = await deps.tenants.list({ pageSize, after: after ?? undefined });
+    return {
+      tenants: items.map(({ tenant, ...use }) => toWire(TenantSchema, { name: tenant, ...use })),
+      nextPageToken: tokenOf(nextAfter),
+    };
+  },
+} satisfies Handlers<typeof Queues, { readonly dead: DeadLetters; readonly tenants: Tenants }>;
 
 const NAMES = QUEUES.map(({ name }) => name);
 const QueueName = z.string().refine((name) => NAMES.includes(name), `must be one of ${NAMES.join(', ')}`);

@@ -49,7 +49,9 @@ export const taskCalls = {
     const requestId = optionalRequestId(request.requestId) ?? '';
     const spec = taskSpecOf(request.spec);
     await requireWorld(spec.labels['world'], call, deps);
-    await deps.spend.requireBudget(call.tenant);
+    await deps.spend.requireBudget(call.tenant).catch(async (refusal: unknown) => {
+      if (!(await deps.tasks.isKnown(call.tenant, requestId))) throw refusal;
+    });
     const usual = spec.strategy ?? (await deps.settings.get(call.tenant, spec.agent)).strategy;
     const { record } = await deps.tasks.submit(call.tenant, spec, requestId, usual);
     return taskMessage(record);
@@ -78,7 +80,7 @@ export const taskCalls = {
   },
 
   async getUsage({ days, agent }, { tenant }, { spend }) {
-    const { tokensPerDay, usdPerDay } = spend.budget;
+    const { tokensPerDay, usdPerDay } = spend.limitsOf(tenant);
     const rows = await spend.list(tenant, days === 0 ? 7 : parseField(Days, days, 'days'), agent || undefined);
     return toWire(UsageReportSchema, { rows, tokensPerDay, usdPerDay });
   },

@@ -31,7 +31,8 @@ function world({ url }: { readonly url: string } = redis) {
     const controllerId = `c${controllers.push('')}`;
     const directory = new ControllerDirectory(connection, keys);
     const parts = { controllerId, driver: cluster.driver(), store, logger: silent };
-    const host = new SessionHost({ ...parts, sessionsMax: 8, tenantSessionsMax: 4, ...more });
+    const { sessionsMax = 8, tenantSessionsMax = 4 } = more;
+    const host = new SessionHost({ ...parts, sessionsMax, tenantSessionsMax: () => tenantSessionsMax });
     const self = { controllerId, address: '127.0.0.1:1', sessionsMax: 8 };
     const upkeep = new SessionUpkeep({ host, store, directory, self, logger: silent });
     await directory.announce({ ...self, sessions: 0 });

@@ -23,7 +23,7 @@ interface SessionHostParts {
   readonly logger: QueueLogger;
   readonly sessionsMax: number;
   /** Most open sessions of one tenant, over all controllers. */
-  readonly tenantSessionsMax: number;
+  readonly tenantSessionsMax: (tenant: string) => number;
 }
 
 interface End {
@@ -172,7 +172,7 @@ export class SessionHost {
       signal.throwIfAborted();
       this.#refuseWhenClosing();
       const owner = { controllerId, place: claimed.place };
-      const { stored, created } = await store.open(newSandboxId(), request, owner, tenantSessionsMax);
+      const { stored, created } = await store.open(newSandboxId(), request, owner, tenantSessionsMax(request.tenant));
       if (created) this.#hold(stored.session, stored.ownerEpoch, claimed, request.ttlMs);
       else await claimed.release();
       return stored.session;
@@ -238,8 +238,9 @@ export class SessionHost {
       const message = `This controller holds its limit of ${sessionsMax} sandboxes. Try another controller, or try again later.`;
       throw new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity' } });
     }
-    if (uncounted || openCount + opening < tenantSessionsMax) return;
-    throw quotaReached(tenant, openCount + opening, tenantSessionsMax);
+    const openMax = tenantSessionsMax(tenant);
+    if (uncounted || openCount + opening < openMax) return;
+    throw quotaReached(tenant, openCount + opening, openMax);
   }
 
   #refuseWhenClosing(): void {

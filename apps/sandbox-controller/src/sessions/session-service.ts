@@ -10,6 +10,7 @@ import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { CONTROLLER_HEARTBEAT_MS, type ControllerAnnouncement, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { limitsFrom } from '@etude/queue/limits/tenant-limits';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from '../sandbox-controller.config.js';
 import { internalCallers, sandboxesHandlers } from './sandboxes.handlers.js';
@@ -47,7 +48,8 @@ export class SessionService {
     const store = new SandboxSessionStore(redis, keys);
     const directory = new ControllerDirectory(redis, keys);
     const controllerId = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
-    const tenantSessionsMax = config.ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX;
+    const limitsOf = limitsFrom(config);
+    const tenantSessionsMax = (tenant: string) => limitsOf(tenant).sandboxes;
     const host = new SessionHost({ controllerId, driver, store, sessionsMax, tenantSessionsMax, logger });
     const collect = () => host.sessionCount;
     gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect });

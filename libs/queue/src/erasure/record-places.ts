@@ -14,7 +14,17 @@ import { consolidationKeys, memberOf } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
 import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { storedIn } from '../worlds/worlds-store.js';
-import { type Erased, type ErasurePlace, fieldsOf, isOwned, isOwnKey, keyedPlace, namedRecordOf, type Trace } from './erasure-place.js';
+import {
+  type Erased,
+  type ErasurePlace,
+  fieldsOf,
+  isOwned,
+  isOwnKey,
+  keyedPlace,
+  keysStartingWith,
+  namedRecordOf,
+  type Trace,
+} from './erasure-place.js';
 
 /** Writes that memory has not taken yet. One that can't be read is erased only with its tenant. */
 export const OUTBOX: ErasurePlace = {
@@ -94,6 +104,17 @@ export const SPEND = keyedPlace({
     return own.length === 0 ? null : () => producer.redis.hdel(key, ...own);
   },
 });
+
+/** The tenant's place in the line and the numbers of its refusals. They belong to the tenant. One with newer tasks keeps its place. */
+export const LINE: ErasurePlace = {
+  name: 'queue.line',
+  async *traces({ producer: { redis, keys }, tenant, subject }) {
+    if (!('all' in subject) || (await redis.scard(keys.openTasks(tenant))) > 0) return;
+    const hashes = [keys.line, ...(await Array.fromAsync(keysStartingWith(redis, keys.refusals('')))).flat()];
+    const own = await Promise.all(hashes.map((key) => redis.hexists(key, tenant)));
+    yield hashes.filter((_, i) => own[i] === 1).map((key) => () => redis.hdel(key, tenant));
+  },
+};
 
 const deletion =
   ({ producer }: Erased, key: string): Trace =>

@@ -191,7 +191,7 @@ describe('executions of several tenants', () => {
     const { send, taken, open, producer, queue } = await startInLine();
     const asked = [...(await send('acme', named('acme', 30))), ...(await send('beta', ['beta-0']))];
     const { timestamp = 0 } = (await queue.getJob('acme-1')) ?? {};
-    expect(await oldestWaitingMs(producer.redis, queue, timestamp + 5_000)).toBe(5_000);
+    expect(await oldestWaitingMs(producer, queue, timestamp + 5_000)).toBe(5_000);
     open();
     await Promise.all(asked);
     expect(taken.indexOf('beta-0')).toBe(FIRST_LINE_MAX);

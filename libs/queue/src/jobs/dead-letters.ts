@@ -1,7 +1,6 @@
 import { type ErrorCode, errorCode, EtudeError } from '@etude/contracts/errors';
 import { type QueueDeclaration, QUEUES, RolloutLearn, RolloutRun, SkillRequest } from '@etude/contracts/queues';
 import type { Job, Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { deathOf, parseOr, readFailure } from './job-end.js';
 import type { Producer } from './producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
@@ -140,26 +139,29 @@ function declarationOf(name: string): QueueDeclaration {
   return declaration;
 }
 
-async function countsOf({ redis }: Producer, queue: Queue): Promise<QueueCounts> {
+async function countsOf(producer: Producer, queue: Queue): Promise<QueueCounts> {
   const [counts, workers, oldest] = await Promise.all([
     queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed'),
     queue.getWorkersCount(),
-    oldestWaitingMs(redis, queue),
+    oldestWaitingMs(producer, queue),
   ]);
   const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
   return { name: queue.name, waiting: wait + prioritized, active, delayed, dead: failed, workers, oldestWaitingMs: oldest };
 }
 
-/** Number of BullMQ priorities in use, from 1. BullMQ's score of a job is priority × URGENCY_STEP plus a counter. */
+/** Number of BullMQ priorities in use besides the places of rollouts, from 1. BullMQ's score of a job is priority × URGENCY_STEP plus a counter. */
 const URGENCIES = 10;
 const URGENCY_STEP = 0x1_0000_0000;
 
 /** Age of the job that has waited longest, with or without a priority. 0 where none waits. */
-export async function oldestWaitingMs(redis: Redis, queue: Queue, nowMs = Date.now()): Promise<number> {
+export async function oldestWaitingMs({ redis, keys }: Producer, queue: Queue, nowMs = Date.now()): Promise<number> {
   const firsts = Array.from({ length: URGENCIES }, (_, i) =>
     redis.zrangebyscore(queue.toKey('prioritized'), (i + 1) * URGENCY_STEP, `(${(i + 2) * URGENCY_STEP}`, 'LIMIT', 0, 1),
   );
-  const ids = [redis.lrange(queue.toKey('wait'), -1, -1), ...firsts];
+  // Rollouts have any priority. The first of them may have been given back by its worker.
+  const rollouts =
+    queue.name === RolloutRun.name ? [redis.zrange(keys.waitingSince, '0', '0'), redis.zrange(queue.toKey('prioritized'), '0', '0')] : [];
+  const ids = [redis.lrange(queue.toKey('wait'), -1, -1), ...firsts, ...rollouts];
   const jobs = (await Promise.all((await Promise.all(ids)).flat().map((id) => queue.getJob(id)))) as Array<Job | undefined>;
   const oldest = Math.min(nowMs, ...jobs.filter((job) => job !== undefined).map(({ timestamp }) => timestamp));
   return nowMs - oldest;

@@ -88,7 +88,12 @@ async function reconcileEntry(
   if (due.notBefore !== undefined && due.notBefore > now) return { nextMs: due.notBefore - now, isClosed: false };
   const queue = producer.queue(work.queue.name);
   const job = (await queue.getJob(work.queue.jobId(due.payload))) as Job | undefined;
-  if (job && !job.finishedOn) return { nextMs: ALIVE_AGAIN_MS, isClosed: false };
+  if (job && !job.finishedOn) {
+    // A job that was added while places changed may have a later one than its record.
+    const { place = Infinity } = due.options ?? {};
+    if (job.priority > place) await job.changePriority({ priority: place });
+    return { nextMs: ALIVE_AGAIN_MS, isClosed: false };
+  }
   const death = job && deathOf(job);
   if (death) {
     const outcome = await work.onDead(address.tenant, address.id, death, job.finishedOn ?? 0);

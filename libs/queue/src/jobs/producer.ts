@@ -12,6 +12,8 @@ import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } 
 export interface AddOptions {
   /** 0 to 9; a higher one is taken first. A job without a priority is taken before all that have one. */
   readonly priority?: number;
+  /** BullMQ's priority itself, from 1: the place of a rollout in the line of all tenants. */
+  readonly place?: number;
   /** The job is taken after this time. Default 0. */
   readonly delayMs?: number;
   /** An ended job of the same id is removed first. */
@@ -58,10 +60,11 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
-    const { priority, delayMs: delay = 0, again, traceparent = this.tracing.current } = options;
+    const { priority, place, delayMs: delay = 0, again, traceparent = this.tracing.current } = options;
     if (again) await this.forget(declaration.name, jobId);
     // BullMQ takes a low number first, and jobs without a priority before all others.
-    const urgency = priority === undefined ? {} : { priority: Math.max(1, URGENCY_LEAST - priority) };
+    const number = place ?? (priority === undefined ? undefined : Math.max(1, URGENCY_LEAST - priority));
+    const urgency = number === undefined ? {} : { priority: number };
     const telemetry = traceparent === undefined ? {} : { telemetry: { metadata: traceparent } };
     const settings = { jobId, ...declaredOptions(declaration), ...urgency, ...telemetry, delay };
     const added = this.queue(declaration.name).add(declaration.name, data, settings);

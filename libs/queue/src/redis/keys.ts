@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
+import { RolloutRun } from '@etude/contracts/queues';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 
 class PrefixedKeys {
@@ -27,6 +28,16 @@ export class RedisKeys extends PrefixedKeys {
   /** Ids of a tenant's tasks. Ids sort by time, so all scores are 0. */
   readonly tasks = this.of('tasks');
   readonly events = this.of('events');
+  /** The line of waiting tasks: see `tasks/shared.lua`. */
+  readonly line = `${this.prefix}:line`;
+  readonly waitingTasks = this.of('waiting');
+  readonly openTasks = this.of('open-tasks');
+  readonly waitingSince = `${this.prefix}:waiting-since`;
+  /** Number of a tenant's submits in the current minute. */
+  readonly submits = this.of('submits');
+  /** Numbers of refusals on one day by a tenant's limits, by tenant. */
+  readonly refusals = (day: string): string => `${this.prefix}:refusals:${day}`;
+
   /** Channel of a task, with an empty message for each change of its event stream. */
   readonly wake = this.of('wake');
   /** Channel of a task, with the text that its model writes, as JSON. */
@@ -134,6 +145,11 @@ export function taskKeys(keys: RedisKeys, { tenant, taskId, rolloutId }: Rollout
     keys.rolloutOutbox,
     keys.tasks(tenant),
     keys.learningOutbox,
+    keys.line,
+    keys.waitingTasks(tenant),
+    keys.openTasks(tenant),
+    keys.waitingSince,
+    `${keys.queues}:${RolloutRun.name}:`,
   ];
 }
 

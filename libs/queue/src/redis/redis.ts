@@ -1,5 +1,5 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { Redis } from 'ioredis';
@@ -124,8 +124,8 @@ const DECLARED = /^function scripts\.(\w+)\(\)/gm;
 let loaded: ReturnType<typeof readScripts> | undefined;
 
 /**
- * Reads every `.lua` file of this package. Each `function scripts.NAME()` in a file becomes one script: the prelude, the whole
- * file, and a call of that function. ioredis sends scripts by digest.
+ * Reads every `.lua` file of this package. Each `function scripts.NAME()` in a file becomes one script: the prelude, the folder's
+ * `shared.lua`, the whole file, and a call of that function. ioredis sends scripts by digest.
  *
  * @throws Error where two files declare the same name
  */
@@ -133,7 +133,8 @@ function readScripts(): Record<string, { readonly lua: string }> {
   const prelude = readFileSync(join(SOURCES, PRELUDE), 'utf8');
   const scripts: ReturnType<typeof readScripts> = {};
   for (const file of globSync('*/*.lua', { cwd: SOURCES })) {
-    const text = readFileSync(join(SOURCES, file), 'utf8');
+    const shared = join(SOURCES, dirname(file), 'shared.lua');
+    const text = [...(existsSync(shared) ? [shared] : []), join(SOURCES, file)].map((path) => readFileSync(path, 'utf8')).join('\n');
     for (const [, name = ''] of text.matchAll(DECLARED)) {
       if (name in scripts) throw new Error(`the Lua script "${name}" of ${file} is declared twice`);
       scripts[name] = { lua: `${prelude}\n${text}\nreturn scripts.${name}()\n` };

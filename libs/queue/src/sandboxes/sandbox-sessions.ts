@@ -61,7 +61,7 @@ export class SandboxSessionStore {
     openMax: number,
   ): Promise<{ readonly stored: StoredSession; readonly created: boolean }> {
     const { tenant } = request;
-    const keys = [...this.#of(tenant, id), this.keys.heldSandboxes(owner.controllerId), this.#requestKey(request)];
+    const keys = [...this.#of(tenant, id), this.keys.heldSandboxes(owner.controllerId), this.#requestKey(request), this.keys.line];
     const args = [
       id,
       memberOf(tenant, id),
@@ -164,7 +164,7 @@ function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner
 
 export function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
   const message = `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`;
-  return new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', openMax: String(openMax) } });
+  return new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', openMax: String(openMax), limit: 'sandboxes' } });
 }
 
 interface SessionFilter {

@@ -10,7 +10,8 @@ local function refusal(epoch)
   return nil
 end
 
--- Records a session whose sandbox is claimed. KEYS session, index, open sessions, sessions of the controller, request.
+-- Records a session whose sandbox is claimed. KEYS session, index, open sessions, sessions of the controller, request, the line of tasks, in
+-- which the tenant is listed.
 -- ARGV id, member, digest, ttl ms, most open sessions (empty: this one doesn't count), fields...
 -- Answers {'created'|'known'|'other', id}, or {'full', number of open sessions}.
 function scripts.openSandbox()
@@ -25,6 +26,7 @@ function scripts.openSandbox()
   redis.call('ZADD', INDEX, 0, ARGV[1])
   if isCounted then redis.call('SADD', OPEN, ARGV[1]) end
   redis.call('SADD', KEYS[4], ARGV[2])
+  redis.call('HSETNX', KEYS[6], string.match(OPEN, '[^:]*$'), 0)
   -- The index doesn't expire, so each new session drops a few of the oldest ids whose record is gone.
   local prefix = string.gsub(SANDBOX, '[^:]*$', '')
   for _, id in ipairs(redis.call('ZRANGE', INDEX, 0, 4)) do

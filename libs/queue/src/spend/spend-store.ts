@@ -3,9 +3,10 @@ import type { ChatModel, ChatResponse, ModelAccount } from '@etude/domain/ports/
 import { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
+import { limitsFrom, tenantLimitsConfig, type TenantLimitsOf } from '../limits/tenant-limits.js';
 
 /** The settings of every service that asks a model for tenants. All services need the same. */
-export const budgetConfig = z.object({
+export const budgetConfig = tenantLimitsConfig.extend({
   /** The most tokens of a tenant's model calls per day (UTC), prompts included; 0: no limit. A call that has begun may exceed it. */
   ETUDE_TENANT_TOKENS_PER_DAY: z.coerce.number().int().min(0).default(0),
   /** The most money of a tenant's model calls per day (UTC), in US dollars, by the prices of `ETUDE_MODEL_PRICE_*`; 0: no limit. */
@@ -23,19 +24,14 @@ export interface Spend {
   readonly costUsd: number;
 }
 
-export interface Budget {
-  /** 0: no limit. */
-  readonly tokensPerDay: number;
-  readonly usdPerDay: number;
-}
-
 type Cost = Pick<ChatResponse, 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 400;
 const MICRO = 1_000_000;
 const MEASURES = ['modelCalls', 'inputTokens', 'outputTokens', 'microUsd'] as const;
-const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+/** The UTC day of a time in ms since 1970. */
+export const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 /**
  * What tenants spend on model calls. A call is counted once, after its answer: one that is cut off before is not counted, although its
@@ -44,14 +40,14 @@ const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class SpendStore {
-  readonly budget: Budget;
+  readonly limitsOf: TenantLimitsOf;
 
   constructor(
     private readonly producer: Producer,
     config: z.infer<typeof budgetConfig>,
     private readonly now: () => number = Date.now,
   ) {
-    this.budget = { tokensPerDay: config.ETUDE_TENANT_TOKENS_PER_DAY, usdPerDay: config.ETUDE_TENANT_USD_PER_DAY };
+    this.limitsOf = limitsFrom(config);
   }
 
   async count({ tenant, agent, purpose }: ModelAccount, { inputTokens, outputTokens, costUsd }: Cost): Promise<void> {
@@ -60,6 +56,8 @@ export class SpendStore {
     const counted = { modelCalls: 1, inputTokens, outputTokens, microUsd: Math.round(costUsd * MICRO) };
     const write = redis.multi();
     for (const measure of MEASURES) write.hincrby(key, JSON.stringify([agent, purpose, measure]), counted[measure]);
+    // The tenant is listed also if it has never submitted a task.
+    write.hsetnx(keys.line, tenant, 0);
     await whileRedisAnswers(redis, write.expire(key, (KEPT_DAYS * DAY_MS) / 1_000).exec());
   }
 
@@ -73,19 +71,23 @@ export class SpendStore {
 
   /** @throws EtudeError BUDGET_USED_UP with the time until the next day */
   async requireBudget(tenant: string): Promise<void> {
-    const { tokensPerDay, usdPerDay } = this.budget;
+    const { tokensPerDay, usdPerDay } = this.limitsOf(tenant);
     if (tokensPerDay === 0 && usdPerDay === 0) return;
-    const spent = await this.#ofDay(tenant, dayOf(this.now()));
-    const sum = (of: (spend: Spend) => number) => spent.reduce((total, spend) => total + of(spend), 0);
-    const tokens = sum(({ inputTokens, outputTokens }) => inputTokens + outputTokens);
-    const usd = sum(({ costUsd }) => costUsd);
+    const { tokens, usd } = await this.today(tenant);
     if (tokensPerDay > 0 && tokens >= tokensPerDay) throw this.#usedUp(`${tokens} of ${tokensPerDay} model tokens`);
     if (usdPerDay > 0 && usd >= usdPerDay) throw this.#usedUp(`${usd.toFixed(2)} of ${usdPerDay.toFixed(2)} US dollars for models`);
   }
 
+  /** All model calls of the day. */
+  async today(tenant: string): Promise<{ readonly tokens: number; readonly usd: number }> {
+    const spent = await this.#ofDay(tenant, dayOf(this.now()));
+    const sum = (of: (spend: Spend) => number) => spent.reduce((total, spend) => total + of(spend), 0);
+    return { tokens: sum(({ inputTokens, outputTokens }) => inputTokens + outputTokens), usd: sum(({ costUsd }) => costUsd) };
+  }
+
   #usedUp(what: string): EtudeError {
     const message = `the tenant has used ${what} today; try again after midnight UTC, or have the operator raise the budget`;
-    return new EtudeError('BUDGET_USED_UP', message, { retryAfterMs: DAY_MS - (this.now() % DAY_MS) });
+    return new EtudeError('BUDGET_USED_UP', message, { retryAfterMs: DAY_MS - (this.now() % DAY_MS), metadata: { limit: 'budget' } });
   }
 
   async #ofDay(tenant: string, day: string): Promise<readonly Spend[]> {

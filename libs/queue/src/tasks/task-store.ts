@@ -1,17 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { rolloutIdOf, taskIdOf } from '@etude/contracts/ids';
 import { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
-import {
-  isFinal,
-  type Learning,
-  type StopReason,
-  type TaskRecord,
-  type TaskResult,
-  type TaskSpec,
-  type TaskState,
-  type TaskStrategy,
-  Usage,
-} from '@etude/contracts/task';
+import { isFinal, type Learning, type TaskRecord, type TaskSpec, type TaskState, type TaskStrategy } from '@etude/contracts/task';
 import { traceIdOf } from '@etude/contracts/tracing';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { LEARN_FROM } from '@etude/domain/ports/journal';
@@ -22,8 +12,13 @@ import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { answersOf, newestFirst, type Page } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { json, newTaskFields, openQuestion, readTaskRecord } from './task-record.js';
+import { limitReached, limitsFrom, tagsApart, type TenantLimitsOf } from '../limits/tenant-limits.js';
 
 const DAY_MS = 86_400_000;
+
+/** Task id and place of its job; for a refusal the tenant's unfinished tasks, or ms until the next submit. */
+type Submitted = ['created' | 'known' | 'other' | 'tasks' | 'submits', string, number?];
 
 /** The settings of a service that ends tasks. All services need the same. */
 export const taskConfig = z.object({
@@ -49,9 +44,11 @@ export class TaskStore {
   readonly #keys: RedisKeys;
   readonly #retentionMs: number;
 
+  /** @param limitsOf the limits of new tasks, by tenant; only those who submit tasks need them */
   constructor(
     private readonly producer: Producer,
     { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
+    private readonly limitsOf: TenantLimitsOf = limitsFrom({}),
   ) {
     this.#redis = producer.redis;
     this.#keys = producer.keys;
@@ -66,11 +63,11 @@ export class TaskStore {
       queue: RolloutRun,
       due: async (tenant, rolloutId) => {
         const taskId = taskIdOf(rolloutId);
-        const fields = ['state', 'priority', 'question', 'traceparent'] as const;
-        const [state, priority, asked, traceparent] = await this.#redis.hmget(this.#keys.task(tenant, taskId), ...fields);
+        const answer = await this.#run<[string, string, number, string]>('placeOfTask', addressOf(tenant, taskId), []);
+        const [state, asked, place, traceparent] = answer;
         if (!state || isFinal(state as TaskState)) return null;
         const notBefore = openQuestion(state, asked)?.deadlineAt;
-        const options = { priority: Number(priority ?? 0), traceparent: traceparent ?? undefined };
+        const options = { place, traceparent: traceparent || undefined };
         return { payload: { v: 1, tenant, taskId, rolloutId }, options, notBefore };
       },
       onDead: async (tenant, rolloutId, { code, message }, diedAt) =>
@@ -112,7 +109,7 @@ export class TaskStore {
    *
    * @param requestId empty: every call is a new task
    * @param usual strategy of a task that names none
-   * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec
+   * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec; TENANT_LIMIT, never for a repeat
    */
   async submit(
     tenant: string,
@@ -126,17 +123,25 @@ export class TaskStore {
     const address = addressOf(tenant, newId('t'));
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
     const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, digest];
-    const { current: traceparent } = this.producer.tracing;
-    const fields = newTaskFields(spec, requestKey, traceparent);
-    const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...fields];
-    const places = [...taskKeys(this.#keys, address), requestKey];
-    const [outcome, taskId] = await runScript<['created' | 'known' | 'other', string]>(this.#redis, 'submitTask', places, args);
+    const limits = this.limitsOf(tenant);
+    const line = [spec.priority, tagsApart(limits), limits.tasks, limits.submitsPerMinute];
+    const fields = newTaskFields(spec, requestKey, this.producer.tracing.current);
+    const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...line, ...fields];
+    const places = [...taskKeys(this.#keys, address), this.#keys.submits(tenant), requestKey];
+    const [outcome, taskId, place] = await runScript<Submitted>(this.#redis, 'submitTask', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
-    if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { priority: spec.priority });
+    if (outcome === 'tasks' || outcome === 'submits') throw limitReached(tenant, outcome, Number(taskId), limits);
+    if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { place });
     const record = await this.get(tenant, taskId);
     if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept`);
     if (outcome === 'created') this.#log('queued', record);
     return { record, created: outcome === 'created' };
+  }
+
+  /** Whether a submit with this request id was accepted before. */
+  async isKnown(tenant: string, requestId: string): Promise<boolean> {
+    if (requestId === '') return false;
+    return (await whileRedisAnswers(this.#redis, this.#redis.exists(this.#keys.request(tenant, 'submit', requestId)))) === 1;
   }
 
   async get(tenant: string, taskId: string): Promise<TaskRecord | null> {
@@ -171,13 +176,13 @@ export class TaskStore {
   async answer(tenant: string, taskId: string, answer: { readonly key: string; readonly text: string }, requestId: string) {
     const address = addressOf(tenant, taskId);
     const args = [answer.key, JSON.stringify({ answer: answer.text }), requestId && `request:${requestId}`, contentDigest(answer)];
-    const [outcome, told] = await this.#run<[string, string?]>('answerTask', address, args);
+    const [outcome, told] = await this.#run<['answered', number] | [string, string?]>('answerTask', address, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `a question of task ${taskId}`, { task: taskId });
     if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} asks nothing; it is ${told}`);
     if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `must be "${told}", the open question, or empty`, { field: 'key' });
     const task = await this.get(tenant, taskId);
     // The job that asked may have ended under the same id.
-    const options = { priority: task?.spec.priority ?? 0, again: true, traceparent: task?.traceparent };
+    const options = { place: Number(told), again: true, traceparent: task?.traceparent };
     if (outcome === 'answered') {
       this.#log('queued', task);
       await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, options);
@@ -230,59 +235,6 @@ export class TaskStore {
 
 function addressOf(tenant: string, taskId: string): RolloutAddress {
   return { tenant, taskId, rolloutId: rolloutIdOf(taskId) };
-}
-
-/** Parses a task's hash; null where the hash is empty. */
-function readTaskRecord(tenant: string, id: string, fields: Record<string, string>): TaskRecord | null {
-  if (!fields.state || !fields.spec) return null;
-  return {
-    id,
-    tenant,
-    spec: JSON.parse(fields.spec) as TaskSpec,
-    state: fields.state as TaskState,
-    stopReason: (fields.stopReason || null) as StopReason | null,
-    result: json(fields.result) as TaskResult | null,
-    usage: (json(fields.usage) ?? Usage.parse({})) as Usage,
-    error: json(fields.error) as TaskRecord['error'],
-    learning: {
-      state: (fields.learning ?? 'none') as Learning['state'],
-      usage: (json(fields.learningUsage) ?? Usage.parse({})) as Usage,
-      error: json(fields.learningError) as Learning['error'],
-    },
-    cancelRequested: fields.cancelRequested === '1',
-    question: openQuestion(fields.state, fields.question),
-    createdAt: Number(fields.createdAt),
-    updatedAt: Number(fields.updatedAt),
-    endedAt: fields.endedAt ? Number(fields.endedAt) : null,
-    revision: Number(fields.revision ?? 0),
-    ...(fields.traceparent ? { traceparent: fields.traceparent } : {}),
-  };
-}
-
-/** The hash of a new task, as a flat list. The script adds the times. */
-function newTaskFields(spec: TaskSpec, requestKey: string, traceparent: string | undefined): string[] {
-  const fields = {
-    spec: JSON.stringify(spec),
-    state: 'queued',
-    agent: spec.agent,
-    user: spec.user ?? '',
-    labels: JSON.stringify(spec.labels),
-    priority: spec.priority,
-    usage: JSON.stringify(Usage.parse({})),
-    requestKey,
-    revision: 1,
-    ...(traceparent === undefined ? {} : { traceparent }),
-  };
-  return Object.entries(fields).flat().map(String);
-}
-
-function openQuestion(state: string, question: string | null | undefined): TaskRecord['question'] {
-  return state === 'input_required' ? (json(question) as TaskRecord['question']) : null;
-}
-
-/** Parses a field; null where it is missing or empty. */
-function json(text: string | null | undefined): unknown {
-  return text ? JSON.parse(text) : null;
 }
 
 interface TaskFilter {

@@ -1,10 +1,9 @@
--- The first KEYS of every script about a task.
-local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX, LEARNING = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-
 local function isFinal(state) return state == 'succeeded' or state == 'failed' or state == 'cancelled' end
 -- Ends the task: writes its fields and last events, takes it out of the outbox, and lets all its keys expire.
 local function finalise(fields, events, retentionMs, member, wake)
   redis.call('ZREM', OUTBOX, member)
+  redis.call('SREM', OPEN, lastPart(ROLLOUT))
+  leaveLine()
   redis.call('HSET', TASK, 'endedAt', now(), 'updatedAt', now(), unpack(fields))
   redis.call('HINCRBY', TASK, 'revision', 1)
   for _, event in ipairs(events) do emit(EVENTS, event) end
@@ -35,18 +34,31 @@ local function held(generation, epoch)
   return holder[1] == generation and holder[2] == epoch
 end
 
--- Accepts a task. KEYS[8] request or ''. ARGV outbox member, wake, id, digest, first event, fields...
--- Answers {'created'|'known'|'other', id}.
+-- Accepts a task. KEYS[13] submits of the minute, KEYS[14] request or ''. ARGV outbox member, wake, id, digest, first event, priority,
+-- distance between the tenant's tags, most unfinished tasks, most submits per minute, fields...
+-- Answers {'created', id, place}, {'known'|'other', id}, or what `refusal` answers.
 function scripts.submitTask()
-  local before = once(KEYS[8], ARGV[4], ARGV[3])
+  local before = once(KEYS[14], ARGV[4], ARGV[3])
   if before then return before end
+  local no = refusal(KEYS[13], tonumber(ARGV[8]), tonumber(ARGV[9]))
+  if no then
+    if KEYS[14] ~= '' then redis.call('DEL', KEYS[14]) end
+    return no
+  end
   local at = now()
-  redis.call('HSET', TASK, 'createdAt', at, 'updatedAt', at, unpack(ARGV, 6))
+  redis.call('HSET', TASK, 'createdAt', at, 'updatedAt', at, unpack(ARGV, 10))
   redis.call('ZADD', INDEX, 0, ARGV[3])
   redis.call('ZADD', OUTBOX, at, ARGV[1])
   emit(EVENTS, ARGV[5])
   redis.call('PUBLISH', ARGV[2], '')
-  return {'created', ARGV[3]}
+  return {'created', ARGV[3], enterLine(tonumber(ARGV[6]), tonumber(ARGV[7]))}
+end
+
+-- What the reconciler needs of a task: {state or '', question or '', place of its job, traceparent or ''}.
+function scripts.placeOfTask()
+  local task = redis.call('HMGET', TASK, 'state', 'question', 'tag', 'traceparent')
+  local score = redis.call('ZSCORE', WAITING, lastPart(ROLLOUT))
+  return {task[1] or '', task[2] or '', placeOf(score and score % CLASS_STEP or tonumber(task[3] or '0')), task[4] or ''}
 end
 
 -- Takes the rollout for a worker. The new epoch fences every earlier worker. ARGV outbox member, wake.
@@ -63,6 +75,7 @@ function scripts.openRollout()
   redis.call('HSETNX', ROLLOUT, 'generation', 0)
   redis.call('HSETNX', ROLLOUT, 'startedAt', now())
   local epoch = redis.call('HINCRBY', ROLLOUT, 'epoch', 1)
+  if state == 'queued' then startFromLine() end
   if state ~= 'running' then emit(EVENTS, '{"type":"state","state":"running"}') end
   if epoch > 1 then emit(EVENTS, '{"type":"worker","epoch":' .. epoch .. '}') end
   redis.call('HSET', TASK, 'state', 'running', 'updatedAt', now())
@@ -119,7 +132,8 @@ function scripts.askQuestion()
 end
 
 -- Answers the open question and puts the task back to 'queued'. ARGV outbox member, wake, key or '', answer as JSON, field of the request
--- id or '', digest. Answers {'answered'|'known'|'other'|'gone'}, {'key', open key}, or {'state', state} where nothing is asked.
+-- id or '', digest. Answers {'answered', place of the job}, {'known'|'other'|'gone'}, {'key', open key}, or {'state', state} where nothing is
+-- asked.
 function scripts.answerTask()
   local task = redis.call('HMGET', TASK, 'state', 'question', ARGV[5])
   if not task[1] then return {'gone'} end
@@ -134,7 +148,7 @@ function scripts.answerTask()
   emit(EVENTS, '{"type":"state","state":"queued"}')
   redis.call('ZADD', OUTBOX, now(), ARGV[1])
   redis.call('PUBLISH', ARGV[2], '')
-  return {'answered'}
+  return {'answered', reenterLine()}
 end
 
 -- Ends a rollout and its task. ARGV generation, epoch, wake, outbox member, retention ms, key and entry with what learning starts from ('' for
@@ -230,6 +244,7 @@ function scripts.requeueTask()
   emit(EVENTS, '{"type":"state","state":"queued"}')
   redis.call('ZADD', INDEX, 0, ARGV[3])
   redis.call('ZADD', OUTBOX, now(), ARGV[1])
+  reenterLine()
   redis.call('PUBLISH', ARGV[2], '')
   return 'queued'
 end
@@ -265,6 +280,8 @@ function scripts.eraseTask()
   local request = redis.call('HGET', KEYS[1], 'requestKey')
   if request and request ~= '' then redis.call('DEL', request) end
   redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  redis.call('SREM', OPEN, lastPart(ROLLOUT))
+  leaveLine()
   redis.call('ZREM', KEYS[5], ARGV[1])
   redis.call('ZREM', KEYS[7], ARGV[1])
   redis.call('ZREM', KEYS[6], ARGV[3])

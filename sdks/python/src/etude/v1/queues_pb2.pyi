@@ -92,3 +92,55 @@ class RedriveDeadLettersResponse(_message.Message):
     redriven: int
     refused: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, redriven: _Optional[int] = ..., refused: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ListTenantsRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListTenantsResponse(_message.Message):
+    __slots__ = ("tenants", "next_page_token")
+    TENANTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    tenants: _containers.RepeatedCompositeFieldContainer[Tenant]
+    next_page_token: str
+    def __init__(self, tenants: _Optional[_Iterable[_Union[Tenant, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class Tenant(_message.Message):
+    __slots__ = ("name", "waiting", "running", "sandboxes", "tokens_today", "usd_today", "refused_today", "limits")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    SANDBOXES_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_TODAY_FIELD_NUMBER: _ClassVar[int]
+    USD_TODAY_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_TODAY_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    waiting: int
+    running: int
+    sandboxes: int
+    tokens_today: int
+    usd_today: float
+    refused_today: int
+    limits: TenantLimits
+    def __init__(self, name: _Optional[str] = ..., waiting: _Optional[int] = ..., running: _Optional[int] = ..., sandboxes: _Optional[int] = ..., tokens_today: _Optional[int] = ..., usd_today: _Optional[float] = ..., refused_today: _Optional[int] = ..., limits: _Optional[_Union[TenantLimits, _Mapping]] = ...) -> None: ...
+
+class TenantLimits(_message.Message):
+    __slots__ = ("weight", "tasks", "submits_per_minute", "sandboxes", "tokens_per_day", "usd_per_day")
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    SUBMITS_PER_MINUTE_FIELD_NUMBER: _ClassVar[int]
+    SANDBOXES_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_PER_DAY_FIELD_NUMBER: _ClassVar[int]
+    USD_PER_DAY_FIELD_NUMBER: _ClassVar[int]
+    weight: int
+    tasks: int
+    submits_per_minute: int
+    sandboxes: int
+    tokens_per_day: int
+    usd_per_day: float
+    def __init__(self, weight: _Optional[int] = ..., tasks: _Optional[int] = ..., submits_per_minute: _Optional[int] = ..., sandboxes: _Optional[int] = ..., tokens_per_day: _Optional[int] = ..., usd_per_day: _Optional[float] = ...) -> None: ...

@@ -532,6 +532,60 @@ class PromptSection(_message.Message):
     sources: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, role: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., tokens: _Optional[int] = ..., sources: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class GetStepRequest(_message.Message):
+    __slots__ = ("name", "step")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    step: str
+    def __init__(self, name: _Optional[str] = ..., step: _Optional[str] = ...) -> None: ...
+
+class Step(_message.Message):
+    __slots__ = ("step", "text", "code", "tool", "query", "runs", "hidden_runs", "records")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    HIDDEN_RUNS_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    text: str
+    code: str
+    tool: str
+    query: str
+    runs: _containers.RepeatedCompositeFieldContainer[StepRun]
+    hidden_runs: int
+    records: _containers.RepeatedCompositeFieldContainer[StepRecord]
+    def __init__(self, step: _Optional[str] = ..., text: _Optional[str] = ..., code: _Optional[str] = ..., tool: _Optional[str] = ..., query: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[StepRun, _Mapping]]] = ..., hidden_runs: _Optional[int] = ..., records: _Optional[_Iterable[_Union[StepRecord, _Mapping]]] = ...) -> None: ...
+
+class StepRun(_message.Message):
+    __slots__ = ("case", "exit", "stdout", "stderr", "value_json")
+    CASE_FIELD_NUMBER: _ClassVar[int]
+    EXIT_FIELD_NUMBER: _ClassVar[int]
+    STDOUT_FIELD_NUMBER: _ClassVar[int]
+    STDERR_FIELD_NUMBER: _ClassVar[int]
+    VALUE_JSON_FIELD_NUMBER: _ClassVar[int]
+    case: int
+    exit: str
+    stdout: str
+    stderr: str
+    value_json: str
+    def __init__(self, case: _Optional[int] = ..., exit: _Optional[str] = ..., stdout: _Optional[str] = ..., stderr: _Optional[str] = ..., value_json: _Optional[str] = ...) -> None: ...
+
+class StepRecord(_message.Message):
+    __slots__ = ("kind", "id", "title", "text")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    id: str
+    title: str
+    text: str
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
 class WatchTaskRequest(_message.Message):
     __slots__ = ("name", "resume_token", "text")
     NAME_FIELD_NUMBER: _ClassVar[int]

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/queues.proto.
  */
 export const file_etude_v1_queues: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9xdWV1ZXMucHJvdG8SCGV0dWRlLnYxIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0IjUKEkxpc3RRdWV1ZXNSZXNwb25zZRIfCgZxdWV1ZXMYASADKAsyDy5ldHVkZS52MS5RdWV1ZSKBAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIPCgd3YWl0aW5nGAIgASgFEg4KBmFjdGl2ZRgDIAEoBRIPCgdkZWxheWVkGAQgASgFEgwKBGRlYWQYBSABKAUSDwoHd29ya2VycxgGIAEoBRIZChFvbGRlc3Rfd2FpdGluZ19tcxgHIAEoAyJOChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl4KF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEioKDGRlYWRfbGV0dGVycxgBIAMoCzIULmV0dWRlLnYxLkRlYWRMZXR0ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqoBCgpEZWFkTGV0dGVyEg0KBXF1ZXVlGAEgASgJEgoKAmlkGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGcmVhc29uGAQgASgJEgwKBHBhdGgYBSABKAkSFAoMcGF5bG9hZF9qc29uGAYgASgJEhAKCGF0dGVtcHRzGAcgASgFEi0KCWZhaWxfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRAoZUmVkcml2ZURlYWRMZXR0ZXJzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRILCgNpZHMYAiADKAkSCwoDYWxsGAMgASgIIj8KGlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlEhAKCHJlZHJpdmVuGAEgASgFEg8KB3JlZnVzZWQYAiADKAkyigIKBlF1ZXVlcxJHCgpMaXN0UXVldWVzEhsuZXR1ZGUudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHC5ldHVkZS52MS5MaXN0UXVldWVzUmVzcG9uc2USVgoPTGlzdERlYWRMZXR0ZXJzEiAuZXR1ZGUudjEuTGlzdERlYWRMZXR0ZXJzUmVxdWVzdBohLmV0dWRlLnYxLkxpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEl8KElJlZHJpdmVEZWFkTGV0dGVycxIjLmV0dWRlLnYxLlJlZHJpdmVEZWFkTGV0dGVyc1JlcXVlc3QaJC5ldHVkZS52MS5SZWRyaXZlRGVhZExldHRlcnNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9xdWV1ZXMucHJvdG8SCGV0dWRlLnYxIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0IjUKEkxpc3RRdWV1ZXNSZXNwb25zZRIfCgZxdWV1ZXMYASADKAsyDy5ldHVkZS52MS5RdWV1ZSKBAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIPCgd3YWl0aW5nGAIgASgFEg4KBmFjdGl2ZRgDIAEoBRIPCgdkZWxheWVkGAQgASgFEgwKBGRlYWQYBSABKAUSDwoHd29ya2VycxgGIAEoBRIZChFvbGRlc3Rfd2FpdGluZ19tcxgHIAEoAyJOChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl4KF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEioKDGRlYWRfbGV0dGVycxgBIAMoCzIULmV0dWRlLnYxLkRlYWRMZXR0ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqoBCgpEZWFkTGV0dGVyEg0KBXF1ZXVlGAEgASgJEgoKAmlkGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGcmVhc29uGAQgASgJEgwKBHBhdGgYBSABKAkSFAoMcGF5bG9hZF9qc29uGAYgASgJEhAKCGF0dGVtcHRzGAcgASgFEi0KCWZhaWxfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRAoZUmVkcml2ZURlYWRMZXR0ZXJzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRILCgNpZHMYAiADKAkSCwoDYWxsGAMgASgIIj8KGlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlEhAKCHJlZHJpdmVuGAEgASgFEg8KB3JlZnVzZWQYAiADKAkiOwoSTGlzdFRlbmFudHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLmV0dWRlLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiswEKBlRlbmFudBIMCgRuYW1lGAEgASgJEg8KB3dhaXRpbmcYAiABKAUSDwoHcnVubmluZxgDIAEoBRIRCglzYW5kYm94ZXMYBCABKAUSFAoMdG9rZW5zX3RvZGF5GAUgASgDEhEKCXVzZF90b2RheRgGIAEoARIVCg1yZWZ1c2VkX3RvZGF5GAcgASgDEiYKBmxpbWl0cxgIIAEoCzIWLmV0dWRlLnYxLlRlbmFudExpbWl0cyKJAQoMVGVuYW50TGltaXRzEg4KBndlaWdodBgBIAEoBRINCgV0YXNrcxgCIAEoBRIaChJzdWJtaXRzX3Blcl9taW51dGUYAyABKAUSEQoJc2FuZGJveGVzGAQgASgFEhYKDnRva2Vuc19wZXJfZGF5GAUgASgDEhMKC3VzZF9wZXJfZGF5GAYgASgBMtYCCgZRdWV1ZXMSRwoKTGlzdFF1ZXVlcxIbLmV0dWRlLnYxLkxpc3RRdWV1ZXNSZXF1ZXN0GhwuZXR1ZGUudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlElYKD0xpc3REZWFkTGV0dGVycxIgLmV0dWRlLnYxLkxpc3REZWFkTGV0dGVyc1JlcXVlc3QaIS5ldHVkZS52MS5MaXN0RGVhZExldHRlcnNSZXNwb25zZRJfChJSZWRyaXZlRGVhZExldHRlcnMSIy5ldHVkZS52MS5SZWRyaXZlRGVhZExldHRlcnNSZXF1ZXN0GiQuZXR1ZGUudjEuUmVkcml2ZURlYWRMZXR0ZXJzUmVzcG9uc2USSgoLTGlzdFRlbmFudHMSHC5ldHVkZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5ldHVkZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.ListQueuesRequest
@@ -250,7 +250,161 @@ export const RedriveDeadLettersResponseSchema: GenMessage<RedriveDeadLettersResp
   messageDesc(file_etude_v1_queues, 7);
 
 /**
- * Queues: for operators; needs a key with the role "operator".
+ * @generated from message etude.v1.ListTenantsRequest
+ */
+export type ListTenantsRequest = Message<"etude.v1.ListTenantsRequest"> & {
+  /**
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListTenantsRequest.
+ * Use `create(ListTenantsRequestSchema)` to create a new message.
+ */
+export const ListTenantsRequestSchema: GenMessage<ListTenantsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 8);
+
+/**
+ * @generated from message etude.v1.ListTenantsResponse
+ */
+export type ListTenantsResponse = Message<"etude.v1.ListTenantsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.Tenant tenants = 1;
+   */
+  tenants: Tenant[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListTenantsResponse.
+ * Use `create(ListTenantsResponseSchema)` to create a new message.
+ */
+export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 9);
+
+/**
+ * @generated from message etude.v1.Tenant
+ */
+export type Tenant = Message<"etude.v1.Tenant"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Tasks that no worker has started.
+   *
+   * @generated from field: int32 waiting = 2;
+   */
+  waiting: number;
+
+  /**
+   * Other unfinished tasks, also those that wait for an answer.
+   *
+   * @generated from field: int32 running = 3;
+   */
+  running: number;
+
+  /**
+   * Open sandboxes.
+   *
+   * @generated from field: int32 sandboxes = 4;
+   */
+  sandboxes: number;
+
+  /**
+   * @generated from field: int64 tokens_today = 5;
+   */
+  tokensToday: bigint;
+
+  /**
+   * @generated from field: double usd_today = 6;
+   */
+  usdToday: number;
+
+  /**
+   * Calls that a limit of the tenant refused.
+   *
+   * @generated from field: int64 refused_today = 7;
+   */
+  refusedToday: bigint;
+
+  /**
+   * @generated from field: etude.v1.TenantLimits limits = 8;
+   */
+  limits?: TenantLimits | undefined;
+};
+
+/**
+ * Describes the message etude.v1.Tenant.
+ * Use `create(TenantSchema)` to create a new message.
+ */
+export const TenantSchema: GenMessage<Tenant> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 10);
+
+/**
+ * Limits of a tenant as this gateway knows them; 0: none.
+ *
+ * @generated from message etude.v1.TenantLimits
+ */
+export type TenantLimits = Message<"etude.v1.TenantLimits"> & {
+  /**
+   * Share of the workers beside other tenants with waiting tasks.
+   *
+   * @generated from field: int32 weight = 1;
+   */
+  weight: number;
+
+  /**
+   * Unfinished tasks.
+   *
+   * @generated from field: int32 tasks = 2;
+   */
+  tasks: number;
+
+  /**
+   * @generated from field: int32 submits_per_minute = 3;
+   */
+  submitsPerMinute: number;
+
+  /**
+   * Open sandboxes; 0: the limit of the sandbox controllers.
+   *
+   * @generated from field: int32 sandboxes = 4;
+   */
+  sandboxes: number;
+
+  /**
+   * @generated from field: int64 tokens_per_day = 5;
+   */
+  tokensPerDay: bigint;
+
+  /**
+   * @generated from field: double usd_per_day = 6;
+   */
+  usdPerDay: number;
+};
+
+/**
+ * Describes the message etude.v1.TenantLimits.
+ * Use `create(TenantLimitsSchema)` to create a new message.
+ */
+export const TenantLimitsSchema: GenMessage<TenantLimits> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 11);
+
+/**
+ * Queues and the tenants that use them: for operators; needs a key with the role "operator".
  *
  * @generated from service etude.v1.Queues
  */
@@ -282,6 +436,16 @@ export const Queues: GenService<{
     methodKind: "unary";
     input: typeof RedriveDeadLettersRequestSchema;
     output: typeof RedriveDeadLettersResponseSchema;
+  },
+  /**
+   * Tenants that use something now or did today (UTC), by name. A short page may not be the last one.
+   *
+   * @generated from rpc etude.v1.Queues.ListTenants
+   */
+  listTenants: {
+    methodKind: "unary";
+    input: typeof ListTenantsRequestSchema;
+    output: typeof ListTenantsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_etude_v1_queues, 0);

@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/tasks.proto.
  */
 export const file_etude_v1_tasks: GenFile = /*@__PURE__*/
-  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEi8wMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgSJAoIcXVlc3Rpb24YDSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbhIkCghsZWFybmluZxgOIAEoCzISLmV0dWRlLnYxLkxlYXJuaW5nInYKCExlYXJuaW5nEiYKBXN0YXRlGAEgASgOMhcuZXR1ZGUudjEuTGVhcm5pbmdTdGF0ZRIeCgV1c2FnZRgCIAEoCzIPLmV0dWRlLnYxLlVzYWdlEiIKBWVycm9yGAMgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yIlYKCFF1ZXN0aW9uEgsKA2tleRgBIAEoCRIMCgR0ZXh0GAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIqCglUYXNrRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpwDCghUYXNrU3BlYxINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBnByb21wdBgDIAEoCRIhCgVmaWxlcxgEIAMoCzISLmV0dWRlLnYxLlRhc2tGaWxlEhwKBG1vZGUYBSABKA4yDi5ldHVkZS52MS5Nb2RlEiYKCWV2YWx1YXRvchgGIAEoCzITLmV0dWRlLnYxLkV2YWx1YXRvchIaChJyZWZlcmVuY2Vfc29sdXRpb24YByABKAkSIAoGbGltaXRzGAggASgLMhAuZXR1ZGUudjEuTGltaXRzEhAKCHN0cmF0ZWd5GAkgASgJEiYKBm1lbW9yeRgKIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVBvbGljeRIQCghwcmlvcml0eRgLIAEoBRIuCgZsYWJlbHMYDCADKAsyHi5ldHVkZS52MS5UYXNrU3BlYy5MYWJlbHNFbnRyeRIRCgl1bnRydXN0ZWQYDSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIpCghUYXNrRmlsZRIMCgRwYXRoGAEgASgJEg8KB2NvbnRlbnQYAiABKAwilAIKCUV2YWx1YXRvchIlCghpb19jYXNlcxgBIAEoCzIRLmV0dWRlLnYxLklvQ2FzZXNIABIxCg5mdW5jdGlvbl9jYXNlcxgCIAEoCzIXLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZXNIABItCgxweXRob25fdGVzdHMYAyABKAsyFS5ldHVkZS52MS5QeXRob25UZXN0c0gAEiQKB2NvbW1hbmQYBCABKAsyES5ldHVkZS52MS5Db21tYW5kSAASJQoEbm9uZRgFIAEoCzIVLmV0dWRlLnYxLk5vRXZhbHVhdG9ySAASKQoFbmFtZWQYBiABKAsyGC5ldHVkZS52MS5OYW1lZEV2YWx1YXRvckgAQgYKBGtpbmQiDQoLTm9FdmFsdWF0b3IiRQoOTmFtZWRFdmFsdWF0b3ISDAoEbmFtZRgBIAEoCRIlCgRzcGVjGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJnCgdJb0Nhc2VzEh8KBWNhc2VzGAEgAygLMhAuZXR1ZGUudjEuSW9DYXNlEigKCmNvbXBhcmlzb24YAiABKA4yFC5ldHVkZS52MS5Db21wYXJpc29uEhEKCXRvbGVyYW5jZRgDIAEoASJACgZJb0Nhc2USDQoFc3RkaW4YASABKAkSFwoPZXhwZWN0ZWRfc3Rkb3V0GAIgASgJEg4KBnB1YmxpYxgDIAEoCCJeCg1GdW5jdGlvbkNhc2VzEhMKC2VudHJ5X3BvaW50GAEgASgJEiUKBWNhc2VzGAIgAygLMhYuZXR1ZGUudjEuRnVuY3Rpb25DYXNlEhEKCXRvbGVyYW5jZRgDIAEoASKbAQoMRnVuY3Rpb25DYXNlEigKBGFyZ3MYASABKAsyGi5nb29nbGUucHJvdG9idWYuTGlzdFZhbHVlEicKBmt3YXJncxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKAoIZXhwZWN0ZWQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGcHVibGljGAQgASgIIlAKC1B5dGhvblRlc3RzEhMKC2VudHJ5X3BvaW50GAEgASgJEg0KBXRlc3RzGAIgASgJEg0KBXNldHVwGAMgASgJEg4KBnB1YmxpYxgEIAEoCCKnAQoHQ29tbWFuZBIPCgdjb21tYW5kGAEgASgJEhoKEmV4cGVjdGVkX2V4aXRfY29kZRgCIAEoBRIcCg9leHBlY3RlZF9zdGRvdXQYAyABKAlIAIgBARIoCgpjb21wYXJpc29uGAQgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhITCgthbnN3ZXJfcGF0aBgFIAEoCUISChBfZXhwZWN0ZWRfc3Rkb3V0Ir4BCgZMaW1pdHMSEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSLAoJd2FsbF90aW1lGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1vZGVsX3Rva2VucxgEIAEoAxIQCghjb3N0X3VzZBgFIAEoARIoCgdzYW5kYm94GAYgASgLMhcuZXR1ZGUudjEuU2FuZGJveExpbWl0cxITCgthZ2VudF9zdGVwcxgHIAEoBSLOAQoNU2FuZGJveExpbWl0cxIrCghjcHVfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgl3YWxsX3RpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKbWVtb3J5X21pYhgDIAEoBRIRCglwcm9jZXNzZXMYBCABKAUSFQoNZmlsZV9zaXplX21pYhgFIAEoBRISCgpvdXRwdXRfa2liGAYgASgFEhAKCGRpc2tfbWliGAcgASgFIoIBCgxNZW1vcnlQb2xpY3kSCwoDb2ZmGAEgASgIEhEKCXJlYWRfb25seRgCIAEoCBIUCgxyZWNhbGxfY291bnQYAyABKAUSGgoNcHJlZmVyX3NraWxscxgEIAEoCEgAiAEBEg4KBmxheWVycxgFIAMoCUIQCg5fcHJlZmVyX3NraWxscyK5AQoKVGFza1Jlc3VsdBIiCgd2ZXJkaWN0GAEgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAiABKAkSDAoEY29kZRgDIAEoCRIOCgZvdXRwdXQYBCABKAkSFAoMY2FzZXNfcGFzc2VkGAUgASgFEhMKC2Nhc2VzX3RvdGFsGAYgASgFEg0KBXNraWxsGAcgASgJEhAKCHNjcmlwdGVkGAggASgIEg0KBW1vZGVsGAkgASgJIpABCgVVc2FnZRIQCghhdHRlbXB0cxgBIAEoBRINCgVzdGVwcxgCIAEoBRITCgttb2RlbF9jYWxscxgDIAEoBRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxIQCghjb3N0X3VzZBgGIAEoARISCgpleGVjdXRpb25zGAcgASgFIi4KD0dldFVzYWdlUmVxdWVzdBIMCgRkYXlzGAEgASgFEg0KBWFnZW50GAIgASgJIl4KC1VzYWdlUmVwb3J0EiIKBHJvd3MYASADKAsyFC5ldHVkZS52MS5Nb2RlbFNwZW5kEhYKDnRva2Vuc19wZXJfZGF5GAIgASgDEhMKC3VzZF9wZXJfZGF5GAMgASgBIo0BCgpNb2RlbFNwZW5kEgsKA2RheRgBIAEoCRINCgVhZ2VudBgCIAEoCRIPCgdwdXJwb3NlGAMgASgJEhMKC21vZGVsX2NhbGxzGAQgASgDEhQKDGlucHV0X3Rva2VucxgFIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAYgASgDEhAKCGNvc3RfdXNkGAcgASgBIkkKEVN1Ym1pdFRhc2tSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5ldHVkZS52MS5UYXNrU3BlYxISCgpyZXF1ZXN0X2lkGAIgASgJIh4KDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkixAEKEExpc3RUYXNrc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSNgoGbGFiZWxzGAQgAygLMiYuZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIksKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4uZXR1ZGUudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNQoRQ2FuY2VsVGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIlAKEUFuc3dlclRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSCwoDa2V5GAIgASgJEgwKBHRleHQYAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSJdCg9XYWl0VGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGxlYXJuaW5nGAMgASgIIjAKEkV4cGxhaW5TdGVwUmVxdWVzdBIMCgRuYW1lGAEgASgJEgwKBHN0ZXAYAiABKAkibwoPU3RlcEV4cGxhbmF0aW9uEgwKBHN0ZXAYASABKAkSKQoIc2VjdGlvbnMYAiADKAsyFy5ldHVkZS52MS5Qcm9tcHRTZWN0aW9uEhQKDHRvdGFsX3Rva2VucxgDIAEoBRINCgVzdGVwcxgEIAMoCSJbCg1Qcm9tcHRTZWN0aW9uEgwKBHJvbGUYASABKAkSDQoFdGl0bGUYAiABKAkSDAoEdGV4dBgDIAEoCRIOCgZ0b2tlbnMYBCABKAUSDwoHc291cmNlcxgFIAMoCSJEChBXYXRjaFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSFAoMcmVzdW1lX3Rva2VuGAIgASgJEgwKBHRleHQYAyABKAgi0AMKCVRhc2tFdmVudBIUCgxyZXN1bWVfdG9rZW4YASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoNc3RhdGVfY2hhbmdlZBgDIAEoCzIWLmV0dWRlLnYxLlN0YXRlQ2hhbmdlZEgAEjMKD2F0dGVtcHRfc3RhcnRlZBgEIAEoCzIYLmV0dWRlLnYxLkF0dGVtcHRTdGFydGVkSAASLwoNc3RlcF9maW5pc2hlZBgFIAEoCzIWLmV0dWRlLnYxLlN0ZXBGaW5pc2hlZEgAEjUKEGF0dGVtcHRfZmluaXNoZWQYBiABKAsyGS5ldHVkZS52MS5BdHRlbXB0RmluaXNoZWRIABImCghmaW5pc2hlZBgHIAEoCzISLmV0dWRlLnYxLkZpbmlzaGVkSAASMQoOd29ya2VyX2NoYW5nZWQYCCABKAsyFy5ldHVkZS52MS5Xb3JrZXJDaGFuZ2VkSAASJgoIcXVlc3Rpb24YCSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbkgAEikKCm1vZGVsX3RleHQYCiABKAsyEy5ldHVkZS52MS5Nb2RlbFRleHRIAEIHCgVldmVudCInCglNb2RlbFRleHQSDAoEc3RlcBgBIAEoCRIMCgR0ZXh0GAIgASgJIjIKDFN0YXRlQ2hhbmdlZBIiCgVzdGF0ZRgBIAEoDjITLmV0dWRlLnYxLlRhc2tTdGF0ZSIhCg5BdHRlbXB0U3RhcnRlZBIPCgdhdHRlbXB0GAEgASgFIpMBCgxTdGVwRmluaXNoZWQSDAoEc3RlcBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBGtpbmQYAyABKAkSDwoHc3VtbWFyeRgEIAEoCRITCgtkdXJhdGlvbl9tcxgFIAEoAxIeCgV1c2FnZRgGIAEoCzIPLmV0dWRlLnYxLlVzYWdlEhAKCHNjcmlwdGVkGAcgASgIIpABCg9BdHRlbXB0RmluaXNoZWQSDwoHYXR0ZW1wdBgBIAEoBRIiCgd2ZXJkaWN0GAIgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAyABKAkSFAoMY2FzZXNfcGFzc2VkGAQgASgFEhMKC2Nhc2VzX3RvdGFsGAUgASgFEg0KBXNraWxsGAYgASgJIigKCEZpbmlzaGVkEhwKBHRhc2sYASABKAsyDi5ldHVkZS52MS5UYXNrIh4KDVdvcmtlckNoYW5nZWQSDQoFZXBvY2gYASABKAUqmAEKDUxlYXJuaW5nU3RhdGUSHgoaTEVBUk5JTkdfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNMRUFSTklOR19TVEFURV9OT05FEAESGgoWTEVBUk5JTkdfU1RBVEVfUEVORElORxACEhcKE0xFQVJOSU5HX1NUQVRFX0RPTkUQAxIZChVMRUFSTklOR19TVEFURV9GQUlMRUQQBCrAAQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIVChFUQVNLX1NUQVRFX1FVRVVFRBABEhYKElRBU0tfU1RBVEVfUlVOTklORxACEhgKFFRBU0tfU1RBVEVfU1VDQ0VFREVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIYChRUQVNLX1NUQVRFX0NBTkNFTExFRBAFEh0KGVRBU0tfU1RBVEVfSU5QVVRfUkVRVUlSRUQQBiqLAgoKU3RvcFJlYXNvbhIbChdTVE9QX1JFQVNPTl9VTlNQRUNJRklFRBAAEhYKElNUT1BfUkVBU09OX1NPTFZFRBABEhgKFFNUT1BfUkVBU09OX0FUVEVNUFRTEAISFQoRU1RPUF9SRUFTT05fU1RFUFMQAxIZChVTVE9QX1JFQVNPTl9XQUxMX1RJTUUQBBIcChhTVE9QX1JFQVNPTl9NT0RFTF9UT0tFTlMQBRIUChBTVE9QX1JFQVNPTl9DT1NUEAYSGQoVU1RPUF9SRUFTT05fQ0FOQ0VMTEVEEAcSFQoRU1RPUF9SRUFTT05fRVJST1IQCBIWChJTVE9QX1JFQVNPTl9CVURHRVQQCSpDCgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABISCg5NT0RFX0lORkVSRU5DRRABEhEKDU1PREVfVFJBSU5JTkcQAipxCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIZChVDT01QQVJJU09OX1dISVRFU1BBQ0UQARIUChBDT01QQVJJU09OX0VYQUNUEAISFgoSQ09NUEFSSVNPTl9OVU1FUklDEAMqdAoHVmVyZGljdBIXChNWRVJESUNUX1VOU1BFQ0lGSUVEEAASDgoKVkVSRElDVF9BQxABEg4KClZFUkRJQ1RfV0EQAhIPCgtWRVJESUNUX1RMRRADEg8KC1ZFUkRJQ1RfTUxFEAQSDgoKVkVSRElDVF9SRRAFMrAECgVUYXNrcxI5CgpTdWJtaXRUYXNrEhsuZXR1ZGUudjEuU3VibWl0VGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEjMKB0dldFRhc2sSGC5ldHVkZS52MS5HZXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRAoJTGlzdFRhc2tzEhouZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdBobLmV0dWRlLnYxLkxpc3RUYXNrc1Jlc3BvbnNlEjkKCkNhbmNlbFRhc2sSGy5ldHVkZS52MS5DYW5jZWxUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSOQoKQW5zd2VyVGFzaxIbLmV0dWRlLnYxLkFuc3dlclRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxI1CghXYWl0VGFzaxIZLmV0dWRlLnYxLldhaXRUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSRgoLRXhwbGFpblN0ZXASHC5ldHVkZS52MS5FeHBsYWluU3RlcFJlcXVlc3QaGS5ldHVkZS52MS5TdGVwRXhwbGFuYXRpb24SPAoIR2V0VXNhZ2USGS5ldHVkZS52MS5HZXRVc2FnZVJlcXVlc3QaFS5ldHVkZS52MS5Vc2FnZVJlcG9ydBI+CglXYXRjaFRhc2sSGi5ldHVkZS52MS5XYXRjaFRhc2tSZXF1ZXN0GhMuZXR1ZGUudjEuVGFza0V2ZW50MAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChRldHVkZS92MS90YXNrcy5wcm90bxIIZXR1ZGUudjEi8wMKBFRhc2sSDAoEbmFtZRgBIAEoCRIgCgRzcGVjGAIgASgLMhIuZXR1ZGUudjEuVGFza1NwZWMSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSKQoLc3RvcF9yZWFzb24YBCABKA4yFC5ldHVkZS52MS5TdG9wUmVhc29uEiQKBnJlc3VsdBgFIAEoCzIULmV0dWRlLnYxLlRhc2tSZXN1bHQSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAogASgJEiIKBWVycm9yGAsgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yEhgKEGNhbmNlbF9yZXF1ZXN0ZWQYDCABKAgSJAoIcXVlc3Rpb24YDSABKAsyEi5ldHVkZS52MS5RdWVzdGlvbhIkCghsZWFybmluZxgOIAEoCzISLmV0dWRlLnYxLkxlYXJuaW5nInYKCExlYXJuaW5nEiYKBXN0YXRlGAEgASgOMhcuZXR1ZGUudjEuTGVhcm5pbmdTdGF0ZRIeCgV1c2FnZRgCIAEoCzIPLmV0dWRlLnYxLlVzYWdlEiIKBWVycm9yGAMgASgLMhMuZXR1ZGUudjEuVGFza0Vycm9yIlYKCFF1ZXN0aW9uEgsKA2tleRgBIAEoCRIMCgR0ZXh0GAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIqCglUYXNrRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIpwDCghUYXNrU3BlYxINCgVhZ2VudBgBIAEoCRIMCgR1c2VyGAIgASgJEg4KBnByb21wdBgDIAEoCRIhCgVmaWxlcxgEIAMoCzISLmV0dWRlLnYxLlRhc2tGaWxlEhwKBG1vZGUYBSABKA4yDi5ldHVkZS52MS5Nb2RlEiYKCWV2YWx1YXRvchgGIAEoCzITLmV0dWRlLnYxLkV2YWx1YXRvchIaChJyZWZlcmVuY2Vfc29sdXRpb24YByABKAkSIAoGbGltaXRzGAggASgLMhAuZXR1ZGUudjEuTGltaXRzEhAKCHN0cmF0ZWd5GAkgASgJEiYKBm1lbW9yeRgKIAEoCzIWLmV0dWRlLnYxLk1lbW9yeVBvbGljeRIQCghwcmlvcml0eRgLIAEoBRIuCgZsYWJlbHMYDCADKAsyHi5ldHVkZS52MS5UYXNrU3BlYy5MYWJlbHNFbnRyeRIRCgl1bnRydXN0ZWQYDSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIpCghUYXNrRmlsZRIMCgRwYXRoGAEgASgJEg8KB2NvbnRlbnQYAiABKAwilAIKCUV2YWx1YXRvchIlCghpb19jYXNlcxgBIAEoCzIRLmV0dWRlLnYxLklvQ2FzZXNIABIxCg5mdW5jdGlvbl9jYXNlcxgCIAEoCzIXLmV0dWRlLnYxLkZ1bmN0aW9uQ2FzZXNIABItCgxweXRob25fdGVzdHMYAyABKAsyFS5ldHVkZS52MS5QeXRob25UZXN0c0gAEiQKB2NvbW1hbmQYBCABKAsyES5ldHVkZS52MS5Db21tYW5kSAASJQoEbm9uZRgFIAEoCzIVLmV0dWRlLnYxLk5vRXZhbHVhdG9ySAASKQoFbmFtZWQYBiABKAsyGC5ldHVkZS52MS5OYW1lZEV2YWx1YXRvckgAQgYKBGtpbmQiDQoLTm9FdmFsdWF0b3IiRQoOTmFtZWRFdmFsdWF0b3ISDAoEbmFtZRgBIAEoCRIlCgRzcGVjGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJnCgdJb0Nhc2VzEh8KBWNhc2VzGAEgAygLMhAuZXR1ZGUudjEuSW9DYXNlEigKCmNvbXBhcmlzb24YAiABKA4yFC5ldHVkZS52MS5Db21wYXJpc29uEhEKCXRvbGVyYW5jZRgDIAEoASJACgZJb0Nhc2USDQoFc3RkaW4YASABKAkSFwoPZXhwZWN0ZWRfc3Rkb3V0GAIgASgJEg4KBnB1YmxpYxgDIAEoCCJeCg1GdW5jdGlvbkNhc2VzEhMKC2VudHJ5X3BvaW50GAEgASgJEiUKBWNhc2VzGAIgAygLMhYuZXR1ZGUudjEuRnVuY3Rpb25DYXNlEhEKCXRvbGVyYW5jZRgDIAEoASKbAQoMRnVuY3Rpb25DYXNlEigKBGFyZ3MYASABKAsyGi5nb29nbGUucHJvdG9idWYuTGlzdFZhbHVlEicKBmt3YXJncxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSKAoIZXhwZWN0ZWQYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGcHVibGljGAQgASgIIlAKC1B5dGhvblRlc3RzEhMKC2VudHJ5X3BvaW50GAEgASgJEg0KBXRlc3RzGAIgASgJEg0KBXNldHVwGAMgASgJEg4KBnB1YmxpYxgEIAEoCCKnAQoHQ29tbWFuZBIPCgdjb21tYW5kGAEgASgJEhoKEmV4cGVjdGVkX2V4aXRfY29kZRgCIAEoBRIcCg9leHBlY3RlZF9zdGRvdXQYAyABKAlIAIgBARIoCgpjb21wYXJpc29uGAQgASgOMhQuZXR1ZGUudjEuQ29tcGFyaXNvbhITCgthbnN3ZXJfcGF0aBgFIAEoCUISChBfZXhwZWN0ZWRfc3Rkb3V0Ir4BCgZMaW1pdHMSEAoIYXR0ZW1wdHMYASABKAUSDQoFc3RlcHMYAiABKAUSLAoJd2FsbF90aW1lGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1vZGVsX3Rva2VucxgEIAEoAxIQCghjb3N0X3VzZBgFIAEoARIoCgdzYW5kYm94GAYgASgLMhcuZXR1ZGUudjEuU2FuZGJveExpbWl0cxITCgthZ2VudF9zdGVwcxgHIAEoBSLOAQoNU2FuZGJveExpbWl0cxIrCghjcHVfdGltZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgl3YWxsX3RpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKbWVtb3J5X21pYhgDIAEoBRIRCglwcm9jZXNzZXMYBCABKAUSFQoNZmlsZV9zaXplX21pYhgFIAEoBRISCgpvdXRwdXRfa2liGAYgASgFEhAKCGRpc2tfbWliGAcgASgFIoIBCgxNZW1vcnlQb2xpY3kSCwoDb2ZmGAEgASgIEhEKCXJlYWRfb25seRgCIAEoCBIUCgxyZWNhbGxfY291bnQYAyABKAUSGgoNcHJlZmVyX3NraWxscxgEIAEoCEgAiAEBEg4KBmxheWVycxgFIAMoCUIQCg5fcHJlZmVyX3NraWxscyK5AQoKVGFza1Jlc3VsdBIiCgd2ZXJkaWN0GAEgASgOMhEuZXR1ZGUudjEuVmVyZGljdBIOCgZyZWFzb24YAiABKAkSDAoEY29kZRgDIAEoCRIOCgZvdXRwdXQYBCABKAkSFAoMY2FzZXNfcGFzc2VkGAUgASgFEhMKC2Nhc2VzX3RvdGFsGAYgASgFEg0KBXNraWxsGAcgASgJEhAKCHNjcmlwdGVkGAggASgIEg0KBW1vZGVsGAkgASgJIpABCgVVc2FnZRIQCghhdHRlbXB0cxgBIAEoBRINCgVzdGVwcxgCIAEoBRITCgttb2RlbF9jYWxscxgDIAEoBRIUCgxpbnB1dF90b2tlbnMYBCABKAMSFQoNb3V0cHV0X3Rva2VucxgFIAEoAxIQCghjb3N0X3VzZBgGIAEoARISCgpleGVjdXRpb25zGAcgASgFIi4KD0dldFVzYWdlUmVxdWVzdBIMCgRkYXlzGAEgASgFEg0KBWFnZW50GAIgASgJIl4KC1VzYWdlUmVwb3J0EiIKBHJvd3MYASADKAsyFC5ldHVkZS52MS5Nb2RlbFNwZW5kEhYKDnRva2Vuc19wZXJfZGF5GAIgASgDEhMKC3VzZF9wZXJfZGF5GAMgASgBIo0BCgpNb2RlbFNwZW5kEgsKA2RheRgBIAEoCRINCgVhZ2VudBgCIAEoCRIPCgdwdXJwb3NlGAMgASgJEhMKC21vZGVsX2NhbGxzGAQgASgDEhQKDGlucHV0X3Rva2VucxgFIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAYgASgDEhAKCGNvc3RfdXNkGAcgASgBIkkKEVN1Ym1pdFRhc2tSZXF1ZXN0EiAKBHNwZWMYASABKAsyEi5ldHVkZS52MS5UYXNrU3BlYxISCgpyZXF1ZXN0X2lkGAIgASgJIh4KDkdldFRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkixAEKEExpc3RUYXNrc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSIgoFc3RhdGUYAyABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUSNgoGbGFiZWxzGAQgAygLMiYuZXR1ZGUudjEuTGlzdFRhc2tzUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIksKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4uZXR1ZGUudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNQoRQ2FuY2VsVGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIlAKEUFuc3dlclRhc2tSZXF1ZXN0EgwKBG5hbWUYASABKAkSCwoDa2V5GAIgASgJEgwKBHRleHQYAyABKAkSEgoKcmVxdWVzdF9pZBgEIAEoCSJdCg9XYWl0VGFza1JlcXVlc3QSDAoEbmFtZRgBIAEoCRIqCgd0aW1lb3V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGxlYXJuaW5nGAMgASgIIjAKEkV4cGxhaW5TdGVwUmVxdWVzdBIMCgRuYW1lGAEgASgJEgwKBHN0ZXAYAiABKAkibwoPU3RlcEV4cGxhbmF0aW9uEgwKBHN0ZXAYASABKAkSKQoIc2VjdGlvbnMYAiADKAsyFy5ldHVkZS52MS5Qcm9tcHRTZWN0aW9uEhQKDHRvdGFsX3Rva2VucxgDIAEoBRINCgVzdGVwcxgEIAMoCSJbCg1Qcm9tcHRTZWN0aW9uEgwKBHJvbGUYASABKAkSDQoFdGl0bGUYAiABKAkSDAoEdGV4dBgDIAEoCRIOCgZ0b2tlbnMYBCABKAUSDwoHc291cmNlcxgFIAMoCSIsCg5HZXRTdGVwUmVxdWVzdBIMCgRuYW1lGAEgASgJEgwKBHN0ZXAYAiABKAkiqgEKBFN0ZXASDAoEc3RlcBgBIAEoCRIMCgR0ZXh0GAIgASgJEgwKBGNvZGUYAyABKAkSDAoEdG9vbBgEIAEoCRINCgVxdWVyeRgFIAEoCRIfCgRydW5zGAYgAygLMhEuZXR1ZGUudjEuU3RlcFJ1bhITCgtoaWRkZW5fcnVucxgHIAEoBRIlCgdyZWNvcmRzGAggAygLMhQuZXR1ZGUudjEuU3RlcFJlY29yZCJZCgdTdGVwUnVuEgwKBGNhc2UYASABKAUSDAoEZXhpdBgCIAEoCRIOCgZzdGRvdXQYAyABKAkSDgoGc3RkZXJyGAQgASgJEhIKCnZhbHVlX2pzb24YBSABKAkiQwoKU3RlcFJlY29yZBIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEg0KBXRpdGxlGAMgASgJEgwKBHRleHQYBCABKAkiRAoQV2F0Y2hUYXNrUmVxdWVzdBIMCgRuYW1lGAEgASgJEhQKDHJlc3VtZV90b2tlbhgCIAEoCRIMCgR0ZXh0GAMgASgIItADCglUYXNrRXZlbnQSFAoMcmVzdW1lX3Rva2VuGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KDXN0YXRlX2NoYW5nZWQYAyABKAsyFi5ldHVkZS52MS5TdGF0ZUNoYW5nZWRIABIzCg9hdHRlbXB0X3N0YXJ0ZWQYBCABKAsyGC5ldHVkZS52MS5BdHRlbXB0U3RhcnRlZEgAEi8KDXN0ZXBfZmluaXNoZWQYBSABKAsyFi5ldHVkZS52MS5TdGVwRmluaXNoZWRIABI1ChBhdHRlbXB0X2ZpbmlzaGVkGAYgASgLMhkuZXR1ZGUudjEuQXR0ZW1wdEZpbmlzaGVkSAASJgoIZmluaXNoZWQYByABKAsyEi5ldHVkZS52MS5GaW5pc2hlZEgAEjEKDndvcmtlcl9jaGFuZ2VkGAggASgLMhcuZXR1ZGUudjEuV29ya2VyQ2hhbmdlZEgAEiYKCHF1ZXN0aW9uGAkgASgLMhIuZXR1ZGUudjEuUXVlc3Rpb25IABIpCgptb2RlbF90ZXh0GAogASgLMhMuZXR1ZGUudjEuTW9kZWxUZXh0SABCBwoFZXZlbnQiJwoJTW9kZWxUZXh0EgwKBHN0ZXAYASABKAkSDAoEdGV4dBgCIAEoCSIyCgxTdGF0ZUNoYW5nZWQSIgoFc3RhdGUYASABKA4yEy5ldHVkZS52MS5UYXNrU3RhdGUiIQoOQXR0ZW1wdFN0YXJ0ZWQSDwoHYXR0ZW1wdBgBIAEoBSKTAQoMU3RlcEZpbmlzaGVkEgwKBHN0ZXAYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRIMCgRraW5kGAMgASgJEg8KB3N1bW1hcnkYBCABKAkSEwoLZHVyYXRpb25fbXMYBSABKAMSHgoFdXNhZ2UYBiABKAsyDy5ldHVkZS52MS5Vc2FnZRIQCghzY3JpcHRlZBgHIAEoCCKQAQoPQXR0ZW1wdEZpbmlzaGVkEg8KB2F0dGVtcHQYASABKAUSIgoHdmVyZGljdBgCIAEoDjIRLmV0dWRlLnYxLlZlcmRpY3QSDgoGcmVhc29uGAMgASgJEhQKDGNhc2VzX3Bhc3NlZBgEIAEoBRITCgtjYXNlc190b3RhbBgFIAEoBRINCgVza2lsbBgGIAEoCSIoCghGaW5pc2hlZBIcCgR0YXNrGAEgASgLMg4uZXR1ZGUudjEuVGFzayIeCg1Xb3JrZXJDaGFuZ2VkEg0KBWVwb2NoGAEgASgFKpgBCg1MZWFybmluZ1N0YXRlEh4KGkxFQVJOSU5HX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTTEVBUk5JTkdfU1RBVEVfTk9ORRABEhoKFkxFQVJOSU5HX1NUQVRFX1BFTkRJTkcQAhIXChNMRUFSTklOR19TVEFURV9ET05FEAMSGQoVTEVBUk5JTkdfU1RBVEVfRkFJTEVEEAQqwAEKCVRhc2tTdGF0ZRIaChZUQVNLX1NUQVRFX1VOU1BFQ0lGSUVEEAASFQoRVEFTS19TVEFURV9RVUVVRUQQARIWChJUQVNLX1NUQVRFX1JVTk5JTkcQAhIYChRUQVNLX1NUQVRFX1NVQ0NFRURFRBADEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAQSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQBRIdChlUQVNLX1NUQVRFX0lOUFVUX1JFUVVJUkVEEAYqiwIKClN0b3BSZWFzb24SGwoXU1RPUF9SRUFTT05fVU5TUEVDSUZJRUQQABIWChJTVE9QX1JFQVNPTl9TT0xWRUQQARIYChRTVE9QX1JFQVNPTl9BVFRFTVBUUxACEhUKEVNUT1BfUkVBU09OX1NURVBTEAMSGQoVU1RPUF9SRUFTT05fV0FMTF9USU1FEAQSHAoYU1RPUF9SRUFTT05fTU9ERUxfVE9LRU5TEAUSFAoQU1RPUF9SRUFTT05fQ09TVBAGEhkKFVNUT1BfUkVBU09OX0NBTkNFTExFRBAHEhUKEVNUT1BfUkVBU09OX0VSUk9SEAgSFgoSU1RPUF9SRUFTT05fQlVER0VUEAkqQwoETW9kZRIUChBNT0RFX1VOU1BFQ0lGSUVEEAASEgoOTU9ERV9JTkZFUkVOQ0UQARIRCg1NT0RFX1RSQUlOSU5HEAIqcQoKQ29tcGFyaXNvbhIaChZDT01QQVJJU09OX1VOU1BFQ0lGSUVEEAASGQoVQ09NUEFSSVNPTl9XSElURVNQQUNFEAESFAoQQ09NUEFSSVNPTl9FWEFDVBACEhYKEkNPTVBBUklTT05fTlVNRVJJQxADKnQKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEg4KClZFUkRJQ1RfQUMQARIOCgpWRVJESUNUX1dBEAISDwoLVkVSRElDVF9UTEUQAxIPCgtWRVJESUNUX01MRRAEEg4KClZFUkRJQ1RfUkUQBTLlBAoFVGFza3MSOQoKU3VibWl0VGFzaxIbLmV0dWRlLnYxLlN1Ym1pdFRhc2tSZXF1ZXN0Gg4uZXR1ZGUudjEuVGFzaxIzCgdHZXRUYXNrEhguZXR1ZGUudjEuR2V0VGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEkQKCUxpc3RUYXNrcxIaLmV0dWRlLnYxLkxpc3RUYXNrc1JlcXVlc3QaGy5ldHVkZS52MS5MaXN0VGFza3NSZXNwb25zZRI5CgpDYW5jZWxUYXNrEhsuZXR1ZGUudjEuQ2FuY2VsVGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEjkKCkFuc3dlclRhc2sSGy5ldHVkZS52MS5BbnN3ZXJUYXNrUmVxdWVzdBoOLmV0dWRlLnYxLlRhc2sSNQoIV2FpdFRhc2sSGS5ldHVkZS52MS5XYWl0VGFza1JlcXVlc3QaDi5ldHVkZS52MS5UYXNrEkYKC0V4cGxhaW5TdGVwEhwuZXR1ZGUudjEuRXhwbGFpblN0ZXBSZXF1ZXN0GhkuZXR1ZGUudjEuU3RlcEV4cGxhbmF0aW9uEjMKB0dldFN0ZXASGC5ldHVkZS52MS5HZXRTdGVwUmVxdWVzdBoOLmV0dWRlLnYxLlN0ZXASPAoIR2V0VXNhZ2USGS5ldHVkZS52MS5HZXRVc2FnZVJlcXVlc3QaFS5ldHVkZS52MS5Vc2FnZVJlcG9ydBI+CglXYXRjaFRhc2sSGi5ldHVkZS52MS5XYXRjaFRhc2tSZXF1ZXN0GhMuZXR1ZGUudjEuVGFza0V2ZW50MAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.Task
@@ -1307,6 +1307,171 @@ export const PromptSectionSchema: GenMessage<PromptSection> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 32);
 
 /**
+ * @generated from message etude.v1.GetStepRequest
+ */
+export type GetStepRequest = Message<"etude.v1.GetStepRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Such as "a1.generate".
+   *
+   * @generated from field: string step = 2;
+   */
+  step: string;
+};
+
+/**
+ * Describes the message etude.v1.GetStepRequest.
+ * Use `create(GetStepRequestSchema)` to create a new message.
+ */
+export const GetStepRequestSchema: GenMessage<GetStepRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 33);
+
+/**
+ * What came of a step. Fields that its kind doesn't have are empty.
+ *
+ * @generated from message etude.v1.Step
+ */
+export type Step = Message<"etude.v1.Step"> & {
+  /**
+   * @generated from field: string step = 1;
+   */
+  step: string;
+
+  /**
+   * What the model wrote, what a tool or a cell answered, or what an evaluation says.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * The code in it, or the code that ran.
+   *
+   * @generated from field: string code = 3;
+   */
+  code: string;
+
+  /**
+   * The tool that was called, and with what.
+   *
+   * @generated from field: string tool = 4;
+   */
+  tool: string;
+
+  /**
+   * @generated from field: string query = 5;
+   */
+  query: string;
+
+  /**
+   * Without those of hidden cases.
+   *
+   * @generated from field: repeated etude.v1.StepRun runs = 6;
+   */
+  runs: StepRun[];
+
+  /**
+   * @generated from field: int32 hidden_runs = 7;
+   */
+  hiddenRuns: number;
+
+  /**
+   * What was recalled.
+   *
+   * @generated from field: repeated etude.v1.StepRecord records = 8;
+   */
+  records: StepRecord[];
+};
+
+/**
+ * Describes the message etude.v1.Step.
+ * Use `create(StepSchema)` to create a new message.
+ */
+export const StepSchema: GenMessage<Step> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 34);
+
+/**
+ * One run of an answer.
+ *
+ * @generated from message etude.v1.StepRun
+ */
+export type StepRun = Message<"etude.v1.StepRun"> & {
+  /**
+   * From 1; 0: the evaluator has no cases.
+   *
+   * @generated from field: int32 case = 1;
+   */
+  case: number;
+
+  /**
+   * As in ExecutionOutcome.
+   *
+   * @generated from field: string exit = 2;
+   */
+  exit: string;
+
+  /**
+   * @generated from field: string stdout = 3;
+   */
+  stdout: string;
+
+  /**
+   * @generated from field: string stderr = 4;
+   */
+  stderr: string;
+
+  /**
+   * What the function returned, as JSON; empty if it didn't.
+   *
+   * @generated from field: string value_json = 5;
+   */
+  valueJson: string;
+};
+
+/**
+ * Describes the message etude.v1.StepRun.
+ * Use `create(StepRunSchema)` to create a new message.
+ */
+export const StepRunSchema: GenMessage<StepRun> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 35);
+
+/**
+ * @generated from message etude.v1.StepRecord
+ */
+export type StepRecord = Message<"etude.v1.StepRecord"> & {
+  /**
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string title = 3;
+   */
+  title: string;
+
+  /**
+   * @generated from field: string text = 4;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message etude.v1.StepRecord.
+ * Use `create(StepRecordSchema)` to create a new message.
+ */
+export const StepRecordSchema: GenMessage<StepRecord> = /*@__PURE__*/
+  messageDesc(file_etude_v1_tasks, 36);
+
+/**
  * @generated from message etude.v1.WatchTaskRequest
  */
 export type WatchTaskRequest = Message<"etude.v1.WatchTaskRequest"> & {
@@ -1335,7 +1500,7 @@ export type WatchTaskRequest = Message<"etude.v1.WatchTaskRequest"> & {
  * Use `create(WatchTaskRequestSchema)` to create a new message.
  */
 export const WatchTaskRequestSchema: GenMessage<WatchTaskRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 33);
+  messageDesc(file_etude_v1_tasks, 37);
 
 /**
  * @generated from message etude.v1.TaskEvent
@@ -1414,7 +1579,7 @@ export type TaskEvent = Message<"etude.v1.TaskEvent"> & {
  * Use `create(TaskEventSchema)` to create a new message.
  */
 export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 34);
+  messageDesc(file_etude_v1_tasks, 38);
 
 /**
  * Text that the model has just written. A model call that is retried writes its text again from the beginning.
@@ -1442,7 +1607,7 @@ export type ModelText = Message<"etude.v1.ModelText"> & {
  * Use `create(ModelTextSchema)` to create a new message.
  */
 export const ModelTextSchema: GenMessage<ModelText> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 35);
+  messageDesc(file_etude_v1_tasks, 39);
 
 /**
  * @generated from message etude.v1.StateChanged
@@ -1459,7 +1624,7 @@ export type StateChanged = Message<"etude.v1.StateChanged"> & {
  * Use `create(StateChangedSchema)` to create a new message.
  */
 export const StateChangedSchema: GenMessage<StateChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 36);
+  messageDesc(file_etude_v1_tasks, 40);
 
 /**
  * @generated from message etude.v1.AttemptStarted
@@ -1476,7 +1641,7 @@ export type AttemptStarted = Message<"etude.v1.AttemptStarted"> & {
  * Use `create(AttemptStartedSchema)` to create a new message.
  */
 export const AttemptStartedSchema: GenMessage<AttemptStarted> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 37);
+  messageDesc(file_etude_v1_tasks, 41);
 
 /**
  * @generated from message etude.v1.StepFinished
@@ -1529,7 +1694,7 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
  * Use `create(StepFinishedSchema)` to create a new message.
  */
 export const StepFinishedSchema: GenMessage<StepFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 38);
+  messageDesc(file_etude_v1_tasks, 42);
 
 /**
  * @generated from message etude.v1.AttemptFinished
@@ -1571,7 +1736,7 @@ export type AttemptFinished = Message<"etude.v1.AttemptFinished"> & {
  * Use `create(AttemptFinishedSchema)` to create a new message.
  */
 export const AttemptFinishedSchema: GenMessage<AttemptFinished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 39);
+  messageDesc(file_etude_v1_tasks, 43);
 
 /**
  * @generated from message etude.v1.Finished
@@ -1588,7 +1753,7 @@ export type Finished = Message<"etude.v1.Finished"> & {
  * Use `create(FinishedSchema)` to create a new message.
  */
 export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 40);
+  messageDesc(file_etude_v1_tasks, 44);
 
 /**
  * The rollout was taken up again: by another worker, or by the same one after an error.
@@ -1607,7 +1772,7 @@ export type WorkerChanged = Message<"etude.v1.WorkerChanged"> & {
  * Use `create(WorkerChangedSchema)` to create a new message.
  */
 export const WorkerChangedSchema: GenMessage<WorkerChanged> = /*@__PURE__*/
-  messageDesc(file_etude_v1_tasks, 41);
+  messageDesc(file_etude_v1_tasks, 45);
 
 /**
  * @generated from enum etude.v1.LearningState
@@ -1952,6 +2117,16 @@ export const Tasks: GenService<{
     methodKind: "unary";
     input: typeof ExplainStepRequestSchema;
     output: typeof StepExplanationSchema;
+  },
+  /**
+   * Shows what came of one step: what the model wrote, the code, and what it printed. Hidden cases are only counted.
+   *
+   * @generated from rpc etude.v1.Tasks.GetStep
+   */
+  getStep: {
+    methodKind: "unary";
+    input: typeof GetStepRequestSchema;
+    output: typeof StepSchema;
   },
   /**
    * What the tenant's model calls have cost, by day, agent and purpose.

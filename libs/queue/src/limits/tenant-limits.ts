@@ -1,0 +1,94 @@
+import { EtudeError } from '@etude/contracts/errors';
+import { TenantId } from '@etude/contracts/ids';
+import { z } from 'zod';
+
+const count = z.number().int().min(0);
+const Limits = z.strictObject({
+  weight: z.number().int().min(1).max(100),
+  tasks: count,
+  submitsPerMinute: count,
+  sandboxes: z.number().int().min(1),
+  tokensPerDay: count,
+  usdPerDay: z.number().min(0),
+});
+
+/** 0: no limit. */
+export interface TenantLimits extends Readonly<z.infer<typeof Limits>> {
+  /** Share of the workers beside other tenants with waiting tasks, from 1 to 100. */
+  readonly weight: number;
+  /** Most unfinished tasks. */
+  readonly tasks: number;
+  /** Most tasks accepted within a minute, which begins with the first of them. */
+  readonly submitsPerMinute: number;
+  /** Most open sandboxes; the sandbox controllers keep to it. */
+  readonly sandboxes: number;
+  /** Most tokens and US dollars of model calls per day (UTC). */
+  readonly tokensPerDay: number;
+  readonly usdPerDay: number;
+}
+export type TenantLimitsOf = (tenant: string) => TenantLimits;
+
+/** The settings of every service that keeps to limits of tenants. All services need the same. */
+export const tenantLimitsConfig = z.object({
+  /**
+   * Limits of tenants, as a JSON object from tenant to limits, with "*" for all others: "weight", "tasks" (unfinished ones),
+   * "submitsPerMinute", "sandboxes", "tokensPerDay", "usdPerDay". For example {"*": {"tasks": 1000}, "acme": {"weight": 5}}.
+   */
+  ETUDE_TENANT_LIMITS: z
+    .string()
+    .default('{}')
+    .transform((text, context) => {
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        context.addIssue('must be a JSON object such as {"*": {"tasks": 1000}, "acme": {"weight": 5}}');
+        return z.NEVER;
+      }
+    })
+    .pipe(z.record(TenantId.or(z.literal('*')), Limits.partial())),
+});
+
+/** Settings whose limits hold where `ETUDE_TENANT_LIMITS` has none. */
+interface LimitSettings extends Partial<z.infer<typeof tenantLimitsConfig>> {
+  readonly ETUDE_TENANT_TOKENS_PER_DAY?: number;
+  readonly ETUDE_TENANT_USD_PER_DAY?: number;
+  readonly ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX?: number;
+}
+
+/** Fewer than the tasks of one tenant of weight 1 that have places of their own in the line. */
+const TASKS_MAX = 10_000;
+
+export function limitsFrom(settings: LimitSettings): TenantLimitsOf {
+  const usual: TenantLimits = {
+    weight: 1,
+    tasks: TASKS_MAX,
+    submitsPerMinute: 0,
+    sandboxes: settings.ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX ?? 0,
+    tokensPerDay: settings.ETUDE_TENANT_TOKENS_PER_DAY ?? 0,
+    usdPerDay: settings.ETUDE_TENANT_USD_PER_DAY ?? 0,
+    ...settings.ETUDE_TENANT_LIMITS?.['*'],
+  };
+  const own = settings.ETUDE_TENANT_LIMITS ?? {};
+  return (tenant) => (Object.hasOwn(own, tenant) ? { ...usual, ...own[tenant] } : usual);
+}
+
+/** Distance of a tenant's tags in the line of tasks. */
+export const tagsApart = ({ weight }: TenantLimits): number => Math.round(100 / weight);
+
+/** How long a caller waits for one of its tasks to end before it submits again. */
+const TASK_END_MS = 5_000;
+
+/** @param told number of unfinished tasks, or ms until the next submit */
+export function limitReached(
+  tenant: string,
+  limit: 'tasks' | 'submits',
+  told: number,
+  { tasks, submitsPerMinute }: TenantLimits,
+): EtudeError {
+  const [reason, retryAfterMs] =
+    limit === 'tasks'
+      ? [`${told} unfinished tasks, and may have ${tasks}; wait until some have ended, or cancel some`, TASK_END_MS]
+      : [`submitted ${submitsPerMinute} tasks within a minute, the most that it may; submit again later`, told];
+  const message = `tenant ${tenant} has ${reason}; the operator can raise the limit`;
+  return new EtudeError('TENANT_LIMIT', message, { retryAfterMs, metadata: { limit } });
+}
