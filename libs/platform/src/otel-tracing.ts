@@ -19,7 +19,7 @@ const FLUSH_MS = 1_500;
 /** Ended spans that wait for the collector. Further ones are dropped. */
 const QUEUE_MAX = 4_096;
 const BATCH_MAX = 512;
-const SEND_EVERY_MS = 1_000;
+const SEND_EVERY_MS = 2_000;
 const SEND_TIMEOUT_MS = 10_000;
 /** Characters of one value of content. */
 const CONTENT_MAX = 8_192;
