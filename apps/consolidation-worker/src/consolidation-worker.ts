@@ -18,6 +18,7 @@ import type { Memory } from '@etude/memory/memory';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom } from '@etude/model/model-config';
 import type { RunningWorker } from '@etude/platform/run-service';
+import { countModelSpend } from '@etude/platform/metrics';
 import { fileProofChecker, fileProofSigner, ownProofChecker } from '@etude/platform/proof-keys';
 import { AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
@@ -75,7 +76,7 @@ export async function startConsolidationWorker(
   const proofKeys = proofKeysFrom(config, logger);
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
   const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true, tracing });
-  const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config));
+  const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config), countModelSpend);
   const settling = new SettlingStore(producer);
   const memory = await memoryFrom(config, {
     embedder,

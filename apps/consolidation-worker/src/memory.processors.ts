@@ -7,6 +7,7 @@ import type { ChatModel } from '@etude/domain/ports/model';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PruneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
 import { isWithoutRoom } from '@etude/domain/skills/life/register-skill';
+import { counter } from '@etude/platform/metrics';
 import type { AppliedWrite, Memory, StoreReport } from '@etude/memory/memory';
 import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
@@ -18,6 +19,8 @@ import type { z } from 'zod';
 import { type EraseDeps, eraseSubject } from './erase-subject.js';
 import { moveVectors, type ReembedDeps } from './move-vectors.js';
 import type { NightlySchedules } from './nightly-schedules.js';
+
+const skillUses = counter({ name: 'etude_skill_uses_total', help: 'Uses of skills, by whether they succeeded', labels: ['success'] });
 
 const NOTHING: AppliedWrite = { applied: false, skill: null };
 
@@ -41,6 +44,7 @@ export function memoryWriteProcessor(deps: MemoryWriteDeps): JobHandler<typeof M
     const write = await outbox.load(tenant, writeId);
     if (write === null) return { applied: false };
     const { applied, skill } = await applyUnlessRefused(deps, tenant, writeId, write);
+    if (applied && write.kind === 'skill_use') skillUses.inc({ success: String(write.success) });
     if (skill?.status === 'candidate') await producer.add(SkillVerify, verificationOf(skill));
     await outbox.remove(tenant, writeId);
     await schedules.ensure(tenant);

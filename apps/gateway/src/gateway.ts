@@ -54,6 +54,7 @@ import { singleRecordCalls } from './memory/single-record-calls.js';
 import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
 import { masked } from './memory/told-secrets.js';
 import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
+import { showInstallation } from './queues/installation-metrics.js';
 import { queueCalls } from './queues/queue-calls.js';
 import { sandboxCalls } from './sandboxes/sandbox-calls.js';
 import { fileCalls } from './skills/file-calls.js';
@@ -208,6 +209,7 @@ class Gateway implements OnApplicationShutdown {
     calls.serve(SERVICES.consolidation, consolidationCalls, { runs });
     calls.serve(SERVICES.consolidation, consolidationUndo, { ...skills, runs }, 'reviewer');
     const dead = new DeadLetters(producer, tasks, skills.wanted);
+    showInstallation({ dead, tenants: this.#tenants, memory: this.#memory });
     calls.serve(SERVICES.queues, queueCalls, { dead, tenants: this.#tenants }, 'operator');
     calls.serve(SERVICES.sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(SERVICES.agents, agentCalls, skills);

@@ -6,6 +6,7 @@ import { RolloutWaits } from '@etude/domain/ports/questions';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
+import { counter } from '@etude/platform/metrics';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
@@ -15,6 +16,8 @@ import { TextPublisher } from '@etude/queue/tasks/model-text';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { learnFromRollout, type LearningDeps } from '@etude/domain/rollout/learn-from-rollout';
+
+const rollouts = counter({ name: 'etude_rollouts_total', help: 'Rollouts that ended, by state and reason', labels: ['state', 'reason'] });
 
 export interface RolloutRunDeps {
   readonly tasks: TaskStore;
@@ -76,6 +79,7 @@ export function rolloutRunProcessor({
       const { attempts, modelCalls } = usage;
       const ms = Date.now() - journal.startedAt;
       logger.info({ ...named, state, stopReason, attempts, modelCalls, ms, errorCode: error?.code }, 'A rollout has ended');
+      rollouts.inc({ state, reason: stopReason });
       return { outcome: state };
     } catch (error) {
       if (error instanceof RolloutWaits) {
@@ -84,7 +88,10 @@ export function rolloutRunProcessor({
       }
       if (errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'fenced' };
       const failed = { tenant, taskId, rolloutId, state: 'failed', errorCode: errorCode(error) };
-      if (givesUp(error, job)) logger.info(failed, 'A rollout has ended');
+      if (givesUp(error, job)) {
+        logger.info(failed, 'A rollout has ended');
+        rollouts.inc({ state: 'failed', reason: 'error' });
+      }
       throw jobError(error);
     }
   };

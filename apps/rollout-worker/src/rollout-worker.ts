@@ -12,6 +12,7 @@ import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom, modelConfig } from '@etude/model/model-config';
 import { baseConfig, flag, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
 import { readJsonFile } from '@etude/platform/files';
+import { countModelSpend } from '@etude/platform/metrics';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { agentSettingsConfig, AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
@@ -127,7 +128,7 @@ export async function startRolloutWorker(
 ): Promise<RunningWorker> {
   const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
   const producer = new Producer(redisUrl, prefix, logger, { patient: true, tracing });
-  const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config));
+  const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config), countModelSpend);
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
   const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
     logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use"),

@@ -26,11 +26,55 @@ export function gauge(options: MetricOptions<never> & { collect: () => number | 
   });
 }
 
+/** A gauge with labels, whose values `collect` returns at each scrape. It has no values while `collect` fails. */
+export function gauges<L extends string>(
+  options: MetricOptions<L> & { collect: () => Promise<ReadonlyArray<{ readonly labels: Record<L, string>; readonly value: number }>> },
+): Gauge<L> {
+  register.removeSingleMetric(options.name);
+  return new Gauge({
+    name: options.name,
+    help: options.help,
+    labelNames: [...(options.labels ?? [])],
+    async collect() {
+      this.reset();
+      for (const { labels, value } of await options.collect().catch(() => [])) this.set(labels, value);
+    },
+  });
+}
+
 /** A histogram of durations in seconds. Name it `etude_<area>_<thing>_seconds`. */
 export function histogram<L extends string>({ name, help, labels = [] }: MetricOptions<L>): Histogram<L> {
   return (
     (register.getSingleMetric(name) as Histogram<L> | undefined) ?? new Histogram({ name, help, labelNames: [...labels], buckets: SECONDS })
   );
+}
+
+/** Bounds a label whose values come from callers: the first `max` values keep their name, later ones are "other". */
+export function boundedLabel(max = 50): (value: string) => string {
+  const known = new Set<string>();
+  return (value) => {
+    if (known.size < max) known.add(value);
+    return known.has(value) ? value : 'other';
+  };
+}
+
+const tokens = counter({
+  name: 'etude_model_tokens_total',
+  help: 'Tokens of model calls, by tenant and agent; beyond 50 of them "other"',
+  labels: ['tenant', 'agent', 'direction'],
+});
+const usd = counter({ name: 'etude_model_usd_total', help: 'Money for model calls in US dollars', labels: ['tenant', 'agent'] });
+const [tenantLabel, agentLabel] = [boundedLabel(), boundedLabel()];
+
+/** Counts what one model call has cost. */
+export function countModelSpend(
+  owner: { readonly tenant: string; readonly agent: string },
+  cost: { readonly inputTokens: number; readonly outputTokens: number; readonly costUsd: number },
+): void {
+  const labels = { tenant: tenantLabel(owner.tenant), agent: agentLabel(owner.agent) };
+  tokens.inc({ ...labels, direction: 'input' }, cost.inputTokens);
+  tokens.inc({ ...labels, direction: 'output' }, cost.outputTokens);
+  usd.inc(labels, cost.costUsd);
 }
 
 let started = false;

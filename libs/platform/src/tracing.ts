@@ -1,5 +1,7 @@
+import { errorCode } from '@etude/contracts/errors';
 import { type Tracing, traceIdOf, UNTRACED } from '@etude/contracts/tracing';
 import type { BaseConfig } from './config.js';
+import { boundedLabel, histogram } from './metrics.js';
 
 /** Tracing of one process. */
 export interface ProcessTracing extends Tracing {
@@ -9,7 +11,39 @@ export interface ProcessTracing extends Tracing {
 
 export type TracingConfig = Pick<BaseConfig, 'ETUDE_TRACES' | 'ETUDE_TRACE_CONTENT' | 'ETUDE_TRACE_RATIO'>;
 
-let tracing: ProcessTracing = { ...UNTRACED, close: async () => undefined };
+const seconds = histogram({
+  name: 'etude_work_seconds',
+  help: 'How long work took, by kind: jobs, model calls, tools, steps, sandboxes; `outcome` is ok or the code of its error',
+  labels: ['work', 'outcome'],
+});
+const workLabel = boundedLabel(200);
+
+/** The kind of a span's work. Names of models and agents are left out. */
+const workOf = (span: string) => workLabel(span.replace(/^(chat|invoke_agent) .*/, '$1'));
+
+/** Measures every span as well, traced or not. Calls of the gateway have metrics of their own. */
+function measured(inner: ProcessTracing): ProcessTracing {
+  return {
+    get current() {
+      return inner.current;
+    },
+    close: () => inner.close(),
+    async span(name, start, work) {
+      if (start.kind === 'server') return inner.span(name, start, work);
+      const stop = seconds.startTimer({ work: workOf(name) });
+      try {
+        const done = await inner.span(name, start, work);
+        stop({ outcome: 'ok' });
+        return done;
+      } catch (error) {
+        stop({ outcome: errorCode(error) });
+        throw error;
+      }
+    },
+  };
+}
+
+let tracing: ProcessTracing = measured({ ...UNTRACED, close: async () => undefined });
 
 interface Log {
   warn(details: object, message: string): void;
@@ -20,7 +54,7 @@ export async function startTracing(service: string, config: TracingConfig, logge
   if (!config.ETUDE_TRACES) return tracing;
   const { OtelTracing } = await import('./otel-tracing.js');
   const warn = (reason: string) => logger.warn({ reason }, 'The collector takes no traces. Spans are dropped until it does');
-  return (tracing = new OtelTracing(service, config, warn));
+  return (tracing = measured(new OtelTracing(service, config, warn)));
 }
 
 /** The trace of the line that is being logged. */

@@ -61,7 +61,7 @@ export async function startStack({ script, env = {} }: TestStackOptions): Promis
   };
   const started: TestProcess[] = [];
   const launch = async (args: readonly string[], more = {}) => {
-    const child = await startProcess({ args, env: { ...settings, ...more } });
+    const child = await startProcess({ args, env: { ...settings, ETUDE_HTTP_PORT: String(await freePort()), ...more } });
     started.push(child);
     return child;
   };

@@ -33,8 +33,8 @@ export type Finding = Seen & Omit<Check, 'look'>;
 const PYTHON = '/usr/bin/python3';
 const NO_CODE = 'no code can run, so no task can be evaluated';
 
-/** The browser of tests. */
-const BROWSER = 'chromium';
+/** Programs that only tests need, with the tests. */
+const OF_TESTS = { chromium: 'tests of the console', prometheus: 'tests of alerts and dashboard' };
 
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
@@ -87,7 +87,7 @@ const CHECKS: readonly Check[] = [
     'As the line above says; ETUDE_SANDBOX_UIDS sets the range of users',
     sandboxUsers,
   ),
-  likes(BROWSER, 'tests of the console are skipped', apt(BROWSER), () => runs(BROWSER, '--version')),
+  ...Object.entries(OF_TESTS).map(([name, tests]) => likes(name, `${tests} are skipped`, apt(name), () => runs(name, '--version'))),
   likes('embedder', LEXICAL_COST, './etude embedder fetch, then docs/embeddings.md', embedder),
 ];
 
@@ -101,7 +101,7 @@ export const inspectNeeds = (machine: Machine): Finding[] => CHECKS.filter(({ ne
 
 /** As `inspectNeeds`, with what only tests need. */
 export const inspectTestNeeds = (machine: Machine): Finding[] =>
-  CHECKS.filter(({ needed, name }) => needed || name === BROWSER).map((check) => find(check, machine));
+  CHECKS.filter(({ needed, name }) => needed || name in OF_TESTS).map((check) => find(check, machine));
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 

@@ -65,6 +65,7 @@ const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
   [/^libs\/sandbox\/.*\.int\.spec\.ts$/, SANDBOX],
   [/^(apps|bench)\/.*\.int\.spec\.ts$/, ['redis-server', ...SANDBOX]],
   [/^apps\/console\/.*\.int\.spec\.ts$/, ['chromium']],
+  [/^test\/monitoring\//, ['prometheus']],
   [/^test\/(?!cluster\/).*\.spec\.ts$/, ['redis-server', ...SANDBOX]],
 ];
 

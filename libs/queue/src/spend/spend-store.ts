@@ -107,8 +107,8 @@ export class SpendStore {
   }
 }
 
-/** The model with a budget: calls for an account are refused where its tenant's is used up, and counted. */
-export function metered(model: ChatModel, spend: SpendStore): ChatModel {
+/** The model with a budget: calls for an account are refused where its tenant's is used up, and counted, here and by `onSpent`. */
+export function metered(model: ChatModel, spend: SpendStore, onSpent?: (account: ModelAccount, cost: Cost) => void): ChatModel {
   return {
     async chat(request, signal) {
       const { account } = request;
@@ -116,6 +116,7 @@ export function metered(model: ChatModel, spend: SpendStore): ChatModel {
       await spend.requireBudget(account.tenant);
       const answer = await model.chat(request, signal);
       await spend.count(account, answer);
+      onSpent?.(account, answer);
       return answer;
     },
   };
