@@ -35,7 +35,7 @@ export class ConsoleRig {
     const env = { ETUDE_REST_PORT: `${port}`, ETUDE_AUTH_KEYS_PATH: keys, ETUDE_SANDBOX_INTERNAL_TOKEN: 'token-of-the-console-tests' };
     const [stack, browser] = await Promise.all([
       startStack({ script: here('./console.yaml'), env }),
-      chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] }),
+      chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] }),
     ]);
     Object.assign(this, { stack, browser });
     await stack.startRolloutWorker();
@@ -75,6 +75,33 @@ export class ConsoleRig {
     return page;
   }
 
+  /** Goes to another page of the console, as a link does, and waits until it is read. */
+  async move(page: Page, path: string): Promise<void> {
+    await page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/console${path}`)}); dispatchEvent(new Event('etude-moved'))`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.locator('.loading').first().waitFor({ state: 'detached' });
+  }
+
+  /** Scrolls a box in each of 120 frames. The time of the page's thread doesn't depend on what else the machine does. */
+  async scroll(page: Page, box: string): Promise<{ readonly framesPerSecond: number; readonly cpuMs: number }> {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const workedS = async () => (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration')!.value;
+    const before = await workedS();
+    const times = await page.evaluate<number[]>(`new Promise((done) => {
+      const times = [];
+      const scroll = (time) => {
+        times.push(time);
+        document.querySelector(${JSON.stringify(box)}).scrollTop += 60;
+        if (times.length < 120) requestAnimationFrame(scroll);
+        else done(times);
+      };
+      requestAnimationFrame(scroll);
+    })`);
+    const cpuMs = (((await workedS()) - before) * 1_000) / times.length;
+    return { framesPerSecond: ((times.length - 1) * 1_000) / ((times.at(-1) ?? 0) - (times[0] ?? 0)), cpuMs };
+  }
+
   /** @throws Error if a page broke the Content-Security-Policy or failed */
   async closePages(): Promise<void> {
     await Promise.all(this.#contexts.splice(0).map((context) => context.close()));
@@ -99,13 +126,14 @@ interface Finding {
 }
 
 /** Serious findings of axe on a page, as one line each. The policy of the page forbids scripts, so axe runs in a world of its own. */
-export async function seriousFindings(page: Page): Promise<string[]> {
+export async function seriousFindings(page: Page, rules: readonly string[] = []): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   const { readFile } = await import('node:fs/promises');
   const { frameTree } = await session.send('Page.getFrameTree');
   const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id });
   await session.send('Runtime.evaluate', { expression: await readFile(AXE, 'utf8'), contextId });
-  const expression = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => JSON.stringify(violations))`;
+  const options = { resultTypes: ['violations'], ...(rules.length > 0 ? { runOnly: rules } : {}) };
+  const expression = `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => JSON.stringify(violations))`;
   const { result } = await session.send('Runtime.evaluate', { expression, contextId, awaitPromise: true, returnByValue: true });
   const findings = (JSON.parse(result.value as string) as Finding[]).filter(({ impact }) => impact === 'serious' || impact === 'critical');
   return findings.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => JSON.stringify(target)).join(' ')}`);

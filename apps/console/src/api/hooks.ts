@@ -12,10 +12,12 @@ export function useApi(): Api {
   return api;
 }
 
-export interface ReadOptions {
-  /** Reads again after so many ms while the page is seen; default: when the page is shown again. */
-  readonly everyMs?: number;
+export interface ReadOptions<T = unknown> {
+  /** Reads again after so many ms while the page is seen, or as the last answer says; false: not before the page is shown again. */
+  readonly everyMs?: number | false | ((last: T | undefined) => number | false);
   readonly enabled?: boolean;
+  /** Reads by POST with this body, as searches do. */
+  readonly body?: Readonly<Record<string, unknown>>;
 }
 
 export type Read<T> = UseQueryResult<T, ApiError>;
@@ -25,16 +27,16 @@ export function useRead<S extends DescMessage>(
   schema: S,
   path: string,
   query: Fields = {},
-  options: ReadOptions = {},
+  { everyMs = false, enabled = true, body }: ReadOptions<MessageShape<S>> = {},
 ): Read<MessageShape<S>> {
   const api = useApi();
   return useQuery<MessageShape<S>, ApiError>({
-    queryKey: [path, query],
-    queryFn: ({ signal }) => api.call(schema, 'GET', path, { query, signal }),
+    queryKey: [path, query, body],
+    queryFn: ({ signal }) => api.call(schema, body ? 'POST' : 'GET', path, { query, body, signal }),
     placeholderData: keepPreviousData,
     structuralSharing: false,
-    ...(options.everyMs === undefined ? {} : { refetchInterval: options.everyMs }),
-    enabled: options.enabled ?? true,
+    refetchInterval: typeof everyMs === 'function' ? ({ state }) => everyMs(state.data) : everyMs,
+    enabled,
   });
 }
 

@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
-import { Api } from '../api/client.js';
+import { Api, ApiError } from '../api/client.js';
 import { ApiContext } from '../api/hooks.js';
 import { Pages } from './pages.js';
 import { SignIn, takeKeyOfAddress } from './sign-in.js';
@@ -8,7 +8,11 @@ import { SignIn, takeKeyOfAddress } from './sign-in.js';
 /** The key lives in the memory of this page only; a reload asks for it again. */
 const given = takeKeyOfAddress();
 
-const newClient = () => new QueryClient({ defaultOptions: { queries: { retry: 1, staleTime: 1_000 } } });
+/** Refusals stay as they are; a gateway that does not answer may be back soon. */
+const isWorthARetry = (failures: number, error: Error) =>
+  failures < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
+
+const newClient = () => new QueryClient({ defaultOptions: { queries: { retry: isWorthARetry, staleTime: 1_000 } } });
 
 export function App() {
   const [key, setKey] = useState(given);

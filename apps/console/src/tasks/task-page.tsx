@@ -1,4 +1,4 @@
-import { type Task, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type Task, type TaskEvent, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useRead } from '../api/hooks.js';
@@ -10,7 +10,7 @@ import { Badge, counted, Details, duration, firstLine, Scripted, Section, When }
 import { Question, TaskActions } from './task-actions.js';
 import { elapsedMs, idOf, isFinal, State, tokensOf, VerdictOf } from './task-words.js';
 import { TimeLine } from './time-line.js';
-import { stepOf, Trace } from './trace.js';
+import { Trace } from './trace.js';
 import { StepPanel } from './step-panel.js';
 import { useTaskEvents, type Watched } from './use-events.js';
 
@@ -32,7 +32,7 @@ function Shown({ task, watched }: { readonly task: Task; readonly watched: Watch
   const [step, choose] = useQueryValue('step');
   const id = idOf(task.name);
   const isLive = !isFinal(task.state);
-  const chosen = step || stepOf(events.findLast((event) => stepOf(event) !== '') ?? ({ event: {} } as never));
+  const chosen = step || lastShown(events);
   return (
     <>
       <h1>
@@ -67,16 +67,23 @@ function Shown({ task, watched }: { readonly task: Task; readonly watched: Watch
   );
 }
 
+/** The step that is shown where none is chosen: the last one that has something to show. */
+const lastShown = (events: readonly TaskEvent[]) =>
+  events.flatMap(({ event }) => (event.case === 'stepFinished' && !QUIET_KINDS.has(event.value.kind) ? [event.value.step] : [])).at(-1) ??
+  '';
+const QUIET_KINDS = new Set(['record', 'sandbox', 'learn']);
+
 function Facts({ task }: { readonly task: Task }) {
   const { name, spec, usage, result, error, learning, createTime } = task;
   const took = elapsedMs(task);
+  const labels = Object.entries(spec?.labels ?? {});
   const skill = result?.skill ? result.skill.split('/')[1]! : '';
   return (
     <Details
       rows={[
         ['Task', <code key="name">{name}</code>],
         ['Agent', spec?.agent || 'default'],
-        ['Labels', Object.entries(spec?.labels ?? {}).map(([key, value]) => <Badge key={key}>{`${key}=${value}`}</Badge>)],
+        ['Labels', labels.length > 0 && labels.map(([key, value]) => <Badge key={key}>{`${key}=${value}`}</Badge>)],
         ['Submitted', <When key="when" at={createTime} />],
         ['Took', took === undefined ? '' : duration(took)],
         ['Verdict', result && <VerdictOf key="verdict" {...result} />],

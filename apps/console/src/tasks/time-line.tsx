@@ -7,7 +7,6 @@ const MODEL_KINDS = new Set(['draft', 'critique', 'generate', 'act', 'compact', 
 const WIDTH = 1_000;
 
 interface Bar {
-  readonly step: string;
   readonly from: number;
   readonly ms: number;
   readonly isModel: boolean;
@@ -17,33 +16,31 @@ function barsOf(events: readonly TaskEvent[]): Bar[] {
   return events.flatMap(({ time, event }) => {
     if (event.case !== 'stepFinished' || time === undefined) return [];
     const ms = Number(event.value.durationMs);
-    return [{ step: event.value.step, from: timestampMs(time) - ms, ms, isModel: MODEL_KINDS.has(event.value.kind) }];
+    return [{ from: timestampMs(time) - ms, ms, isModel: MODEL_KINDS.has(event.value.kind) }];
   });
 }
 
-/** Where the time went: a bar for each step, those that asked the model in another colour. */
+/** Where the time went: a bar for each step, those that asked the model in a row of their own. One shape per row, since a task may have thousands. */
 export const TimeLine = memo(({ events }: { readonly events: readonly TaskEvent[] }) => {
   const bars = barsOf(events);
   if (bars.length === 0) return null;
-  const begin = Math.min(...bars.map(({ from }) => from));
-  const total = Math.max(1, ...bars.map(({ from, ms }) => from + ms - begin));
+  const begin = bars.reduce((least, { from }) => Math.min(least, from), Infinity);
+  const total = bars.reduce((most, { from, ms }) => Math.max(most, from + ms - begin), 1);
   const model = bars.reduce((sum, { ms, isModel }) => sum + (isModel ? ms : 0), 0);
-  const said = `${bars.length} steps in ${duration(total)}, ${duration(model)} of them with the model`;
+  const shape = (isModel: boolean, y: number) =>
+    bars
+      .filter((bar) => bar.isModel === isModel)
+      .map(({ from, ms }) => {
+        const [x, width] = [((from - begin) / total) * WIDTH, Math.max(1.5, (ms / total) * WIDTH)].map((value) => value.toFixed(1));
+        return `M${x} ${y}h${width}v16h-${width}z`;
+      })
+      .join('');
+  const said = `${bars.length} steps in ${duration(total)}, ${duration(model)} of them with the model (above)`;
   return (
     <figure>
       <svg className="bar" viewBox={`0 0 ${WIDTH} 34`} preserveAspectRatio="none" role="img" aria-label={said}>
-        {bars.map(({ step, from, ms, isModel }) => (
-          <rect
-            key={step}
-            className={isModel ? 'model' : undefined}
-            x={((from - begin) / total) * WIDTH}
-            y={isModel ? 0 : 17}
-            width={Math.max(1.5, (ms / total) * WIDTH)}
-            height={16}
-          >
-            <title>{`${step}: ${duration(ms)}`}</title>
-          </rect>
-        ))}
+        <path className="model" d={shape(true, 0)} />
+        <path d={shape(false, 17)} />
       </svg>
       <figcaption>{said}</figcaption>
     </figure>

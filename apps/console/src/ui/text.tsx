@@ -5,6 +5,10 @@ import { type ReactNode, useState } from 'react';
 export const counted = (count: number | bigint, one: string, many = `${one}s`) =>
   `${count.toLocaleString('en')} ${Number(count) === 1 ? one : many}`;
 
+/** A field of a record as text; '' where it has none. */
+export const told = (value: unknown) =>
+  typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
+
 export const percent = (share: number) => `${Math.round(share * 100)}%`;
 
 export const firstLine = (text: string, most = 140) => {
@@ -36,10 +40,10 @@ export const Scripted = ({ when = true }: { readonly when?: boolean }) => (when 
 
 /** Names with values; empty values are left out. */
 export function Details({ rows }: { readonly rows: ReadonlyArray<readonly [name: string, value: ReactNode]> }) {
-  const told = rows.filter(([, value]) => value !== '' && value !== undefined && value !== null && value !== false);
+  const shownRows = rows.filter(([, value]) => value !== '' && value !== undefined && value !== null && value !== false);
   return (
     <dl className="details">
-      {told.map(([name, value]) => (
+      {shownRows.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,27 +42,28 @@ const HEADERS = {
 
 export const isOfConsole = (path: string) => path === ROOT || path.startsWith(`${ROOT}/`);
 
-/** The built console. Its files are read at the first request; a gateway without them answers NOT_FOUND. */
+/** No name leaves the folder. */
+const NAME = /^(?:assets\/)?[\w-]+(?:\.[\w-]+)+$/;
+
+/** The built console. A gateway without it answers NOT_FOUND. */
 export class ConsoleFiles {
+  /** Packed assets, whose names contain their digests. */
   readonly #packed = new Map<string, Buffer>();
-  #names: ReadonlySet<string> | null = null;
 
   /** Sends a file, or the page itself for each of its addresses. @throws EtudeError NOT_FOUND */
   send(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
     const asked = path.slice(ROOT.length + 1);
     const name = extname(asked) === '' ? INDEX : asked;
-    this.#names ??= new Set(globSync('**/*.*', { cwd: FOLDER }));
-    if (!this.#names.has(name))
-      throw new EtudeError(
-        'NOT_FOUND',
-        name === INDEX ? 'This gateway has no console. Build it: node apps/console/build.mjs' : `There is no ${path}.`,
-      );
-    const isPacked = /\bgzip\b/.test(String(headers['accept-encoding']));
+    if (!NAME.test(name) || !existsSync(join(FOLDER, name))) {
+      const message = name === INDEX ? 'This gateway has no console. Build it: node apps/console/build.mjs' : `There is no ${path}.`;
+      throw new EtudeError('NOT_FOUND', message);
+    }
+    const isAsset = name.startsWith('assets/');
+    const isPacked = isAsset && /\bgzip\b/.test(String(headers['accept-encoding']));
     response.writeHead(200, {
       ...HEADERS,
       'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
-      // Names of assets contain their digest.
-      'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'cache-control': isAsset ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'accept-encoding',
       ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
     });

@@ -1,0 +1,117 @@
+import { type ItemLift, LiftSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { ListTasksResponseSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { useRead } from '../api/hooks.js';
+import { placeOfRecord } from '../memory/places.js';
+import { Chart, Interval } from '../ui/chart.js';
+import { type Column, List, TextFilter } from '../ui/list.js';
+import { Link, useQueryValue } from '../ui/router.js';
+import { Empty, Loaded } from '../ui/states.js';
+import { Badge, counted, percent, Section } from '../ui/text.js';
+import { endedTasks, type Window, windowOf, windowsOf } from './curves.js';
+
+const TASKS_MAX = 1_000;
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'short' });
+
+const CURVES: ReadonlyArray<readonly [title: string, of: (mean: Window) => number, text: (value: number) => string, top?: number]> = [
+  ['Right at the first attempt or by a skill', ({ firstRight }) => firstRight, percent, 1],
+  ['Model calls per task, with learning', ({ modelCalls }) => modelCalls, (value) => value.toFixed(1)],
+  ['Tokens per task, with learning', ({ tokens }) => tokens, (value) => Math.round(value).toLocaleString('en')],
+  ['US dollars per task, with learning', ({ usd }) => usd, (value) => `$${value.toFixed(4)}`],
+];
+
+/** How tasks went over time, and what memory is worth. */
+export function LearningPage() {
+  const [agent] = useQueryValue('agent');
+  return (
+    <>
+      <h1>Learning</h1>
+      <div className="filters">
+        <TextFilter name="agent" label="Agent" isSearch />
+      </div>
+      <Curves agent={agent} />
+      <Section title="What memory is worth">
+        <p>
+          Each rollout withholds some items by lot. The lift is how much more often the first attempt was right with an item than without
+          it, with the 95% interval.
+        </p>
+        <Lifts agent={agent} />
+      </Section>
+    </>
+  );
+}
+
+function Curves({ agent }: { readonly agent: string }) {
+  const read = useRead(ListTasksResponseSchema, '/v1/tasks', { page_size: TASKS_MAX });
+  return (
+    <Loaded read={read}>
+      {({ tasks }) => {
+        const ended = endedTasks(tasks.filter(({ spec }) => agent === '' || spec?.agent === agent));
+        const windows = windowsOf(ended);
+        if (windows.length < 2) return <Empty>There are too few finished tasks for a curve. Come back after some more.</Empty>;
+        const aside = `means over ${windowOf(ended.length)} tasks; ${counted(ended.length, 'task')}, the newest ${TASKS_MAX} at most`;
+        return (
+          <Section title="Over time" aside={<span className="quiet">{aside}</span>}>
+            <div className="charts">
+              {CURVES.map(([title, of, text, top]) => (
+                <Chart
+                  key={title}
+                  title={title}
+                  points={windows.map((mean, x) => ({ x, y: of(mean) }))}
+                  xText={(x) => date.format(windows[x]!.at)}
+                  yText={text}
+                  {...(top === undefined ? {} : { top })}
+                />
+              ))}
+            </div>
+          </Section>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+const points = (value: number) => `${value > 0 ? '+' : ''}${Math.round(value * 100)} points`;
+const tokens = (value: number) => `${value > 0 ? '+' : ''}${Math.round(value).toLocaleString('en')}`;
+
+const FIGURES: ReadonlyArray<Column<ItemLift>> = [
+  { title: 'Shown', number: true, cell: ({ shown, shownRight }) => `${shownRight} of ${shown} right` },
+  { title: 'Withheld', number: true, cell: ({ withheld, withheldRight }) => `${withheldRight} of ${withheld} right` },
+  { title: 'Lift', cell: ({ success }) => (success ? <Interval {...success} text={points} /> : 'not measured yet') },
+  { title: 'Tokens', cell: ({ tokens: effect }) => (effect ? <Interval {...effect} text={tokens} /> : '') },
+];
+const LAYER: Column<ItemLift> = { title: 'Layer', cell: ({ layer }) => layer || 'all memory' };
+const ITEM: Column<ItemLift> = {
+  title: 'Item',
+  cell: ({ layer, kind, id, agent, harmful }) => (
+    <>
+      <Link to={placeOfRecord(layer, kind, id, agent)}>{`${kind} ${id}`}</Link> {harmful && <Badge tone="bad">harmful</Badge>}
+    </>
+  ),
+};
+
+function Lifts({ agent }: { readonly agent: string }) {
+  const read = useRead(LiftSchema, '/v1/memory/lift', { agent });
+  return (
+    <Loaded read={read}>
+      {({ memory, layers, items }) => (
+        <>
+          <List
+            label="lift by layer"
+            items={[...(memory ? [memory] : []), ...layers]}
+            keyOf={({ layer }) => layer}
+            columns={[LAYER, ...FIGURES]}
+            empty={<p>Nothing was measured.</p>}
+          />
+          <h3>By item</h3>
+          <List
+            label="lift by item"
+            items={items}
+            keyOf={({ kind, id }) => `${kind} ${id}`}
+            columns={[ITEM, ...FIGURES]}
+            empty={<p>No item was shown and withheld ten times each yet. The shares are set by ETUDE_RECALL_WITHHOLD_PROBABILITY.</p>}
+          />
+        </>
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,139 @@
+import {
+  ConsolidatedState,
+  type ConsolidationRun,
+  ConsolidationRunSchema,
+  ConsolidationState,
+  UndoConsolidationResponseSchema,
+} from '@etude/contracts/gen/etude/v1/consolidation_pb';
+import { type FormEvent, useState } from 'react';
+import { requestId } from '../api/client.js';
+import { useAct, useRead } from '../api/hooks.js';
+import { List } from '../ui/list.js';
+import { go, useQueryValue } from '../ui/router.js';
+import { Empty, Failed, Loaded } from '../ui/states.js';
+import { Badge, Details, Scripted, Section, When } from '../ui/text.js';
+import { MemoryTabs } from './memory-tabs.js';
+
+const { DONE, FAILED, QUEUED, RUNNING } = ConsolidationState;
+const wordOf = (word: string | undefined) => (word ?? 'unknown').toLowerCase();
+
+/** Starts a run, and shows the one in the address: its plan, what it did with each agent, and how to take it back. */
+export function ConsolidationPage() {
+  const [run] = useQueryValue('run');
+  const [agent, setAgent] = useState('');
+  const [days, setDays] = useState('7');
+  const start = useAct(async (api, isPlan: boolean) => {
+    const body = { agent, days: Number(days), dry_run: isPlan, request_id: requestId() };
+    const { name } = await api.call(ConsolidationRunSchema, 'POST', '/v1/consolidationRuns', { body });
+    go(`/memory/consolidation?run=${name.split('/')[1]}`);
+  });
+  const plan = (event: FormEvent) => {
+    event.preventDefault();
+    start.mutate(true);
+  };
+  return (
+    <>
+      <MemoryTabs />
+      <form className="filters" onSubmit={plan}>
+        <label className="field">
+          <span>Agent (empty: all)</span>
+          <input value={agent} onChange={({ target }) => setAgent(target.value)} />
+        </label>
+        <label className="field">
+          <span>Days</span>
+          <input type="number" min={1} value={days} onChange={({ target }) => setDays(target.value)} />
+        </label>
+        <button type="submit" disabled={start.isPending}>
+          Plan only
+        </button>
+        <button type="button" className="primary" disabled={start.isPending} onClick={() => start.mutate(false)}>
+          Consolidate
+        </button>
+      </form>
+      {start.error && <Failed error={start.error} />}
+      {run === '' ? (
+        <Empty>
+          Consolidation turns recent episodes into facts and skills. Plan it first: a plan changes nothing. Nightly runs need no start.
+        </Empty>
+      ) : (
+        <Run key={run} id={run} />
+      )}
+    </>
+  );
+}
+
+const isGoingOn = ({ state }: ConsolidationRun) => state === QUEUED || state === RUNNING;
+
+function Run({ id }: { readonly id: string }) {
+  const read = useRead(
+    ConsolidationRunSchema,
+    `/v1/consolidationRuns/${id}`,
+    {},
+    { everyMs: (run) => run !== undefined && isGoingOn(run) && 1_000 },
+  );
+  return <Loaded read={read}>{(run) => <Shown run={run} />}</Loaded>;
+}
+
+function Shown({ run }: { readonly run: ConsolidationRun }) {
+  const undo = useAct((api) =>
+    api.call(UndoConsolidationResponseSchema, 'POST', `/v1/${run.name}:undo`, { body: { request_id: requestId() } }),
+  );
+  return (
+    <>
+      <h2>
+        {run.dryRun ? 'Plan' : 'Run'}{' '}
+        <Badge tone={isGoingOn(run) ? 'busy' : run.state === FAILED ? 'bad' : 'good'}>{wordOf(ConsolidationState[run.state])}</Badge>{' '}
+        <Scripted when={run.scripted} />
+      </h2>
+      <Details
+        rows={[
+          ['Started', <When key="when" at={run.createTime} />],
+          ['Episodes read', run.episodesRead],
+          ['Facts added', run.factsAdded],
+          ['Facts reinforced', run.factsReinforced],
+          ['Skills proposed', run.skillsProposed],
+          ['Model calls', run.modelCalls],
+          ['Tokens', (run.inputTokens + run.outputTokens).toLocaleString('en')],
+          ['Error', run.error],
+        ]}
+      />
+      {!run.dryRun && run.state === DONE && (
+        <button type="button" className="danger" disabled={undo.isPending} onClick={() => undo.mutate(undefined)}>
+          Undo this run
+        </button>
+      )}
+      {undo.error && <Failed error={undo.error} />}
+      {undo.data?.agents.map(({ agent, undone, kept }) => (
+        <p key={agent} className="note" role="status">
+          {`${agent}: ${undone.length} undone`}
+          {kept.length > 0 && `; kept: ${kept.join(', ')}`}
+        </p>
+      ))}
+      <Section title={run.dryRun ? 'What would change' : 'What changed'}>
+        {run.plan.length === 0 && (
+          <p className="quiet">{isGoingOn(run) ? 'The plan is being made.' : 'Nothing: there was nothing new to learn.'}</p>
+        )}
+        <ul>
+          {run.plan.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      </Section>
+      <List
+        label="agents"
+        items={run.agents}
+        keyOf={({ agent }) => agent}
+        nextPage={run.nextPageToken}
+        columns={[
+          { title: 'Agent', cell: ({ agent }) => agent },
+          { title: 'State', cell: ({ state }) => wordOf(ConsolidatedState[state]) },
+          { title: 'Episodes', number: true, cell: ({ episodesRead }) => episodesRead },
+          { title: 'Facts added', number: true, cell: ({ factsAdded }) => factsAdded },
+          { title: 'Skills proposed', number: true, cell: ({ skillsProposed }) => skillsProposed },
+          { title: 'Reason', cell: ({ reason }) => reason },
+        ]}
+        empty={<p>No agent has new episodes in these days.</p>}
+      />
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+import { type ErasureReceipt, ErasureReceiptSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type FormEvent, useState } from 'react';
+import { requestId } from '../api/client.js';
+import { useAct, useRead } from '../api/hooks.js';
+import { Modal } from '../ui/dialog.js';
+import { go, useQueryValue } from '../ui/router.js';
+import { Failed, Loaded } from '../ui/states.js';
+import { Badge, Details, When } from '../ui/text.js';
+import { MemoryTabs } from './memory-tabs.js';
+
+/** Removes every trace of an agent or a user, and shows the receipt. */
+export function ErasurePage() {
+  const [receipt] = useQueryValue('receipt');
+  const [kind, setKind] = useState('user');
+  const [whose, setWhose] = useState('');
+  const [isOpen, setOpen] = useState(false);
+  const erase = useAct(async (api) => {
+    const body = { [kind]: whose, request_id: requestId() };
+    const { id } = await api.call(ErasureReceiptSchema, 'POST', '/v1/memory:erase', { body });
+    setOpen(false);
+    go(`/memory/erasure?receipt=${encodeURIComponent(id)}`);
+  });
+  const ask = (event: FormEvent) => {
+    event.preventDefault();
+    setOpen(true);
+  };
+  return (
+    <>
+      <MemoryTabs />
+      <form className="filters" onSubmit={ask}>
+        <label className="field">
+          <span>Erase everything of a</span>
+          <select value={kind} onChange={({ target }) => setKind(target.value)}>
+            <option>user</option>
+            <option>agent</option>
+          </select>
+        </label>
+        <label className="field wide">
+          <span>Name of the {kind}</span>
+          <input value={whose} onChange={({ target }) => setWhose(target.value)} />
+        </label>
+        <button type="submit" className="danger" disabled={whose.trim() === ''}>
+          Erase…
+        </button>
+      </form>
+      <Modal title={`Erase every trace of ${kind} “${whose}” for good?`} open={isOpen} onClose={() => setOpen(false)}>
+        <p>Facts, episodes, documents, conversations, tasks and skills of this {kind} are removed. Nobody can bring them back.</p>
+        <div className="buttons">
+          <button type="button" className="danger" disabled={erase.isPending} onClick={() => erase.mutate(undefined)}>
+            Erase for good
+          </button>
+          <button type="button" onClick={() => setOpen(false)}>
+            Back
+          </button>
+        </div>
+        {erase.error && <Failed error={erase.error} />}
+      </Modal>
+      {receipt === '' ? (
+        <p className="quiet">After an erasure its receipt is shown here. Its address can be kept.</p>
+      ) : (
+        <Receipt id={receipt} />
+      )}
+    </>
+  );
+}
+
+function Receipt({ id }: { readonly id: string }) {
+  const read = useRead(
+    ErasureReceiptSchema,
+    `/v1/memory/erasures/${encodeURIComponent(id)}`,
+    {},
+    { everyMs: (receipt) => receipt?.state === 'running' && 1_000 },
+  );
+  return <Loaded read={read}>{(receipt) => <Shown receipt={receipt} />}</Loaded>;
+}
+
+const counts = (map: Readonly<Record<string, bigint>>) =>
+  Object.entries(map)
+    .map(([place, count]) => `${place}: ${count}`)
+    .join(', ');
+
+const Shown = ({ receipt }: { readonly receipt: ErasureReceipt }) => (
+  <div className="note">
+    <h2>
+      Receipt <Badge tone={receipt.state === 'failed' ? 'bad' : receipt.state === 'running' ? 'busy' : 'good'}>{receipt.state}</Badge>
+    </h2>
+    <Details
+      rows={[
+        ['Id', <code key="id">{receipt.id}</code>],
+        ['Asked', <When key="asked" at={receipt.requestTime} />],
+        ['Finished', receipt.finishTime && <When key="finished" at={receipt.finishTime} />],
+        ['Removed', counts(receipt.removed)],
+        ['Found afterwards', counts(receipt.left)],
+        ['Stays, and rested on it', receipt.supported.join(', ')],
+        ['Notes', receipt.notes.join(' ')],
+        ['Error', receipt.error],
+      ]}
+    />
+  </div>
+);

@@ -1,0 +1,32 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { Node } from '../ui/graph.js';
+
+/** Where a record of memory is shown. A skill is "name@version". */
+export function placeOfRecord(layer: string, kind: string, id: string, agent = ''): string {
+  if (kind === 'skill') {
+    const [name = '', version = ''] = id.split('@');
+    return `/skills/${encodeURIComponent(name)}?${new URLSearchParams({ ...(agent && { agent }), ...(version && { version }) })}`;
+  }
+  if (kind === 'fact') return `/memory/facts/${encodeURIComponent(id)}`;
+  return `/memory/records/${layer}:${encodeURIComponent(id)}`;
+}
+
+/** A source such as "tasks/{task}" or "facts/{id}" with its page. An episode is told by the id of its rollout. */
+export function nodeOfSource(source: string): Node {
+  const [collection = '', id = ''] = source.split('/', 2);
+  if (collection === 'tasks') return { title: source, to: `/tasks/${id}` };
+  if (collection === 'facts') return { title: source, to: `/memory/facts/${id}` };
+  if (collection === 'skills') return { title: source, to: placeOfRecord('procedural', 'skill', id) };
+  if (collection === 'episodes') return { title: source, to: `/memory/records/episodic:${id.endsWith('.episode') ? id : `${id}.episode`}` };
+  return { title: source, to: '' };
+}
+
+const texts = (value: unknown): string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
+
+/** What a record rests on, by its own fields. */
+export function sourcesOf(fields: JsonObject | undefined): Node[] {
+  const task = typeof fields?.['task_id'] === 'string' ? [`tasks/${fields['task_id']}`] : [];
+  const episodes = texts(fields?.['episodes']).map((id) => `episodes/${id}`);
+  const all = [...task, ...episodes, ...texts(fields?.['sources']), ...texts(fields?.['touched'])];
+  return [...new Map(all.map((source) => [source, nodeOfSource(source)] as const)).values()];
+}

@@ -1,0 +1,94 @@
+import { type MemoryHit, SearchMemoryResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { useRead } from '../api/hooks.js';
+import { Output } from '../ui/code.js';
+import { ChoiceFilter, TextFilter } from '../ui/list.js';
+import { Link, useQueryValue } from '../ui/router.js';
+import { Empty, Loaded } from '../ui/states.js';
+import { Badge, Scripted, When } from '../ui/text.js';
+import { nodeOfSource, placeOfRecord } from './places.js';
+import { MemoryTabs } from './memory-tabs.js';
+
+const LAYERS = [
+  ['', 'all'],
+  ['episodic', 'episodic'],
+  ['semantic', 'semantic'],
+  ['procedural', 'procedural'],
+] as const;
+
+/** One search across the layers, with the reasons of each score. */
+export function MemorySearchPage() {
+  const [text] = useQueryValue('q');
+  return (
+    <>
+      <MemoryTabs />
+      <div className="filters">
+        <TextFilter name="q" label="Search memory by meaning and by words" hint="what is the quay made of" isSearch />
+        <ChoiceFilter name="layer" label="Layer" options={LAYERS} />
+        <TextFilter name="agent" label="Agent" />
+        <TextFilter name="user" label="User" />
+      </div>
+      {text === '' ? (
+        <Empty>
+          <p>Write what you look for. Facts, episodes, documents, conversations and skills are searched together.</p>
+        </Empty>
+      ) : (
+        <Hits text={text} />
+      )}
+    </>
+  );
+}
+
+function Hits({ text }: { readonly text: string }) {
+  const [layer] = useQueryValue('layer');
+  const [agent] = useQueryValue('agent');
+  const [user] = useQueryValue('user');
+  const body = { query: text, layers: layer === '' ? [] : [layer], agent, user, limit: 10, explain: true, partial: true };
+  const read = useRead(SearchMemoryResponseSchema, '/v1/memory:search', {}, { body });
+  return (
+    <Loaded read={read}>
+      {({ hits, missingLayers }) => (
+        <>
+          {missingLayers.length > 0 && (
+            <p className="note warn">Not searched, since their store does not answer: {missingLayers.join(', ')}</p>
+          )}
+          {hits.length === 0 && <Empty>Nothing in memory is near these words. Use fewer filters or other words.</Empty>}
+          {hits
+            .toSorted((a, b) => b.score - a.score)
+            .map((hit) => (
+              <Hit key={`${hit.kind} ${hit.id}`} hit={hit} />
+            ))}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Hit({ hit }: { readonly hit: MemoryHit }) {
+  const { id, layer, kind, title, text, score, similarity, agent, user, createTime, why, origins, untrustedOrigins } = hit;
+  return (
+    <article className="hit">
+      <h3>
+        <Badge>{kind}</Badge> <Link to={placeOfRecord(layer, kind, id, agent)}>{title || id}</Link> <Scripted when={hit.scripted} />{' '}
+        {untrustedOrigins.length > 0 && <Badge tone="bad">not trusted</Badge>}
+      </h3>
+      <Output text={text} label={title || id} />
+      <p className="quiet">
+        score {score.toFixed(2)} · similarity {similarity.toFixed(2)} · {[agent, user].filter(Boolean).join(' · ')} ·{' '}
+        <When at={createTime} />
+      </p>
+      <details>
+        <summary>Why this score</summary>
+        {why.map((line) => (
+          <p key={line}>{line}</p>
+        ))}
+        <p>
+          Learned from:{' '}
+          {origins.map((origin) => {
+            const { to } = nodeOfSource(origin);
+            return to === '' ? <Badge key={origin}>{origin}</Badge> : <Link key={origin} to={to}>{`${origin} `}</Link>;
+          })}
+        </p>
+      </details>
+    </article>
+  );
+}

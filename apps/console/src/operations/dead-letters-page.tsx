@@ -1,0 +1,87 @@
+import { type DeadLetter, ListDeadLettersResponseSchema, RedriveDeadLettersResponseSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { useState } from 'react';
+import { useAct, useRead } from '../api/hooks.js';
+import { Output } from '../ui/code.js';
+import { List } from '../ui/list.js';
+import { Link, type PageProps, useQueryValue } from '../ui/router.js';
+import { Failed, Loaded } from '../ui/states.js';
+import { counted, When } from '../ui/text.js';
+
+/** The dead letters of a queue, and putting them back to work. */
+export function DeadLettersPage({ name: queue }: PageProps) {
+  const [page] = useQueryValue('page');
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const path = `/v1/queues/${queue}/deadLetters`;
+  const read = useRead(ListDeadLettersResponseSchema, path, { page_size: 50, page_token: page });
+  const redrive = useAct(async (api, body: { ids: string[] } | { all: true }) => {
+    const answer = await api.call(RedriveDeadLettersResponseSchema, 'POST', `${path}:redrive`, { body });
+    setChosen(new Set());
+    return answer;
+  });
+  const toggle = (id: string) => setChosen((before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id]));
+  return (
+    <>
+      <p>
+        <Link to="/operations">All queues</Link>
+      </p>
+      <h1>Dead letters of {queue}</h1>
+      <div className="buttons">
+        <button
+          type="button"
+          className="primary"
+          disabled={chosen.size === 0 || redrive.isPending}
+          onClick={() => redrive.mutate({ ids: [...chosen] })}
+        >
+          Redrive the {chosen.size} chosen
+        </button>
+        <button type="button" disabled={redrive.isPending} onClick={() => redrive.mutate({ all: true })}>
+          Redrive all
+        </button>
+      </div>
+      {redrive.error && <Failed error={redrive.error} />}
+      <div aria-live="polite">
+        {redrive.data && (
+          <p className="note">
+            {counted(redrive.data.redriven, 'job')} put back to work. {redrive.data.refused.join('; ')}
+          </p>
+        )}
+      </div>
+      <Loaded read={read}>
+        {({ deadLetters, nextPageToken }) => (
+          <List
+            label="dead letters"
+            items={deadLetters}
+            keyOf={({ id }) => id}
+            nextPage={nextPageToken}
+            columns={[
+              {
+                title: 'Choose',
+                cell: ({ id }) => (
+                  <label className="check">
+                    <input type="checkbox" checked={chosen.has(id)} onChange={() => toggle(id)} />
+                    <code>{id}</code>
+                  </label>
+                ),
+              },
+              { title: 'Code', cell: ({ code }) => code },
+              { title: 'Reason', cell: (letter) => <Reason letter={letter} /> },
+              { title: 'Attempts', number: true, cell: ({ attempts }) => attempts },
+              { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
+            ]}
+            empty={<p>Nothing died in this queue.</p>}
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+const Reason = ({ letter: { reason, path, payloadJson } }: { readonly letter: DeadLetter }) => (
+  <>
+    {reason} {path && <code>{path}</code>}
+    <details>
+      <summary>Payload</summary>
+      <Output text={payloadJson} label="Payload" />
+    </details>
+  </>
+);

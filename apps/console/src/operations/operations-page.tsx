@@ -1,0 +1,138 @@
+import { MemoryStatsSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { ListQueuesResponseSchema, type Queue } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { type ModelSpend, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { useRead } from '../api/hooks.js';
+import { Chart } from '../ui/chart.js';
+import { ChoiceFilter, type Column, List, TextFilter } from '../ui/list.js';
+import { Link, useQueryValue } from '../ui/router.js';
+import { Loaded } from '../ui/states.js';
+import { Badge, Details, duration, Section } from '../ui/text.js';
+
+/** How the installation is: queues of all tenants, and what the tenant's model calls cost. */
+export function OperationsPage() {
+  return (
+    <>
+      <h1>Operations</h1>
+      <Section title="Queues">
+        <Queues />
+      </Section>
+      <Section title="Memory">
+        <MemoryState />
+      </Section>
+      <Section title="Model calls">
+        <Spend />
+      </Section>
+    </>
+  );
+}
+
+const QUEUE_COLUMNS: ReadonlyArray<Column<Queue>> = [
+  { title: 'Queue', cell: ({ name }) => <Link to={`/operations/${name}`}>{name}</Link> },
+  { title: 'Waiting', number: true, cell: ({ waiting }) => waiting },
+  { title: 'Active', number: true, cell: ({ active }) => active },
+  { title: 'Delayed', number: true, cell: ({ delayed }) => delayed },
+  { title: 'Dead', number: true, cell: ({ dead }) => (dead > 0 ? <Badge tone="bad">{dead}</Badge> : 0) },
+  { title: 'Workers', number: true, cell: ({ workers }) => (workers === 0 ? <Badge tone="warn">0</Badge> : workers) },
+  { title: 'Oldest waits', number: true, cell: ({ oldestWaitingMs }) => (oldestWaitingMs > 0n ? duration(Number(oldestWaitingMs)) : '') },
+];
+
+function Queues() {
+  const read = useRead(ListQueuesResponseSchema, '/v1/queues', {}, { everyMs: 3_000 });
+  return (
+    <Loaded read={read}>
+      {({ queues }) => (
+        <List label="queues" items={queues} keyOf={({ name }) => name} columns={QUEUE_COLUMNS} empty={<p>There are no queues.</p>} />
+      )}
+    </Loaded>
+  );
+}
+
+function MemoryState() {
+  const read = useRead(MemoryStatsSchema, '/v1/memory/stats', {}, { everyMs: 15_000 });
+  return (
+    <Loaded read={read}>
+      {({ adapter, embeddingModel, diskBytes, settling }) => (
+        <Details
+          rows={[
+            ['Store', adapter],
+            ['Embedder', embeddingModel],
+            ['On disk', diskBytes > 0n && `${Math.round(Number(diskBytes) / 1024).toLocaleString('en')} KiB`],
+            ['Facts to compare', String(settling?.unsettled ?? 0n)],
+            ['Conversations to read', String(settling?.unreadConversations ?? 0n)],
+            ['Model calls of comparing today', String(settling?.modelCallsToday ?? 0n)],
+            ['Last failure', settling?.failure],
+          ]}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+const DAYS = [
+  ['', '7'],
+  ['30', '30'],
+  ['90', '90'],
+  ['400', '400'],
+] as const;
+
+const tokensOf = ({ inputTokens, outputTokens }: ModelSpend) => Number(inputTokens + outputTokens);
+
+const SPEND_COLUMNS: ReadonlyArray<Column<ModelSpend>> = [
+  { title: 'Day', cell: ({ day }) => day },
+  { title: 'Agent', cell: ({ agent }) => agent },
+  { title: 'Purpose', cell: ({ purpose }) => purpose },
+  { title: 'Calls', number: true, cell: ({ modelCalls }) => modelCalls.toLocaleString('en') },
+  { title: 'Tokens', number: true, cell: (row) => tokensOf(row).toLocaleString('en') },
+  { title: 'US dollars', number: true, cell: ({ costUsd }) => costUsd.toFixed(4) },
+];
+
+function Spend() {
+  const [days] = useQueryValue('days');
+  const [agent] = useQueryValue('agent');
+  const read = useRead(UsageReportSchema, '/v1/tasks:usage', { days: days || 7, agent });
+  return (
+    <>
+      <div className="filters">
+        <ChoiceFilter name="days" label="Days" options={DAYS} />
+        <TextFilter name="agent" label="Agent" isSearch />
+      </div>
+      <Loaded read={read}>
+        {({ rows, tokensPerDay, usdPerDay }) => (
+          <>
+            <Details
+              rows={[
+                ['Tokens per day at most', tokensPerDay > 0n ? tokensPerDay.toLocaleString('en') : 'no limit'],
+                ['US dollars per day at most', usdPerDay > 0 ? usdPerDay : 'no limit'],
+              ]}
+            />
+            <SpendChart rows={rows} />
+            <List
+              label="model calls"
+              items={rows}
+              keyOf={({ day, agent: one, purpose }) => `${day} ${one} ${purpose}`}
+              columns={SPEND_COLUMNS}
+              empty={<p>No model was asked in these days.</p>}
+            />
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function SpendChart({ rows }: { readonly rows: readonly ModelSpend[] }) {
+  const days = [...new Set(rows.map(({ day }) => day))].toSorted();
+  if (days.length < 2) return null;
+  const points = days.map((day) => ({
+    x: Date.parse(day),
+    y: rows.filter((row) => row.day === day).reduce((sum, row) => sum + tokensOf(row), 0),
+  }));
+  return (
+    <Chart
+      title="Tokens per day"
+      points={points}
+      xText={(at) => new Date(at).toISOString().slice(0, 10)}
+      yText={(y) => Math.round(y).toLocaleString('en')}
+    />
+  );
+}

@@ -1,0 +1,64 @@
+import { type ExecuteEvent, ExecuteEventSchema, type ExecutionOutcome, type RichOutput } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { type ApiError, requestId } from '../api/client.js';
+import { follow } from '../api/events.js';
+import { useApi } from '../api/hooks.js';
+
+/** A piece of code that ran or runs, with what came of it so far. */
+export interface Cell {
+  readonly id: string;
+  readonly code: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly displays: readonly RichOutput[];
+  readonly outcome: ExecutionOutcome | null;
+  readonly error: ApiError | null;
+}
+
+/** A longer output keeps its end. */
+const SHOWN_CHARS = 200_000;
+const tail = (text: string) => (text.length > SHOWN_CHARS ? text.slice(-SHOWN_CHARS) : text);
+
+function withEvent(cell: Cell, { event }: ExecuteEvent): Cell {
+  if (event.case === 'stdout') return { ...cell, stdout: tail(cell.stdout + event.value) };
+  if (event.case === 'stderr') return { ...cell, stderr: tail(cell.stderr + event.value) };
+  if (event.case === 'display') return { ...cell, displays: [...cell.displays, event.value] };
+  return event.case === 'result' ? { ...cell, outcome: event.value } : cell;
+}
+
+const STREAM = {
+  schema: ExecuteEventSchema,
+  verb: 'POST' as const,
+  isLast: ({ event }: ExecuteEvent) => event.case === 'result',
+};
+
+/** The cells of a sandbox that were run from this page. A lost connection goes on with the running one. */
+export function useCells(sandbox: string) {
+  const api = useApi();
+  const client = useQueryClient();
+  const [cells, setCells] = useState<readonly Cell[]>([]);
+  const gone = useRef(new AbortController());
+  useEffect(() => {
+    gone.current = new AbortController();
+    return () => gone.current.abort();
+  }, [sandbox]);
+  const run = useCallback(
+    async (code: string) => {
+      const id = requestId();
+      const change = (next: (cell: Cell) => Cell) => setCells((all) => all.map((cell) => (cell.id === id ? next(cell) : cell)));
+      setCells((all) => [...all, { id, code, stdout: '', stderr: '', displays: [], outcome: null, error: null }]);
+      const ask = { body: { execution_id: id, code } };
+      try {
+        const { signal } = gone.current;
+        for await (const event of follow(api, { ...STREAM, path: `/v1/sandboxes/${sandbox}:execute`, ask, signal }))
+          change((cell) => withEvent(cell, event));
+      } catch (error) {
+        change((cell) => ({ ...cell, error: error as ApiError }));
+      }
+      void client.invalidateQueries();
+    },
+    [api, client, sandbox],
+  );
+  return { cells, run, isRunning: cells.some(({ outcome, error }) => outcome === null && error === null) };
+}

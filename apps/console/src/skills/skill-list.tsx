@@ -1,0 +1,127 @@
+import {
+  ListSkillCategoriesResponseSchema,
+  ListSkillsResponseSchema,
+  SearchSkillsResponseSchema,
+  type Skill,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
+import { useRead } from '../api/hooks.js';
+import { ChoiceFilter, type Column, List, TextFilter } from '../ui/list.js';
+import { hrefWith, Link, useQueryValue } from '../ui/router.js';
+import { Loaded } from '../ui/states.js';
+import { firstLine, Scripted, When } from '../ui/text.js';
+import { NUMBERS, placeOfSkill, scopeWord, skillId, Status } from './skill-words.js';
+
+const STATUSES = [
+  ['', 'any'],
+  ...['active', 'pending_review', 'candidate', 'verified', 'deprecated', 'rejected', 'archived'].map(
+    (word) => [`SKILL_STATUS_${word.toUpperCase()}`, word.replace('_', ' ')] as const,
+  ),
+] as const;
+
+const COLUMNS: ReadonlyArray<Column<Skill>> = [
+  { title: 'Skill', cell: (skill) => <Link to={placeOfSkill(skill)}>{skill.displayName || skillId(skill)}</Link> },
+  { title: 'Description', cell: ({ description }) => firstLine(description) },
+  { title: 'Category', cell: ({ category }) => category && <Link to={hrefWith({ category, page: '' })}>{category}</Link> },
+  { title: 'Readers', cell: ({ scope, agent, user }) => [scopeWord(scope), agent, user].filter(Boolean).join(' · ') },
+  {
+    title: 'Status',
+    cell: ({ status, scripted }) => (
+      <>
+        <Status status={status} /> <Scripted when={scripted} />
+      </>
+    ),
+  },
+  { title: 'Version', number: true, cell: ({ version }) => version },
+  ...NUMBERS.map(([title, of]) => ({ title, number: true, cell: (skill: Skill) => String(of(skill)) })),
+  { title: 'Changed', cell: ({ updateTime }) => <When at={updateTime} /> },
+];
+
+export function SkillListPage() {
+  const [text] = useQueryValue('q');
+  return (
+    <>
+      <h1>Skills</h1>
+      <div className="filters">
+        <TextFilter name="q" label="Search by meaning" hint="convert a duration to seconds" isSearch />
+        <ChoiceFilter name="status" label="Status" options={STATUSES} />
+        <TextFilter name="agent" label="Agent" />
+        <TextFilter name="tag" label="Tag" />
+      </div>
+      {text === '' ? <Library /> : <Found text={text} />}
+    </>
+  );
+}
+
+function Library() {
+  const [page] = useQueryValue('page');
+  const [agent] = useQueryValue('agent');
+  const [status] = useQueryValue('status');
+  const [category] = useQueryValue('category');
+  const [tags] = useQueryValue('tag');
+  const read = useRead(ListSkillsResponseSchema, '/v1/skills', { page_size: 50, page_token: page, agent, status, category, tags });
+  return (
+    <>
+      <Categories agent={agent} category={category} />
+      <Loaded read={read}>
+        {({ skills, nextPageToken }) => (
+          <List
+            label="skills"
+            items={skills}
+            keyOf={placeOfSkill}
+            columns={COLUMNS}
+            nextPage={nextPageToken}
+            empty={
+              <p>
+                No skill fits. Skills come from training tasks (<code>--mode training</code>), from <code>./etude skills add</code> and from
+                imports.
+              </p>
+            }
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+/** The way into and out of a category. */
+function Categories({ agent, category }: { readonly agent: string; readonly category: string }) {
+  const read = useRead(ListSkillCategoriesResponseSchema, '/v1/skills:categories', { agent, parent: category });
+  const below = read.data?.categories ?? [];
+  if (below.length === 0 && category === '') return null;
+  const above = category.split('.').slice(0, -1).join('.');
+  return (
+    <nav className="pager" aria-label="Categories">
+      {category !== '' && <Link to={hrefWith({ category: above, page: '' })}>Leave {category}</Link>}
+      {below.map((one) => (
+        <Link key={one.category} to={hrefWith({ category: one.category, page: '' })}>
+          {one.category} ({one.skillCount})
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function Found({ text }: { readonly text: string }) {
+  const [agent] = useQueryValue('agent');
+  const [tag] = useQueryValue('tag');
+  const body = { query: text, agent, tags: tag === '' ? [] : [tag], min_similarity: 0.2, max_results: 30 };
+  const read = useRead(SearchSkillsResponseSchema, '/v1/skills:search', {}, { body });
+  const similarity: Column<Skill> = {
+    title: 'Similarity',
+    number: true,
+    cell: (skill) => (read.data?.hits.find((hit) => hit.skill === skill)?.similarity ?? 0).toFixed(2),
+  };
+  return (
+    <Loaded read={read}>
+      {({ hits }) => (
+        <List
+          label="found skills"
+          items={hits.flatMap(({ skill }) => (skill ? [skill] : []))}
+          keyOf={placeOfSkill}
+          columns={[similarity, ...COLUMNS]}
+          empty={<p>No active skill is near these words. Try the words of the task, or clear the search to list all.</p>}
+        />
+      )}
+    </Loaded>
+  );
+}

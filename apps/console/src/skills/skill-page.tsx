@@ -1,0 +1,141 @@
+import { ListSkillVersionsResponseSchema, type Skill, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { useRead } from '../api/hooks.js';
+import { Code, Output } from '../ui/code.js';
+import { Link, type PageProps, useQueryValue } from '../ui/router.js';
+import { Loaded } from '../ui/states.js';
+import { LinkedTabs } from '../ui/tabs.js';
+import { Badge, Details, Scripted, When } from '../ui/text.js';
+import { Evidence } from './evidence.js';
+import { NUMBERS, placeOfSkill, scopeWord, skillId, Status, statusWord } from './skill-words.js';
+import { SkillDecisions } from './skill-decisions.js';
+import { TrySkill } from './try-skill.js';
+import { Versions } from './versions.js';
+
+/** One skill: its code and contract, its evidence, its versions and uses, and a form to try it. */
+export function SkillPage({ name }: PageProps) {
+  const [agent] = useQueryValue('agent');
+  const [user] = useQueryValue('user');
+  const [version] = useQueryValue('version');
+  const read = useRead(SkillSchema, `/v1/skills/${name}`, { agent, user, version });
+  return <Loaded read={read}>{(skill) => <Shown skill={skill} />}</Loaded>;
+}
+
+function Shown({ skill }: { readonly skill: Skill }) {
+  const { displayName, status, statusReason, scripted, version } = skill;
+  const tabs = [
+    { id: 'code', title: 'Code', content: <Contract skill={skill} /> },
+    { id: 'evidence', title: 'Evidence', content: <Evidence skill={skill} /> },
+    { id: 'versions', title: 'Versions', content: <Versions skill={skill} /> },
+    { id: 'uses', title: 'Uses', content: <Uses skill={skill} /> },
+    { id: 'try', title: 'Try it', content: <TrySkill skill={skill} /> },
+  ];
+  return (
+    <>
+      <h1>
+        {displayName || skillId(skill)} <Status status={status} /> <Scripted when={scripted} />
+      </h1>
+      <p>{skill.description}</p>
+      {status === SkillStatus.PENDING_REVIEW && (
+        <p>
+          <Link to={placeOfSkill(skill, 'review', version)}>Review this version</Link>
+        </p>
+      )}
+      {statusReason !== '' && <p className="quiet">{statusReason}</p>}
+      <Details
+        rows={[
+          ['Version', version],
+          ['Readers', [scopeWord(skill.scope), skill.agent, skill.user].filter(Boolean).join(' · ')],
+          ...NUMBERS.map(([title, of]) => [title, String(of(skill))] as const),
+          ['Last use', skill.lastUseTime && <When key="when" at={skill.lastUseTime} />],
+        ]}
+      />
+      <SkillDecisions skill={skill} />
+      <LinkedTabs label="Parts of the skill" tabs={tabs} />
+    </>
+  );
+}
+
+function Contract({ skill }: { readonly skill: Skill }) {
+  const { parameters, dependencies, packages, tags, examplePrompts, sources } = skill;
+  return (
+    <>
+      <Code code={skill.code} label="Code of the skill" />
+      {parameters.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              {['Parameter', 'Type', 'Required', 'Description'].map((title) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {parameters.map(({ name, type, required, description }) => (
+              <tr key={name}>
+                <td>
+                  <code>{name}</code>
+                </td>
+                <td>
+                  <code>{type}</code>
+                </td>
+                <td>{required ? 'yes' : 'no'}</td>
+                <td>{description}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <Details
+        rows={[
+          ['Kind', skill.kind],
+          ['Entry point', skill.entryPoint && <code key="entry">{skill.entryPoint}</code>],
+          ['Category', skill.category],
+          ['Tags', tags.length > 0 && tags.map((tag) => <Badge key={tag}>{tag}</Badge>)],
+          ['Calls', dependencies.length > 0 && dependencies.map(({ name, version }) => <Badge key={name}>{`${name}@${version}`}</Badge>)],
+          ['Packages', packages.join(', ')],
+          ['Example prompts', examplePrompts.join(' · ')],
+          ['Origin', [skill.origin, skill.model].filter(Boolean).join(' · ')],
+          ['Sources', sources.length > 0 && sources.map((source) => <Source key={source} source={source} />)],
+          ['Not trusted', skill.untrusted.join('; ')],
+          ['Digest', <code key="digest">{skill.digest}</code>],
+        ]}
+      />
+    </>
+  );
+}
+
+const Source = ({ source }: { readonly source: string }) =>
+  source.startsWith('tasks/') ? <Link to={`/${source}`}>{source}</Link> : <span>{source}</span>;
+
+function Uses({ skill }: { readonly skill: Skill }) {
+  const read = useRead(ListSkillVersionsResponseSchema, `/v1/skills/${skillId(skill)}/versions`, { agent: skill.agent, user: skill.user });
+  return (
+    <Loaded read={read}>
+      {({ skills }) => (
+        <>
+          {skill.failures.length === 0 && <p className="quiet">No use of this version failed lately.</p>}
+          {skill.failures.map(({ time, input, error }, at) => (
+            <div key={at} className="hit">
+              <When at={time} />
+              <Output text={input} label="Arguments" />
+              <Output text={error} label="Error" tone="bad" />
+            </div>
+          ))}
+          <h3>What happened to it</h3>
+          <ul>
+            {skills.flatMap((one) =>
+              one.history.map(({ time, by, from, to, reason }, at) => (
+                <li key={`${one.version} ${at}`}>
+                  <When at={time} />: version {one.version} from {statusWord(from)} to {statusWord(to)} by {by}
+                  {reason && `: ${reason}`}
+                </li>
+              )),
+            )}
+          </ul>
+        </>
+      )}
+    </Loaded>
+  );
+}

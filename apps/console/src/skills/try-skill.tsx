@@ -1,0 +1,106 @@
+import { type JsonValue, toJson } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { type Skill, UseSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { type FormEvent, useState } from 'react';
+import { requestId } from '../api/client.js';
+import { useAct } from '../api/hooks.js';
+import { Output } from '../ui/code.js';
+import { Failed } from '../ui/states.js';
+import { Badge, duration } from '../ui/text.js';
+import { fieldsOf, type FormField, valuesOf } from './schema-form.js';
+import { ownerOf, skillId } from './skill-words.js';
+
+/** Runs the skill with arguments from a form that its schema makes. */
+export function TrySkill({ skill }: { readonly skill: Skill }) {
+  const fields = fieldsOf(skill.inputSchema);
+  const isProgram = skill.entryPoint === '';
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+  const [problem, setProblem] = useState('');
+  const use = useAct((api, parameters: Record<string, JsonValue>) => {
+    const given = isProgram ? { stdin: texts['stdin'] ?? '' } : { parameters };
+    const body = { ...ownerOf(skill), ...given, no_request: true, request_id: requestId() };
+    return api.call(UseSkillResponseSchema, 'POST', `/v1/skills/${skillId(skill)}:use`, { body });
+  });
+  const run = (event: FormEvent) => {
+    event.preventDefault();
+    try {
+      use.mutate(valuesOf(fields, texts));
+      setProblem('');
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
+  const set = (name: string, text: string) => setTexts((before) => ({ ...before, [name]: text }));
+  const { data } = use;
+  return (
+    <>
+      <form onSubmit={run}>
+        {isProgram ? (
+          <label className="field">
+            <span>Standard input</span>
+            <textarea className="code" rows={5} value={texts['stdin'] ?? ''} onChange={({ target }) => set('stdin', target.value)} />
+          </label>
+        ) : (
+          fields.map((field) => <Field key={field.name} field={field} text={texts[field.name]} onText={(text) => set(field.name, text)} />)
+        )}
+        <button type="submit" className="primary" disabled={use.isPending}>
+          Run
+        </button>
+      </form>
+      {problem !== '' && (
+        <p className="note bad" role="alert">
+          {problem}
+        </p>
+      )}
+      {use.error && <Failed error={use.error} />}
+      {data && (
+        <div aria-live="polite">
+          <h3>
+            <Badge tone={data.success ? 'good' : 'bad'}>{data.success ? 'succeeded' : 'failed'}</Badge> {duration(data.durationMs)}
+          </h3>
+          {data.result && <Output text={JSON.stringify(toJson(ValueSchema, data.result), null, 2)} label="Result" />}
+          {data.output !== '' && <Output text={data.output} label="Output" />}
+          {data.error !== '' && <Output text={data.error} label="Error" tone="bad" />}
+          {data.note !== '' && <p>{data.note}</p>}
+        </div>
+      )}
+    </>
+  );
+}
+
+interface FieldProps {
+  readonly field: FormField;
+  readonly text: string | undefined;
+  readonly onText: (text: string) => void;
+}
+
+function Field({ field: { name, type, isRequired, hint, options }, text = '', onText }: FieldProps) {
+  const label = (
+    <span>
+      {name} {!isRequired && '(optional)'} {hint}
+    </span>
+  );
+  if (options !== null)
+    return (
+      <label className="field">
+        {label}
+        <select value={text} onChange={({ target }) => onText(target.value)}>
+          <option value="">choose</option>
+          {options.map((option) => (
+            <option key={option}>{option}</option>
+          ))}
+        </select>
+      </label>
+    );
+  const isLong = type === 'array' || type === 'object' || type === '';
+  return (
+    <label className="field">
+      {label}
+      {isLong ? (
+        <textarea className="code" rows={2} value={text} onChange={({ target }) => onText(target.value)} placeholder="as JSON" />
+      ) : (
+        <input value={text} inputMode={type === 'string' ? 'text' : 'decimal'} onChange={({ target }) => onText(target.value)} />
+      )}
+    </label>
+  );
+}

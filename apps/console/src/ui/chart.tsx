@@ -1,0 +1,80 @@
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+interface ChartProps {
+  readonly title: string;
+  readonly points: readonly Point[];
+  readonly xText: (x: number) => string;
+  readonly yText: (y: number) => string;
+  /** The top of the scale; default: a little more than the largest value. */
+  readonly top?: number;
+}
+
+const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [720, 190, 64, 24, 14];
+
+/** A line over time. Every point has its values as a title, and a table tells them too. */
+export function Chart({ title, points, xText, yText, top }: ChartProps) {
+  const largest = top ?? Math.max(...points.map(({ y }) => y), 0) * 1.1;
+  const scale = largest > 0 ? largest : 1;
+  const [first, last] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 1];
+  const x = (at: number) => LEFT + ((at - first) / Math.max(last - first, 1e-9)) * (WIDTH - LEFT - PAD);
+  const y = (value: number) => HEIGHT - BOTTOM - (value / scale) * (HEIGHT - BOTTOM - PAD);
+  const path = points.map((point, at) => `${at === 0 ? 'M' : 'L'}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`).join('');
+  return (
+    <figure>
+      <figcaption>{title}</figcaption>
+      <svg className="chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={title}>
+        {[0, scale / 2, scale].map((value) => (
+          <g key={value}>
+            <line className="axis" x1={LEFT} x2={WIDTH - PAD} y1={y(value)} y2={y(value)} />
+            <text x={LEFT - 6} y={y(value) + 4} textAnchor="end">
+              {yText(value)}
+            </text>
+          </g>
+        ))}
+        <path className="one" d={path} />
+        {points.map((point, at) => (
+          <circle key={at} className="one" cx={x(point.x)} cy={y(point.y)} r={3}>
+            <title>{`${xText(point.x)}: ${yText(point.y)}`}</title>
+          </circle>
+        ))}
+        <text x={LEFT} y={HEIGHT - 6}>
+          {xText(first)}
+        </text>
+        <text x={WIDTH - PAD} y={HEIGHT - 6} textAnchor="end">
+          {xText(last)}
+        </text>
+      </svg>
+      <details>
+        <summary>As numbers</summary>
+        <p>{points.map((point) => `${xText(point.x)}: ${yText(point.y)}`).join(' · ')}</p>
+      </details>
+    </figure>
+  );
+}
+
+interface IntervalProps {
+  readonly estimate: number;
+  readonly low: number;
+  readonly high: number;
+  readonly text: (value: number) => string;
+}
+
+/** An estimate with its interval, around a line at zero. */
+export function Interval({ estimate, low, high, text }: IntervalProps) {
+  const reach = Math.max(Math.abs(low), Math.abs(high), 1e-9);
+  const x = (value: number) => 60 + (value / reach) * 55;
+  const said = `${text(estimate)} (${text(low)} to ${text(high)})`;
+  return (
+    <span>
+      <svg className="interval" viewBox="0 0 120 12" width={120} height={12} role="img" aria-label={said}>
+        <line className="axis" x1={60} x2={60} y1={0} y2={12} />
+        <line x1={x(low)} x2={x(high)} y1={6} y2={6} />
+        <circle cx={x(estimate)} cy={6} r={3} />
+      </svg>{' '}
+      {said}
+    </span>
+  );
+}
