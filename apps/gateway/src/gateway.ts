@@ -118,7 +118,7 @@ class Gateway implements OnApplicationShutdown {
     const sessions = new SandboxSessionStore(redis, keys);
     const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
     const channels = token === undefined ? null : new ControllerChannels(token);
-    const routed = { sessions, directory: new ControllerDirectory(redis, keys), channels };
+    const routed = { sessions, directory: new ControllerDirectory(redis, keys), channels, tracing };
     this.#router = new SandboxRouter({ ...routed, hides: isOfRollout });
     this.#workSandboxes = new RouterWorkSandboxes(new SandboxRouter(routed));
     const authenticator = authenticatorFrom(config, logger);

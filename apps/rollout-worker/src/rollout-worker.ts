@@ -190,7 +190,8 @@ export async function startRolloutWorker(
   };
 }
 
-function routerFrom({ ETUDE_SANDBOX_INTERNAL_TOKEN: token }: RolloutWorkerConfig, { redis, keys }: Producer): SandboxRouter {
+function routerFrom({ ETUDE_SANDBOX_INTERNAL_TOKEN: token }: RolloutWorkerConfig, { redis, keys, tracing }: Producer): SandboxRouter {
   const channels = token === undefined ? null : new ControllerChannels(token);
-  return new SandboxRouter({ sessions: new SandboxSessionStore(redis, keys), directory: new ControllerDirectory(redis, keys), channels });
+  const sessions = new SandboxSessionStore(redis, keys);
+  return new SandboxRouter({ sessions, directory: new ControllerDirectory(redis, keys), channels, tracing });
 }

@@ -28,7 +28,7 @@ export async function startSandboxController(
   const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_CONCURRENCY: concurrency } = config;
   const driver = await startDriver(config, logger);
   const sandboxes = new DrivenSandboxes(driver, tracing);
-  const sessions = await startSessions(config, driver, logger).catch(async (error: unknown) => {
+  const sessions = await startSessions(config, driver, { logger, tracing }).catch(async (error: unknown) => {
     await driver.close();
     throw error;
   });
@@ -52,13 +52,17 @@ export async function startSandboxController(
   };
 }
 
-async function startSessions(config: SandboxControllerConfig, driver: SandboxDriver, logger: QueueLogger): Promise<SessionService | null> {
+async function startSessions(
+  config: SandboxControllerConfig,
+  driver: SandboxDriver,
+  watching: { readonly logger: QueueLogger; readonly tracing: Tracing },
+): Promise<SessionService | null> {
   const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
   if (token !== undefined) {
     // Loaded only here, because a gRPC server costs memory.
     const { SessionService: Service } = await import('./sessions/session-service.js');
-    return Service.start(config, token, driver, logger);
+    return Service.start(config, token, driver, watching);
   }
-  logger.info({}, 'serving no sessions: ETUDE_SANDBOX_INTERNAL_TOKEN is not set');
+  watching.logger.info({}, 'serving no sessions: ETUDE_SANDBOX_INTERNAL_TOKEN is not set');
   return null;
 }

@@ -127,8 +127,11 @@ describe('traces of a stack', { timeout: 120_000 }, () => {
     await solved(name);
     await worker.stop();
     const agent = collector.spans.find(({ name: one }) => one === 'invoke_agent traced-codeact');
-    const tool = `${ROLLOUT} traced-codeact > attempt > step tool > execute_tool fs_list`;
-    const spans = await spansOf(agent?.traceId ?? '', [tool]);
+    const spans = await spansOf(agent?.traceId ?? '', [
+      `${ROLLOUT} traced-codeact > attempt > step tool > execute_tool fs_list`,
+      `${ROLLOUT} traced-codeact > attempt > step cell > sandbox.cell > sandbox.run`,
+      `${ROLLOUT} traced-codeact > attempt > step cell > sandbox.cell > step tool > execute_tool fs_read`,
+    ]);
     const valuesOf = (wanted: string) => JSON.stringify(spans.find(({ name: one }) => one === wanted)?.values);
     expect(valuesOf('chat scripted')).toContain(SECRET);
     expect(valuesOf('execute_tool write_todos')).toContain('read the notes');

@@ -8,6 +8,7 @@ import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing
 import { counter, histogram } from '@etude/platform/metrics';
 import { refuseUnknown } from '@etude/contracts/wire/validation';
 import type { Authenticator, CallContext } from './caller.js';
+import { streamSpan } from './stream-span.js';
 
 const calls = counter({ name: 'etude_grpc_calls_total', help: 'Finished calls by method and code', labels: ['method', 'code'] });
 const seconds = histogram({ name: 'etude_grpc_call_seconds', help: 'How long calls took, streams included', labels: ['method'] });
@@ -101,10 +102,11 @@ export class Calls {
     const isUpload = method.methodKind === 'client_streaming';
     const answers = (request: object, call: CallContext) =>
       this.#answers(method, call, () => handle(isUpload ? eachKnown(request) : refuseUnknown(request), call));
-    if (method.methodKind === 'server_streaming') return answers;
     const { tracing = UNTRACED } = this.parts;
-    return (request, call) =>
-      tracing.span(nameOf(method).slice(1), spanOf(method, call), async () => (await Array.fromAsync(answers(request, call)))[0]);
+    const name = nameOf(method).slice(1);
+    if (method.methodKind === 'server_streaming')
+      return (request, call) => streamSpan(tracing, name, spanOf(method, call), () => answers(request, call));
+    return (request, call) => tracing.span(name, spanOf(method, call), async () => (await Array.fromAsync(answers(request, call)))[0]);
   }
 
   /** Yields one answer, or those of a stream. If the caller leaves early, a stream ends without an error. */

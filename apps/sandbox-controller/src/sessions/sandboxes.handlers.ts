@@ -3,6 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
 import { TenantId } from '@etude/contracts/ids';
+import type { SpanStart, Tracing } from '@etude/contracts/tracing';
 import {
   type DownloadFileInit,
   type SandboxFileInit,
@@ -13,6 +14,7 @@ import {
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
+import type { SessionExecution } from './session-executions.js';
 import type { SessionHost } from './session-host.js';
 import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 
@@ -21,6 +23,7 @@ interface InternalCaller {
   /** Whether its sandboxes don't count among the tenant's. */
   readonly uncounted: boolean;
   readonly signal: AbortSignal;
+  readonly traceparent: string | undefined;
 }
 
 const TENANT_METADATA = 'etude-tenant';
@@ -48,7 +51,8 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
     const tenant = TenantId.safeParse(tenants[0]);
     if (!tenant.success || tenants.length !== 1)
       throw new EtudeError('TENANT_MISSING', `a gateway must send the tenant that it authenticated as "${TENANT_METADATA}", once`);
-    return { tenant: tenant.data, uncounted: metadata.get(UNCOUNTED_METADATA).length > 0, signal };
+    const traceparent = metadata.get('traceparent')[0]?.toString();
+    return { tenant: tenant.data, uncounted: metadata.get(UNCOUNTED_METADATA).length > 0, signal, traceparent };
   };
 }
 
@@ -69,7 +73,7 @@ function uploadPlaceOf({ path, offset, sizeBytes }: UploadFileHeader): UploadPla
 }
 
 /** `etude.v1.Sandboxes` of a controller, for gateways. Every lookup uses the tenant that the gateway authenticated. */
-export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof Sandboxes, InternalCaller> {
+export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceHandlers<typeof Sandboxes, InternalCaller> {
   const find = (name: string, tenant: string) => host.find(tenant, sandboxIdOf(name));
   async function withFiles<T>(name: string, tenant: string, act: (files: SandboxFiles) => Promise<T>): Promise<T> {
     const held = await find(name, tenant);
@@ -84,12 +88,13 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
     listSandboxes: atGateway,
     renewSandbox: async ({ name, ttl }, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(name), ttlOf(ttl))),
     closeSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.close(tenant, sandboxIdOf(name))),
-    async *execute(request, { tenant, signal }) {
+    async *execute(request, { tenant, signal, traceparent }) {
       const held = await find(request.name, tenant);
       const execution = executionOf(request, held.session);
       const after = placeOf(request.resumeToken, execution.executionId);
       // A caller with a token has seen an event, so an unknown execution must not run again.
       const log = await held.executions.open(execution, after === null);
+      if (after === null) void tracing.span('sandbox.run', runOf(execution, traceparent), () => held.executions.settle());
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async answerToolCall(request, { tenant }) {
@@ -135,6 +140,12 @@ export function sandboxesHandlers(host: SessionHost): ServiceHandlers<typeof San
     },
   };
 }
+
+/** The span of an execution, which may go on after its caller left. */
+const runOf = ({ executionId }: SessionExecution, parent: string | undefined): SpanStart => ({
+  ...(parent === undefined ? {} : { parent }),
+  values: { 'etude.execution': executionId },
+});
 
 /** Describes a file, also one whose upload is unfinished. @throws EtudeError NOT_FOUND */
 async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {

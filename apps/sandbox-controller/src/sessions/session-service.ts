@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
+import type { Tracing } from '@etude/contracts/tracing';
 import { portError } from '@etude/platform/health';
 import { gauge } from '@etude/platform/metrics';
 import { RedisKeys } from '@etude/queue/redis/keys';
@@ -26,6 +27,11 @@ export function advertisedAddress(advertised: string | undefined, host: string, 
   return /:\d+$/.test(address) ? address : `${address}:${port}`;
 }
 
+interface Watching {
+  readonly logger: QueueLogger;
+  readonly tracing: Tracing;
+}
+
 /** The sessions of a controller and the server over which gateways reach them. */
 export class SessionService {
   private constructor(
@@ -41,7 +47,12 @@ export class SessionService {
    * @param token value of `ETUDE_SANDBOX_INTERNAL_TOKEN`
    * @throws EtudeError FAILED_PRECONDITION where the port is taken
    */
-  static async start(config: SandboxControllerConfig, token: string, driver: SandboxDriver, logger: QueueLogger): Promise<SessionService> {
+  static async start(
+    config: SandboxControllerConfig,
+    token: string,
+    driver: SandboxDriver,
+    { logger, tracing }: Watching,
+  ): Promise<SessionService> {
     const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_SESSIONS_MAX: sessionsMax } = config;
     const redis = connectRedis(redisUrl, 'producer', logger);
     const keys = new RedisKeys(prefix);
@@ -54,7 +65,7 @@ export class SessionService {
     const collect = () => host.sessionCount;
     gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect });
     try {
-      const server = await listen(config, token, host, logger);
+      const server = await listen(config, token, host, { logger, tracing });
       const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);
       const upkeep = new SessionUpkeep({ host, store, directory, self: { controllerId, address, sessionsMax }, logger });
       const service = new SessionService(server, host, upkeep, redis);
@@ -83,13 +94,18 @@ export class SessionService {
   }
 }
 
-async function listen(config: SandboxControllerConfig, token: string, host: SessionHost, logger: QueueLogger): Promise<ListeningServer> {
+async function listen(
+  config: SandboxControllerConfig,
+  token: string,
+  host: SessionHost,
+  { logger, tracing }: Watching,
+): Promise<ListeningServer> {
   const { ETUDE_SANDBOX_GRPC_HOST: address, ETUDE_SANDBOX_GRPC_PORT: port } = config;
   const onMistake = (method: string, errorId: string, error: unknown) =>
     logger.error({ method, errorId, err: error }, 'Call failed with an error that has no code');
   try {
     return await listenGrpc(address, port, (server) =>
-      addService(server, Sandboxes, sandboxesHandlers(host), { open: internalCallers(token), onMistake }),
+      addService(server, Sandboxes, sandboxesHandlers(host, tracing), { open: internalCallers(token), onMistake }),
     );
   } catch (error) {
     throw portError(error as Error, address, port, 'ETUDE_SANDBOX_GRPC_PORT');

@@ -4,6 +4,7 @@ import type { ExecuteEvent, ExecuteRequest } from '@etude/contracts/gen/etude/v1
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import type { SandboxSession } from '@etude/contracts/sandbox';
 import { endedError, noSandboxError } from '@etude/contracts/sandbox-wire';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import {
   type ControllerAnnouncement,
   type ControllerChannels,
@@ -33,11 +34,13 @@ export interface RouterParts {
   readonly channels: ControllerChannels | null;
   /** Sessions that callers of this router don't find; absent: none. */
   readonly hides?: (session: SandboxSession) => boolean;
+  /** Absent: controllers learn of no trace. */
+  readonly tracing?: Tracing;
 }
 
-export function forwardSettings({ tenant, signal, deadlineMs }: RoutedCall): CallSettings {
+export function forwardSettings({ tenant, signal, deadlineMs }: RoutedCall, { current: traceparent }: Tracing = UNTRACED): CallSettings {
   const timeout = Number.isFinite(deadlineMs) ? { timeoutMs: Math.max(1, deadlineMs - Date.now()) } : {};
-  return { signal, metadata: { 'etude-tenant': tenant }, ...timeout };
+  return { signal, metadata: { 'etude-tenant': tenant, ...(traceparent === undefined ? {} : { traceparent }) }, ...timeout };
 }
 
 const SWITCHED_OFF =
@@ -105,7 +108,7 @@ export class SandboxRouter {
     for (;;) {
       try {
         const client = await this.owner(context.tenant, id);
-        for await (const answer of open(client, forwardSettings(context))) {
+        for await (const answer of open(client, forwardSettings(context, this.parts.tracing))) {
           awaySince = null;
           yield answer;
         }
@@ -151,7 +154,7 @@ export class SandboxRouter {
     let refusal: unknown = null;
     for (const { address } of leastLoaded(await this.parts.directory.live())) {
       try {
-        return await work(channels.to(address), forwardSettings(context));
+        return await work(channels.to(address), forwardSettings(context, this.parts.tracing));
       } catch (error) {
         context.signal.throwIfAborted();
         const said = forwardedError(error);
