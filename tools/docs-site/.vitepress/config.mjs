@@ -34,6 +34,7 @@ export default {
   title: 'Etude',
   description: 'Solves tasks by writing code, running it in a sandbox, and learning from what happened',
   lastUpdated: false,
+  ignoreDeadLinks: 'localhostLinks',
   cleanUrls: false,
   // Pages are the project's own Markdown, in which braces and angle brackets are text.
   markdown: { html: true, anchor: { slugify }, config: nameFilesOfTheProject },
