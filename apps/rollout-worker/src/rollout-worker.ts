@@ -20,6 +20,7 @@ import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { consume } from '@etude/queue/jobs/consumer';
 import { budgetConfig, metered, SpendStore } from '@etude/queue/spend/spend-store';
+import { RolloutPlaces } from '@etude/queue/tasks/rollout-places';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
@@ -61,7 +62,7 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Number of rollouts that run at once in this process. They mostly wait for the model. */
+      /** Number of rollouts that run at once in this process, and one more for every eight for tenants that have none running. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
       /** Milliseconds after which learning from a task that trains ends with a plain summary, counted from its first start. */
       ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
@@ -168,8 +169,10 @@ export async function startRolloutWorker(
   const limits = { wallMs: config.ETUDE_LEARNING_WALL_MS, modelTokensMax: config.ETUDE_LEARNING_TOKENS_MAX };
   const deps = { tasks, journals: { redis, keys: producer.keys, ...retention }, logger };
   const options = { redisUrl, prefix, concurrency: config.ETUDE_ROLLOUT_CONCURRENCY, logger, tracing };
+  const places = await RolloutPlaces.open(producer.redis, producer.keys, config.ETUDE_ROLLOUT_CONCURRENCY);
+  const inLine = { ...options, concurrency: places.jobsMax, admit: places.admit };
   const consumers = [
-    consume(RolloutRun, rolloutRunProcessor({ ...deps, ports }), options),
+    consume(RolloutRun, rolloutRunProcessor({ ...deps, ports }), inLine),
     consume(RolloutLearn, rolloutLearnProcessor({ ...deps, ports: { ...ports, limits } }), options),
   ];
   await Promise.all(consumers.map((consumer) => consumer.ready()));

@@ -34,6 +34,11 @@ export interface ConsumerOptions {
   readonly stalledCheckMs?: number;
 }
 
+/**
+ * Lets a fetched job begin. @returns what to call at its end; null where the job returns to the queue instead, without counting an attempt
+ */
+export type Admission<P> = (payload: P, job: { readonly priority: number }, signal: AbortSignal) => Promise<(() => void) | null>;
+
 export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'close'>;
 
 /** How long a handler may go on after the queue's `timeoutMs`. Then the job fails, even if the handler still runs. */
@@ -52,10 +57,14 @@ const STALLED_COUNT_MAX = 1_000_000;
 export function consume<P extends z.ZodType, R extends z.ZodType>(
   declaration: QueueDeclaration<P, R>,
   handler: JobHandler<P, R>,
-  options: ConsumerOptions,
+  options: ConsumerOptions & { readonly admit?: Admission<z.infer<P>> },
 ): Consumer {
   return new QueueConsumer(declaration, handler, options);
 }
+
+/** Why a job that wasn't admitted ends. */
+const NOT_ADMITTED = new Error('not admitted');
+const NOTHING = () => undefined;
 
 interface RunningJob {
   readonly stop: AbortController;
@@ -74,7 +83,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   constructor(
     private readonly declaration: QueueDeclaration<P, R>,
     private readonly handler: JobHandler<P, R>,
-    private readonly options: ConsumerOptions,
+    private readonly options: ConsumerOptions & { readonly admit?: Admission<z.infer<P>> },
   ) {
     this.queue = declaration.name;
     this.#redis = connectRedis(options.redisUrl, 'worker', options.logger);
@@ -139,7 +148,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     try {
       return await settled;
     } catch (error) {
-      if (leaseEndOf(stop.signal) === 'shutdown') throw await this.#giveBack(job, token);
+      if (error === NOT_ADMITTED || leaseEndOf(stop.signal) === 'shutdown') throw await this.#giveBack(job, token);
       throw asJobError(error);
     } finally {
       this.#running.delete(id);
@@ -163,11 +172,17 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
       stalledCount: job.stalledCounter,
       signal,
     };
-    const { tracing = UNTRACED } = this.options;
-    const result = await withinTime(stop, this.declaration, () =>
-      tracing.span(`process ${this.queue}`, spanOf(this.queue, job, attempt), () => this.handler(payload, context)),
-    );
-    return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${job.id}`);
+    const { tracing = UNTRACED, admit = async () => NOTHING } = this.options;
+    const leave = await admit(payload, job, signal);
+    if (leave === null) throw NOT_ADMITTED;
+    try {
+      const result = await withinTime(stop, this.declaration, () =>
+        tracing.span(`process ${this.queue}`, spanOf(this.queue, job, attempt), () => this.handler(payload, context)),
+      );
+      return parseOr(this.declaration.result, result, 'INTERNAL', `the result of ${this.declaration.name} job ${job.id}`);
+    } finally {
+      leave();
+    }
   }
 
   /** @throws EtudeError WORKER_LOST for a job with which more than `workersLostMax` workers have died */

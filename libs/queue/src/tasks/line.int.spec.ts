@@ -115,7 +115,7 @@ describe('the line of tasks', () => {
     const [, other] = [await submit('acme'), await submit('other')];
     for (const tenant of ['acme', 'other', 'acme']) await take(() => tenant);
     expect(await redis.hmget(keys.line, '/now', '/base')).toEqual(['1500000', '1500000']);
-    expect((await queue.getJob(rolloutIdOf(other)))?.priority).toBe(101);
+    expect((await queue.getJob(rolloutIdOf(other)))?.priority).toBe(102);
     const late = await submit('late');
     expect(await inLine()).toEqual([late, other]);
   });
@@ -126,12 +126,12 @@ describe('the line of tasks', () => {
     onTestFinished(() => reconciler.close());
     const ids = [await submit('acme'), await submit('acme'), await submit('acme')].map((id) => rolloutIdOf(id));
     const places = async () => Promise.all(ids.map(async (id) => (await queue.getJob(id))?.priority));
-    expect(await places()).toEqual([1, 101, 201]);
+    expect(await places()).toEqual([1, 102, 202]);
     await (await queue.getJob(ids[1] ?? ''))?.remove();
     await (await queue.getJob(ids[2] ?? ''))?.changePriority({ priority: 900 });
     for (const id of ids) await redis.zadd(keys.rolloutOutbox, 'XX', '1', `acme/${id}`);
     await reconciler.runOnce();
-    expect(await places()).toEqual([1, 101, 201]);
+    expect(await places()).toEqual([1, 102, 202]);
   });
 
   it('tells how long the task waits that waits longest, wherever it is in the line', async () => {

@@ -1,7 +1,7 @@
 -- The keys of the task, and the line of all waiting tasks: start-time fair queueing (Goyal, Vin and Cheng, 1996). Each waiting task has a
 -- tag, an integer; the job of the lowest runs first. A tenant's tags lie COST apart, which is 100 over its weight.
 -- LINE has one field per tenant, the least tag of its next task; "/now", the tag of the task that started last; and "/base", the tag whose
--- job has BullMQ's priority 1. WAITING has a tenant's waiting rollouts, scored by priority, then tag. OPEN has its unfinished rollouts.
+-- job has BullMQ's priority 2. WAITING has a tenant's waiting rollouts, scored by priority, then tag. OPEN has its unfinished rollouts.
 -- SINCE has all waiting rollouts, scored by when they began to wait. JOBS is the prefix of the keys of BullMQ's queue.
 local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX, LEARNING = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local LINE, WAITING, OPEN, SINCE, JOBS = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
@@ -11,7 +11,7 @@ local PLACE_MAX, PLACE_STEP, CLASS_STEP = 2000000, 2 ^ 32, 2 ^ 45
 local function numberIn(field) return tonumber(redis.call('HGET', LINE, field) or '0') end
 local function lastPart(key) return string.match(key, '[^:]*$') end
 -- BullMQ's priority of the job with this tag. A tag too far ahead gets the last place until others have started.
-local function placeOf(tag) return math.max(1, math.min(PLACE_MAX, tag - numberIn('/base') + 1)) end
+local function placeOf(tag) return math.max(1, math.min(PLACE_MAX, tag - numberIn('/base') + 2)) end
 
 -- Changes the priority of a waiting job. BullMQ's score is the priority, then the order in which jobs were added.
 local function moveJob(id, place)
@@ -45,7 +45,9 @@ local function enterLine(priority, cost)
     if not lower[1] then break end
     mover, priority = lower[1], 9 - math.floor(lower[2] / CLASS_STEP)
   end
-  return placeOf(redis.call('ZSCORE', WAITING, id) % CLASS_STEP)
+  local place = placeOf(redis.call('ZSCORE', WAITING, id) % CLASS_STEP)
+  -- Among equal tags the only task of a tenant comes first.
+  return redis.call('SCARD', OPEN) == 1 and place - 1 or place
 end
 
 -- Puts a task that has started before back into the line, with the tag that it had.

@@ -17,8 +17,8 @@ import { limitReached, limitsFrom, tagsApart, type TenantLimitsOf } from '../lim
 
 const DAY_MS = 86_400_000;
 
-/** Task id and place of its job; for a refusal the tenant's unfinished tasks, or ms until the next submit. */
-type Submitted = ['created' | 'known' | 'other' | 'tasks' | 'submits', string, number?];
+/** Task id, place of its job and the tenant's unfinished tasks; for a refusal the unfinished tasks, or ms until the next submit. */
+type Submitted = ['created' | 'known' | 'other' | 'tasks' | 'submits', string, number?, number?];
 
 /** The settings of a service that ends tasks. All services need the same. */
 export const taskConfig = z.object({
@@ -128,10 +128,12 @@ export class TaskStore {
     const fields = newTaskFields(spec, requestKey, this.producer.tracing.current);
     const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...line, ...fields];
     const places = [...taskKeys(this.#keys, address), this.#keys.submits(tenant), requestKey];
-    const [outcome, taskId, place] = await runScript<Submitted>(this.#redis, 'submitTask', places, args);
+    const [outcome, taskId, place, open] = await runScript<Submitted>(this.#redis, 'submitTask', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
     if (outcome === 'tasks' || outcome === 'submits') throw limitReached(tenant, outcome, Number(taskId), limits);
     if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { place });
+    // Workers then look at the line again: see `RolloutPlaces`. The caller needn't wait for it.
+    if (open === 1) void this.#redis.publish(this.#keys.line, '').catch(() => undefined);
     const record = await this.get(tenant, taskId);
     if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept`);
     if (outcome === 'created') this.#log('queued', record);

@@ -36,7 +36,7 @@ end
 
 -- Accepts a task. KEYS[13] submits of the minute, KEYS[14] request or ''. ARGV outbox member, wake, id, digest, first event, priority,
 -- distance between the tenant's tags, most unfinished tasks, most submits per minute, fields...
--- Answers {'created', id, place}, {'known'|'other', id}, or what `refusal` answers.
+-- Answers {'created', id, place, unfinished tasks}, {'known'|'other', id}, or what `refusal` answers.
 function scripts.submitTask()
   local before = once(KEYS[14], ARGV[4], ARGV[3])
   if before then return before end
@@ -51,7 +51,7 @@ function scripts.submitTask()
   redis.call('ZADD', OUTBOX, at, ARGV[1])
   emit(EVENTS, ARGV[5])
   redis.call('PUBLISH', ARGV[2], '')
-  return {'created', ARGV[3], enterLine(tonumber(ARGV[6]), tonumber(ARGV[7]))}
+  return {'created', ARGV[3], enterLine(tonumber(ARGV[6]), tonumber(ARGV[7])), redis.call('SCARD', OPEN)}
 end
 
 -- What the reconciler needs of a task: {state or '', question or '', place of its job, traceparent or ''}.

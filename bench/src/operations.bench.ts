@@ -1,0 +1,28 @@
+import { parseArgs } from 'node:util';
+import { fairFigures } from './fair-figures.js';
+import { summaryLine } from './figures.js';
+
+interface Part {
+  readonly says: string;
+  /** @param scale 1; less with `--quick` */
+  readonly measure: (scale: number) => Promise<Record<string, number>>;
+}
+
+/** Add a new part here. */
+const PARTS: Readonly<Record<string, Part>> = {
+  fair: { says: 'a quiet tenant beside a loud one ...', measure: (scale) => fairFigures(60 * scale, 1_000 * scale) },
+};
+
+/** `etude bench operations [PART...] [--json] [--quick]`: what running Etude for many tenants costs; all parts by default. */
+export async function run(args: readonly string[]): Promise<number> {
+  const options = { json: { type: 'boolean' }, quick: { type: 'boolean' } } as const;
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+  const figures: Record<string, number> = {};
+  for (const [name, { says, measure }] of Object.entries(PARTS)) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    process.stderr.write(`${says}\n`);
+    Object.assign(figures, await measure(values.quick ? 0.2 : 1));
+  }
+  process.stdout.write(`${summaryLine('operations', figures)}\n`);
+  return 0;
+}
