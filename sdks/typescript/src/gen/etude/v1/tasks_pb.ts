@@ -263,7 +263,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   memory?: MemoryPolicy | undefined;
 
   /**
-   * 0 (default) to 9, larger is sooner.
+   * 0 (default) to 9, larger is sooner among the tenant's own tasks.
    *
    * @generated from field: int32 priority = 11;
    */
