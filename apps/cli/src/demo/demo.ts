@@ -22,7 +22,7 @@ import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { firstLine, table } from '../output.js';
 import { details, jsonOf, SCRIPTED, tableOf } from '../show.js';
 import { settledSkills, SKILL_COLUMNS } from '../skills/skill-lines.js';
-import { consoleAddress } from '../stack/down.js';
+import { signedAddress } from '../stack/down.js';
 import { SANDBOX_FLAG } from '../stack/stack.command.js';
 import { requireMachine, startStack } from '../stack/up.js';
 import { eventLine } from '../tasks/task-lines.js';
@@ -172,7 +172,7 @@ interface DemoOptions {
 async function keepOpen({ out, signal }: Cli, home: string, ended: Promise<void>): Promise<void> {
   const state = await findStack(home);
   if (state === null) return;
-  const address = consoleAddress(state, home);
+  const address = signedAddress(state, home);
   out.data({ kind: 'console', address }, `\nConsole: ${address}\nCtrl-C stops the demo`);
   await Promise.race([ended, signal.aborted ? undefined : once(signal, 'abort')]);
 }

@@ -52,14 +52,16 @@ function embedderText({ embedder, embedderSocket }: StackState, now: EmbeddingSt
   return `${embedder}: pid ${pid}, ${model}, ${memoryMiB} MiB, ${served} texts served (${cached} cached), ${queue} in its queue`;
 }
 
-/** The console's address. The page takes the key out of it at once. */
-export const consoleAddress = ({ rest }: Pick<StackState, 'rest'>, home: string) =>
-  `${rest}/console/#key=${readFileSync(keyPath(home), 'utf8').trim()}`;
+const consoleAddress = ({ rest }: Pick<StackState, 'rest'>) => `${rest}/console/`;
+
+/** The console's address with the local key. The page takes the key out of the address at once. */
+export const signedAddress = (state: StackState, home: string) =>
+  `${consoleAddress(state)}#key=${readFileSync(keyPath(home), 'utf8').trim()}`;
 
 function stateText(state: StackState, home: string, embedding: EmbeddingStatus | null): string {
   const { address, rest, mcp, scripted, model, modelUrl, memory, sandbox, startedAt } = state;
   const head = table([
-    ['console', consoleAddress(state, home)],
+    ['console', consoleAddress(state)],
     ['gateway', address],
     ['REST', rest],
     ['MCP', mcp],

@@ -20,7 +20,7 @@ import {
   type StackOptions,
 } from '../home/stack-state.js';
 import { inspectNeeds, missingToRun } from '../machine/doctor.js';
-import { showState } from './down.js';
+import { showState, signedAddress } from './down.js';
 
 /** Time for the supervisor to stop its processes. Afterwards the whole process group is killed. */
 const STOP_TIMEOUT_MS = 30_000;
@@ -154,6 +154,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const state = await findStack(home);
   if (!state) throw new CliError(EXIT.unavailable, 'the stack ended right after it was ready', [`see ${home}/logs`]);
   await showState(cli, state);
+  out.note(`console, signed in: ${signedAddress(state, home)}`);
   if (detach) {
     out.note(`running in the background; ${commandLine(cli, 'down')} stops it`);
     return EXIT.ok;

@@ -16,7 +16,8 @@ const VERDICTS: Readonly<Record<string, string>> = {
 /** A fact, those that it replaced, and what was decided about them. */
 export function FactPage({ name: id }: PageProps) {
   const path = `/v1/memory/facts/${encodeURIComponent(id)}`;
-  const read = useRead(ListFactHistoryResponseSchema, `${path}/history`);
+  // Facts are compared some time after they were stored.
+  const read = useRead(ListFactHistoryResponseSchema, `${path}/history`, {}, { everyMs: 3_000 });
   const undo = useAct((api, other: string) => api.call(ListFactHistoryResponseSchema, 'POST', `${path}:undo`, { body: { other } }));
   return (
     <Loaded read={read}>

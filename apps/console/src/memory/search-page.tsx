@@ -4,7 +4,7 @@ import { Output } from '../ui/code.js';
 import { ChoiceFilter, TextFilter } from '../ui/list.js';
 import { Link, useQueryValue } from '../ui/router.js';
 import { Empty, Loaded } from '../ui/states.js';
-import { Badge, Scripted, When } from '../ui/text.js';
+import { Badge, firstLine, Scripted, When } from '../ui/text.js';
 import { nodeOfSource, placeOfRecord } from './places.js';
 import { MemoryTabs } from './memory-tabs.js';
 
@@ -65,13 +65,15 @@ function Hits({ text }: { readonly text: string }) {
 
 function Hit({ hit }: { readonly hit: MemoryHit }) {
   const { id, layer, kind, title, text, score, similarity, agent, user, createTime, why, origins, untrustedOrigins } = hit;
+  // The title of a fact is its category.
+  const shown = kind === 'fact' ? firstLine(text) : title || id;
   return (
     <article className="hit">
       <h3>
-        <Badge>{kind}</Badge> <Link to={placeOfRecord(layer, kind, id, agent)}>{title || id}</Link> <Scripted when={hit.scripted} />{' '}
+        <Badge>{kind}</Badge> <Link to={placeOfRecord(layer, kind, id, agent)}>{shown}</Link> <Scripted when={hit.scripted} />{' '}
         {untrustedOrigins.length > 0 && <Badge tone="bad">not trusted</Badge>}
       </h3>
-      <Output text={text} label={title || id} />
+      {shown !== text && <Output text={text} label={shown} />}
       <p className="quiet">
         score {score.toFixed(2)} · similarity {similarity.toFixed(2)} · {[agent, user].filter(Boolean).join(' · ')} ·{' '}
         <When at={createTime} />

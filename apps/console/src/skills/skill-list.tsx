@@ -118,7 +118,7 @@ function Found({ text }: { readonly text: string }) {
           label="found skills"
           items={hits.flatMap(({ skill }) => (skill ? [skill] : []))}
           keyOf={placeOfSkill}
-          columns={[similarity, ...COLUMNS]}
+          columns={COLUMNS.toSpliced(1, 0, similarity)}
           empty={<p>No active skill is near these words. Try the words of the task, or clear the search to list all.</p>}
         />
       )}

@@ -1,4 +1,10 @@
-import { ListSkillVersionsResponseSchema, type Skill, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
+import {
+  ListSkillVersionsResponseSchema,
+  type Skill,
+  SkillReviewSchema,
+  SkillSchema,
+  SkillStatus,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useRead } from '../api/hooks.js';
 import { Code, Output } from '../ui/code.js';
 import { Link, type PageProps, useQueryValue } from '../ui/router.js';
@@ -6,7 +12,7 @@ import { Loaded } from '../ui/states.js';
 import { LinkedTabs } from '../ui/tabs.js';
 import { Badge, Details, Scripted, When } from '../ui/text.js';
 import { Evidence } from './evidence.js';
-import { NUMBERS, placeOfSkill, scopeWord, skillId, Status, statusWord } from './skill-words.js';
+import { NUMBERS, ownerOf, placeOfSkill, scopeWord, skillId, Status, statusWord } from './skill-words.js';
 import { SkillDecisions } from './skill-decisions.js';
 import { TrySkill } from './try-skill.js';
 import { Versions } from './versions.js';
@@ -109,6 +115,23 @@ function Contract({ skill }: { readonly skill: Skill }) {
 const Source = ({ source }: { readonly source: string }) =>
   source.startsWith('tasks/') ? <Link to={`/${source}`}>{source}</Link> : <span>{source}</span>;
 
+/** The skills that call this one; for reviewers. */
+function Callers({ skill }: { readonly skill: Skill }) {
+  const { data } = useRead(SkillReviewSchema, `/v1/skills/${skillId(skill)}:review`, { ...ownerOf(skill), version: skill.version });
+  if (data === undefined) return null;
+  const callers = data.dependents.map(({ name, version }) => (
+    <li key={name}>
+      <Link to={placeOfSkill({ name, agent: skill.agent, user: skill.user })}>{`${name}@${version}`}</Link>
+    </li>
+  ));
+  return (
+    <>
+      <h3>Callers</h3>
+      {callers.length === 0 ? <p className="quiet">No skill calls this one.</p> : <ul>{callers}</ul>}
+    </>
+  );
+}
+
 function Uses({ skill }: { readonly skill: Skill }) {
   const read = useRead(ListSkillVersionsResponseSchema, `/v1/skills/${skillId(skill)}/versions`, { agent: skill.agent, user: skill.user });
   return (
@@ -123,6 +146,7 @@ function Uses({ skill }: { readonly skill: Skill }) {
               <Output text={error} label="Error" tone="bad" />
             </div>
           ))}
+          <Callers skill={skill} />
           <h3>What happened to it</h3>
           <ul>
             {skills.flatMap((one) =>

@@ -1,5 +1,3 @@
-import { Code } from './code.js';
-
 interface Row {
   readonly left: string | null;
   readonly right: string | null;
@@ -59,19 +57,4 @@ export function Diff({ diff, from, to }: { readonly diff: string; readonly from:
       </table>
     </div>
   );
-}
-
-/** New code as it is, and changed code beside the version before. */
-export function CodeOrDiff({
-  code,
-  diff,
-  from,
-  to,
-}: {
-  readonly code: string;
-  readonly diff: string;
-  readonly from: string;
-  readonly to: string;
-}) {
-  return diff.trim() === '' ? <Code code={code} /> : <Diff diff={diff} from={from} to={to} />;
 }
