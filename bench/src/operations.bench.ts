@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { fairFigures } from './fair-figures.js';
 import { summaryLine } from './figures.js';
+import { traceFigures } from './trace-figures.js';
 
 interface Part {
   readonly says: string;
@@ -11,6 +12,7 @@ interface Part {
 /** Add a new part here. */
 const PARTS: Readonly<Record<string, Part>> = {
   fair: { says: 'a quiet tenant beside a loud one ...', measure: (scale) => fairFigures(60 * scale, 1_000 * scale) },
+  traces: { says: 'rollouts with and without traces ...', measure: (scale) => traceFigures(30 * scale) },
 };
 
 /** `etude bench operations [PART...] [--json] [--quick]`: what running Etude for many tenants costs; all parts by default. */

@@ -2,15 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import type { TestProcess } from '@etude/test-support/processes';
 import { startStack, type TestStack } from '@etude/test-support/stack';
-import { percentile, round, spread, summaryLine } from './figures.js';
+import { percentile, round, spread } from './figures.js';
 import { readProcesses } from './proc.js';
 import { follow, oneAttempt, tasksClient } from './rollout-load.js';
 
-const ROUNDS = 30;
 const ROLLOUTS = 60;
 /** Until V8 has compiled what is used much. */
 const WARM_UP = 400;
@@ -60,9 +58,9 @@ async function startSide(env: Readonly<Record<string, string>>): Promise<Side> {
 
 /**
  * What traces cost: two stacks in turns, one with traces. `traced_rollouts_ratio`: rollouts per second with traces as a share of those without.
- * `traced_cpu_ratio`: processor time per rollout; it varies less on a busy machine. Medians over pairs of rounds.
+ * `traced_cpu_ratio`: the same for processor time per rollout. Medians over pairs of rounds.
  */
-export async function traceFigures({ rounds = ROUNDS, rollouts = ROLLOUTS } = {}) {
+export async function traceFigures(rounds: number) {
   const sink = await startSink();
   const off = await startSide({});
   const on = await startSide(sink.env);
@@ -73,7 +71,7 @@ export async function traceFigures({ rounds = ROUNDS, rollouts = ROLLOUTS } = {}
       // Each comes first in every other pair, since the machine may get slower or faster.
       const inOrder = n % 2 === 0 ? (['off', 'on'] as const) : (['on', 'off'] as const);
       const pair: Partial<Record<'off' | 'on', Round>> = {};
-      for (const name of inOrder) pair[name] = await roundOf({ off, on }[name], n * 10_000, rollouts);
+      for (const name of inOrder) pair[name] = await roundOf({ off, on }[name], n * 10_000, ROLLOUTS);
       pairs.push(pair as Record<'off' | 'on', Round>);
     }
     const share = (of: keyof Round, p = 50) =>
@@ -103,18 +101,10 @@ export async function traceFigures({ rounds = ROUNDS, rollouts = ROLLOUTS } = {}
         ),
         1,
       ),
-      trace_kib_per_rollout: round(sink.bytes() / 1_024 / (rounds * rollouts + WARM_UP), 2),
+      trace_kib_per_rollout: round(sink.bytes() / 1_024 / (rounds * ROLLOUTS + WARM_UP), 2),
     };
   } finally {
     await Promise.all([off, on].map(({ stack }) => stack.stop()));
     sink.close();
   }
-}
-
-/** `etude bench traces [--json] [--quick]`: what traces cost. */
-export async function run(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, quick: { type: 'boolean' } } });
-  const figures = await traceFigures(values.quick ? { rounds: 4, rollouts: 20 } : {});
-  process.stdout.write(`${summaryLine('traces', figures)}\n`);
-  return 0;
 }
