@@ -11,13 +11,13 @@ export const integer = (min: number, max: number) => numberFrom(min, max, 'whole
 /** For commander's argParser: a number from 0 to 1. */
 export const fraction = numberFrom(0, 1, 'number', Number.isFinite);
 
-const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** For commander's argParser: "500ms", "90s", "10m", "2h", or a number of seconds. Returns ms. */
+/** For commander's argParser: "500ms", "90s", "10m", "2h", "30d", or a number of seconds. Returns ms. */
 export function duration(text: string): number {
-  const [, number = '', unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text.trim()) ?? [];
+  const [, number = '', unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text.trim()) ?? [];
   const ms = Math.round(Number(number || NaN) * (UNITS_MS[unit] ?? NaN));
-  if (!(ms > 0)) throw new InvalidArgumentError('must be a time such as 500ms, 90s, 10m or 2h');
+  if (!(ms > 0)) throw new InvalidArgumentError('must be a time such as 500ms, 90s, 10m, 2h or 30d');
   return ms;
 }
 

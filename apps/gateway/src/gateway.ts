@@ -9,7 +9,8 @@ import { agentTools, type AgentToolsDeps, type ToolRegistry } from '@etude/domai
 import { worldTools } from '@etude/domain/tools/world-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
-import { loadKeys } from '@etude/platform/auth';
+import { type KeyChange, loadKeys } from '@etude/platform/auth';
+import { tokenVerifier } from '@etude/platform/jwt';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { readSandboxPackages } from '@etude/platform/config';
 import { type ProcessTracing, startTracing } from '@etude/platform/tracing';
@@ -17,6 +18,7 @@ import { AgentSettingsStore, installationSettings } from '@etude/queue/agents/ag
 import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
+import { AuditLog } from '@etude/queue/audit/audit-log';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
 import { Producer } from '@etude/queue/jobs/producer';
 import { type Reconciler, startReconciler } from '@etude/queue/reconciler';
@@ -79,6 +81,7 @@ class Gateway implements OnApplicationShutdown {
   readonly #spend: SpendStore;
   readonly #tasks: TaskStore;
   readonly #tenants: Tenants;
+  readonly #audit: AuditLog;
   readonly #worlds: RedisWorlds;
   readonly #memory: MemoryAccess;
   readonly #settling: SettlingStore;
@@ -121,10 +124,12 @@ class Gateway implements OnApplicationShutdown {
     const routed = { sessions, directory: new ControllerDirectory(redis, keys), channels, tracing };
     this.#router = new SandboxRouter({ ...routed, hides: isOfRollout });
     this.#workSandboxes = new RouterWorkSandboxes(new SandboxRouter(routed));
-    const authenticator = authenticatorFrom(config, logger);
+    this.#audit = new AuditLog(this.#producer, config);
+    const audit = (tenant: string, entry: Parameters<AuditLog['add']>[1]) => this.#audit.add(tenant, entry);
+    const authenticator = authenticatorFrom(config, logger, this.#audit);
     const perTenantMax = config.ETUDE_CALLS_PER_TENANT_MAX;
     const onRefused = (tenant: string) => void this.#tenants.countRefusal(tenant).catch(() => undefined);
-    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, onRefused, log: logger, tracing });
+    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, onRefused, log: logger, tracing, audit });
     const skills = this.#skillDeps(checker);
     this.#serve(skills, sessions, this.#tools(skills, sessions, embedder));
     this.#health = new HealthReporter(this.checks.redis, this.checks.memory);
@@ -192,7 +197,7 @@ class Gateway implements OnApplicationShutdown {
     );
   }
 
-  /** Registers the handlers of all calls, with the role that each needs. A method without a handler fails the start. */
+  /** Registers the handlers of all calls. A method without a handler fails the start. */
   #serve(skills: SkillDeps, sessions: SandboxSessionStore, registry: ToolRegistry): void {
     const calls = this.#calls;
     const producer = this.#producer;
@@ -201,19 +206,19 @@ class Gateway implements OnApplicationShutdown {
     const taskDeps = { ...skills, spend: this.#spend, tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
     calls.serve(SERVICES.tasks, taskCalls, { ...taskDeps, watcher: new TaskWatcher(tasks, producer) });
     for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(SERVICES.skills, handlers, skills);
-    for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(SERVICES.skills, handlers, skills, 'reviewer');
+    for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(SERVICES.skills, handlers, skills);
     for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])
       calls.serve(SERVICES.memory, handlers, memory);
-    calls.serve(SERVICES.memory, operatorCalls, memory, 'operator');
+    calls.serve(SERVICES.memory, operatorCalls, memory);
     const runs = new ConsolidationStore(producer);
     calls.serve(SERVICES.consolidation, consolidationCalls, { runs });
-    calls.serve(SERVICES.consolidation, consolidationUndo, { ...skills, runs }, 'reviewer');
+    calls.serve(SERVICES.consolidation, consolidationUndo, { ...skills, runs });
     const dead = new DeadLetters(producer, tasks, skills.wanted);
     showInstallation({ dead, tenants: this.#tenants, memory: this.#memory });
-    calls.serve(SERVICES.queues, queueCalls, { dead, tenants: this.#tenants }, 'operator');
+    calls.serve(SERVICES.queues, queueCalls, { dead, tenants: this.#tenants, audit: this.#audit });
     calls.serve(SERVICES.sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(SERVICES.agents, agentCalls, skills);
-    calls.serve(SERVICES.agents, agentChanges, skills, 'reviewer');
+    calls.serve(SERVICES.agents, agentChanges, skills);
     calls.serve(SERVICES.tools, toolCalls, { ...skills, registry });
     calls.serve(SERVICES.worlds, worldCalls, { ...skills, worlds: this.#worlds });
   }
@@ -249,10 +254,15 @@ class Gateway implements OnApplicationShutdown {
   }
 }
 
-function authenticatorFrom(config: GatewayConfig, logger: QueueLogger): Authenticator {
-  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong. Its last valid keys stay in use');
+function authenticatorFrom(config: GatewayConfig, logger: QueueLogger, audit: AuditLog): Authenticator {
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
-  return new Authenticator(keys === undefined ? null : loadKeys(keys, report), anonymous ?? null);
+  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong. Its last valid keys stay in use');
+  const onChange = ({ tenant, call, target, digest }: KeyChange) =>
+    void audit
+      .addOnce(digest, tenant, { actor: 'key file', roles: [], call, target, outcome: 'OK' })
+      .catch((error: unknown) => logger.error({ err: error }, 'The audit log could not be written'));
+  const tokens = tokenVerifier(config, (error) => logger.error({ err: error }, 'The JWKS is wrong. Its last valid keys stay in use'));
+  return new Authenticator(keys === undefined ? null : loadKeys(keys, report, onChange), anonymous ?? null, tokens);
 }
 
 class GatewayModule {}

@@ -29,7 +29,7 @@ export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S
 
 export interface ServingSettings<C> {
   /** Authenticates the caller before every handler. Errors that it throws become the status of the call. */
-  open(call: ServedCall, method: DescMethod): C;
+  open(call: ServedCall, method: DescMethod): C | Promise<C>;
   /** Checks the bytes of a request. The caller learns of a refusal only after `open` has admitted the call. */
   readonly refusal?: RefuseBytes;
   /** Called for failures without a code; the caller receives only the id. An EtudeError INTERNAL is sent unchanged. */
@@ -114,14 +114,14 @@ export function addService<S extends DescService, C>(
   };
   const handling = (method: DescMethod) => {
     const handle = handlers[method.localName as keyof S['method']] as unknown as (request: object, call: C) => unknown;
-    const run = (call: AnyCall, request: object, context: ServedCall) => {
-      const opened = settings.open(context, method);
+    const run = async (call: AnyCall, request: object, context: ServedCall): Promise<unknown> => {
+      const opened = await settings.open(context, method);
       if (request !== call) throwIfRefused(request);
       return handle(request === call ? checked(call as ServerReadableStream<object, object>, context.signal) : request, opened);
     };
     const answering = (call: AnyCall, request: object, answer: (error: Error | null, value?: object) => void) => {
       const context = served(call);
-      const work = async () => run(call, request, context) as Promise<object>;
+      const work = async () => (await run(call, request, context)) as object;
       work().then(
         (value) => answer(null, value),
         (error: unknown) => answer(failure(call.getPath(), error, context)),
@@ -131,7 +131,7 @@ export function addService<S extends DescService, C>(
     const clientStreaming: handleClientStreamingCall<object, object> = (call, answer) => answering(call, call, answer);
     const serverStreaming: handleServerStreamingCall<object, object> = (call) => {
       const context = served(call);
-      const work = async () => pump(call, run(call, call.request, context) as AsyncIterable<object>, context.signal);
+      const work = async () => pump(call, (await run(call, call.request, context)) as AsyncIterable<object>, context.signal);
       work().then(
         () => call.end(),
         (error: unknown) => call.emit('error', failure(call.getPath(), error, context)),

@@ -33,23 +33,53 @@ const KeyEntry = z.strictObject({
     .refine((name) => !isSystemActor(name), {
       error: ({ input }) => `${JSON.stringify(input)} is the name of a part of Etude in histories; give the key another name`,
     }),
+  /** RFC 3339; from then on the key is unknown. Absent: never. */
+  expires: z.iso.datetime({ offset: true }).optional(),
 });
 const KeyFile = z.strictObject({ keys: z.array(KeyEntry) });
 
 interface Key extends Identity {
   readonly digest: Buffer;
+  /** ms since 1970; Infinity: never. */
+  readonly expiresAt: number;
+}
+
+/** A key that was added to the key file or removed from it. */
+export interface KeyChange {
+  readonly tenant: string;
+  readonly call: 'keys.added' | 'keys.removed';
+  /** Its name, and the beginning of its digest. */
+  readonly target: string;
+  /** The same for the same change in every process. */
+  readonly digest: string;
 }
 
 /** The tenant's name in histories, changed if it could be mistaken for a part of Etude. */
 export const tenantName = (tenant: string) => (isSystemActor(tenant) ? `tenant ${tenant}` : tenant);
 
 function readKeys(path: string): readonly Key[] {
-  return readJsonFile('key file', path, KeyFile).keys.map(({ sha256, tenant, roles, name }) => ({
+  return readJsonFile('key file', path, KeyFile).keys.map(({ sha256, tenant, roles, name, expires }) => ({
     digest: Buffer.from(sha256, 'hex'),
     tenant,
     roles,
     name: name || tenantName(tenant),
+    expiresAt: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
   }));
+}
+
+function changesOf(before: readonly Key[], after: readonly Key[]): KeyChange[] {
+  const whole = after
+    .map(({ digest }) => digest.toString('hex'))
+    .toSorted()
+    .join(' ');
+  const changes = (call: KeyChange['call'], keys: readonly Key[], others: readonly Key[]) =>
+    keys
+      .filter(({ digest }) => !others.some((other) => other.digest.equals(digest)))
+      .map(({ tenant, name, digest }) => {
+        const hex = digest.toString('hex');
+        return { tenant, call, target: `${name} ${hex.slice(0, 12)}`, digest: hash('sha256', `${call} ${hex} ${whole}`) };
+      });
+  return [...changes('keys.added', after, before), ...changes('keys.removed', before, after)];
 }
 
 /**
@@ -58,18 +88,28 @@ function readKeys(path: string): readonly Key[] {
  * A file that was removed holds no keys. If it stops parsing, the last good keys stay and the error is reported once.
  * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable or wrong
  */
-export function loadKeys(path: string, report: (error: unknown) => void = () => undefined) {
+export function loadKeys(
+  path: string,
+  report: (error: unknown) => void = () => undefined,
+  onChange: (change: KeyChange) => void = () => undefined,
+) {
   if (!existsSync(path)) {
     const message = `There is no key file ${path}. Create it, such as {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}, or point ETUDE_AUTH_KEYS_PATH at the right one.`;
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
-  const keys = watchedFile(path, () => (existsSync(path) ? readKeys(path) : []), report);
+  let known: readonly Key[] | null = null;
+  const read = () => {
+    const next = existsSync(path) ? readKeys(path) : [];
+    if (known !== null) for (const change of changesOf(known, next)) onChange(change);
+    return (known = next);
+  };
+  const keys = watchedFile(path, read, report);
   return {
     /** The identity behind a key; null for an unknown one. A wrong key takes as long as a right one. */
     authenticate(bearer: string): Identity | null {
       const digest = hash('sha256', bearer, 'buffer');
       let found: Key | null = null;
-      for (const key of keys()) if (timingSafeEqual(key.digest, digest)) found = key;
+      for (const key of keys()) if (timingSafeEqual(key.digest, digest) && Date.now() < key.expiresAt) found = key;
       return found && { tenant: found.tenant, roles: found.roles, name: found.name };
     },
   };

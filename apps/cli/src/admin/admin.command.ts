@@ -2,18 +2,16 @@ import { toJson } from '@bufbuild/protobuf';
 import { type Agent, Agents, AgentSchema, McpServerSchema, ProceduralMemorySettingsSchema } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Consolidation, type ConsolidationRun, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
-import { TenantId } from '@etude/contracts/ids';
-import { isSystemActor } from '@etude/contracts/skill-proof';
 import type { Command } from 'commander';
 import { callSettings, inPages, poll } from '../calls.js';
 import type { Cli, Gateway, Start } from '../cli.js';
-import { addNoun, hand, LIMIT, plain, resource } from '../command.js';
+import { addNoun, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { messageOf, readJson } from '../files.js';
 import { integer } from '../options.js';
 import { table } from '../output.js';
 import { list, when } from '../show.js';
-import { addKey, keysPath, readKeys, type Role } from '../home/home.js';
+import { KEYS } from './keys.js';
 
 const isOver = ({ state }: ConsolidationRun) => state === ConsolidationState.DONE || state === ConsolidationState.FAILED;
 
@@ -120,45 +118,17 @@ const TENANTS = plain(Queues.method.listTenants, {
   none: 'no tenant uses anything now or did today',
 });
 
-const ROLES: readonly Role[] = ['user', 'reviewer', 'operator'];
-
-interface KeyOptions {
-  readonly tenant: string;
-  readonly role: readonly Role[];
-  readonly name: string;
-}
-
-/** Adds a key to the local stack's key file. A running gateway reloads the file. */
-export async function createKey(cli: Cli, { tenant, role, name }: KeyOptions): Promise<number> {
-  const parsed = TenantId.safeParse(tenant);
-  if (!parsed.success) throw new CliError(EXIT.usage, `--tenant ${tenant}: ${parsed.error.issues[0]?.message ?? 'is wrong'}`);
-  if (isSystemActor(name)) throw new CliError(EXIT.usage, `--name ${name}: this name is reserved for a part of Etude; choose another name`);
-  const key = addKey(cli.home, { tenant, roles: [...role], name });
-  cli.out.data({ key, tenant, roles: role, name }, key);
-  cli.out.note(`Only the key's digest is stored, in ${keysPath(cli.home)}. The key is not shown again.`);
-  return EXIT.ok;
-}
-
-async function listKeys(cli: Cli): Promise<number> {
-  const keys = readKeys(cli.home);
-  const rows = keys.map(({ sha256, tenant, roles, name }) => [sha256.slice(0, 12), tenant, roles.join(','), name || '-']);
-  cli.out.data({ keys }, table([['DIGEST', 'TENANT', 'ROLES', 'NAME'], ...rows]));
-  return EXIT.ok;
-}
-
-const KEYS = [
-  hand<KeyOptions>({
-    command: 'create',
-    help: 'create a key and print it; only its digest is stored',
-    flags: {
-      '--tenant <tenant>': { help: 'the tenant whose data the key may access', required: true },
-      '--role <role...>': { help: 'a role of the key; repeatable', choices: ROLES, usual: ['user'] },
-      '--name <name>': { help: 'a name for the key', usual: '' },
-    },
-    run: createKey,
-  }),
-  hand({ command: 'list', help: 'list digests, tenants and roles of the keys', run: listKeys }),
-];
+const AUDIT = plain(Queues.method.listAudit, {
+  command: 'audit',
+  help: 'for reviewers: who changed what; with --json all fields, for an export',
+  flags: {
+    ...LIMIT(100),
+    '--days <n>': 'only the last days',
+    '--tenant <tenant>': 'for operators: another tenant',
+  },
+  columns: ['time', 'actor', 'roles', 'call', 'target', 'outcome'],
+  none: 'the audit log has no entries',
+});
 
 const MEMORY_SETTINGS = 'procedural_memory_settings';
 /** Settings beside those of procedural memory. */
@@ -222,5 +192,6 @@ export function addAdmin(program: Command, start: Start): void {
   for (const entry of RUNS) entry(consolidate, start);
   addNoun(program, start, 'queues', 'for operators: waiting and failed jobs', QUEUES);
   TENANTS(program, start);
-  addNoun(program, start, 'keys', 'API keys of the local stack', KEYS);
+  AUDIT(program, start);
+  addNoun(program, start, 'keys', 'API keys of the local stack, or of a key file', KEYS);
 }

@@ -9,9 +9,9 @@ beforeEach(() => void (home = temporaryFolder()));
 
 describe('key file', () => {
   it('keeps digests and never the key', () => {
-    const key = addKey(home, { tenant: 'acme', roles: ['user'], name: 'ci' });
+    const key = addKey(keysPath(home), { tenant: 'acme', roles: ['user'], name: 'ci' });
     expect(readFileSync(keysPath(home), 'utf8')).not.toContain(key);
-    expect(readKeys(home)).toEqual([{ sha256: hash('sha256', key), tenant: 'acme', roles: ['user'], name: 'ci' }]);
+    expect(readKeys(keysPath(home))).toEqual([{ sha256: hash('sha256', key), tenant: 'acme', roles: ['user'], name: 'ci' }]);
   });
 
   it('is readable by its owner only', () => {
@@ -23,7 +23,7 @@ describe('key file', () => {
     ensureLocalKey(home);
     rmSync(keysPath(home));
     ensureLocalKey(home);
-    expect(readKeys(home)[0]?.sha256).toBe(hash('sha256', readFileSync(keyPath(home), 'utf8').trim()));
+    expect(readKeys(keysPath(home))[0]?.sha256).toBe(hash('sha256', readFileSync(keyPath(home), 'utf8').trim()));
   });
 });
 

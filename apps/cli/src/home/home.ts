@@ -1,6 +1,6 @@
 import { generateKeyPairSync, hash, randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 
 /** File with the API key that the command line uses; readable by its owner only. */
@@ -17,7 +17,14 @@ export const proofPublicKeysPath = (home: string) => join(home, 'skill-public-ke
 
 const Role = z.enum(['user', 'reviewer', 'operator']);
 export type Role = z.infer<typeof Role>;
-const KeyEntry = z.object({ sha256: z.string(), tenant: z.string(), roles: z.array(Role), name: z.string().default('') });
+const KeyEntry = z.object({
+  sha256: z.string(),
+  tenant: z.string(),
+  roles: z.array(Role).default(['user']),
+  name: z.string().default(''),
+  /** RFC 3339; absent: never. */
+  expires: z.string().optional(),
+});
 export type KeyEntry = z.infer<typeof KeyEntry>;
 const KeyFile = z.object({ keys: z.array(KeyEntry) });
 
@@ -28,26 +35,30 @@ function writePrivate(path: string, text: string): void {
   renameSync(next, path);
 }
 
-/** The entries of the key file, with digests only; none if there is no file. */
-export function readKeys(home: string): KeyEntry[] {
-  if (!existsSync(keysPath(home))) return [];
-  return KeyFile.parse(JSON.parse(readFileSync(keysPath(home), 'utf8'))).keys;
+/** The entries of a key file, with digests only; none if there is no file. */
+export function readKeys(path: string): KeyEntry[] {
+  if (!existsSync(path)) return [];
+  return KeyFile.parse(JSON.parse(readFileSync(path, 'utf8'))).keys;
+}
+
+export function writeKeys(path: string, keys: readonly KeyEntry[]): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writePrivate(path, `${JSON.stringify({ keys }, null, 2)}\n`);
 }
 
 /** Adds a key of 256 random bits and returns it; only its SHA-256 is stored. */
-export function addKey(home: string, entry: Omit<KeyEntry, 'sha256'>): string {
+export function addKey(path: string, entry: Omit<KeyEntry, 'sha256'>): string {
   const key = `etude_${randomBytes(32).toString('base64url')}`;
   const sha256 = hash('sha256', key);
-  mkdirSync(home, { recursive: true });
-  writePrivate(keysPath(home), `${JSON.stringify({ keys: [...readKeys(home), { sha256, ...entry }] }, null, 2)}\n`);
+  writeKeys(path, [...readKeys(path), { sha256, ...entry }]);
   return key;
 }
 
 /** Makes the command line's own key once per home, for tenant "local" with every role. */
 export function ensureLocalKey(home: string): void {
   const sha256 = existsSync(keyPath(home)) ? hash('sha256', readFileSync(keyPath(home), 'utf8').trim()) : '';
-  if (readKeys(home).some((key) => key.sha256 === sha256)) return;
-  const key = addKey(home, { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' });
+  if (readKeys(keysPath(home)).some((key) => key.sha256 === sha256)) return;
+  const key = addKey(keysPath(home), { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' });
   writePrivate(keyPath(home), `${key}\n`);
 }
 

@@ -2,6 +2,7 @@ import type { Duration } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
 import { millisecondsOf } from '@etude/contracts/wire/messages';
 import { type Identity, type KeyStore, tenantName } from '@etude/platform/auth';
+import type { TokenVerifier } from '@etude/platform/jwt';
 import { invalidField } from '@etude/contracts/wire/validation';
 
 /** The context of a call, beside its request. Only `tenant` decides the tenant, never the request. */
@@ -16,11 +17,12 @@ export interface CallContext extends Identity {
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
 
-/** Identifies callers by the `authorization` metadata alone. */
+/** Identifies callers by the `authorization` metadata alone: an API key or a JWT. */
 export class Authenticator {
   constructor(
     private readonly keys: KeyStore | null,
     private readonly anonymousTenant: string | null,
+    private readonly tokens: TokenVerifier | null = null,
   ) {}
 
   /**
@@ -28,12 +30,12 @@ export class Authenticator {
    *
    * @throws EtudeError UNAUTHENTICATED
    */
-  identify(authorization: readonly (string | Buffer)[]): Identity {
+  async identify(authorization: readonly (string | Buffer)[]): Promise<Identity> {
     if (authorization.length === 0) return this.#anonymous();
     const [header] = authorization;
     const key = typeof header === 'string' && authorization.length === 1 ? BEARER.exec(header)?.[1] : undefined;
-    if (key === undefined) throw new EtudeError('UNAUTHENTICATED', 'The metadata "authorization" must be "Bearer <key>", once.');
-    const identity = this.keys?.authenticate(key);
+    if (key === undefined) throw new EtudeError('UNAUTHENTICATED', 'The metadata "authorization" must be "Bearer <key or JWT>", once.');
+    const identity = this.keys?.authenticate(key) ?? (await this.tokens?.verify(key));
     if (!identity)
       throw new EtudeError('UNAUTHENTICATED', 'This API key is unknown. Use a key of this installation, or ask the operator for one.');
     return identity;

@@ -3,6 +3,7 @@ import { DurationSchema } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { until } from '@etude/test-support/until';
 import { expect, it } from 'vitest';
 import { Authenticator, type CallContext, waitMs } from './caller.js';
 import { Calls } from './calls.js';
@@ -39,7 +40,9 @@ function served({ perTenantMax = 2 } = {}) {
     waitTask: wait,
   };
   calls.serve(Tasks, { ...unary, watchTask: watch }, {});
-  return { calls, tasks: localClient(calls, Tasks), ends, contexts, logged, shutdown };
+  /** Resolves once so many handlers wait. */
+  const waiting = (count = 1) => until(() => ends.length >= count);
+  return { calls, tasks: localClient(calls, Tasks), ends, contexts, logged, shutdown, waiting };
 }
 
 const refused = { code: 'TOO_MANY_CALLS', details: { retryAfterMs: 1_000 } };
@@ -50,9 +53,10 @@ const codeOf = (work: Promise<unknown>) =>
   );
 
 it('counts a call until its work ends, even if its caller has left', async () => {
-  const { tasks, ends, contexts } = served({ perTenantMax: 1 });
+  const { tasks, ends, contexts, waiting } = served({ perTenantMax: 1 });
   const left = new AbortController();
   const call = codeOf(tasks.getTask({}, { signal: left.signal }));
+  await waiting();
   left.abort();
   expect(await call).toBe('CANCELLED');
   expect(contexts[0]?.signal.reason).toMatchObject({ code: 'CANCELLED' });
@@ -61,9 +65,10 @@ it('counts a call until its work ends, even if its caller has left', async () =>
 });
 
 it('does not count streams and waits', async () => {
-  const { tasks, ends } = served({ perTenantMax: 1 });
+  const { tasks, ends, waiting } = served({ perTenantMax: 1 });
   const taken = [tasks.waitTask({}), tasks.waitTask({}), tasks.getTask({})];
   for await (const event of tasks.watchTask({})) expect(event.$typeName).toBe('etude.v1.TaskEvent');
+  await waiting(taken.length);
   ends.forEach((end) => end());
   await Promise.all(taken);
 });
@@ -81,8 +86,9 @@ it('stops waiting for work at the deadline', async () => {
 });
 
 it('aborts handlers at shutdown and gives their callers the reason', async () => {
-  const { tasks, ends, contexts, shutdown } = served();
+  const { tasks, ends, contexts, shutdown, waiting } = served();
   const call = codeOf(tasks.getTask({}));
+  await waiting();
   shutdown.abort(new EtudeError('SHUTTING_DOWN', 'call again'));
   expect(contexts[0]?.signal.reason).toMatchObject({ code: 'SHUTTING_DOWN' });
   ends[0]?.(Object.assign(new Error('This operation was aborted'), { name: 'AbortError' }));
@@ -90,16 +96,18 @@ it('aborts handlers at shutdown and gives their callers the reason', async () =>
 });
 
 it('keeps code and message of an error from another process', async () => {
-  const { tasks, ends, logged } = served();
+  const { tasks, ends, logged, waiting } = served();
   const call = tasks.getTask({}).catch((error: unknown) => error);
+  await waiting();
   ends[0]?.({ code: 'NOT_FOUND', message: 'There is no such task.' });
   expect(await call).toMatchObject({ code: 'NOT_FOUND', message: 'There is no such task.' });
   expect(logged).toEqual([]);
 });
 
 it.each([new Error('secret detail'), 'secret detail'])('shows only an id for an error without a code: %s', async (mistake) => {
-  const { tasks, ends, logged } = served();
+  const { tasks, ends, logged, waiting } = served();
   const call = tasks.getTask({});
+  await waiting();
   ends[0]?.(mistake);
   const told = await call.then(
     () => expect.unreachable('it did not fail'),

@@ -3,11 +3,13 @@ import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from '@etude/contracts/errors';
 import { type Handler, SERVICES } from '@etude/contracts/grpc';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
-import { hasRole, type Role } from '@etude/platform/auth';
+import { hasRole, type Identity } from '@etude/platform/auth';
+import type { AuditEntry } from '@etude/queue/audit/audit-log';
 import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { counter, histogram } from '@etude/platform/metrics';
 import { refuseUnknown } from '@etude/contracts/wire/validation';
 import type { Authenticator, CallContext } from './caller.js';
+import { ruleOf } from './roles.js';
 import { streamSpan } from './stream-span.js';
 
 const calls = counter({ name: 'etude_grpc_calls_total', help: 'Finished calls by method and code', labels: ['method', 'code'] });
@@ -31,11 +33,6 @@ export interface Arrival {
 
 type AnyHandler = (request: object, call: CallContext) => unknown;
 
-interface Served {
-  readonly handle: AnyHandler;
-  readonly role: Role;
-}
-
 export interface CallsParts {
   readonly authenticator: Pick<Authenticator, 'identify'>;
   /** Aborts when this process shuts down. */
@@ -47,6 +44,8 @@ export interface CallsParts {
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
   /** Absent: calls have no spans. */
   readonly tracing?: Tracing;
+  /** Keeps what audited calls did, and which were refused for their role. A failure is logged, and the call goes on. */
+  readonly audit?: (tenant: string, entry: Omit<AuditEntry, 'id' | 'at'>) => Promise<void>;
 }
 
 const nameOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
@@ -55,16 +54,16 @@ const isCounted = (method: DescMethod) => method.methodKind !== 'server_streamin
 
 /** The common path from gRPC, REST and MCP to the handlers: authentication, roles, deadlines, checks, limits, metrics and errors. */
 export class Calls {
-  readonly #served = new Map<DescMethod, Served>();
+  readonly #served = new Map<DescMethod, AnyHandler>();
   readonly #working = new Map<string, number>();
 
   constructor(private readonly parts: CallsParts) {}
 
-  /** @param role the role that a key needs */
-  serve<S extends DescService, D>(service: S, handlers: Handlers<S, D>, deps: D, role: Role = 'user'): void {
+  /** The roles that the calls need are in `RULES`. */
+  serve<S extends DescService, D>(service: S, handlers: Handlers<S, D>, deps: D): void {
     for (const method of service.methods) {
       const handle = (handlers as Readonly<Record<string, (request: object, call: CallContext, deps: D) => unknown>>)[method.localName];
-      if (handle !== undefined) this.#served.set(method, { role, handle: (request, call) => handle(request, call, deps) });
+      if (handle !== undefined) this.#served.set(method, (request, call) => handle(request, call, deps));
     }
   }
 
@@ -77,11 +76,12 @@ export class Calls {
   }
 
   /** @throws EtudeError UNAUTHENTICATED, PERMISSION_DENIED, CANCELLED, DEADLINE_EXCEEDED */
-  admit(method: DescMethod, { authorization, signal, deadlineMs, traceparent }: Arrival): CallContext {
-    const identity = this.parts.authenticator.identify(authorization);
-    const { role } = this.#of(method);
+  async admit(method: DescMethod, { authorization, signal, deadlineMs, traceparent }: Arrival): Promise<CallContext> {
+    const identity = await this.parts.authenticator.identify(authorization);
+    const { role } = ruleOf(method);
     if (!hasRole(identity.roles, role)) {
-      const message = `This call needs a key with the role "${role}". Your key has: ${identity.roles.join(', ')}.`;
+      await this.#audit(method, identity, '', 'PERMISSION_DENIED');
+      const message = `This call needs a key with the role "${role}". Yours has: ${identity.roles.join(', ') || 'none'}.`;
       throw new EtudeError('PERMISSION_DENIED', message);
     }
     signal.throwIfAborted();
@@ -91,17 +91,17 @@ export class Calls {
     return traceparent === undefined ? call : { ...call, traceparent };
   }
 
-  #of(method: DescMethod): Served {
+  #of(method: DescMethod): AnyHandler {
     const served = this.#served.get(method);
     if (served === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no handler`);
     return served;
   }
 
   #surrounded(method: DescMethod): AnyHandler {
-    const { handle } = this.#of(method);
+    const handle = this.#of(method);
     const isUpload = method.methodKind === 'client_streaming';
     const answers = (request: object, call: CallContext) =>
-      this.#answers(method, call, () => handle(isUpload ? eachKnown(request) : refuseUnknown(request), call));
+      this.#answers(method, call, request, () => handle(isUpload ? eachKnown(request) : refuseUnknown(request), call));
     const { tracing = UNTRACED } = this.parts;
     const name = nameOf(method).slice(1);
     if (method.methodKind === 'server_streaming')
@@ -110,7 +110,7 @@ export class Calls {
   }
 
   /** Yields one answer, or those of a stream. If the caller leaves early, a stream ends without an error. */
-  async *#answers(method: DescMethod, call: CallContext, work: () => unknown): AsyncGenerator<object> {
+  async *#answers(method: DescMethod, call: CallContext, request: object, work: () => unknown): AsyncGenerator<object> {
     const stop = seconds.startTimer({ method: nameOf(method) });
     let code = 'CANCELLED';
     let isTaken = false;
@@ -118,13 +118,19 @@ export class Calls {
       if (isCounted(method)) this.#take(call.tenant);
       isTaken = isCounted(method);
       if (method.methodKind === 'server_streaming') {
+        await this.#audit(method, call, targetOf(request), 'OK');
         yield* work() as AsyncIterable<object>;
         call.signal.throwIfAborted();
-      } else yield (await work()) as object;
+      } else {
+        const answer = (await work()) as object;
+        await this.#audit(method, call, targetOf(request) || targetOf(answer), 'OK');
+        yield answer;
+      }
       code = 'OK';
     } catch (error) {
       const told = this.#told(error, method, call);
       ({ code } = told);
+      if (code === 'PERMISSION_DENIED') await this.#audit(method, call, targetOf(request), code);
       if (told.details.metadata?.['limit'] !== undefined) this.parts.onRefused?.(call.tenant);
       throw told;
     } finally {
@@ -154,6 +160,14 @@ export class Calls {
     return new EtudeError('INTERNAL', message, { metadata: { id } });
   }
 
+  async #audit(method: DescMethod, { tenant, name: actor, roles }: Identity, target: string, outcome: string): Promise<void> {
+    const { audit, log } = this.parts;
+    if (audit === undefined || !ruleOf(method).audited) return;
+    const entry = { actor, roles, call: nameOf(method).slice(1), target, outcome };
+    // The work is done already, so the caller must not take it for failed.
+    await audit(tenant, entry).catch((error: unknown) => log.error({ tenant, ...entry, err: error }, 'The audit log could not be written'));
+  }
+
   /** Counts a call until its work ends, even if its caller has left. So a tenant can't overload this process by cancelling many calls. */
   #take(tenant: string): void {
     const working = this.#working.get(tenant) ?? 0;
@@ -167,6 +181,15 @@ export class Calls {
     if (left === 0) this.#working.delete(tenant);
     else this.#working.set(tenant, left);
   }
+}
+
+/** The name or id that a request or an answer is about; '' if it has none. */
+function targetOf(message: object): string {
+  const { name, id, queue, source, pruneId, skill, agent, document, whose } = message as Record<string, unknown>;
+  const inner = [skill, agent, document].map((one) => (one as { name?: string } | undefined)?.name);
+  const erased = whose as { case?: string; value?: string } | undefined;
+  const found = [name, id, ...inner, queue, source, pruneId, erased?.case && `${erased.case} ${erased.value}`];
+  return found.find((one): one is string => typeof one === 'string' && one !== '') ?? '';
 }
 
 const spanOf = (method: DescMethod, { tenant, traceparent: parent }: CallContext): SpanStart => ({

@@ -30,7 +30,7 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
     const { traceparent } = metadata;
     const arrival = { authorization: [authorization].flat(), signal: ended.signal, deadlineMs: Date.now() + timeoutMs, traceparent };
     try {
-      const context = calls.admit(method, arrival);
+      const context = await calls.admit(method, arrival);
       const isUpload = method.methodKind === 'client_streaming';
       const message = isUpload ? messages(method, request as AsyncIterable<object>) : create(method.input, request as never);
       const work = handle(message, context);

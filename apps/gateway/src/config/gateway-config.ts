@@ -5,8 +5,10 @@ import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { rerankConfig } from '@etude/model/rerank-server';
 import { baseConfig, list, sandboxPackagesConfig } from '@etude/platform/config';
+import { jwtConfig } from '@etude/platform/jwt';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-store';
+import { auditConfig } from '@etude/queue/audit/audit-log';
 import { budgetConfig } from '@etude/queue/spend/spend-store';
 import { taskConfig } from '@etude/queue/tasks/task-store';
 import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';
@@ -33,6 +35,8 @@ export const gatewayConfig = requireMemory(
     .extend(taskConfig.shape)
     .extend(budgetConfig.shape)
     .extend(publicKeysConfig.shape)
+    .extend(jwtConfig.shape)
+    .extend(auditConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
       /** Address that the gRPC server listens on. */
@@ -76,10 +80,10 @@ export function isLoopback(host: string): boolean {
 
 /** Refuses settings by which nobody could call, or everybody could. @throws EtudeError FAILED_PRECONDITION */
 export function checkAuthentication(config: GatewayConfig): void {
-  const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous, ETUDE_GRPC_HOST: host } = config;
-  if (keys === undefined && anonymous === undefined) {
+  const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous, ETUDE_GRPC_HOST: host, ETUDE_JWT_ISSUER: issuer } = config;
+  if (keys === undefined && anonymous === undefined && issuer === undefined) {
     const message =
-      'No caller could be authenticated. Set ETUDE_AUTH_KEYS_PATH to a file of API keys, or, for a server that only this machine reaches, ETUDE_AUTH_ANONYMOUS_TENANT to the tenant of calls without a key.';
+      'No caller could be authenticated. Set ETUDE_AUTH_KEYS_PATH to a file of API keys, or ETUDE_JWT_ISSUER to the issuer of JWTs, or, for a server that only this machine reaches, ETUDE_AUTH_ANONYMOUS_TENANT to the tenant of calls without a key.';
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
   if (anonymous !== undefined && !isLoopback(host)) {

@@ -65,10 +65,13 @@ function dropRest(request: IncomingMessage): void {
 }
 
 /** The key of a request, checked before its body is read. The call checks it again, with its role. */
-export function keyOf({ headers }: IncomingMessage, authenticator: { identify(authorization: readonly string[]): unknown }): string {
+export async function keyOf(
+  { headers }: IncomingMessage,
+  authenticator: { identify(authorization: readonly string[]): Promise<unknown> },
+): Promise<string> {
   const { authorization } = headers;
   if (!authorization) throw new EtudeError('UNAUTHENTICATED', 'Send a key: authorization: Bearer <key>.');
-  authenticator.identify([authorization]);
+  await authenticator.identify([authorization]);
   return authorization;
 }
 

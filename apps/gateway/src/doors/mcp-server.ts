@@ -93,7 +93,7 @@ export class McpServer {
       response.setHeader('allow', 'POST');
       return refuseHttp(response, 405, 'Use POST: this server keeps no sessions and opens a stream only as the answer to a request.');
     }
-    keyOf(request, this.parts.authenticator);
+    await keyOf(request, this.parts.authenticator);
     // Any web page could send other types through a browser.
     if (mediaTypeOf(request) !== 'application/json')
       return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');

@@ -65,7 +65,7 @@ export class RestServer {
     if (isOfConsole(pathname) && request.method === 'GET') return this.#console.send(pathname, request, response);
     const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
     if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json lists the calls.`);
-    const authorization = keyOf(request, this.parts.authenticator);
+    const authorization = await keyOf(request, this.parts.authenticator);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const { traceparent = '' } = request.headers as { traceparent?: string };

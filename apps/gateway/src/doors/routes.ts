@@ -151,6 +151,7 @@ export const ROUTES: readonly Route[] = [
   queues('GET', '', queue.listQueues, 'List queues; for operators'),
   queues('GET', '/{queue}/deadLetters', queue.listDeadLetters, 'List dead letters, newest first; for operators'),
   queues('POST', '/{queue}/deadLetters:redrive', queue.redriveDeadLetters, 'Put dead letters back to work; for operators'),
+  below('/v1/audit')('GET', '', queue.listAudit, 'List who changed what, newest first; for reviewers'),
   sandboxes('GET', '', sandbox.listSandboxes, 'List sandboxes, newest first'),
   sandboxes('POST', '', sandbox.createSandbox, 'Open a sandbox'),
   sandboxes('GET', SANDBOX, sandbox.getSandbox, 'Get a sandbox'),

@@ -1,6 +1,10 @@
 import { DeadLetterSchema, type Queues, QueueSchema, TenantSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { EtudeError } from '@etude/contracts/errors';
 import { QUEUES } from '@etude/contracts/queues';
+import { hasRole } from '@etude/platform/auth';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
+import type { AuditLog } from '@etude/queue/audit/audit-log';
 import type { Tenants } from '@etude/queue/tenants/tenants';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
@@ -11,7 +15,7 @@ import { invalidField, parseField } from '@etude/contracts/wire/validation';
 const PAGE = { max: 1_000, standard: 50 };
 const IDS_MAX = 1_000;
 
-/** `etude.v1.Queues`. It covers all tenants, so it is for operators only. */
+/** `etude.v1.Queues`, for operators: it covers all tenants. */
 export const queueCalls = {
   async listQueues(_request, _call, deps) {
     return { queues: (await deps.dead.queues()).map(queueMessage) };
@@ -41,7 +45,20 @@ export const queueCalls = {
       nextPageToken: tokenOf(nextAfter),
     };
   },
-} satisfies Handlers<typeof Queues, { readonly dead: DeadLetters; readonly tenants: Tenants }>;
+
+  async listAudit(request, call, { audit }) {
+    const tenant = request.tenant || call.tenant;
+    if (tenant !== call.tenant && !hasRole(call.roles, 'operator'))
+      throw new EtudeError('PERMISSION_DENIED', 'The audit log of another tenant needs the role "operator".');
+    const days = parseField(Days, request.days, 'days');
+    const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListAudit', tenant, String(days)]);
+    const { items, nextAfter } = await audit.list(tenant, { pageSize, after: after ?? undefined, days });
+    const entries = items.map(({ at, ...entry }) => ({ ...entry, roles: [...entry.roles], time: timestampFromMs(at) }));
+    return { entries, nextPageToken: tokenOf(nextAfter) };
+  },
+} satisfies Handlers<typeof Queues, { readonly dead: DeadLetters; readonly tenants: Tenants; readonly audit: AuditLog }>;
+
+const Days = z.number().int().min(0).max(3_650);
 
 const NAMES = QUEUES.map(({ name }) => name);
 const QueueName = z.string().refine((name) => NAMES.includes(name), `must be one of ${NAMES.join(', ')}`);

@@ -38,6 +38,11 @@ export class RedisKeys extends PrefixedKeys {
   /** Numbers of refusals on one day by a tenant's limits, by tenant. */
   readonly refusals = (day: string): string => `${this.prefix}:refusals:${day}`;
 
+  /** Stream of a tenant's audit log. */
+  readonly audit = this.of('audit');
+  /** Marks a change of the key file as noted, by its digest. */
+  readonly notedKeys = (digest: string): string => `${this.prefix}:noted-keys:${digest}`;
+
   /** Channel of a task, with an empty message for each change of its event stream. */
   readonly wake = this.of('wake');
   /** Channel of a task, with the text that its model writes, as JSON. */

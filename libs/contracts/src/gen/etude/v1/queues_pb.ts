@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/queues.proto.
  */
 export const file_etude_v1_queues: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9xdWV1ZXMucHJvdG8SCGV0dWRlLnYxIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0IjUKEkxpc3RRdWV1ZXNSZXNwb25zZRIfCgZxdWV1ZXMYASADKAsyDy5ldHVkZS52MS5RdWV1ZSKBAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIPCgd3YWl0aW5nGAIgASgFEg4KBmFjdGl2ZRgDIAEoBRIPCgdkZWxheWVkGAQgASgFEgwKBGRlYWQYBSABKAUSDwoHd29ya2VycxgGIAEoBRIZChFvbGRlc3Rfd2FpdGluZ19tcxgHIAEoAyJOChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl4KF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEioKDGRlYWRfbGV0dGVycxgBIAMoCzIULmV0dWRlLnYxLkRlYWRMZXR0ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqoBCgpEZWFkTGV0dGVyEg0KBXF1ZXVlGAEgASgJEgoKAmlkGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGcmVhc29uGAQgASgJEgwKBHBhdGgYBSABKAkSFAoMcGF5bG9hZF9qc29uGAYgASgJEhAKCGF0dGVtcHRzGAcgASgFEi0KCWZhaWxfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRAoZUmVkcml2ZURlYWRMZXR0ZXJzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRILCgNpZHMYAiADKAkSCwoDYWxsGAMgASgIIj8KGlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlEhAKCHJlZHJpdmVuGAEgASgFEg8KB3JlZnVzZWQYAiADKAkiOwoSTGlzdFRlbmFudHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLmV0dWRlLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiswEKBlRlbmFudBIMCgRuYW1lGAEgASgJEg8KB3dhaXRpbmcYAiABKAUSDwoHcnVubmluZxgDIAEoBRIRCglzYW5kYm94ZXMYBCABKAUSFAoMdG9rZW5zX3RvZGF5GAUgASgDEhEKCXVzZF90b2RheRgGIAEoARIVCg1yZWZ1c2VkX3RvZGF5GAcgASgDEiYKBmxpbWl0cxgIIAEoCzIWLmV0dWRlLnYxLlRlbmFudExpbWl0cyKJAQoMVGVuYW50TGltaXRzEg4KBndlaWdodBgBIAEoBRINCgV0YXNrcxgCIAEoBRIaChJzdWJtaXRzX3Blcl9taW51dGUYAyABKAUSEQoJc2FuZGJveGVzGAQgASgFEhYKDnRva2Vuc19wZXJfZGF5GAUgASgDEhMKC3VzZF9wZXJfZGF5GAYgASgBMtYCCgZRdWV1ZXMSRwoKTGlzdFF1ZXVlcxIbLmV0dWRlLnYxLkxpc3RRdWV1ZXNSZXF1ZXN0GhwuZXR1ZGUudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlElYKD0xpc3REZWFkTGV0dGVycxIgLmV0dWRlLnYxLkxpc3REZWFkTGV0dGVyc1JlcXVlc3QaIS5ldHVkZS52MS5MaXN0RGVhZExldHRlcnNSZXNwb25zZRJfChJSZWRyaXZlRGVhZExldHRlcnMSIy5ldHVkZS52MS5SZWRyaXZlRGVhZExldHRlcnNSZXF1ZXN0GiQuZXR1ZGUudjEuUmVkcml2ZURlYWRMZXR0ZXJzUmVzcG9uc2USSgoLTGlzdFRlbmFudHMSHC5ldHVkZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5ldHVkZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9xdWV1ZXMucHJvdG8SCGV0dWRlLnYxIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0IjUKEkxpc3RRdWV1ZXNSZXNwb25zZRIfCgZxdWV1ZXMYASADKAsyDy5ldHVkZS52MS5RdWV1ZSKBAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIPCgd3YWl0aW5nGAIgASgFEg4KBmFjdGl2ZRgDIAEoBRIPCgdkZWxheWVkGAQgASgFEgwKBGRlYWQYBSABKAUSDwoHd29ya2VycxgGIAEoBRIZChFvbGRlc3Rfd2FpdGluZ19tcxgHIAEoAyJOChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl4KF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEioKDGRlYWRfbGV0dGVycxgBIAMoCzIULmV0dWRlLnYxLkRlYWRMZXR0ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqoBCgpEZWFkTGV0dGVyEg0KBXF1ZXVlGAEgASgJEgoKAmlkGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGcmVhc29uGAQgASgJEgwKBHBhdGgYBSABKAkSFAoMcGF5bG9hZF9qc29uGAYgASgJEhAKCGF0dGVtcHRzGAcgASgFEi0KCWZhaWxfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRAoZUmVkcml2ZURlYWRMZXR0ZXJzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRILCgNpZHMYAiADKAkSCwoDYWxsGAMgASgIIj8KGlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlEhAKCHJlZHJpdmVuGAEgASgFEg8KB3JlZnVzZWQYAiADKAkiOwoSTGlzdFRlbmFudHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLmV0dWRlLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiswEKBlRlbmFudBIMCgRuYW1lGAEgASgJEg8KB3dhaXRpbmcYAiABKAUSDwoHcnVubmluZxgDIAEoBRIRCglzYW5kYm94ZXMYBCABKAUSFAoMdG9rZW5zX3RvZGF5GAUgASgDEhEKCXVzZF90b2RheRgGIAEoARIVCg1yZWZ1c2VkX3RvZGF5GAcgASgDEiYKBmxpbWl0cxgIIAEoCzIWLmV0dWRlLnYxLlRlbmFudExpbWl0cyKJAQoMVGVuYW50TGltaXRzEg4KBndlaWdodBgBIAEoBRINCgV0YXNrcxgCIAEoBRIaChJzdWJtaXRzX3Blcl9taW51dGUYAyABKAUSEQoJc2FuZGJveGVzGAQgASgFEhYKDnRva2Vuc19wZXJfZGF5GAUgASgDEhMKC3VzZF9wZXJfZGF5GAYgASgBIlcKEExpc3RBdWRpdFJlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDgoGdGVuYW50GAMgASgJEgwKBGRheXMYBCABKAUiUwoRTGlzdEF1ZGl0UmVzcG9uc2USJQoHZW50cmllcxgBIAMoCzIULmV0dWRlLnYxLkF1ZGl0RW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIo8BCgpBdWRpdEVudHJ5EgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg0KBXJvbGVzGAQgAygJEgwKBGNhbGwYBSABKAkSDgoGdGFyZ2V0GAYgASgJEg8KB291dGNvbWUYByABKAkynAMKBlF1ZXVlcxJHCgpMaXN0UXVldWVzEhsuZXR1ZGUudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHC5ldHVkZS52MS5MaXN0UXVldWVzUmVzcG9uc2USVgoPTGlzdERlYWRMZXR0ZXJzEiAuZXR1ZGUudjEuTGlzdERlYWRMZXR0ZXJzUmVxdWVzdBohLmV0dWRlLnYxLkxpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEl8KElJlZHJpdmVEZWFkTGV0dGVycxIjLmV0dWRlLnYxLlJlZHJpdmVEZWFkTGV0dGVyc1JlcXVlc3QaJC5ldHVkZS52MS5SZWRyaXZlRGVhZExldHRlcnNSZXNwb25zZRJKCgtMaXN0VGVuYW50cxIcLmV0dWRlLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBodLmV0dWRlLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2USRAoJTGlzdEF1ZGl0EhouZXR1ZGUudjEuTGlzdEF1ZGl0UmVxdWVzdBobLmV0dWRlLnYxLkxpc3RBdWRpdFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.ListQueuesRequest
@@ -404,6 +404,121 @@ export const TenantLimitsSchema: GenMessage<TenantLimits> = /*@__PURE__*/
   messageDesc(file_etude_v1_queues, 11);
 
 /**
+ * @generated from message etude.v1.ListAuditRequest
+ */
+export type ListAuditRequest = Message<"etude.v1.ListAuditRequest"> & {
+  /**
+   * Default 50, at most 1,000.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+
+  /**
+   * Default: the caller's. Another one needs the role operator.
+   *
+   * @generated from field: string tenant = 3;
+   */
+  tenant: string;
+
+  /**
+   * Only entries of these last days; 0: all that are kept.
+   *
+   * @generated from field: int32 days = 4;
+   */
+  days: number;
+};
+
+/**
+ * Describes the message etude.v1.ListAuditRequest.
+ * Use `create(ListAuditRequestSchema)` to create a new message.
+ */
+export const ListAuditRequestSchema: GenMessage<ListAuditRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 12);
+
+/**
+ * @generated from message etude.v1.ListAuditResponse
+ */
+export type ListAuditResponse = Message<"etude.v1.ListAuditResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.AuditEntry entries = 1;
+   */
+  entries: AuditEntry[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListAuditResponse.
+ * Use `create(ListAuditResponseSchema)` to create a new message.
+ */
+export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 13);
+
+/**
+ * @generated from message etude.v1.AuditEntry
+ */
+export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 2;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * Name of the key, or subject of the token; "key file" for changes of keys.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor: string;
+
+  /**
+   * @generated from field: repeated string roles = 4;
+   */
+  roles: string[];
+
+  /**
+   * Such as "etude.v1.Skills/ApproveSkill", "keys.added" or "keys.removed".
+   *
+   * @generated from field: string call = 5;
+   */
+  call: string;
+
+  /**
+   * What it was about, such as "skills/add_tax".
+   *
+   * @generated from field: string target = 6;
+   */
+  target: string;
+
+  /**
+   * "OK", or the code of the error, such as "PERMISSION_DENIED".
+   *
+   * @generated from field: string outcome = 7;
+   */
+  outcome: string;
+};
+
+/**
+ * Describes the message etude.v1.AuditEntry.
+ * Use `create(AuditEntrySchema)` to create a new message.
+ */
+export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 14);
+
+/**
  * Queues and the tenants that use them: for operators; needs a key with the role "operator".
  *
  * @generated from service etude.v1.Queues
@@ -446,6 +561,16 @@ export const Queues: GenService<{
     methodKind: "unary";
     input: typeof ListTenantsRequestSchema;
     output: typeof ListTenantsResponseSchema;
+  },
+  /**
+   * Who did what to skills, memory, agents, keys and queues, newest first; for reviewers their own tenant's, for operators any tenant's.
+   *
+   * @generated from rpc etude.v1.Queues.ListAudit
+   */
+  listAudit: {
+    methodKind: "unary";
+    input: typeof ListAuditRequestSchema;
+    output: typeof ListAuditResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_etude_v1_queues, 0);

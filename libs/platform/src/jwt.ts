@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { EtudeError } from '@etude/contracts/errors';
+import { TenantId } from '@etude/contracts/ids';
+import { isSystemActor } from '@etude/contracts/skill-proof';
+import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { type Identity, Role } from './auth.js';
+import { watchedFile } from './files.js';
+
+const RolesOf = z.record(z.string(), Role);
+
+const jsonOrNull = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+/** Settings of callers with JWTs. All of the first three, or none. */
+export const jwtConfig = z.object({
+  /** Issuer of the JWTs that callers may send instead of an API key. */
+  ETUDE_JWT_ISSUER: z.string().min(1).optional(),
+  /** Audience that a JWT must have, such as "etude". */
+  ETUDE_JWT_AUDIENCE: z.string().min(1).optional(),
+  /** Public keys of the issuer: an https:// URL of a JWKS, or the path of a file with one. New keys need no restart. */
+  ETUDE_JWT_JWKS: z.string().min(1).optional(),
+  /** Claim with the tenant. */
+  ETUDE_JWT_TENANT_CLAIM: z.string().min(1).default('tenant'),
+  /** Claim with the author's name in histories and in the audit log. */
+  ETUDE_JWT_NAME_CLAIM: z.string().min(1).default('sub'),
+  /** Claim with the roles: a list, or words with blanks between them. */
+  ETUDE_JWT_ROLES_CLAIM: z.string().min(1).default('roles'),
+  /** Roles by the value of their claim, as a JSON object such as {"etude-admins": "operator"}. Other values count as nothing. */
+  ETUDE_JWT_ROLES: z
+    .string()
+    .default('{"user": "user", "reviewer": "reviewer", "operator": "operator"}')
+    .transform(jsonOrNull)
+    .pipe(RolesOf),
+});
+export type JwtConfig = z.infer<typeof jwtConfig>;
+
+/** Only signatures by a key pair: with a shared secret, every service that checks tokens could make them. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
+const CLOCK_TOLERANCE_S = 30;
+const FETCH_MS = 5_000;
+/** How soon an unknown key id makes the JWKS be fetched again. */
+const COOLDOWN_MS = 10_000;
+const KEPT_MS = 600_000;
+const NAME_CHARS_MAX = 200;
+const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+
+export interface TokenVerifier {
+  /** The identity in a JWT; null for a text that is none. @throws EtudeError UNAUTHENTICATED that says what is wrong with it */
+  verify(token: string): Promise<Identity | null>;
+}
+
+/** @returns null where no JWTs are accepted. @throws EtudeError FAILED_PRECONDITION for settings that don't fit together */
+export function tokenVerifier(config: JwtConfig, report: (error: unknown) => void = () => undefined): TokenVerifier | null {
+  const { ETUDE_JWT_ISSUER: issuer, ETUDE_JWT_AUDIENCE: audience, ETUDE_JWT_JWKS: jwks } = config;
+  if (issuer === undefined && audience === undefined && jwks === undefined) return null;
+  if (issuer === undefined || audience === undefined || jwks === undefined)
+    throw new EtudeError(
+      'FAILED_PRECONDITION',
+      'JWTs need all of ETUDE_JWT_ISSUER, ETUDE_JWT_AUDIENCE and ETUDE_JWT_JWKS, or none of them.',
+    );
+  const keys = keySet(jwks, report);
+  return {
+    async verify(token) {
+      if (!SHAPE.test(token)) return null;
+      const checks = { issuer, audience, algorithms: ALGORITHMS, clockTolerance: CLOCK_TOLERANCE_S, requiredClaims: ['exp'] };
+      const { payload } = await jwtVerify(token, keys, checks).catch((error: unknown) => {
+        throw new EtudeError('UNAUTHENTICATED', `This JWT is refused: ${reasonOf(error)}.`, retryOf(error), { cause: error });
+      });
+      return identityOf(payload, config);
+    },
+  };
+}
+
+function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey {
+  if (/^https?:/.test(jwks))
+    return createRemoteJWKSet(new URL(jwks), { timeoutDuration: FETCH_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: KEPT_MS });
+  const read = () => createLocalJWKSet(JSON.parse(readFileSync(jwks, 'utf8')) as JSONWebKeySet);
+  try {
+    const current = watchedFile(jwks, read, report);
+    return (...asked) => current()(...asked);
+  } catch (error) {
+    throw new EtudeError('FAILED_PRECONDITION', `ETUDE_JWT_JWKS: ${jwks} is no file with a JWKS: ${(error as Error).message}.`);
+  }
+}
+
+/** Whether the keys of the issuer could not be had, which a retry may heal. */
+const isAway = (error: unknown) => error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError);
+const retryOf = (error: unknown) => (isAway(error) ? { retryAfterMs: COOLDOWN_MS } : {});
+
+function reasonOf(error: unknown): string {
+  if (isAway(error)) return "its issuer's keys can't be fetched now";
+  if (error instanceof errors.JWTExpired) return 'it has expired';
+  if (error instanceof errors.JWTClaimValidationFailed) return `its claim "${error.claim}" is missing or wrong`;
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'its algorithm is not accepted; sign it with a key pair, such as RS256 or EdDSA';
+  if (error instanceof errors.JWKSNoMatchingKey) return 'its key is none of the issuer';
+  return 'its signature or its form is wrong';
+}
+
+function identityOf(payload: JWTPayload, config: JwtConfig): Identity {
+  const claim = (name: string) => payload[name];
+  const tenant = TenantId.safeParse(claim(config.ETUDE_JWT_TENANT_CLAIM));
+  if (!tenant.success)
+    throw new EtudeError('UNAUTHENTICATED', `This JWT is refused: its claim "${config.ETUDE_JWT_TENANT_CLAIM}" is no name of a tenant.`);
+  const given = claim(config.ETUDE_JWT_ROLES_CLAIM);
+  const words = Array.isArray(given) ? given.map(String) : typeof given === 'string' ? given.split(' ') : [];
+  const roles = words.flatMap((word) => (Object.hasOwn(config.ETUDE_JWT_ROLES, word) ? [config.ETUDE_JWT_ROLES[word]!] : []));
+  const said = claim(config.ETUDE_JWT_NAME_CLAIM);
+  const name = typeof said === 'string' && said !== '' ? said.slice(0, NAME_CHARS_MAX) : tenant.data;
+  return { tenant: tenant.data, roles: [...new Set(roles)], name: isSystemActor(name) ? `subject ${name}` : name };
+}
