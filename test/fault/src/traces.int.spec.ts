@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Mode, Tasks, TaskState, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { type CollectedSpan, startCollector } from '@etude/test-support/collector';
@@ -65,6 +66,8 @@ async function spansOf(traceId: string, wanted: readonly string[]): Promise<Coll
 }
 
 const ROLLOUT = 'etude.v1.Tasks/SubmitTask > process rollout.run > invoke_agent';
+
+const ofWorkers = () => collector.spans.filter(({ service }) => service === 'etude-rollout-worker').length;
 
 describe('traces of a stack', { timeout: 120_000 }, () => {
   it('are one per task, from the call to memory, also when the worker is killed', async () => {
@@ -136,5 +139,22 @@ describe('traces of a stack', { timeout: 120_000 }, () => {
     expect(valuesOf('chat scripted')).toContain(SECRET);
     expect(valuesOf('execute_tool write_todos')).toContain('read the notes');
     expect(valuesOf('sandbox.cell')).toContain('fs_read');
+  });
+
+  it('reach the consolidation that a call asked for', async () => {
+    const traceId = '1af7651916cd43dd8448eb211c80319c';
+    const consolidation = createServiceClient(Consolidation, stack.address);
+    const metadata = { traceparent: `00-${traceId}-${CALLER.id}-01` };
+    await consolidation.runConsolidation({ agent: 'nobody' }, { metadata }).finally(() => consolidation.close());
+    const spans = await spansOf(traceId, ['etude.v1.Consolidation/RunConsolidation > process consolidation.run']);
+    expect(spans.filter(({ failed }) => failed)).toEqual([]);
+  });
+
+  it('are not sent by a worker where they are off', async () => {
+    const before = ofWorkers();
+    const worker = await stack.startRolloutWorker({ ETUDE_TRACES: 'false' });
+    await solved(await submit('attempts'));
+    await worker.stop();
+    expect(ofWorkers()).toBe(before);
   });
 });
