@@ -19,6 +19,8 @@ export const memoryConfig = z.object({
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-" and "_"')
     .default('etude'),
+  /** Copies of each record in collections that Etude makes; each write waits for all of them. Unset: the server's own default. */
+  ETUDE_QDRANT_REPLICAS: z.coerce.number().int().min(1).max(16).optional(),
   /** Time limit of one request, in ms. */
   ETUDE_QDRANT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
 });

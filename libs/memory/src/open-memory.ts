@@ -56,6 +56,7 @@ function placeOf(config: MemoryConfig): MemoryPlace {
     caPath: config.ETUDE_QDRANT_CA_PATH ?? null,
     collectionPrefix: config.ETUDE_QDRANT_COLLECTION_PREFIX,
     timeoutMs: config.ETUDE_QDRANT_TIMEOUT_MS,
+    replicas: config.ETUDE_QDRANT_REPLICAS,
   };
 }
 

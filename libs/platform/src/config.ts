@@ -2,18 +2,27 @@ import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
 import { TemplateName } from '@etude/contracts/sandbox';
 import { SkillPackage } from '@etude/contracts/skill-proof';
+import { parseRedisUrl } from '@etude/contracts/redis-url';
 import { readJsonFile } from './files.js';
 
 /** Parses `true`, `1`, `yes`, `on` and their opposites; refuses anything else. */
 export const flag = () =>
   z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' });
 
+function refuseWrongRedisUrl(url: string, context: z.core.$RefinementCtx<string>): void {
+  try {
+    parseRedisUrl(url);
+  } catch (error) {
+    context.addIssue((error as Error).message);
+  }
+}
+
 /** Settings that every service has. Extend them: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
 export const baseConfig = z.object({
   /** The least severe level that is logged. */
   ETUDE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  /** The Redis of all services; `rediss://` speaks TLS. */
-  ETUDE_REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).default('redis://127.0.0.1:6379'),
+  /** The Redis of all services: one server, sentinels or a cluster, with or without TLS. [Operations](../operations.md) has the forms. */
+  ETUDE_REDIS_URL: z.string().superRefine(refuseWrongRedisUrl).default('redis://127.0.0.1:6379'),
   /** Prefix of every key in Redis. Installations that share a Redis need different prefixes. */
   ETUDE_QUEUE_PREFIX: z
     .string()

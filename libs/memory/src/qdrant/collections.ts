@@ -71,7 +71,10 @@ export async function ensureCollection(
 ): Promise<void> {
   const isThere = async () => (await server.ask(`look for ${name}`, (client) => client.collectionExists(name))).exists;
   if (await isThere()) return;
-  const make = () => server.ask(`make ${name}`, (client) => client.createCollection(name, { vectors: {}, ...config }));
+  const { replicas } = server;
+  // A record is changed by compare-and-set, so a write counts only when every copy has it.
+  const copies = replicas === undefined ? {} : { replication_factor: replicas, write_consistency_factor: replicas };
+  const make = () => server.ask(`make ${name}`, (client) => client.createCollection(name, { vectors: {}, ...copies, ...config }));
   await unlessFaster(make, isThere);
 }
 

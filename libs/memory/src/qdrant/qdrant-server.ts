@@ -13,6 +13,8 @@ export interface QdrantServerOptions {
   readonly caPath?: string | null;
   /** Time limit of one request, in ms. */
   readonly timeoutMs: number;
+  /** Copies of each record in collections that are made now; each write waits for all of them. Default: the server's own. */
+  readonly replicas?: number | undefined;
 }
 
 const TRIES_MAX = 4;
@@ -27,6 +29,7 @@ const DEFAULT_PORT = 6333;
 export class QdrantServer {
   /** Address without credentials, for messages. */
   readonly where: string;
+  readonly replicas: number | undefined;
   readonly #client: QdrantClient;
   readonly #secret: string | null;
   #closed = false;
@@ -34,6 +37,7 @@ export class QdrantServer {
   constructor(options: QdrantServerOptions) {
     const url = new URL(options.url);
     this.where = url.origin;
+    this.replicas = options.replicas;
     this.#secret = options.apiKey || null;
     if (options.caPath) trust(options.caPath);
     this.#client = new QdrantClient({

@@ -5,8 +5,9 @@ import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing
 import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
 import type { z } from 'zod';
 import { type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure } from './job-end.js';
+import { requireSlot } from '../redis/connector.js';
 import { RedisKeys } from '../redis/keys.js';
-import { connectRedis, isConnectionError, type QueueLogger } from '../redis/redis.js';
+import { connectRedis, isConnectionError, outageOf, type QueueLogger } from '../redis/redis.js';
 
 export interface JobContext {
   readonly jobId: string;
@@ -86,6 +87,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     private readonly options: ConsumerOptions & { readonly admit?: Admission<z.infer<P>> },
   ) {
     this.queue = declaration.name;
+    requireSlot(options.redisUrl, options.prefix);
     this.#redis = connectRedis(options.redisUrl, 'worker', options.logger);
     this.#worker = new Worker(declaration.name, (job, token) => this.#process(job, token ?? ''), {
       connection: this.#redis,
@@ -113,7 +115,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     if (this.#closing || !this.#worker.isRunning())
       throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} takes no jobs; restart the service`);
     if (this.#redis.status !== 'ready') {
-      const message = `the worker of ${this.declaration.name} has no connection to Redis (${this.#redis.status})`;
+      const message = `the worker of ${this.declaration.name} has no connection to Redis (${outageOf(this.#redis)})`;
       throw new EtudeError('QUEUE_UNAVAILABLE', message);
     }
     await this.#redis.ping();

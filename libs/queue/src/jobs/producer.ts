@@ -6,6 +6,7 @@ import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 import { deathOf, type JobEnd, parseOr } from './job-end.js';
+import { requireSlot } from '../redis/connector.js';
 import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
@@ -48,6 +49,7 @@ export class Producer {
     readonly logger?: QueueLogger,
     { patient = false, tracing = UNTRACED }: { readonly patient?: boolean; readonly tracing?: Tracing } = {},
   ) {
+    requireSlot(redisUrl, prefix);
     this.tracing = tracing;
     this.redis = connectRedis(redisUrl, patient ? 'worker' : 'producer', logger);
     this.keys = new RedisKeys(prefix);

@@ -3,6 +3,11 @@
 -- so a Redis Cluster needs a hash-tagged prefix.
 local scripts = {}
 
+-- Stands for a key that the caller left empty.
+for i = 2, #KEYS do
+  if KEYS[i] == KEYS[1] then KEYS[i] = '' end
+end
+
 -- `now`: milliseconds since 1970 by Redis. `emit`: adds one event to a stream.
 local function now()
   local t = redis.call('TIME')

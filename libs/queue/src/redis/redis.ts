@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { Redis } from 'ioredis';
+import { connectionOptions, replicasOf } from './connector.js';
 
 /** The part of pino's logger that this library uses. */
 export interface QueueLogger {
@@ -28,16 +29,27 @@ const RETRY_MOST_MS = 1_000;
  * retry.
  */
 export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger): Redis {
-  const redis = new Redis(url, {
+  const redis = new Redis({
+    ...connectionOptions(url),
     scripts: (loaded ??= readScripts()),
     retryStrategy: (times) => Math.min(RETRY_FIRST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS),
     connectTimeout: 2_000,
     keepAlive: 10_000,
     ...(role === 'producer' ? { maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS } : { maxRetriesPerRequest: null }),
   });
+  const replicas = replicasOf(url);
+  if (replicas > 0) REPLICAS.set(redis, replicas);
   reportOutages(redis, logger);
   return redis;
 }
+
+/** Number of replicas that must have a script's writes before its answer. Absent: none. */
+const REPLICAS = new WeakMap<Redis, number>();
+/** How long replicas have for it. Less than a command's time, so that the reason is told. */
+const REPLICAS_WAIT_MS = 3_000;
+
+/** Why a connection is away now. */
+const OUTAGES = new WeakMap<Redis, string>();
 
 /** Logs the outages of a connection. Every connection needs it, duplicates too: an error without a listener ends the process. */
 export function reportOutages(redis: Redis, logger?: QueueLogger): void {
@@ -45,16 +57,22 @@ export function reportOutages(redis: Redis, logger?: QueueLogger): void {
   redis.on('error', (error: Error) => {
     if (!lost) logger?.warn({ error: error.message, redis: addressOf(redis) }, 'Redis is away; reconnecting');
     lost = true;
+    OUTAGES.set(redis, error.message);
   });
   redis.on('ready', () => {
+    OUTAGES.delete(redis);
     if (lost) logger?.info({ redis: addressOf(redis) }, 'Redis is back');
     lost = false;
   });
 }
 
-/** Host and port, without the password. */
+/** Why a connection is not ready: the server's own words where there are any. */
+export const outageOf = (redis: Redis): string => OUTAGES.get(redis) ?? redis.status;
+
+/** Host and port, or the sentinels, without the password. */
 export function addressOf(redis: Redis): string {
-  return `${redis.options.host ?? '127.0.0.1'}:${redis.options.port ?? 6379}`;
+  const { sentinels, name, host = '127.0.0.1', port = 6379 } = redis.options;
+  return sentinels ? `${name} of ${sentinels.map((one) => `${one.host}:${one.port}`).join(',')}` : `${host}:${port}`;
 }
 
 /** Whether the connection failed, not the command. */
@@ -64,7 +82,9 @@ export function isConnectionError(error: unknown): boolean {
   return (
     error.name === 'MaxRetriesPerRequestError' ||
     (typeof code === 'string' && /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/.test(code)) ||
-    /Connection is closed|Command timed out|Stream isn't writeable|^LOADING|max number of clients/.test(error.message)
+    /Connection is closed|Command timed out|Stream isn't writeable|All sentinels are unreachable|^LOADING|max number of clients/.test(
+      error.message,
+    )
   );
 }
 
@@ -80,7 +100,7 @@ export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Prom
   try {
     if (timeoutMs === undefined) return await work;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(unavailable(redis, `no answer within ${timeoutMs} ms`)), timeoutMs);
+      timer = setTimeout(() => reject(unavailable(redis, OUTAGES.get(redis) ?? `no answer within ${timeoutMs} ms`)), timeoutMs);
     });
     return await Promise.race([work, late]);
   } catch (error) {
@@ -104,12 +124,26 @@ export async function runScript<Answer>(
   const commands = redis as unknown as Record<string, (...parts: ReadonlyArray<string | number>) => Promise<Answer>>;
   const command = commands[name];
   if (command === undefined) throw new Error(`there is no Lua script "${name}"`);
-  return whileRedisAnswers(redis, command.call(redis, keys.length, ...keys, ...args));
+  // A cluster and an ACL refuse an empty key. The prelude empties a key that repeats the first one.
+  const places = keys.map((key) => key || keys[0]!);
+  const answer = command.call(redis, keys.length, ...places, ...args);
+  const replicas = REPLICAS.get(redis);
+  return whileRedisAnswers(redis, replicas === undefined ? answer : answer.then((said) => replicated(redis, replicas, said)));
+}
+
+/** Waits until that many replicas have all that this connection has written. A repeat of a known request waits too. */
+async function replicated<Answer>(redis: Redis, replicas: number, answer: Answer): Promise<Answer> {
+  const reached = await redis.wait(replicas, REPLICAS_WAIT_MS);
+  if (reached >= replicas) return answer;
+  throw unavailable(redis, `${reached} of ${replicas} replicas have confirmed the write, which may yet be kept`);
 }
 
 function toUnavailable(redis: Redis, error: unknown): unknown {
   if (errorCode(error) !== 'INTERNAL' || !(error instanceof Error)) return error;
-  return isConnectionError(error) || /^(OOM|MISCONF|READONLY)/.test(error.message) ? unavailable(redis, error.message, error) : error;
+  return isConnectionError(error) ||
+    /^(OOM|MISCONF|READONLY|NOREPLICAS|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|NOPERM)/.test(error.message)
+    ? unavailable(redis, error.message, error)
+    : error;
 }
 
 function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {

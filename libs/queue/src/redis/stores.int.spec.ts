@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RolloutRun } from '@etude/contracts/queues';
+import { RedisGroup } from '@etude/test-support/redis-group';
+import { until } from '@etude/test-support/until';
+import { expect, it, onTestFinished } from 'vitest';
+import { SPEC, startConsumer, startProducer } from '../../test/rig.js';
+import { startReconciler } from '../reconciler.js';
+import { openJournal } from '../tasks/journal.js';
+import { connectRedis } from './redis.js';
+import { watchCancel } from './channels.js';
+
+function group() {
+  const servers = new RedisGroup();
+  onTestFinished(() => servers.stop());
+  return servers;
+}
+
+/** A producer, a reconciler and a worker that solves tasks, each over its own connections. `runs` has every end that was journaled. */
+async function start(url: string, prefix: string) {
+  const rig = startProducer(url, prefix);
+  const { producer, tasks } = rig;
+  const reconciler = startReconciler({ producer, tasks, intervalMs: 200 });
+  onTestFinished(() => reconciler.close());
+  const own = connectRedis(url, 'worker');
+  onTestFinished(() => own.disconnect());
+  const worker = startConsumer(
+    RolloutRun,
+    async ({ tenant, taskId, rolloutId }) => {
+      const journal = await openJournal(own, rig.keys, { tenant, taskId, rolloutId });
+      if (!journal) return { outcome: 'fenced' as const };
+      await journal.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null, learnFrom: [] });
+      return { outcome: 'succeeded' as const };
+    },
+    { redisUrl: url, prefix, concurrency: 8 },
+  );
+  await worker.ready();
+  const ended = async (id: string) => (await tasks.get('acme', id).catch(() => null))?.state === 'succeeded';
+  const endsOf = async (id: string) =>
+    (await rig.redis.xrange(rig.keys.events('acme', id), '-', '+')).filter(([, fields]) => fields.join('').includes('"finished"')).length;
+  return { ...rig, worker, ended, endsOf };
+}
+
+/** Submits a task like a client: repeats it under the same request id until it is accepted. */
+async function accepted({ tasks }: Awaited<ReturnType<typeof start>>, requestId: string): Promise<string> {
+  return until(
+    () =>
+      tasks.submit('acme', SPEC, requestId).then(
+        ({ record }) => record.id,
+        () => null,
+      ),
+    { what: 'a submit' },
+  );
+}
+
+it('keeps every accepted task when sentinels replace a killed primary', async () => {
+  const servers = group();
+  const primary = await servers.start();
+  const replica = await servers.start(['--replicaof', '127.0.0.1', String(primary.port)]);
+  await until(() => servers.cli(replica.port, 'INFO', 'replication').includes('master_link_status:up'));
+  const sentinels = await Promise.all([1, 2, 3].map(() => servers.watch(primary.port)));
+  await until(() => sentinels.every((port) => /num-other-sentinels\n2\n/.test(servers.cli(port, 'SENTINEL', 'MASTER', 'mymaster'))), {
+    what: 'sentinels that know each other',
+  });
+  await until(() => sentinels.every((port) => servers.cli(port, 'SENTINEL', 'REPLICAS', 'mymaster').includes(String(replica.port))));
+  const url = `redis+sentinel://${sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/mymaster?replicas=1`;
+  const rig = await start(url, 'etude');
+  const ids: string[] = [];
+  const loaders = [0, 1, 2, 3].map(async (loader) => {
+    for (let i = 0; i < 25; i++) ids.push(await accepted(rig, `l${loader}-${i}`));
+  });
+  await until(() => ids.length >= 30);
+  const acceptedFirst = ids.length;
+  await primary.process.kill();
+  const killedAt = performance.now();
+  await until(() => servers.cli(replica.port, 'ROLE').startsWith('master'), { what: 'a promotion' });
+  // The new primary accepts nothing before it has a replica of its own.
+  const added = await servers.start(['--replicaof', '127.0.0.1', String(replica.port)]);
+  await until(() => servers.cli(added.port, 'INFO', 'replication').includes('master_link_status:up'));
+  await until(() => ids.length > acceptedFirst);
+  const gapMs = performance.now() - killedAt;
+  await Promise.all(loaders);
+  expect(new Set(ids).size).toBe(100);
+  for (const id of ids) await until(() => rig.ended(id), { what: `the end of ${id}` });
+  for (const id of ids) expect(await rig.endsOf(id)).toBe(1);
+  await rig.worker.check();
+  console.info(`accepted again ${Math.round(gapMs)} ms after the kill`);
+}, 60_000);
+
+it('refuses to acknowledge what no replica has, and the repeat finds it', async () => {
+  const servers = group();
+  const alone = await servers.start();
+  const { tasks } = startProducer(`redis://127.0.0.1:${alone.port}?replicas=1`, 'etude');
+  await expect(tasks.submit('acme', SPEC, 'once')).rejects.toThrow(/0 of 1 replicas have confirmed the write/);
+  const replica = await servers.start(['--replicaof', '127.0.0.1', String(alone.port)]);
+  await until(() => servers.cli(replica.port, 'INFO', 'replication').includes('master_link_status:up'));
+  expect(await tasks.submit('acme', SPEC, 'once')).toMatchObject({ created: false });
+}, 30_000);
+
+it('runs on a cluster, and follows its slot to another node', async () => {
+  const servers = group();
+  const startNode = () => servers.start(['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000']);
+  const nodes = await Promise.all([startNode(), startNode(), startNode()]);
+  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
+  servers.cli(nodes[0].port, '--cluster', 'create', ...addresses, '--cluster-yes');
+  await until(() => nodes.every(({ port }) => servers.cli(port, 'CLUSTER', 'INFO').includes('cluster_state:ok')), { what: 'a cluster' });
+  const url = `redis+cluster://${addresses.join(',')}`;
+  expect(() => startProducer(url, 'etude')).toThrow(/set ETUDE_QUEUE_PREFIX to "\{etude\}"/);
+  const rig = await start(url, '{etude}');
+  const first = await accepted(rig, '');
+  await until(() => rig.ended(first));
+  const woken = Promise.withResolvers<void>();
+  await watchCancel(rig.redis, rig.keys.cancel('acme', first), () => Promise.resolve(false), woken.resolve);
+  await rig.redis.publish(rig.keys.cancel('acme', first), '');
+  await woken.promise;
+
+  const slot = servers.cli(nodes[0].port, 'CLUSTER', 'KEYSLOT', '{etude}').trim();
+  const idOf = (port: number) => servers.cli(port, 'CLUSTER', 'MYID').trim();
+  const owner = nodes.find(({ port }) => servers.cli(port, 'CLUSTER', 'COUNTKEYSINSLOT', slot).trim() !== '0')!;
+  const target = nodes.find((node) => node !== owner)!;
+  servers.cli(target.port, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', idOf(owner.port));
+  servers.cli(owner.port, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', idOf(target.port));
+  await until(() => {
+    const keys = servers.cli(owner.port, 'CLUSTER', 'GETKEYSINSLOT', slot, '1000').split('\n').filter(Boolean);
+    if (keys.length > 0) servers.cli(owner.port, 'MIGRATE', '127.0.0.1', String(target.port), '', '0', '5000', 'KEYS', ...keys);
+    return keys.length === 0;
+  });
+  for (const { port } of [target, owner]) servers.cli(port, 'CLUSTER', 'SETSLOT', slot, 'NODE', idOf(target.port));
+  const second = await accepted(rig, 'after');
+  await until(() => rig.ended(second), { what: 'a task after the move' });
+  expect(await rig.endsOf(second)).toBe(1);
+}, 60_000);
+
+const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
+
+it('needs the authority of a TLS server, and its own certificate where the server asks', async () => {
+  const servers = group();
+  const file = (name: string) => join(servers.dir, name);
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
+  const names = ['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  for (const name of ['own', 'other']) openssl(...made, ...names, '-keyout', file(`${name}.key`), '-out', file(`${name}.crt`));
+  const certificates = ['--tls-cert-file', file('own.crt'), '--tls-key-file', file('own.key'), '--tls-ca-cert-file', file('own.crt')];
+  const { port: plain } = await servers.start();
+  servers.cli(plain, 'CONFIG', 'SET', ...certificates.map((word) => word.replace(/^--/, '')), 'tls-port', String(plain + 1));
+  const url = (ca: string) => `rediss://127.0.0.1:${plain + 1}?ca=${file(ca)}&cert=${file('own.crt')}&key=${file('own.key')}`;
+  const trusting = startProducer(url('own.crt'), 'etude');
+  expect(await trusting.redis.ping()).toBe('PONG');
+  expect((await trusting.tasks.submit('acme', SPEC, '')).created).toBe(true);
+  const warned: object[] = [];
+  const logger = { info: () => undefined, warn: (details: object) => void warned.push(details), error: () => undefined };
+  const wary = connectRedis(url('other.crt'), 'producer', logger);
+  onTestFinished(() => wary.disconnect());
+  await expect(wary.ping()).rejects.toThrow(/max retries|timed out/i);
+  expect(warned).toMatchObject([{ error: expect.stringMatching(/self-signed certificate|certificate/) as string }]);
+  expect(() => connectRedis(url('absent.crt'), 'worker')).toThrow(/absent.crt of the option "ca" of ETUDE_REDIS_URL cannot be read/);
+}, 30_000);
+
+it('works as a user with only the documented commands', async () => {
+  const servers = group();
+  const { port } = await servers.start();
+  const users = readFileSync(new URL('../../../../k8s/redis-users.example.acl', import.meta.url), 'utf8');
+  const [, words = ''] = /^user etude (.*)$/m.exec(users) ?? [];
+  servers.cli(port, 'ACL', 'SETUSER', 'etude', ...words.split(' '));
+  const rig = await start(`redis://etude:change-me@127.0.0.1:${port}`, 'etude');
+  const id = await accepted(rig, '');
+  await until(() => rig.ended(id));
+  await watchCancel(
+    rig.redis,
+    rig.keys.cancel('acme', id),
+    () => Promise.resolve(false),
+    () => undefined,
+  );
+  await rig.worker.check();
+  expect(servers.cli(port, 'ACL', 'LOG').trim()).toBe('');
+  for (const [command = '', ...args] of [['CONFIG', 'GET', '*'], ['KEYS', '*'], ['FLUSHALL'], ['GET', 'other:key'], ['ACL', 'WHOAMI']])
+    await expect(rig.redis.call(command, ...args)).rejects.toThrow(/^NOPERM/);
+  servers.cli(port, 'ACL', 'SETUSER', 'etude', '-evalsha', '-eval');
+  await expect(rig.tasks.submit('acme', SPEC, '')).rejects.toThrow(/NOPERM .*'evalsha'/);
+}, 30_000);
