@@ -82,7 +82,7 @@ export class ConsoleRig {
     await page.locator('.loading').first().waitFor({ state: 'detached' });
   }
 
-  /** Scrolls a box in each of 120 frames. The time of the page's thread doesn't depend on what else the machine does. */
+  /** Scrolls a box in each of 60 frames. The time of the page's thread doesn't depend on what else the machine does. */
   async scroll(page: Page, box: string): Promise<{ readonly framesPerSecond: number; readonly cpuMs: number }> {
     const session = await page.context().newCDPSession(page);
     await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -93,7 +93,7 @@ export class ConsoleRig {
       const scroll = (time) => {
         times.push(time);
         document.querySelector(${JSON.stringify(box)}).scrollTop += 60;
-        if (times.length < 120) requestAnimationFrame(scroll);
+        if (times.length < 60) requestAnimationFrame(scroll);
         else done(times);
       };
       requestAnimationFrame(scroll);

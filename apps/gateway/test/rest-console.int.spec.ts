@@ -47,6 +47,7 @@ it('serves queues to operators only, and runs of consolidation', async () => {
   expect((await ask('GET', '/v1/queues', undefined, bearer('ops'))).body['queues']).toContainEqual(
     expect.objectContaining({ name: 'rollout.run' }),
   );
+  expect(await ask('GET', '/v1/tenants', undefined, bearer('ops'))).toMatchObject({ status: 200 });
   const run = (await ask('POST', '/v1/consolidationRuns', { dry_run: true })).body as { name: string };
   expect((await ask('GET', `/v1/${run.name}`)).body).toMatchObject({ name: run.name, dry_run: true });
 });

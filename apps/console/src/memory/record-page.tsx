@@ -77,7 +77,7 @@ export function Rests({ record }: { readonly record: MemoryRecord }) {
       title: `${name}@${version}`,
       to: `/skills/${name.slice('skills/'.length)}?agent=${encodeURIComponent(agent)}`,
     })),
-    ...(data?.facts ?? []).map((text) => ({ title: text, to: '' })),
+    ...(data?.facts ?? []).filter((text) => text !== told(record.fields?.['fact'])).map((text) => ({ title: text, to: '' })),
   ];
   return <Graph label="What rests on what" from={sourcesOf(record.fields)} centre={titleOf(record)} onto={onto} />;
 }

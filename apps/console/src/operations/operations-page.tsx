@@ -1,5 +1,5 @@
 import { MemoryStatsSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { ListQueuesResponseSchema, type Queue } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { ListQueuesResponseSchema, ListTenantsResponseSchema, type Queue, type Tenant } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { type ModelSpend, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/hooks.js';
 import { Chart } from '../ui/chart.js';
@@ -15,6 +15,9 @@ export function OperationsPage() {
       <h1>Operations</h1>
       <Section title="Queues">
         <Queues />
+      </Section>
+      <Section title="Tenants">
+        <Tenants />
       </Section>
       <Section title="Memory">
         <MemoryState />
@@ -42,6 +45,40 @@ function Queues() {
     <Loaded read={read}>
       {({ queues }) => (
         <List label="queues" items={queues} keyOf={({ name }) => name} columns={QUEUE_COLUMNS} empty={<p>There are no queues.</p>} />
+      )}
+    </Loaded>
+  );
+}
+
+/** What is used of a limit; 0: there is no limit. */
+const within = (used: number | bigint, limit: number | bigint | undefined) =>
+  `${used.toLocaleString('en')}${limit ? ` of ${limit.toLocaleString('en')}` : ''}`;
+
+const TENANT_COLUMNS: ReadonlyArray<Column<Tenant>> = [
+  { title: 'Tenant', cell: ({ name }) => name },
+  { title: 'Weight', number: true, cell: ({ limits }) => limits?.weight },
+  { title: 'Waiting', number: true, cell: ({ waiting }) => waiting },
+  { title: 'Unfinished tasks', number: true, cell: ({ waiting, running, limits }) => within(waiting + running, limits?.tasks) },
+  { title: 'Sandboxes', number: true, cell: ({ sandboxes, limits }) => within(sandboxes, limits?.sandboxes) },
+  { title: 'Tokens today', number: true, cell: ({ tokensToday, limits }) => within(tokensToday, limits?.tokensPerDay) },
+  { title: 'US dollars today', number: true, cell: ({ usdToday, limits }) => within(usdToday, limits?.usdPerDay) },
+  { title: 'Refused today', number: true, cell: ({ refusedToday }) => within(refusedToday, 0) },
+];
+
+function Tenants() {
+  const [page] = useQueryValue('page');
+  const read = useRead(ListTenantsResponseSchema, '/v1/tenants', { page_size: 50, page_token: page }, { everyMs: 5_000 });
+  return (
+    <Loaded read={read}>
+      {({ tenants, nextPageToken }) => (
+        <List
+          label="tenants"
+          items={tenants}
+          keyOf={({ name }) => name}
+          columns={TENANT_COLUMNS}
+          nextPage={nextPageToken}
+          empty={<p>No tenant used anything today.</p>}
+        />
       )}
     </Loaded>
   );

@@ -48,6 +48,7 @@ const tasks = below('/v1/tasks');
 const worlds = below('/v1/worlds');
 const runs = below('/v1/consolidationRuns');
 const queues = below('/v1/queues');
+const tenants = below('/v1/tenants');
 const sandboxes = below('/v1/sandboxes');
 const { method: task } = SERVICES.tasks;
 const { method: call } = SERVICES.memory;
@@ -152,6 +153,7 @@ export const ROUTES: readonly Route[] = [
   queues('GET', '/{queue}/deadLetters', queue.listDeadLetters, 'List dead letters, newest first; for operators'),
   queues('POST', '/{queue}/deadLetters:redrive', queue.redriveDeadLetters, 'Put dead letters back to work; for operators'),
   below('/v1/audit')('GET', '', queue.listAudit, 'List who changed what, newest first; for reviewers'),
+  tenants('GET', '', queue.listTenants, 'List tenants with what they use and their limits; for operators'),
   sandboxes('GET', '', sandbox.listSandboxes, 'List sandboxes, newest first'),
   sandboxes('POST', '', sandbox.createSandbox, 'Open a sandbox'),
   sandboxes('GET', SANDBOX, sandbox.getSandbox, 'Get a sandbox'),
