@@ -265,6 +265,7 @@ it('runs cells in a sandbox, with pictures, tables and files', async () => {
     await page.keyboard.press('Control+Enter');
   };
   await run('print("ahoy")\nopen("log.txt", "w").write("seen")');
+  await page.getByRole('article', { name: 'Cell 1' }).getByText('ok', { exact: true }).waitFor();
   expect(await page.getByRole('region', { name: 'Output of cell 1' }).textContent()).toBe('ahoy\n');
   await page.getByRole('button', { name: 'log.txt', exact: true }).waitFor();
   const circle =
@@ -321,7 +322,7 @@ it('is used by the keyboard alone', async () => {
   await page.keyboard.press('j');
   await page.keyboard.press('k');
   await page.keyboard.press('Enter');
-  await page.getByRole('listbox').waitFor();
+  await page.getByRole('option', { selected: true }).waitFor();
   await page.getByRole('listbox').focus();
   await page.keyboard.press('ArrowUp');
   await page.waitForURL(/step=/);
