@@ -3,10 +3,12 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SERVICES } from '@etude/contracts/grpc';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
+import { credentials } from '@grpc/grpc-js';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { CliError, EXIT, explain } from './errors.js';
 import { Output } from './output.js';
+import { readText } from './files.js';
 import { keyPath } from './home/home.js';
 import { findStack } from './home/stack-state.js';
 
@@ -26,6 +28,11 @@ export const Environment = z.object({
   ETUDE_MCP_PORT: port.default(50_090),
   /** First port that the local stack tries for its Redis. */
   ETUDE_REDIS_PORT: port.default(6_379),
+  /** PEM file of the authorities to trust; set: the gateway is called over TLS. */
+  ETUDE_TLS_CA_PATH: z.string().optional(),
+  /** PEM files of a certificate and its key, for a gateway that asks for one. */
+  ETUDE_TLS_CERT_PATH: z.string().optional(),
+  ETUDE_TLS_KEY_PATH: z.string().optional(),
   OPENAI_BASE_URL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),
   OPENAI_MODEL: z.string().optional(),
@@ -52,8 +59,17 @@ export interface Gateway extends Clients {
   close(): void;
 }
 
-export function openGateway(address: string, apiKey: string | undefined): Gateway {
-  const settings = apiKey ? { apiKey } : {};
+type TlsSettings = Pick<Settings, 'ETUDE_TLS_CA_PATH' | 'ETUDE_TLS_CERT_PATH' | 'ETUDE_TLS_KEY_PATH'>;
+
+/** @throws CliError for a file that can't be read */
+function credentialsOf({ ETUDE_TLS_CA_PATH: ca, ETUDE_TLS_CERT_PATH: cert, ETUDE_TLS_KEY_PATH: key }: TlsSettings) {
+  if (ca === undefined) return {};
+  const [root, own, chain] = [ca, key, cert].map((path) => (path === undefined ? null : Buffer.from(readText(path))));
+  return { credentials: credentials.createSsl(root, own, chain) };
+}
+
+export function openGateway(address: string, apiKey: string | undefined, tls: TlsSettings = {}): Gateway {
+  const settings = { ...(apiKey ? { apiKey } : {}), ...credentialsOf(tls) };
   const clients = Object.entries(SERVICES).map(([name, service]) => [name, createServiceClient(service, address, settings)] as const);
   const services = Object.fromEntries(clients) as unknown as Clients;
   return { address, ...services, close: () => clients.forEach(([, client]) => client.close()) };
@@ -64,7 +80,7 @@ async function findGateway(cli: Cli): Promise<Gateway> {
   const { globals, settings, home } = cli;
   const address = globals.address ?? settings.ETUDE_ADDRESS;
   const apiKey = globals.apiKey ?? settings.ETUDE_API_KEY;
-  if (address) return openGateway(address, apiKey);
+  if (address) return openGateway(address, apiKey, settings);
   const stack = await findStack(home);
   if (!stack) {
     throw new CliError(EXIT.unavailable, `no gateway: no stack runs in ${home}, and no address was given`, [
@@ -73,7 +89,7 @@ async function findGateway(cli: Cli): Promise<Gateway> {
     ]);
   }
   // Only the local stack gets the local stack's key. A given address never gets it.
-  return openGateway(stack.address, apiKey ?? readFileSync(keyPath(home), 'utf8').trim());
+  return openGateway(stack.address, apiKey ?? readFileSync(keyPath(home), 'utf8').trim(), settings);
 }
 
 /** Root of the checkout; the launcher runs `apps/cli/dist/main.js` in it. */

@@ -37,6 +37,7 @@ import { Tenants } from '@etude/queue/tenants/tenants';
 import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import type { INestApplicationContext, OnApplicationShutdown } from '@nestjs/common';
 import { createLogger, loggerModule } from '@etude/platform/logging';
+import { controllerTls, type ServerTls, serverTls } from '@etude/platform/tls';
 import { runService } from '@etude/platform/run-service';
 import { agentCalls, agentChanges } from './agents/agent-calls.js';
 import { Authenticator } from './calls/caller.js';
@@ -92,6 +93,7 @@ class Gateway implements OnApplicationShutdown {
   readonly #health: HealthReporter;
   readonly #rest: RestServer;
   readonly #mcp: McpServer;
+  readonly #tls: ServerTls | null;
   readonly #shutdown = new AbortController();
   #grpc: ListeningServer | null = null;
   #reconciler: Reconciler | null = null;
@@ -120,7 +122,7 @@ class Gateway implements OnApplicationShutdown {
     );
     const sessions = new SandboxSessionStore(redis, keys);
     const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
-    const channels = token === undefined ? null : new ControllerChannels(token);
+    const channels = token === undefined ? null : new ControllerChannels(token, controllerTls(config));
     const routed = { sessions, directory: new ControllerDirectory(redis, keys), channels, tracing };
     this.#router = new SandboxRouter({ ...routed, hides: isOfRollout });
     this.#workSandboxes = new RouterWorkSandboxes(new SandboxRouter(routed));
@@ -133,8 +135,10 @@ class Gateway implements OnApplicationShutdown {
     const skills = this.#skillDeps(checker);
     this.#serve(skills, sessions, this.#tools(skills, sessions, embedder));
     this.#health = new HealthReporter(this.checks.redis, this.checks.memory);
-    this.#rest = new RestServer({ calls: this.#calls, authenticator, provider: config.ETUDE_REST_PROVIDER });
-    this.#mcp = new McpServer(config, { calls: this.#calls, authenticator, log });
+    const tls = serverTls(config, (error) => logger.error({ err: error }, 'The TLS files are wrong. The last valid ones stay in use'));
+    this.#tls = tls;
+    this.#rest = new RestServer({ calls: this.#calls, authenticator, provider: config.ETUDE_REST_PROVIDER, tls });
+    this.#mcp = new McpServer(config, { calls: this.#calls, authenticator, log, tls });
   }
 
   readonly checks = {
@@ -232,6 +236,7 @@ class Gateway implements OnApplicationShutdown {
     void this.#health.start();
     this.#grpc = await listenForGrpc(config.ETUDE_GRPC_HOST, config.ETUDE_GRPC_PORT, {
       calls: this.#calls,
+      tls: this.#tls,
       health: this.#health,
       onMistake: (method, errorId, error) => logger.error({ method, errorId, err: error }, 'A call failed outside of its handler'),
     });
@@ -246,6 +251,7 @@ class Gateway implements OnApplicationShutdown {
     this.#shutdown.abort(new EtudeError('SHUTTING_DOWN', message, { retryAfterMs: 500 }));
     await Promise.all([this.#grpc?.close(CLOSE_GRACE_MS), this.#rest.close(), this.#mcp.close()]);
     this.#router.close();
+    this.#tls?.close();
     await this.#analyser.close();
     await this.#reconciler?.close();
     await this.#memory.close();

@@ -14,6 +14,7 @@ import { baseConfig, flag, readSandboxPackages, sandboxPackagesConfig } from '@e
 import { readJsonFile } from '@etude/platform/files';
 import { countModelSpend } from '@etude/platform/metrics';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
+import { controllerTls, tlsConfig } from '@etude/platform/tls';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { agentSettingsConfig, AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
@@ -60,6 +61,7 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(taskConfig.shape)
     .extend(budgetConfig.shape)
     .extend(publicKeysConfig.shape)
+    .extend(tlsConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
       /** Number of rollouts that run at once in this process, and one more for every eight for tenants that have none running. */
@@ -193,8 +195,9 @@ export async function startRolloutWorker(
   };
 }
 
-function routerFrom({ ETUDE_SANDBOX_INTERNAL_TOKEN: token }: RolloutWorkerConfig, { redis, keys, tracing }: Producer): SandboxRouter {
-  const channels = token === undefined ? null : new ControllerChannels(token);
+function routerFrom(config: RolloutWorkerConfig, { redis, keys, tracing }: Producer): SandboxRouter {
+  const { ETUDE_SANDBOX_INTERNAL_TOKEN: token } = config;
+  const channels = token === undefined ? null : new ControllerChannels(token, controllerTls(config));
   const sessions = new SandboxSessionStore(redis, keys);
   return new SandboxRouter({ sessions, directory: new ControllerDirectory(redis, keys), channels, tracing });
 }

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { EtudeError } from '@etude/contracts/errors';
 import { baseConfig, list } from '@etude/platform/config';
+import { tlsConfig } from '@etude/platform/tls';
 import { tenantLimitsConfig } from '@etude/queue/limits/tenant-limits';
 import { readHostUserRange } from '@etude/sandbox/host-users';
 import { z } from 'zod';
@@ -57,12 +58,15 @@ const sessionConfig = {
   ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: count(10_000).default(16),
 };
 
-export const sandboxControllerConfig = baseConfig.extend(tenantLimitsConfig.shape).extend({
-  /** Most executions at the same time in this process. */
-  ETUDE_SANDBOX_CONCURRENCY: count(1_000).default(() => Math.min(32, 2 * availableParallelism())),
-  ...driverConfig,
-  ...sessionConfig,
-});
+export const sandboxControllerConfig = baseConfig
+  .extend(tlsConfig.shape)
+  .extend(tenantLimitsConfig.shape)
+  .extend({
+    /** Most executions at the same time in this process. */
+    ETUDE_SANDBOX_CONCURRENCY: count(1_000).default(() => Math.min(32, 2 * availableParallelism())),
+    ...driverConfig,
+    ...sessionConfig,
+  });
 export type SandboxControllerConfig = z.infer<typeof sandboxControllerConfig>;
 
 /** The value of a setting that the chosen driver needs. @throws EtudeError FAILED_PRECONDITION if the setting is missing */

@@ -12,6 +12,8 @@ import {
 } from '@grpc/grpc-js';
 import { type Caller, methodDefinition } from './grpc.js';
 
+export type { ChannelCredentials } from '@grpc/grpc-js';
+
 /** Codes of answers. */
 export { status } from '@grpc/grpc-js';
 

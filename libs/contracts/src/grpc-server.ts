@@ -153,13 +153,19 @@ export interface ListeningServer {
 }
 
 /**
- * Opens a gRPC server without TLS.
+ * Opens a gRPC server.
  *
+ * @param credentials its TLS; absent: none
  * @param port 0: any free port
  * @param add adds the services, before the port opens
  * @throws Error that names the reason, such as EADDRINUSE
  */
-export async function listenGrpc(host: string, port: number, add: (server: Server) => void): Promise<ListeningServer> {
+export async function listenGrpc(
+  host: string,
+  port: number,
+  add: (server: Server) => void,
+  credentials: ServerCredentials = ServerCredentials.createInsecure(),
+): Promise<ListeningServer> {
   const server = new Server({
     'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
     'grpc.max_send_message_length': -1,
@@ -170,7 +176,7 @@ export async function listenGrpc(host: string, port: number, add: (server: Serve
   add(server);
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, opened) => (error ? reject(error) : resolve(opened)));
+    server.bindAsync(address, credentials, (error, opened) => (error ? reject(error) : resolve(opened)));
   });
   return {
     port: bound,

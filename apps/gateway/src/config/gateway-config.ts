@@ -7,6 +7,7 @@ import { rerankConfig } from '@etude/model/rerank-server';
 import { baseConfig, list, sandboxPackagesConfig } from '@etude/platform/config';
 import { jwtConfig } from '@etude/platform/jwt';
 import { publicKeysConfig } from '@etude/platform/proof-keys';
+import { tlsConfig } from '@etude/platform/tls';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-store';
 import { auditConfig } from '@etude/queue/audit/audit-log';
 import { budgetConfig } from '@etude/queue/spend/spend-store';
@@ -36,6 +37,7 @@ export const gatewayConfig = requireMemory(
     .extend(budgetConfig.shape)
     .extend(publicKeysConfig.shape)
     .extend(jwtConfig.shape)
+    .extend(tlsConfig.shape)
     .extend(auditConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({

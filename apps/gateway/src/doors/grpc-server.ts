@@ -3,6 +3,7 @@ import { Health } from '@etude/contracts/gen/grpc/health/v1/health_pb';
 import { reflectionPackage, SERVICES } from '@etude/contracts/grpc';
 import { addService as addCalls, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
 import { type HealthCheck, portError } from '@etude/platform/health';
+import type { ServerTls } from '@etude/platform/tls';
 import type { handleBidiStreamingCall, MethodDefinition, Server } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import { type Calls, sizeProblem } from '../calls/calls.js';
@@ -10,12 +11,18 @@ import { type Calls, sizeProblem } from '../calls/calls.js';
 export interface GrpcDoorParts {
   readonly calls: Calls;
   readonly health: HealthReporter;
+  /** null: without TLS. */
+  readonly tls: ServerTls | null;
   /** Called for failures outside of handlers. */
   readonly onMistake: (method: string, errorId: string, error: unknown) => void;
 }
 
 /** Serves all services of `etude.v1`, health and reflection. @throws EtudeError FAILED_PRECONDITION if the port can't be opened */
-export async function listenForGrpc(host: string, port: number, { calls, health, onMistake }: GrpcDoorParts): Promise<ListeningServer> {
+export async function listenForGrpc(
+  host: string,
+  port: number,
+  { calls, health, tls, onMistake }: GrpcDoorParts,
+): Promise<ListeningServer> {
   const add = (server: Server) => {
     for (const service of Object.values(SERVICES)) {
       addCalls(server, service, calls.handlersOf(service), {
@@ -31,7 +38,7 @@ export async function listenForGrpc(host: string, port: number, { calls, health,
     addReflection(server);
   };
   try {
-    return await listenGrpc(host, port, add);
+    return await listenGrpc(host, port, add, tls?.grpc);
   } catch (error) {
     throw portError(error as Error, host, port, 'ETUDE_GRPC_PORT');
   }

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { listenOn } from '@etude/platform/health';
+import { httpServer, type ServerTls } from '@etude/platform/tls';
 import { status as grpc } from '@grpc/grpc-js';
 
 /** How long the rest of a refused body is read and dropped, so that the sender can read the refusal. */
@@ -13,6 +14,8 @@ const RETRY_AFTER_MS = 1_000;
 export interface HttpDoorSettings {
   /** The setting of the port, for error messages. */
   readonly setting: string;
+  /** null: without TLS. */
+  readonly tls: ServerTls | null;
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Sends an error. Called only if nothing was sent yet. */
   readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
@@ -22,7 +25,7 @@ export class HttpDoor {
   readonly #server: Server;
 
   constructor(private readonly settings: HttpDoorSettings) {
-    this.#server = createServer((request, response) => {
+    this.#server = httpServer(settings.tls, (request, response) => {
       response.once('finish', () => dropRest(request));
       settings.answer(request, response).catch((error: unknown) => {
         if (response.headersSent || response.destroyed) {

@@ -5,6 +5,7 @@ import type { McpHttp } from '@etude/mcp/http';
 import type { readMessage } from '@etude/mcp/messages';
 import { refuseHttp } from '@etude/mcp/refuse-http';
 import { counter, histogram } from '@etude/platform/metrics';
+import type { ServerTls } from '@etude/platform/tls';
 import { z } from 'zod';
 import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
@@ -22,6 +23,8 @@ export interface McpServerParts {
   readonly calls: Calls;
   readonly authenticator: Authenticator;
   readonly log: (message: string, details: object) => void;
+  /** null: without TLS. */
+  readonly tls: ServerTls | null;
 }
 
 interface OpenMcp {
@@ -45,6 +48,7 @@ export class McpServer {
     this.#refusal = refuser(config);
     this.#http = new HttpDoor({
       setting: 'ETUDE_MCP_PORT',
+      tls: parts.tls,
       answer: (request, response) => this.#serve(request, response),
       fail: (response, error, cause) => this.#fail(response, error, cause),
     });

@@ -5,6 +5,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { CallSettings } from '@etude/contracts/grpc-client';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
+import type { ServerTls } from '@etude/platform/tls';
 import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
@@ -34,6 +35,8 @@ export interface RestServerParts {
   readonly authenticator: Pick<Authenticator, 'identify'>;
   /** Provider name in the paths of resources, such as "Etude.Skill". */
   readonly provider: string;
+  /** null: without TLS. */
+  readonly tls: ServerTls | null;
 }
 
 /** `etude.v1` as JSON over HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key. */
@@ -46,6 +49,7 @@ export class RestServer {
     this.#clients = new Map(SERVED.map((service) => [service.typeName, localClient(parts.calls, service) as never]));
     this.#door = new HttpDoor({
       setting: 'ETUDE_REST_PORT',
+      tls: parts.tls,
       answer: (request, response) => this.#answer(request, response),
       fail: (response, { status, error }) => sendJson(response, status, { error }),
     });

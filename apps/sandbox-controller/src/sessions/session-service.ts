@@ -6,6 +6,7 @@ import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { addService, listenGrpc, type ListeningServer } from '@etude/contracts/grpc-server';
 import type { Tracing } from '@etude/contracts/tracing';
 import { portError } from '@etude/platform/health';
+import { serverTls } from '@etude/platform/tls';
 import { gauge } from '@etude/platform/metrics';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
@@ -104,9 +105,10 @@ async function listen(
   const onMistake = (method: string, errorId: string, error: unknown) =>
     logger.error({ method, errorId, err: error }, 'Call failed with an error that has no code');
   try {
-    return await listenGrpc(address, port, (server) =>
-      addService(server, Sandboxes, sandboxesHandlers(host, tracing), { open: internalCallers(token), onMistake }),
-    );
+    const add: Parameters<typeof listenGrpc>[2] = (server) =>
+      addService(server, Sandboxes, sandboxesHandlers(host, tracing), { open: internalCallers(token), onMistake });
+    const report = (error: unknown) => logger.error({ err: error }, 'The TLS files are wrong. The last valid ones stay in use');
+    return await listenGrpc(address, port, add, serverTls(config, report)?.grpc);
   } catch (error) {
     throw portError(error as Error, address, port, 'ETUDE_SANDBOX_GRPC_PORT');
   }

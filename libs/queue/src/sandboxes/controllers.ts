@@ -5,7 +5,7 @@ import type { RedisKeys } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
+import { type ChannelCredentials, createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
 import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
 
 /** A controller without a heartbeat for this long counts as dead. */
@@ -72,14 +72,23 @@ const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnec
 export class ControllerChannels {
   readonly #clients = new Map<string, ControllerClient>();
 
-  /** @param token the shared secret of controllers and their callers */
-  constructor(private readonly token: string) {}
+  /**
+   * @param token the shared secret of controllers and their callers
+   * @param tls how controllers are called over TLS, and the name in their certificates; absent: without TLS
+   */
+  constructor(
+    private readonly token: string,
+    private readonly tls?: { readonly credentials: ChannelCredentials; readonly name: string },
+  ) {}
 
   /** @param address "host:port" */
   to(address: string): ControllerClient {
     const known = this.#clients.get(address);
     if (known) return known;
-    const client = createServiceClient(Sandboxes, address, { apiKey: this.token, channel: { ...KEEPALIVE, ...RECONNECT } });
+    const { credentials, name } = this.tls ?? {};
+    const named = name === undefined ? {} : { 'grpc.ssl_target_name_override': name, 'grpc.default_authority': name };
+    const channel = { ...KEEPALIVE, ...RECONNECT, ...named };
+    const client = createServiceClient(Sandboxes, address, { apiKey: this.token, channel, ...(credentials ? { credentials } : {}) });
     this.#clients.set(address, client);
     return client;
   }

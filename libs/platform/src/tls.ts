@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import type { RequestListener, Server } from 'node:http';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { createSecureContext } from 'node:tls';
+import { EtudeError } from '@etude/contracts/errors';
+import { type ChannelCredentials, credentials, experimental, type ServerCredentials } from '@grpc/grpc-js';
+import { z } from 'zod';
+import { watchedFile } from './files.js';
+
+/** Settings of TLS on every port for calls. Health and metrics stay plain. */
+export const tlsConfig = z.object({
+  /** PEM file with the certificate of this process and its chain; unset: no TLS. A new one needs no restart. */
+  ETUDE_TLS_CERT_PATH: z.string().min(1).optional(),
+  /** PEM file with the key of that certificate. */
+  ETUDE_TLS_KEY_PATH: z.string().min(1).optional(),
+  /** PEM file of the authorities whose certificates callers must show (mutual TLS). A key or JWT is needed as well. */
+  ETUDE_TLS_CLIENT_CA_PATH: z.string().min(1).optional(),
+  /** PEM file of the authorities that this process trusts when it calls sandbox controllers; unset: it calls them without TLS. */
+  ETUDE_TLS_CA_PATH: z.string().min(1).optional(),
+});
+export type TlsConfig = z.infer<typeof tlsConfig>;
+
+/** Name that the certificates of sandbox controllers must have, since their addresses come and go with their pods. */
+const CONTROLLER_NAME = 'etude-sandbox-controller';
+const LOOKED_EVERY_MS = 10_000;
+
+interface Pem {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca: Buffer | undefined;
+}
+
+/** The certificates of one process. Servers that are made with it take new files by themselves. */
+export interface ServerTls {
+  readonly grpc: ServerCredentials;
+  httpServer(answer: RequestListener): Server;
+  close(): void;
+}
+
+/**
+ * Reads the certificate files, and looks at them every `everyMs`. A wrong new file is reported once, and the last good ones stay in use.
+ *
+ * @returns null without TLS. @throws EtudeError FAILED_PRECONDITION naming the wrong setting or file
+ */
+export function serverTls(config: TlsConfig, report: (error: unknown) => void, everyMs = LOOKED_EVERY_MS): ServerTls | null {
+  const { ETUDE_TLS_CERT_PATH: certPath, ETUDE_TLS_KEY_PATH: keyPath, ETUDE_TLS_CLIENT_CA_PATH: caPath } = config;
+  if (certPath === undefined && keyPath === undefined && caPath === undefined) return null;
+  if (certPath === undefined || keyPath === undefined)
+    throw new EtudeError('FAILED_PRECONDITION', 'TLS needs both ETUDE_TLS_CERT_PATH and ETUDE_TLS_KEY_PATH.');
+  const pem = watchedFile(certPath, () => readPem(certPath, keyPath, caPath), report);
+  return new Certificates(pem, caPath !== undefined, everyMs);
+}
+
+/** How this process calls sandbox controllers; undefined: without TLS. With a certificate of its own, it shows that. */
+export function controllerTls(config: TlsConfig): { readonly credentials: ChannelCredentials; readonly name: string } | undefined {
+  const { ETUDE_TLS_CA_PATH: ca, ETUDE_TLS_CERT_PATH: cert, ETUDE_TLS_KEY_PATH: key } = config;
+  if (ca === undefined) return undefined;
+  const [root, own, chain] = [ca, key, cert].map((path) => (path === undefined ? null : readFileSync(path)));
+  return { credentials: credentials.createSsl(root, own, chain), name: CONTROLLER_NAME };
+}
+
+function readPem(certPath: string, keyPath: string, caPath: string | undefined): Pem {
+  try {
+    const [cert, key] = [readFileSync(certPath), readFileSync(keyPath)];
+    const ca = caPath === undefined ? undefined : readFileSync(caPath);
+    // Refuses a key that isn't the certificate's.
+    createSecureContext({ cert, key, ...(ca ? { ca } : {}) });
+    return { cert, key, ca };
+  } catch (error) {
+    const files = [certPath, keyPath, caPath].filter(Boolean).join(', ');
+    throw new EtudeError('FAILED_PRECONDITION', `The TLS files ${files} can't be used: ${(error as Error).message}.`);
+  }
+}
+
+type CaListener = Parameters<experimental.CertificateProvider['addCaCertificateListener']>[0];
+type IdentityListener = Parameters<experimental.CertificateProvider['addIdentityCertificateListener']>[0];
+
+class Certificates implements ServerTls, experimental.CertificateProvider {
+  readonly #caListeners = new Set<CaListener>();
+  readonly #identityListeners = new Set<IdentityListener>();
+  readonly #httpServers = new Set<Server & { setSecureContext(options: object): void }>();
+  readonly #timer: NodeJS.Timeout;
+  readonly grpc: ServerCredentials;
+  #current: Pem;
+
+  constructor(
+    private readonly pem: () => Pem,
+    private readonly isMutual: boolean,
+    everyMs: number,
+  ) {
+    this.#current = pem();
+    // grpc-js 1.14 takes the own certificate first and the authorities second, although it names them the other way round.
+    this.grpc = experimental.createCertificateProviderServerCredentials(this, isMutual ? this : null, isMutual);
+    this.#timer = setInterval(() => this.#look(), everyMs).unref();
+  }
+
+  httpServer(answer: RequestListener): Server {
+    const asks = { requestCert: this.isMutual, rejectUnauthorized: this.isMutual };
+    const server = createHttpsServer({ ...this.#options(), ...asks }, answer);
+    this.#httpServers.add(server);
+    return server;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #options(): { cert: Buffer; key: Buffer; ca?: Buffer } {
+    const { cert, key, ca } = this.#current;
+    return { cert, key, ...(ca ? { ca } : {}) };
+  }
+
+  #look(): void {
+    const next = this.pem();
+    if (next === this.#current) return;
+    this.#current = next;
+    for (const server of this.#httpServers) server.setSecureContext(this.#options());
+    for (const listener of this.#caListeners) this.#tellCa(listener);
+    for (const listener of this.#identityListeners) this.#tellIdentity(listener);
+  }
+
+  #tellCa(listener: CaListener): void {
+    const { ca } = this.#current;
+    listener(ca ? { caCertificate: ca } : null);
+  }
+
+  #tellIdentity(listener: IdentityListener): void {
+    const { cert, key } = this.#current;
+    listener({ certificate: cert, privateKey: key });
+  }
+
+  addCaCertificateListener(listener: CaListener): void {
+    this.#caListeners.add(listener);
+    process.nextTick(() => this.#tellCa(listener));
+  }
+
+  removeCaCertificateListener(listener: CaListener): void {
+    this.#caListeners.delete(listener);
+  }
+
+  addIdentityCertificateListener(listener: IdentityListener): void {
+    this.#identityListeners.add(listener);
+    process.nextTick(() => this.#tellIdentity(listener));
+  }
+
+  removeIdentityCertificateListener(listener: IdentityListener): void {
+    this.#identityListeners.delete(listener);
+  }
+}
+
+/** An HTTP server, over TLS where there are certificates. */
+export const httpServer = (tls: ServerTls | null, answer: RequestListener): Server =>
+  tls === null ? createHttpServer(answer) : tls.httpServer(answer);
