@@ -33,7 +33,7 @@ async function shownBy(port: number, { ca }: TestCertificates, own?: TestCertifi
     const { CN } = socket.getPeerCertificate().subject;
     // In TLS 1.3 a server refuses a client's certificate after the handshake, by an alert or by closing the connection.
     socket.write('GET / HTTP/1.0\r\n\r\n');
-    return await Promise.race([once(socket, 'data').then(() => CN), once(socket, 'close').then(() => 'closed')]);
+    return await Promise.race([once(socket, 'data').then(() => String(CN)), once(socket, 'close').then(() => 'closed')]);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code ?? String(error);
   } finally {
@@ -69,14 +69,17 @@ it('lets nobody in without a certificate of the client authority, where one is s
   }
 });
 
-it('takes a new certificate without a restart, and keeps the last good one', async () => {
+it('takes a new certificate without a restart', async () => {
   const [cert, key] = [join(dir, 'live.pem'), join(dir, 'live.key')];
   copyFileSync(ours.cert, cert);
   copyFileSync(ours.key, key);
   const ports = await servers(settings({ ca: ours.ca, cert, key }));
   copyFileSync(others.key, key);
   copyFileSync(others.cert, cert);
-  for (const port of ports) await until(async () => (await shownBy(port, others)) === 'other', { what: 'the new certificate is shown' });
+  for (const port of ports) {
+    const shown = await until(async () => (await shownBy(port, others)) === 'other', { what: 'the new certificate is shown' });
+    expect(shown).toBe(true);
+  }
 });
 
 it('names what is wrong with its files', () => {
