@@ -29,16 +29,19 @@ export type MemoryPlace =
  *   embedder), MEMORY_FULL
  */
 export async function openMemory({ store: place, ...deps }: MemoryDeps & { readonly store: MemoryPlace }): Promise<Memory> {
-  return memoryOver(await openStore(place, deps), deps);
+  return memoryOver(await openStore(place, modelOf(deps.embedder)), deps);
 }
 
 export async function memoryFrom(config: MemoryConfig, deps: MemoryDeps): Promise<Memory> {
   return openMemory({ store: placeOf(config), ...deps });
 }
 
-/** Qdrant's client is slow to load, so it is loaded only if it is used. */
-async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<RecordStore> {
-  const model: StoreOptions['model'] = { name: embedder.profile.model, dimension: embedder.profile.dimension };
+export function modelOf({ profile: { model: name, dimension } }: Embedder): StoreOptions['model'] {
+  return { name, dimension };
+}
+
+/** Qdrant's client is slow to load, so it is loaded only if it is used. @throws EtudeError as `openMemory` */
+export async function openStore(place: MemoryPlace, model: StoreOptions['model']): Promise<RecordStore> {
   if (place.adapter === 'qdrant') {
     const { openQdrantStore } = await import('./qdrant/qdrant-store.js');
     return openQdrantStore({ ...place, model });
@@ -47,7 +50,7 @@ async function openStore(place: MemoryPlace, { embedder }: MemoryDeps): Promise<
 }
 
 /** `requireMemory` has made sure that the chosen adapter has an address. */
-function placeOf(config: MemoryConfig): MemoryPlace {
+export function placeOf(config: MemoryConfig): MemoryPlace {
   if (config.ETUDE_MEMORY_ADAPTER === 'sqlite') return { adapter: 'sqlite', path: config.ETUDE_MEMORY_PATH! };
   return {
     adapter: 'qdrant',

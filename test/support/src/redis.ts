@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,13 +21,31 @@ export interface TestRedis {
 /**
  * Starts a redis-server on a free port of loopback, with its data in a temporary folder.
  *
+ * @param data folder whose files it starts with
  * @param durable whether it has an append-only file with an fsync on every write, as in production
  */
-export async function startRedis({ durable = true }: { readonly durable?: boolean } = {}): Promise<TestRedis> {
+export async function startRedis({
+  durable = true,
+  data,
+}: { readonly durable?: boolean; readonly data?: string } = {}): Promise<TestRedis> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-redis-'));
+  if (data !== undefined) cpSync(data, dir, { recursive: true });
   const port = await freePort();
   const persistence = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
-  const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--maxmemory-policy', 'noeviction'];
+  const place = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    dir,
+    '--save',
+    '',
+    '--maxmemory-policy',
+    'noeviction',
+    '--repl-diskless-sync-delay',
+    '0',
+  ];
   const launch = () => startProcess({ command: 'redis-server', args: [...place, ...persistence], ready: 'Ready to accept connections' });
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
   process.once('exit', remove);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,8 @@ export interface TestStackOptions {
   readonly script: string;
   /** Added to every service's environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What it starts with: the data folder of its Redis, and its memory file. */
+  readonly data?: { readonly redis: string; readonly memory?: string };
 }
 
 /** The four services as real processes, with their own Redis, memory file and scripted model. */
@@ -35,12 +37,13 @@ export interface TestStack {
 }
 
 /** Starts everything but the rollout workers. Needs the built services (`tsc -b`). */
-export async function startStack({ script, env = {} }: TestStackOptions): Promise<TestStack> {
+export async function startStack({ script, env = {}, data }: TestStackOptions): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-stack-'));
-  const redis = await startRedis();
+  const redis = await startRedis(data && { data: data.redis });
   const [grpcPort, modelPort] = [await freePort(), await freePort()];
   const modelUrl = `http://127.0.0.1:${modelPort}`;
   const memoryPath = join(dir, 'memory.sqlite');
+  if (data?.memory !== undefined) await copyFile(data.memory, memoryPath);
   const settings = {
     ETUDE_LOG_LEVEL: 'warn',
     ETUDE_REDIS_URL: redis.url,

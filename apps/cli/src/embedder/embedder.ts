@@ -32,7 +32,7 @@ export const isFetched = (folder: string): boolean =>
 export const LEXICAL_COST = 'memory finds similar tasks by shared words only; it mostly misses the same task in other words';
 
 /** File with the built-in embedder of the last start. */
-const recordPath = (home: string) => join(home, 'embedder');
+export const recordPath = (home: string) => join(home, 'embedder');
 
 /**
  * Settings for every service of one stack, because the services share one memory. Empty if the environment names an embedding server's model.

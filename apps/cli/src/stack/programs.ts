@@ -132,6 +132,8 @@ function redisProgram(setup: Setup): Program {
     'appendfsync always',
     'save ""',
     'maxmemory-policy noeviction',
+    // A backup reads as a replica does, and is the only one.
+    'repl-diskless-sync-delay 0',
     `requirepass ${setup.redisPassword}`,
   ];
   writeFileSync(config, `${lines.join('\n')}\n`, { mode: 0o600 });

@@ -5,6 +5,7 @@ import { type Entry, type Flag, hand } from '../command.js';
 import { addBench, runNode } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
 import { runTests, type TestOptions } from '../machine/tests.js';
+import { backup, restore, type RestoreOptions } from './backup.js';
 import { down, status } from './down.js';
 import { MEMORY_ADAPTERS, SANDBOX_DRIVERS } from '../home/stack-state.js';
 import { up, type UpOptions } from './up.js';
@@ -19,6 +20,12 @@ export const SANDBOX_FLAG: Flag = {
 const docs = (cli: Cli, { out }: { readonly out?: string }) =>
   runNode(cli, ['tools/docs-site/build.mjs', ...(out === undefined ? [join(cli.root, '.etude/cache/docs'), '--serve'] : [resolve(out)])]);
 
+const MEMORY_FLAG: Flag = {
+  help: 'keep memory in a file here, or in the Qdrant server at ETUDE_QDRANT_URL',
+  choices: MEMORY_ADAPTERS,
+  usual: 'sqlite',
+};
+
 const ENTRIES: readonly Entry[] = [
   hand<UpOptions>({
     command: 'up',
@@ -27,16 +34,23 @@ const ENTRIES: readonly Entry[] = [
       '--detach': 'return once the stack accepts tasks; `etude down` stops the stack',
       '--scripted <file>': 'answer from a script instead of a model',
       '--sandbox <where>': SANDBOX_FLAG,
-      '--memory <where>': {
-        help: 'keep memory in a file here, or in the Qdrant server at ETUDE_QDRANT_URL',
-        choices: MEMORY_ADAPTERS,
-        usual: 'sqlite',
-      },
+      '--memory <where>': MEMORY_FLAG,
     },
     run: up,
   }),
   hand({ command: 'down', help: 'stop the stack and keep its data', run: down }),
   hand({ command: 'status', help: 'show the addresses and processes of the stack', run: status }),
+  hand({
+    command: 'backup <folder>',
+    help: 'copy Redis, memory and keys of the running stack, or of ETUDE_REDIS_URL and ETUDE_MEMORY_*, into a new folder',
+    run: backup,
+  }),
+  hand<RestoreOptions>({
+    command: 'restore <folder>',
+    help: 'fill the stopped, empty stack, or ETUDE_REDIS_URL and ETUDE_MEMORY_*, from a backup',
+    flags: { '--memory <where>': MEMORY_FLAG, '--force': 'replace the data of the stopped stack' },
+    run: restore,
+  }),
   hand({ command: 'doctor', help: 'check the programs and settings that a stack needs, and say what is missing', run: doctor }),
   hand<TestOptions>({
     command: 'test [filters...]',
