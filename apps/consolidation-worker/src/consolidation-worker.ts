@@ -96,6 +96,7 @@ export async function startConsolidationWorker(
       ...Object.fromEntries(consumers.map((consumer) => [consumer.queue, () => consumer.check()])),
       memory: () => memory.check(),
     }),
+    drain: (ms) => Promise.all(consumers.map((consumer) => consumer.drain(ms))),
     async close() {
       await Promise.all(consumers.map((consumer) => consumer.close(CLOSE_GRACE_MS)));
       await producer.close();

@@ -7,7 +7,7 @@ import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
 import { counter } from '@etude/platform/metrics';
-import type { JobHandler } from '@etude/queue/jobs/consumer';
+import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
@@ -46,7 +46,7 @@ export function rolloutRunProcessor({
   return async (rollout, job) => {
     const { tenant, taskId, rolloutId } = rollout;
     try {
-      using stop = stopSignal(rollout, { tasks, journals, signal: job.signal });
+      using stop = stopSignal(rollout, { tasks, journals, job });
       const opening = openJournal(journals.redis, journals.keys, rollout, journals);
       const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
       if (journal === null || task === null) return { outcome: outcomeOf(task) };
@@ -56,7 +56,7 @@ export function rolloutRunProcessor({
       const append: RedisJournal['append'] = (...step) => {
         // Watchers get the text of a step before its event.
         text.flush();
-        return journal.append(...step);
+        return stop.afterStep(journal.append(...step));
       };
       const deps = {
         ...ports,
@@ -144,21 +144,29 @@ async function giveUp(journal: RedisJournal): Promise<EtudeError> {
   return new EtudeError('WORKER_LOST', message);
 }
 
+type Signals = Pick<JobContext, 'signal' | 'draining'>;
+
 /**
  * Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason.
- * `watching` resolves when every cancel is noticed. `endAt` sets the end of the wall time, in ms since 1970.
+ * `watching` resolves when every cancel is noticed. `endAt` sets the end of the wall time, in ms since 1970. `afterStep` aborts once the
+ * step is written if the worker is draining.
  */
 export function stopSignal(
   { tenant, taskId }: RolloutAddress,
-  { tasks, journals: { redis, keys }, signal }: Pick<RolloutRunDeps, 'tasks' | 'journals'> & { readonly signal: AbortSignal },
+  { tasks, journals: { redis, keys }, job }: Pick<RolloutRunDeps, 'tasks' | 'journals'> & { readonly job: Signals },
 ) {
   const stop = new AbortController();
   const cancel = () => stop.abort(new RolloutStop('cancelled'));
   const watching = watchCancel(redis, keys.cancel(tenant, taskId), () => tasks.cancelRequested(tenant, taskId), cancel);
   let timer: NodeJS.Timeout | undefined;
   return {
-    signal: AbortSignal.any([signal, stop.signal]),
+    signal: AbortSignal.any([job.signal, stop.signal]),
     watching,
+    async afterStep<T>(written: Promise<T>): Promise<T> {
+      const answer = await written;
+      if (job.draining.aborted) stop.abort(job.draining.reason);
+      return answer;
+    },
     endAt(at: number) {
       timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), Math.max(0, at - Date.now()));
     },
@@ -205,12 +213,13 @@ export function rolloutLearnProcessor({
   return async (rollout, job) => {
     try {
       const { tenant, taskId, rolloutId } = rollout;
-      using stop = stopSignal(rollout, { ...deps, signal: job.signal });
+      using stop = stopSignal(rollout, { ...deps, job });
       const opening = openLearning(journals.redis, journals.keys, rollout);
       const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
       if (journal === null || task === null) return { outcome: 'over' };
       stop.endAt(journal.startedAt + ports.limits.wallMs);
-      const learning = { ...ports, journal, givesUp: (error: unknown) => givesUp(error, job) };
+      const append: typeof journal.append = (...step) => stop.afterStep(journal.append(...step));
+      const learning = { ...ports, journal: { ...journal, append }, givesUp: (error: unknown) => givesUp(error, job) };
       const { state, error } = await learnFromRollout({ task, rolloutId }, learning, stop.signal);
       logger.info({ tenant, taskId, rolloutId, epoch: journal.epoch, state, errorCode: error?.code }, 'Learning from a rollout has ended');
       return { outcome: state };

@@ -183,6 +183,7 @@ export async function startRolloutWorker(
       ...Object.fromEntries(consumers.map((consumer) => [consumer.queue, () => consumer.check()])),
       memory: () => memory.check(),
     }),
+    drain: (ms) => Promise.all(consumers.map((consumer) => consumer.drain(ms))),
     // Another worker continues the running rollouts after their last journaled step.
     async close() {
       await Promise.all(consumers.map((consumer) => consumer.close(CLOSE_GRACE_MS)));

@@ -69,15 +69,19 @@ describe('the rollout worker', () => {
     expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'wall_time' });
   });
 
-  it('hands a rollout to another worker when it is closed', async () => {
+  it.each([
+    [0, 2],
+    [60_000, 1],
+  ])('hands a rollout to another worker when it is closed; a drain of %s ms takes %i model calls', async (drainMs, calls) => {
     const rig = await startRig(SLOW);
     const first = await rig.startWorker();
     const taskId = await rig.submit();
     await modelAsked(rig, 1);
+    await first.drain(drainMs);
     await first.close();
     await rig.startWorker();
     expect(await rig.finished(taskId)).toMatchObject({ state: 'succeeded', usage: { modelCalls: 1, attempts: 1 } });
-    expect(rig.model.calls()).toHaveLength(2);
+    expect(rig.model.calls()).toHaveLength(calls);
   });
 
   it('fails the task with an error that is not retryable and keeps the job as a dead letter', async () => {

@@ -42,6 +42,7 @@ export async function startSandboxController(
       sandboxes: async () => driver.check(),
       ...(sessions ? { sessions: () => sessions.check() } : {}),
     }),
+    drain: (ms) => consumer.drain(ms),
     // Running executions return to the queue. All sandboxes end, except those of sessions that other controllers can take over.
     async close() {
       await Promise.all([sessions?.close(), consumer.close(CLOSE_GRACE_MS)]);

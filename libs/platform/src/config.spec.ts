@@ -9,6 +9,7 @@ it('uses the default for an unset or empty variable', () => {
     ETUDE_QUEUE_PREFIX: 'etude',
     ETUDE_HTTP_HOST: '127.0.0.1',
     ETUDE_HTTP_PORT: 0,
+    ETUDE_DRAIN_MS: 0,
     ETUDE_TRACES: false,
     ETUDE_TRACE_CONTENT: false,
     ETUDE_TRACE_RATIO: 1,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
-import { counter } from './metrics.js';
+import { counter, gauges } from './metrics.js';
 
 let close = async () => {};
 afterEach(() => close());
@@ -45,8 +45,13 @@ it('is alive when a check fails, and says what is wrong', async () => {
 
 it('shows metrics of the process and of the service', async () => {
   counter({ name: 'etude_test_total', help: 'Of this test' }).inc(3);
+  const options = { help: 'Of this test', labels: ['queue'] };
+  gauges({ ...options, name: 'etude_test_depth', collect: async () => [{ labels: { queue: 'a.b' }, value: 2 }] });
+  gauges({ ...options, name: 'etude_test_lost', collect: () => Promise.reject(new Error('Redis is gone')) });
   const { get } = await serve({});
   const { text } = await get('/metrics');
+  expect(text).toContain('etude_test_depth{queue="a.b"} 2');
+  expect(text).not.toContain('etude_test_lost{');
   expect(text).toContain('etude_test_total 3');
   expect(text).toContain('process_resident_memory_bytes');
 });

@@ -10,8 +10,8 @@ import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
 import { createLogger, loggerModule } from './logging.js';
 import { startTracing } from './tracing.js';
 
-/** A close that takes longer is cut off; another process takes over the work in progress. */
-export const CLOSE_TIMEOUT_MS = 10_000;
+/** A close that takes longer, after the drain, is cut off; another process takes over the work in progress. */
+const CLOSE_TIMEOUT_MS = 10_000;
 
 export interface ServiceOptions {
   readonly name: string;
@@ -20,26 +20,40 @@ export interface ServiceOptions {
   readonly checks: Readonly<Record<string, HealthCheck>>;
   /** Opens the service's own server, once the logger is in place. */
   readonly listen?: () => Promise<void>;
+  /** Lets work in progress come to a good end, before the service closes. */
+  readonly drain?: () => Promise<unknown>;
   /** Additional fields of the ready line, such as the server's port. */
   readonly ready?: () => Readonly<Record<string, unknown>>;
 }
 
 const printLine = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-function closeOnSignals(app: INestApplicationContext, health: HealthChecks, http: Server | undefined): void {
+/** For a service that still starts. As process 1 of a container it would otherwise ignore the signal. */
+const endAtOnce = () => process.exit(143);
+
+function closeOnSignals(
+  app: INestApplicationContext,
+  health: HealthChecks,
+  http: Server | undefined,
+  drain: ServiceOptions['drain'],
+): void {
   let closing = false;
-  const close = (signal: NodeJS.Signals) => {
-    if (closing) process.exit(130);
-    closing = true;
-    const logger = app.get(Logger);
-    logger.log(`Closing on ${signal}`);
+  const logger = app.get(Logger);
+  const close = async () => {
+    health.close();
+    await drain?.();
     setTimeout(() => {
       logger.error(`Not closed within ${CLOSE_TIMEOUT_MS} ms; ending anyway`);
       process.exit(1);
     }, CLOSE_TIMEOUT_MS).unref();
-    health.close();
     http?.close();
-    app.close().then(
+    await app.close();
+  };
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (closing) process.exit(130);
+    closing = true;
+    logger.log(`Closing on ${signal}`);
+    close().then(
       () => process.exit(0),
       (error: unknown) => {
         logger.error(error);
@@ -47,12 +61,12 @@ function closeOnSignals(app: INestApplicationContext, health: HealthChecks, http
       },
     );
   };
-  process.on('SIGTERM', close).on('SIGINT', close);
+  process.off('SIGTERM', endAtOnce).on('SIGTERM', onSignal).on('SIGINT', onSignal);
 }
 
 /**
- * Starts one service: logger, module, health over HTTP. On SIGTERM or SIGINT it closes within `CLOSE_TIMEOUT_MS`; a second signal ends it
- * at once. Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work. The module must import
+ * Starts one service: logger, module, health over HTTP. On SIGTERM or SIGINT it drains and closes within `CLOSE_TIMEOUT_MS`; a second
+ * signal ends it at once. Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work. The module must import
  * `loggerModule`.
  */
 export async function runService(options: ServiceOptions): Promise<INestApplicationContext> {
@@ -71,13 +85,14 @@ export async function runService(options: ServiceOptions): Promise<INestApplicat
     await app.close();
     throw error;
   }
-  closeOnSignals(app, health, http);
+  closeOnSignals(app, health, http, options.drain);
   printLine({ ready: true, service: name, pid: process.pid, ...(port > 0 ? { httpPort: port } : {}), ...options.ready?.() });
   return app;
 }
 
 /** Runs a service's `start` as its whole `main.ts`. If it throws, prints one JSON line with code and message on stderr and exits with 1. */
 export async function runMain(name: string, start: () => Promise<unknown>): Promise<void> {
+  process.on('SIGTERM', endAtOnce);
   try {
     await start();
   } catch (error) {
@@ -92,6 +107,8 @@ export async function runMain(name: string, start: () => Promise<unknown>): Prom
 /** The part of a service that takes jobs from queues. */
 export interface RunningWorker {
   checks(): Readonly<Record<string, HealthCheck>>;
+  /** Takes no more jobs. Resolves when those in progress have ended their step, at most after `ms`. */
+  drain(ms: number): Promise<unknown>;
   /** Jobs in progress return to the queue, where other workers take them. */
   close(): Promise<void>;
 }
@@ -114,6 +131,7 @@ export async function runWorker<C extends BaseConfig>(
       imports: [loggerModule(name, config)],
       providers: [{ provide: 'worker', useValue: { onApplicationShutdown: () => worker.close().then(() => tracing.close()) } }],
     };
-    await runService({ name, config, module, checks: worker.checks() });
+    const drain = () => worker.drain(config.ETUDE_DRAIN_MS);
+    await runService({ name, config, module, checks: worker.checks(), drain });
   });
 }

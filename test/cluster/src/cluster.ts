@@ -18,6 +18,10 @@ export interface Cluster {
   readonly loadImage: (archive: string) => Promise<void>;
   /** Gives the pods a name server. A given cluster has one. */
   readonly startDns: (note: Note) => Promise<void>;
+  /** After `startDns`. A given cluster brings its own. */
+  readonly startKeda: (note: Note) => Promise<void>;
+  /** After `startDns`: HPAs then see `etude_queue_depth` of the metrics at the target. */
+  readonly startPrometheusAdapter: (note: Note, target: { address: string; namespace: string }) => Promise<void>;
   /** The address of this machine for pods; null: unknown. */
   readonly outside: string | null;
   /** null if tests must not break the cluster. */

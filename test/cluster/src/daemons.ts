@@ -2,7 +2,30 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '@etude/test-support/until';
 import { inside } from './namespaces.js';
-import type { Place } from './place.js';
+import { kubeconfigOf, type Place } from './place.js';
+
+/** Lets a program of the node ask the name server of `startDns`. */
+const withDns = ({ dir }: Place) => ['unshare', '--mount', 'sh', '-ec', 'mount --bind "$0" /etc/resolv.conf; exec "$@"', `${dir}/dns.conf`];
+
+const forKeda = ({ dir }: Place) => [
+  'env',
+  `KUBECONFIG=${kubeconfigOf(dir)}`,
+  'WATCH_NAMESPACE=',
+  'POD_NAMESPACE=keda',
+  'KEDA_CLUSTER_OBJECT_NAMESPACE=keda',
+];
+
+/** The flags by which an API server of metrics serves the cluster's own. */
+const servesMetrics = ({ dir }: Place, port: number) => [
+  `--secure-port=${port}`,
+  `--tls-cert-file=${dir}/serving/tls.crt`,
+  `--tls-private-key-file=${dir}/serving/tls.key`,
+  `--client-ca-file=${dir}/serving/ca.crt`,
+  `--cert-dir=${dir}/serving`,
+  `--lister-kubeconfig=${kubeconfigOf(dir)}`,
+  `--authentication-kubeconfig=${kubeconfigOf(dir)}`,
+  `--authorization-kubeconfig=${kubeconfigOf(dir)}`,
+];
 
 /** The command line of each program of the cluster. Ports are the usual ones, because the cluster has its own network. */
 const COMMANDS = {
@@ -24,6 +47,14 @@ const COMMANDS = {
     `--service-account-signing-key-file=${dir}/pki/accounts.key`,
     `--service-cluster-ip-range=${network.services}`,
     '--authorization-mode=Node,RBAC',
+    // With these it forwards calls to API servers of others, such as one for metrics.
+    `--requestheader-client-ca-file=${dir}/pki/ca.crt`,
+    '--requestheader-allowed-names=aggregator',
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${dir}/pki/aggregator.crt`,
+    `--proxy-client-key-file=${dir}/pki/aggregator.key`,
     '--enable-admission-plugins=NodeRestriction',
     '--shutdown-delay-duration=0s',
   ],
@@ -36,6 +67,7 @@ const COMMANDS = {
     '--use-service-account-credentials=true',
     '--node-monitor-period=1s',
     '--node-monitor-grace-period=12s',
+    '--horizontal-pod-autoscaler-sync-period=2s', // default 15 s
   ],
   scheduler: ({ dir, programs }) => [`${programs}/kube-scheduler`, '--leader-elect=false', `--kubeconfig=${dir}/scheduler.conf`],
   kubelet: ({ dir, programs, network }) => [
@@ -48,6 +80,35 @@ const COMMANDS = {
     `--node-ip=${network.nodeIp}`,
   ],
   dns: ({ dir }) => [`${dir}/coredns`, '-conf', `${dir}/Corefile`],
+  kedaOperator: (place) => [
+    ...withDns(place),
+    ...forKeda(place),
+    `${place.dir}/keda-operator`,
+    '--enable-prometheus-metrics=false',
+    '--enable-webhook-patching=false',
+    '--enable-apiservice-patching=false',
+    `--cert-dir=${place.dir}/serving`,
+  ],
+  kedaAdapter: (place) => [
+    ...forKeda(place),
+    `${place.dir}/keda-adapter`,
+    '--port=8082',
+    '--metrics-service-address=localhost:9666',
+    ...servesMetrics(place, 6444),
+  ],
+  prometheus: (place) => [
+    ...withDns(place),
+    'prometheus',
+    `--config.file=${place.dir}/prometheus.yaml`,
+    `--storage.tsdb.path=${place.dir}/prometheus`,
+  ],
+  prometheusAdapter: (place) => [
+    `${place.dir}/prometheus-adapter`,
+    '--prometheus-url=http://127.0.0.1:9090',
+    '--metrics-relist-interval=5s',
+    `--config=${place.dir}/prometheus-adapter.yaml`,
+    ...servesMetrics(place, 6445),
+  ],
   proxy: ({ dir, programs, network }) => [
     `${programs}/kube-proxy`,
     `--kubeconfig=${dir}/proxy.conf`,

@@ -25,6 +25,8 @@ export function givenCluster(kubeconfig: string): Cluster {
     kubectl: (args, input) => run('kubectl', ['--kubeconfig', kubeconfig, ...args], { input }),
     loadImage: () => Promise.reject(new Error(NO_IMAGE)),
     startDns: () => Promise.resolve(),
+    startKeda: () => Promise.resolve(),
+    startPrometheusAdapter: () => Promise.resolve(),
     outside: null,
     faults: null,
     stop: () => Promise.resolve(),

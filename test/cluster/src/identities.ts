@@ -11,6 +11,7 @@ const SUBJECTS = {
   controllers: '/CN=system:kube-controller-manager',
   scheduler: '/CN=system:kube-scheduler',
   proxy: '/CN=system:kube-proxy',
+  aggregator: '/CN=aggregator',
 };
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 

@@ -63,7 +63,7 @@ const SERVICES: Recipe = {
   // The base has no npm, so that of this machine is used.
   options: async (base) => {
     const npm = dirname(dirname(dirname(await realpath((await run('sh', ['-c', 'command -v npm'])).trim()))));
-    const registry = (await run('npm', ['config', 'get', 'registry'])).trim();
+    const registry = (await run('npm', ['config', 'get', 'registry'], { cwd: root })).trim();
     const node = dirname(process.execPath);
     const trust: Record<string, string> = authorities ? { NODE_EXTRA_CA_CERTS: AUTHORITIES } : {};
     return {

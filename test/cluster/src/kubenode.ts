@@ -9,7 +9,7 @@ import { cacheDir, kubenodeSources, type Note } from './settings.js';
 const PROGRAMS = ['kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler', 'kubectl', 'kubelet'];
 
 /** The release that go.mod pins, such as 1.34.2. The linker stamps it into the programs. */
-async function version(): Promise<string> {
+export async function release(): Promise<string> {
   const found = /k8s\.io\/kubernetes v(\S+)/.exec(await readFile(join(kubenodeSources, 'go.mod'), 'utf8'))?.[1];
   if (!found) throw new Error(`${kubenodeSources}/go.mod pins no k8s.io/kubernetes`);
   return found;
@@ -25,9 +25,9 @@ async function digest(): Promise<string> {
 const go = (env: Record<string, string>, ...args: string[]) =>
   run('go', ['build', '-mod=readonly', '-trimpath', ...args], { cwd: kubenodeSources, env });
 
-async function compile(out: string, release: string): Promise<void> {
-  const [major, minor] = release.split('.');
-  const stamp = Object.entries({ gitVersion: `v${release}`, gitMajor: major, gitMinor: minor });
+async function compile(out: string, version: string): Promise<void> {
+  const [major, minor] = version.split('.');
+  const stamp = Object.entries({ gitVersion: `v${version}`, gitMajor: major, gitMinor: minor });
   const linked = ['-s', '-w', ...stamp.map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)].join(' ');
   await go({}, '-ldflags', linked, '-o', join(out, 'kubenode'), '.');
   await go({ CGO_ENABLED: '0' }, '-ldflags', '-s -w', '-o', join(out, 'pause'), './pause'); // static, because its image has no libraries
@@ -42,12 +42,12 @@ export async function kubenode(note: Note): Promise<string> {
   const cache = join(cacheDir(), 'kubenode');
   const dir = join(cache, await digest());
   if (existsSync(dir)) return dir;
-  const release = await version();
-  note(`building Kubernetes ${release} from its Go modules: once, about 6 minutes on two cores`);
+  const version = await release();
+  note(`building Kubernetes ${version} from its Go modules: once, about 6 minutes on two cores`);
   const next = `${dir}.${process.pid}`;
   await mkdir(next, { recursive: true });
   try {
-    await compile(next, release);
+    await compile(next, version);
     await Promise.all(PROGRAMS.map((name) => symlink('kubenode', join(next, name))));
     await writePauseImage(next);
     await rename(next, dir);

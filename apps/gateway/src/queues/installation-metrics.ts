@@ -44,6 +44,8 @@ export function showInstallation({ dead, tenants, memory }: MetricsDeps): void {
   queueGauge('etude_queue_waiting', 'Jobs that wait for a worker', counts, ({ waiting }) => waiting);
   queueGauge('etude_queue_active', 'Jobs that run', counts, ({ active }) => active);
   queueGauge('etude_queue_delayed', 'Jobs that wait for their time', counts, ({ delayed }) => delayed);
+  const depth = 'Jobs that wait, run or are due, which workers are scaled by';
+  queueGauge('etude_queue_depth', depth, counts, ({ waiting, active, due }) => waiting + active + due);
   queueGauge('etude_queue_dead', 'Dead letters', counts, (queue) => queue.dead);
   queueGauge('etude_queue_workers', 'Workers that take jobs', counts, ({ workers }) => workers);
   const oldest = 'How long the job has waited that has waited longest';

@@ -171,6 +171,31 @@ describe('consume', () => {
     }
   });
 
+  it('lets running jobs end or hand over while it drains', async () => {
+    const { producer, options: plain, queue } = start();
+    const options = { ...plain, lockMs: 600_000 };
+    const ran: string[] = [];
+    const first = consume(
+      Echo,
+      async ({ id }, { draining, signal }) => {
+        ran.push(id);
+        await new Promise((resolve) => draining.addEventListener('abort', resolve));
+        expect(signal.aborted).toBe(false);
+        if (id === 'handed') throw draining.reason;
+        return { text: 'first' };
+      },
+      options,
+    );
+    for (const id of ['ended', 'handed']) await producer.add(Echo, { v: 1, id, text: '' });
+    await until(() => ran.length === 2);
+    await first.drain(600_000);
+    await first.close(600_000);
+    expect([await queue.getCompletedCount(), await queue.getWaitingCount(), await queue.getFailedCount()]).toEqual([1, 1, 0]);
+    startConsumer(Echo, async (_, { attempt }) => ({ text: `second ${attempt}` }), options);
+    await until(async () => (await queue.getCompletedCount()) === 2);
+    expect((await queue.getJob('handed'))?.returnvalue).toEqual({ text: 'second 1' });
+  });
+
   it('keeps the lock of a job that runs much longer than one lock period', async () => {
     const { producer, options, queue } = start();
     let runs = 0;

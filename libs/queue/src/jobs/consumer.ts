@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EtudeError, isRetryable } from '@etude/contracts/errors';
+import { EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
@@ -18,6 +18,8 @@ export interface JobContext {
   readonly stalledCount: number;
   /** Aborts on shutdown, when the lock is lost (see `leaseEndOf`), and after the queue's `timeoutMs` (DEADLINE_EXCEEDED). */
   readonly signal: AbortSignal;
+  /** Aborts when the worker begins to close. A handler that throws its reason returns the job to the queue. */
+  readonly draining: AbortSignal;
 }
 
 export type JobHandler<P extends z.ZodType, R extends z.ZodType> = (payload: z.infer<P>, ctx: JobContext) => Promise<z.input<R>>;
@@ -40,7 +42,7 @@ export interface ConsumerOptions {
  */
 export type Admission<P> = (payload: P, job: { readonly priority: number }, signal: AbortSignal) => Promise<(() => void) | null>;
 
-export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'close'>;
+export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'drain' | 'close'>;
 
 /** How long a handler may go on after the queue's `timeoutMs`. Then the job fails, even if the handler still runs. */
 const OVERTIME_MS = 5_000;
@@ -78,7 +80,9 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   readonly #worker: Worker;
   /** The jobs that this process runs, by id. */
   readonly #running = new Map<string, RunningJob>();
-  #closing = false;
+  readonly #draining = new AbortController();
+  #closed: Promise<void> = Promise.resolve();
+  #isClosed = false;
   readonly queue: string;
 
   constructor(
@@ -105,6 +109,10 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     this.#worker.on('failed', (job, error) => this.#onFailed(job, error));
   }
 
+  get #closing(): boolean {
+    return this.#draining.signal.aborted;
+  }
+
   /** Resolves once the worker takes jobs. */
   async ready(): Promise<void> {
     await this.#worker.waitUntilReady();
@@ -121,14 +129,26 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     await this.#redis.ping();
   }
 
+  /** Takes no more jobs. Resolves when the running ones have ended their step, at most after `ms`, or when Redis goes away. */
+  async drain(ms: number): Promise<void> {
+    if (this.#closing) return;
+    this.#draining.abort(new LeaseEnded('shutdown'));
+    this.#closed = this.#worker.close();
+    if (this.#redis.status !== 'ready') return;
+    const ended = Promise.allSettled([...this.#running.values()].map(({ settled }) => settled));
+    const lost = new Promise((resolve) => this.#redis.once('close', resolve));
+    await Promise.race([ended, lost, sleep(ms, undefined, { ref: false })]);
+  }
+
   /** Takes no more jobs and aborts the running ones, which go back to waiting. Waits at most `graceMs` for their handlers. */
   async close(graceMs: number): Promise<void> {
-    if (this.#closing) return;
-    this.#closing = true;
-    const closed = this.#worker.close();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.drain(0);
     for (const id of this.#running.keys()) this.#stop(id, 'shutdown');
-    await Promise.race([closed, sleep(graceMs, undefined, { ref: false })]);
-    await this.#worker.disconnect();
+    await Promise.race([this.#closed, sleep(graceMs, undefined, { ref: false })]);
+    // ioredis doesn't report the end of a connection that waits to reconnect.
+    if (this.#redis.status === 'ready') await this.#worker.disconnect();
     this.#redis.disconnect();
   }
 
@@ -150,7 +170,8 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     try {
       return await settled;
     } catch (error) {
-      if (error === NOT_ADMITTED || leaseEndOf(stop.signal) === 'shutdown') throw await this.#giveBack(job, token);
+      const isHandedOver = leaseEndOf(stop.signal) === 'shutdown' || (this.#closing && isAbort(error));
+      if (error === NOT_ADMITTED || isHandedOver) throw await this.#giveBack(job, token);
       throw asJobError(error);
     } finally {
       this.#running.delete(id);
@@ -173,6 +194,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
       isLastAttempt: attempt >= (job.opts.attempts ?? 1),
       stalledCount: job.stalledCounter,
       signal,
+      draining: this.#draining.signal,
     };
     const { tracing = UNTRACED, admit = async () => NOTHING } = this.options;
     const leave = await admit(payload, job, signal);

@@ -11,6 +11,8 @@ export interface QueueCounts {
   readonly waiting: number;
   readonly active: number;
   readonly delayed: number;
+  /** Delayed jobs whose time has come. Only a worker moves them on, and there may be none. */
+  readonly due: number;
   readonly dead: number;
   readonly workers: number;
   /** Age of the job that has waited longest; 0 where none waits. */
@@ -140,15 +142,18 @@ function declarationOf(name: string): QueueDeclaration {
 }
 
 async function countsOf(producer: Producer, queue: Queue): Promise<QueueCounts> {
-  const [counts, workers, oldest] = await Promise.all([
+  const [counts, due, workers, oldest] = await Promise.all([
     queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed'),
+    producer.redis.zcount(queue.toKey('delayed'), 0, (Date.now() + 1) * DELAY_STEP - 1),
     queue.getWorkersCount(),
     oldestWaitingMs(producer, queue),
   ]);
   const { wait = 0, prioritized = 0, active = 0, delayed = 0, failed = 0 } = counts;
-  return { name: queue.name, waiting: wait + prioritized, active, delayed, dead: failed, workers, oldestWaitingMs: oldest };
+  return { name: queue.name, waiting: wait + prioritized, active, delayed, due, dead: failed, workers, oldestWaitingMs: oldest };
 }
 
+/** BullMQ's score of a delayed job is its due time in ms times this, plus a counter. */
+const DELAY_STEP = 0x1000;
 /** Number of BullMQ priorities in use besides the places of rollouts, from 1. BullMQ's score of a job is priority × URGENCY_STEP plus a counter. */
 const URGENCIES = 10;
 const URGENCY_STEP = 0x1_0000_0000;

@@ -6,7 +6,7 @@ import { startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { never, SPEC, startConsumer, startProducer, WRITE } from '../../test/rig.js';
-import type { JobHandler } from '../jobs/consumer.js';
+import { consume, type JobHandler } from '../jobs/consumer.js';
 import { readEvents } from '../tasks/events.js';
 import { ExecutionStore, QueueSandboxes } from '../executions/executions.js';
 import { openJournal } from '../tasks/journal.js';
@@ -43,6 +43,25 @@ describe('an outage of Redis', () => {
     await expect(
       producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null }, never()),
     ).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+  });
+
+  it('ends the drain of a closing worker', async () => {
+    const server = await startStoppable();
+    const { producer } = startProducer(server.url, 'etude');
+    const runs: AbortSignal[] = [];
+    const hangs: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = (_, { signal }) => {
+      runs.push(signal);
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    };
+    const consumer = consume(SandboxExecute, hangs, { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
+    await producer.add(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null });
+    await until(() => runs.length === 1);
+    const drained = consumer.drain(600_000);
+    await server.pause();
+    await drained;
+    expect(runs[0]?.aborted).toBe(false);
+    await consumer.close(100);
+    expect(runs[0]?.aborted).toBe(true);
   });
 
   it('keeps accepted tasks and recovers without a restart', async () => {
