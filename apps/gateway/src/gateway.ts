@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import { EtudeError } from '@etude/contracts/errors';
@@ -75,6 +76,8 @@ import { toolSkills } from './tools/tool-skills.js';
 import { worldCalls } from './worlds/world-calls.js';
 
 const CLOSE_GRACE_MS = 3_000;
+/** How long a cluster may take to send new connections elsewhere, once the gateway is not ready. */
+const UNROUTED_MS = 5_000;
 
 /** The whole gateway: its handlers behind gRPC, REST and MCP, and the background work. */
 class Gateway implements OnApplicationShutdown {
@@ -293,6 +296,7 @@ export async function startGateway(config: GatewayConfig, embedder: Embedder): P
     config,
     checks: gateway.checks,
     listen: () => gateway.listen(),
+    drain: () => sleep(Math.min(UNROUTED_MS, config.ETUDE_DRAIN_MS)),
     ready: () => ({ grpcHost, grpcPort, ...(restPort > 0 ? { restPort } : {}), ...(mcpPort > 0 ? { mcpPort } : {}) }),
   });
 }
