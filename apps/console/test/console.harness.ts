@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,6 +25,7 @@ export class ConsoleRig {
   readonly #contexts: BrowserContext[] = [];
 
   async start(): Promise<void> {
+    execFileSync(process.execPath, [here('../build.mjs')]);
     const keys = join(this.#dir, 'keys.json');
     const entries = Object.entries(ROLES).map(([name, roles]) => {
       const sha256 = createHash('sha256').update(keyOf(name)).digest('hex');

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';
 import { bearer, restDoor } from './rest-door.js';
@@ -7,6 +9,8 @@ const rig = new GatewayRig();
 const { ask, send, settings } = restDoor();
 let controller: FakeController;
 beforeAll(async () => {
+  // Does nothing where it is built already.
+  execFileSync(process.execPath, [fileURLToPath(new URL('../../console/build.mjs', import.meta.url))]);
   await rig.start({ ...(await settings()), ETUDE_SANDBOX_INTERNAL_TOKEN: TOKEN });
   controller = await new FakeController(rig.producer, new FakeWorld(), {}).start();
 });
