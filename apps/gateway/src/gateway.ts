@@ -234,8 +234,9 @@ class Gateway implements OnApplicationShutdown {
   async listen(): Promise<void> {
     const { config, logger } = this;
     await this.#memory.openAtStart();
-    const { ETUDE_RECONCILER_INTERVAL_MS: intervalMs } = config;
-    this.#reconciler = startReconciler({ producer: this.#producer, tasks: this.#tasks, intervalMs, logger });
+    const { ETUDE_RECONCILER_INTERVAL_MS: intervalMs, ETUDE_DEAD_LETTER_RETENTION_DAYS: days } = config;
+    const deadKeptMs = days * 86_400_000;
+    this.#reconciler = startReconciler({ producer: this.#producer, tasks: this.#tasks, intervalMs, deadKeptMs, logger });
     void this.#health.start();
     this.#grpc = await listenForGrpc(config.ETUDE_GRPC_HOST, config.ETUDE_GRPC_PORT, {
       calls: this.#calls,

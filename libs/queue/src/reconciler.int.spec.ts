@@ -211,6 +211,20 @@ describe('reconciler', () => {
 });
 
 describe('dead letters', () => {
+  it('go after their retention, and work that is not done is tried again', async () => {
+    const rig = start();
+    await new RedisMemoryOutbox(rig.producer).put('acme', 'w1', WRITE);
+    const writes = rig.producer.queue(MemoryWriteJob.name);
+    const dying = startConsumer(MemoryWriteJob, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'old')), rig.options);
+    await until(async () => (await writes.getFailedCount()) === 1);
+    await dying.close();
+    const cleaning = startReconciler({ producer: rig.producer, tasks: rig.tasks, intervalMs: 3_600_000, deadKeptMs: -1 });
+    onTestFinished(() => cleaning.close());
+    await until(async () => (await writes.getFailedCount()) === 0);
+    expect(await pass(rig)).toBe(1);
+    expect(await writes.getWaitingCount()).toBe(1);
+  });
+
   it('lists queues with their counts of waiting jobs and workers', async () => {
     const rig = start();
     await rig.submit();

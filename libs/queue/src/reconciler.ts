@@ -1,4 +1,5 @@
 import { errorCode } from '@etude/contracts/errors';
+import { QUEUES } from '@etude/contracts/queues';
 import { WantedSkills } from './agents/wanted-skills.js';
 import { type DurableWork, reconcileWork } from './jobs/durable-work.js';
 import type { Producer } from './jobs/producer.js';
@@ -12,6 +13,8 @@ export interface ReconcilerOptions {
   readonly producer: Producer;
   readonly tasks: TaskStore;
   readonly intervalMs: number;
+  /** How long dead letters are kept, in ms. Absent: until they are redriven. */
+  readonly deadKeptMs?: number | undefined;
   readonly logger?: QueueLogger;
 }
 
@@ -35,13 +38,23 @@ function allWorks(producer: Producer, tasks: TaskStore): readonly DurableWork[] 
   ];
 }
 
+const CLEANING_MS = 3_600_000;
+const CLEANED_AT_ONCE = 10_000;
+
+/** Removes old dead letters of every queue. Returns their number. A write that memory still lacks gets a new job by the next pass. */
+async function removeOldDead(producer: Producer, keptMs: number): Promise<number> {
+  const removed = await Promise.all(QUEUES.map(({ name }) => producer.queue(name).clean(keptMs, CLEANED_AT_ONCE, 'failed')));
+  return removed.flat().length;
+}
+
 /**
  * Closes the gaps that a crash leaves between a record and its job, every `intervalMs`. Any number of processes may run one. A pass
  * with nothing to do costs one read for each kind of work.
  */
-export function startReconciler({ producer, tasks, intervalMs, logger }: ReconcilerOptions): Reconciler {
+export function startReconciler({ producer, tasks, intervalMs, deadKeptMs, logger }: ReconcilerOptions): Reconciler {
   const works = allWorks(producer, tasks);
   let pass: Promise<number> | null = null;
+  let cleanAt = 0;
   const runOnce = async () => {
     const [seconds, micros] = await producer.redis.time();
     const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
@@ -54,6 +67,11 @@ export function startReconciler({ producer, tasks, intervalMs, logger }: Reconci
       });
       if (closed > 0) logger?.info({ work: work.name, closed }, 'added missing jobs or settled records of dead jobs');
       total += closed;
+    }
+    if (deadKeptMs !== undefined && now >= cleanAt) {
+      cleanAt = now + CLEANING_MS;
+      const removed = await removeOldDead(producer, deadKeptMs);
+      if (removed > 0) logger?.info({ removed }, 'removed dead letters that are older than their retention');
     }
     return total;
   };

@@ -56,6 +56,8 @@ export const gatewayConfig = requireMemory(
         .default('Etude.Skill'),
       /** Share of a skill's mutants that its tests must notice. Set the same value for gateway (`CheckSkill`) and consolidation worker. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
+      /** How many days dead letters are kept. A write that memory lacks is tried again afterwards, instead of lost. */
+      ETUDE_DEAD_LETTER_RETENTION_DAYS: z.coerce.number().min(0.01).max(3_650).default(30),
       /** Maximum of open skill requests per agent. Further ones are refused. */
       ETUDE_SKILLS_WISHES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(OPEN_MAX),
       /** Path of a JSON file of hashed API keys. It is read again when it changes. */
