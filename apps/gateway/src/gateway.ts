@@ -27,7 +27,7 @@ import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
-import { type QueueLogger, whileRedisAnswers } from '@etude/queue/redis/redis';
+import { type QueueLogger, redisRisk } from '@etude/queue/redis/redis';
 import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { isOfRollout, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
@@ -145,7 +145,7 @@ class Gateway implements OnApplicationShutdown {
   }
 
   readonly checks = {
-    redis: async () => void (await whileRedisAnswers(this.#producer.redis, this.#producer.redis.ping())),
+    redis: () => redisRisk(this.#producer.redis),
     memory: () => this.#memory.check(),
   };
 

@@ -217,7 +217,7 @@ describe('dead letters', () => {
     const writes = rig.producer.queue(MemoryWriteJob.name);
     const dying = startConsumer(MemoryWriteJob, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'old')), rig.options);
     await until(async () => (await writes.getFailedCount()) === 1);
-    await dying.close();
+    await dying.close(0);
     const cleaning = startReconciler({ producer: rig.producer, tasks: rig.tasks, intervalMs: 3_600_000, deadKeptMs: -1 });
     onTestFinished(() => cleaning.close());
     await until(async () => (await writes.getFailedCount()) === 0);

@@ -105,7 +105,8 @@ export const inspectTestNeeds = (machine: Machine): Finding[] =>
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 
-function lines({ name, ok, needed, state, cost, fix }: Finding): string {
+/** A finding for people: its state, and below what it costs and what to do. */
+export function findingLines({ name, ok, needed, state, cost, fix }: Finding): string {
   const word = ok ? 'ok' : needed ? 'MISSING' : 'note';
   const rest = [cost && `costs: ${cost}`, fix && `do: ${fix}`].filter(Boolean).map((line) => `${' '.repeat(26)}${line}`);
   return [`${word.padEnd(8)} ${name.padEnd(16)} ${state}`, ...rest].join('\n');
@@ -116,6 +117,6 @@ export async function doctor(cli: Cli): Promise<number> {
   const findings = CHECKS.map((check) => find(check, cli));
   const missing = missingToRun(findings);
   const verdict = missing.length === 0 ? 'A stack can run here.' : `A stack can't run here: ${missing.map(({ name }) => name).join(', ')}.`;
-  cli.out.data({ ok: missing.length === 0, findings }, [...findings.map(lines), '', verdict].join('\n'));
+  cli.out.data({ ok: missing.length === 0, findings }, [...findings.map(findingLines), '', verdict].join('\n'));
   return missing.length === 0 ? EXIT.ok : EXIT.unavailable;
 }

@@ -4,6 +4,7 @@ import type { Cli, Start } from '../cli.js';
 import { type Entry, type Flag, hand } from '../command.js';
 import { addBench, runNode } from '../machine/bench.js';
 import { doctor } from '../machine/doctor.js';
+import { doctorCluster } from '../machine/doctor-cluster.js';
 import { runTests, type TestOptions } from '../machine/tests.js';
 import { backup, restore, type RestoreOptions } from './backup.js';
 import { down, status } from './down.js';
@@ -19,6 +20,11 @@ export const SANDBOX_FLAG: Flag = {
 /** Builds the site into a folder, or into the cache and serves it there. */
 const docs = (cli: Cli, { out }: { readonly out?: string }) =>
   runNode(cli, ['tools/docs-site/build.mjs', ...(out === undefined ? [join(cli.root, '.etude/cache/docs'), '--serve'] : [resolve(out)])]);
+
+interface DoctorOptions {
+  readonly cluster?: boolean;
+  readonly namespace: string;
+}
 
 const MEMORY_FLAG: Flag = {
   help: 'keep memory in a file here, or in the Qdrant server at ETUDE_QDRANT_URL',
@@ -51,7 +57,15 @@ const ENTRIES: readonly Entry[] = [
     flags: { '--memory <where>': MEMORY_FLAG, '--force': 'replace the data of the stopped stack' },
     run: restore,
   }),
-  hand({ command: 'doctor', help: 'check the programs and settings that a stack needs, and say what is missing', run: doctor }),
+  hand<DoctorOptions>({
+    command: 'doctor',
+    help: 'check the programs and settings that a stack needs, or an installation in a cluster, and say what is missing',
+    flags: {
+      '--cluster': 'check the installation in the current context of kubectl',
+      '--namespace <name>': { help: 'its namespace', usual: 'etude' },
+    },
+    run: async (cli, { cluster, namespace }) => (cluster ? doctorCluster(cli, namespace) : doctor(cli)),
+  }),
   hand<TestOptions>({
     command: 'test [filters...]',
     help: 'run every test that this machine can run; a filter is a part of a path',
