@@ -12,12 +12,12 @@ import { collect, GatewayRig, refusal, SPEC, writeKeys } from './gateway.harness
 import { builtMains } from './skill-workers.js';
 
 const rig = new GatewayRig();
+/** The test's Redis forgets everything when it ends. */
+const RISK = 'ok: appendonly is no, not yes; appendfsync is everysec, not always';
 let main = '';
 beforeAll(async () => {
   [main] = await builtMains('gateway');
   await rig.startRedis();
-/** The test's Redis forgets everything when it ends. */
-const RISK = 'ok: appendonly is no, not yes; appendfsync is everysec, not always';
   rig.port = await freePort();
   writeKeys(rig.keysPath);
 });

@@ -75,7 +75,7 @@ function metric(text: string, name: string): Map<string, number> {
 function services({ deployments, stores }: Seen): ReturnType<Look> {
   const missing = SERVICES.filter((name) => !deployments.some((one) => serviceOf(one) === name)).map((name) => `${name} is not installed`);
   const late = [...deployments, ...stores]
-    .filter(({ spec, status }) => status.readyReplicas < Math.max(1, spec.replicas))
+    .filter(({ spec, status }) => status.readyReplicas < spec.replicas)
     .map(({ metadata, spec, status }) => `${metadata.name}: ${status.readyReplicas} of ${spec.replicas} are ready`);
   return [`${deployments.length} services, ${stores.length} stores`, listed([...missing, ...late])];
 }
@@ -134,7 +134,10 @@ function queues(seen: Seen): ReturnType<Look> {
     Map<string, number>,
   ];
   if (workers.size === 0) throw new Error('the gateway shows no queues');
-  const idle = [...workers].filter(([, count]) => count === 0).map(([queue]) => `${queue} has no worker, ${waiting.get(queue) ?? 0} wait`);
+  // A worker that is scaled by its queue has no pod while nothing waits.
+  const idle = [...waiting]
+    .filter(([queue, jobs]) => jobs > 0 && !workers.get(queue))
+    .map(([queue, jobs]) => `${queue} has no worker, ${jobs} wait`);
   const died = [...dead].filter(([, count]) => count > 0).map(([queue, count]) => `${queue} has ${count} dead letters`);
   return [`${workers.size} queues`, listed([...idle, ...died])];
 }
