@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -127,16 +127,27 @@ interface Finding {
   readonly nodes: ReadonlyArray<{ readonly target: unknown }>;
 }
 
-/** Serious findings of axe on a page, as one line each. The policy of the page forbids scripts, so axe runs in a world of its own. */
-export async function seriousFindings(page: Page, rules: readonly string[] = []): Promise<string[]> {
+/** A world with axe in each page. The policy of a page forbids scripts in its own. */
+const worlds = new WeakMap<Page, Promise<(expression: string) => Promise<string>>>();
+
+async function worldWithAxe(page: Page): Promise<(expression: string) => Promise<string>> {
   const session = await page.context().newCDPSession(page);
-  const { readFile } = await import('node:fs/promises');
   const { frameTree } = await session.send('Page.getFrameTree');
   const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id });
-  await session.send('Runtime.evaluate', { expression: await readFile(AXE, 'utf8'), contextId });
+  await session.send('Runtime.evaluate', { expression: readFileSync(AXE, 'utf8'), contextId });
+  return async (expression) => {
+    const asked = { expression, contextId, awaitPromise: true, returnByValue: true };
+    return (await session.send('Runtime.evaluate', asked)).result.value as string;
+  };
+}
+
+/** Serious findings of axe on a page, as one line each. @param rules default: all */
+export async function seriousFindings(page: Page, rules: readonly string[] = []): Promise<string[]> {
+  const world = worlds.get(page) ?? worldWithAxe(page);
+  worlds.set(page, world);
   const options = { resultTypes: ['violations'], ...(rules.length > 0 ? { runOnly: rules } : {}) };
-  const expression = `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => JSON.stringify(violations))`;
-  const { result } = await session.send('Runtime.evaluate', { expression, contextId, awaitPromise: true, returnByValue: true });
-  const findings = (JSON.parse(result.value as string) as Finding[]).filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  return findings.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => JSON.stringify(target)).join(' ')}`);
+  const run = `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => JSON.stringify(violations))`;
+  const all = JSON.parse(await (await world)(run)) as Finding[];
+  const serious = all.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => JSON.stringify(target)).join(' ')}`);
 }
