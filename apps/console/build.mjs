@@ -10,6 +10,8 @@ const sources = ['{src,public}/**', '*.{html,json,mjs}', '../../libs/contracts/s
 const changed = (time) => globSync(sources, { cwd: root }).some((path) => statSync(join(root, path)).mtimeMs > time);
 
 if (!existsSync(index) || changed(statSync(index).mtimeMs)) {
+  // Whoever builds, such as a test: React has another build for development.
+  process.env.NODE_ENV = 'production';
   await build({
     root,
     configFile: false,

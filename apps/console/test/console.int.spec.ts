@@ -355,7 +355,8 @@ describe('speed', () => {
     const files = `performance.getEntriesByType('resource').filter(({ name }) => name.includes('/console/'))`;
     const bytes = Number(await page.evaluate(`${files}.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`));
     console.log(`first view: ${Math.round(bytes / 1024)} KiB packed, rows of tasks after ${Math.round(interactiveMs)} ms`);
-    expect(bytes).toBeLessThan(300 * 1024);
+    // At most 300 KiB is promised. More than this would be a build for development.
+    expect(bytes).toBeLessThan(180 * 1024);
     expect(interactiveMs).toBeLessThan(10_000);
   });
 
