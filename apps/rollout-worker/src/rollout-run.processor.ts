@@ -51,7 +51,7 @@ export function rolloutRunProcessor({
       const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
       if (journal === null || task === null) return { outcome: outcomeOf(task) };
       if (journal.epoch > EPOCHS_MAX) throw await giveUp(journal);
-      stop.endAt(journal.startedAt + task.spec.limits.wallMs);
+      stop.endIn(task.spec.limits.wallMs - journal.elapsedMs());
       const text = new TextPublisher(journals.redis, journals.keys.text(tenant, taskId));
       const append: RedisJournal['append'] = (...step) => {
         // Watchers get the text of a step before its event.
@@ -77,7 +77,7 @@ export function rolloutRunProcessor({
       );
       if (learnFrom !== undefined) await tasks.startLearning(rollout);
       const { attempts, modelCalls } = usage;
-      const ms = Date.now() - journal.startedAt;
+      const ms = Math.round(journal.elapsedMs());
       logger.info({ ...named, state, stopReason, attempts, modelCalls, ms, errorCode: error?.code }, 'A rollout has ended');
       rollouts.inc({ state, reason: stopReason });
       return { outcome: state };
@@ -148,7 +148,7 @@ type Signals = Pick<JobContext, 'signal' | 'draining'>;
 
 /**
  * Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason.
- * `watching` resolves when every cancel is noticed. `endAt` sets the end of the wall time, in ms since 1970. `afterStep` aborts once the
+ * `watching` resolves when every cancel is noticed. `endIn` sets the rest of the wall time, in ms. `afterStep` aborts once the
  * step is written if the worker is draining.
  */
 export function stopSignal(
@@ -167,8 +167,8 @@ export function stopSignal(
       if (job.draining.aborted) stop.abort(job.draining.reason);
       return answer;
     },
-    endAt(at: number) {
-      timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), Math.max(0, at - Date.now()));
+    endIn(ms: number) {
+      timer = setTimeout(() => stop.abort(new RolloutStop('wall_time')), Math.max(0, ms));
     },
     [Symbol.dispose]() {
       clearTimeout(timer);
@@ -217,7 +217,7 @@ export function rolloutLearnProcessor({
       const opening = openLearning(journals.redis, journals.keys, rollout);
       const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
       if (journal === null || task === null) return { outcome: 'over' };
-      stop.endAt(journal.startedAt + ports.limits.wallMs);
+      stop.endIn(ports.limits.wallMs - journal.elapsedMs());
       const append: typeof journal.append = (...step) => stop.afterStep(journal.append(...step));
       const learning = { ...ports, journal: { ...journal, append }, givesUp: (error: unknown) => givesUp(error, job) };
       const { state, error } = await learnFromRollout({ task, rolloutId }, learning, stop.signal);

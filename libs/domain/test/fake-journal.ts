@@ -36,6 +36,7 @@ export class FakeJournalStore {
   constructor(
     readonly rolloutId = 't00000000-r1',
     private readonly startedAt = 0,
+    private readonly now = () => startedAt,
   ) {}
 
   get task(): FakeTask {
@@ -53,6 +54,7 @@ export class FakeJournalStore {
       rolloutId: this.rolloutId,
       epoch,
       startedAt: this.startedAt,
+      elapsedMs: () => this.now() - this.startedAt,
       entries: new Map(this.#entries),
       append: async (entry, events) => this.#append(epoch, entry, events),
       finish: async (end) => this.#finish(epoch, end),
@@ -72,6 +74,7 @@ export class FakeJournalStore {
       rolloutId: this.rolloutId,
       epoch,
       startedAt: this.startedAt,
+      elapsedMs: () => this.now() - this.startedAt,
       entries: new Map(this.#entries),
       append: async (entry) => {
         check();

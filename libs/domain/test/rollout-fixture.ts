@@ -105,7 +105,7 @@ export class World {
   readonly questions = new FakeQuestions();
   /** Skills that were counted as offered, as name@version. */
   readonly offered: string[] = [];
-  readonly journals = new FakeJournalStore('t00000000-r1', 1_000);
+  readonly journals = new FakeJournalStore('t00000000-r1', 1_000, () => this.clock.now());
   readonly sandboxes: FakeSandboxes;
   readonly model: ChatModel;
   readonly input: RolloutInput;

@@ -34,6 +34,8 @@ export interface Journal {
   readonly entries: ReadonlyMap<string, JournalEntry>;
   /** When the rollout first started, in ms since 1970. A takeover doesn't change it. */
   readonly startedAt: number;
+  /** Time since then in ms, without waits for answers. A clock that jumps doesn't change it. */
+  elapsedMs(): number;
   /** Returns whether somebody asked to cancel the task. */
   append(entry: JournalEntry, events: readonly TaskEvent[]): Promise<{ cancelRequested: boolean }>;
   /** The last write: sets the task's final state, and its `finished` event ends every watch. */

@@ -91,7 +91,7 @@ export class DurableSteps {
     const { steps, inputTokens, outputTokens, costUsd } = this.#usage;
     if (this.#cancelRequested) throw new RolloutStop('cancelled');
     this.signal.throwIfAborted();
-    if (this.clock.now() - this.journal.startedAt >= limits.wallMs) throw new RolloutStop('wall_time');
+    if (this.journal.elapsedMs() >= limits.wallMs) throw new RolloutStop('wall_time');
     if (steps >= limits.stepsMax) throw new RolloutStop('steps');
     if (!ASKS_MODEL.has(kind)) return;
     if (inputTokens + outputTokens >= limits.modelTokensMax) throw new RolloutStop('model_tokens');

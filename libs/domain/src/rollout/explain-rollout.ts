@@ -126,7 +126,7 @@ function journalWithout(step: string, entries: readonly JournalEntry[], rolloutI
   const usage = entries[entries.findIndex(({ key }) => key === step) - 1]?.usage ?? Usage.parse({});
   const known = new Map(entries.map((entry) => [entry.key, entry.key === step ? { ...entry, usage } : entry]));
   known.has = (key) => key !== step && known.get(key) !== undefined;
-  return { rolloutId, epoch: 1, startedAt: 0, entries: known, append: refuse, finish: refuse };
+  return { rolloutId, epoch: 1, startedAt: 0, elapsedMs: () => 0, entries: known, append: refuse, finish: refuse };
 }
 
 /** Tools travel beside the messages. */

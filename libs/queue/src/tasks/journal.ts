@@ -6,7 +6,7 @@ import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys }
 import { runScript } from '../redis/redis.js';
 import type { Question, Questions } from '@etude/domain/ports/questions';
 
-type Opening = ['gone'] | ['waiting'] | ['final', string] | ['open', string, string, string, string[]];
+type Opening = ['gone'] | ['waiting'] | ['final', string] | ['open', string, string, string, string, string[]];
 
 /** `Journal` in Redis. A redrive starts a new generation, whose epochs count from 1 again. */
 export interface RedisJournal extends Journal {
@@ -16,6 +16,13 @@ export interface RedisJournal extends Journal {
   readonly member: string;
   /** Runs a script of `tasks.lua` under this journal's epoch. @throws EtudeError JOURNAL_FENCED where it answers -1 */
   write<Answer = number>(script: string, what: string, args: ReadonlyArray<string | number>): Promise<Answer>;
+}
+
+/** Counts on from the time that Redis saw, by this process's monotonic clock, so that a clock that jumps ends no rollout. */
+function timesOf(startedAt: string, now: string): Pick<Journal, 'startedAt' | 'elapsedMs'> {
+  const openedAt = performance.now();
+  const before = Number(now) - Number(startedAt);
+  return { startedAt: Number(startedAt), elapsedMs: () => before + performance.now() - openedAt };
 }
 
 /**
@@ -35,7 +42,7 @@ export async function openJournal(
   const [member, wake] = [memberOf(tenant, rolloutId), keys.wake(tenant, taskId)];
   const opening = await runScript<Opening>(redis, 'openRollout', places, [member, wake]);
   if (opening[0] !== 'open') return null;
-  const [, generation, epoch, startedAt, flat] = opening;
+  const [, generation, epoch, startedAt, now, flat] = opening;
   const entries = readEntries(flat);
   const write = async <Answer = number>(script: string, what: string, args: ReadonlyArray<string | number>): Promise<Answer> => {
     const answer = await runScript<Answer>(redis, script, places, [generation, epoch, wake, ...args]);
@@ -47,7 +54,7 @@ export async function openJournal(
     write,
     rolloutId,
     epoch: Number(epoch),
-    startedAt: Number(startedAt),
+    ...timesOf(startedAt, now),
     entries,
     usage: [...entries.values()].at(-1)?.usage ?? Usage.parse({}),
     async append({ key, value, usage }, events) {
@@ -109,16 +116,16 @@ export async function openLearning(redis: Redis, keys: RedisKeys, rollout: Rollo
   const { tenant, taskId, rolloutId } = rollout;
   const places = taskKeys(keys, rollout);
   const [member, wake] = [memberOf(tenant, rolloutId), keys.wake(tenant, taskId)];
-  const opening = await runScript<[string, string, string[]] | []>(redis, 'openLearning', places, [member]);
+  const opening = await runScript<[string, string, string, string[]] | []>(redis, 'openLearning', places, [member]);
   if (opening.length === 0) return null;
-  const [epoch, startedAt, flat] = opening;
+  const [epoch, startedAt, now, flat] = opening;
   const write = async (script: string, args: readonly string[]) => {
     if ((await runScript<number>(redis, script, places, [member, wake, epoch, ...args])) !== 1) throw fenced('learning', rolloutId, epoch);
   };
   return {
     rolloutId,
     epoch: Number(epoch),
-    startedAt: Number(startedAt),
+    ...timesOf(startedAt, now),
     entries: readEntries(flat),
     async append({ key, value, usage }) {
       await write('appendLearning', [key, JSON.stringify({ value: value ?? null, usage }), JSON.stringify(usage)]);

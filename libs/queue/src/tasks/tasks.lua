@@ -62,7 +62,7 @@ function scripts.placeOfTask()
 end
 
 -- Takes the rollout for a worker. The new epoch fences every earlier worker. ARGV outbox member, wake.
--- Answers {'gone'}, {'final', state}, {'waiting'} for an answer, or {'open', generation, epoch, startedAt, journal as a flat list}.
+-- Answers {'gone'}, {'final', state}, {'waiting'} for an answer, or {'open', generation, epoch, startedAt, now, journal as a flat list}.
 function scripts.openRollout()
   local state = redis.call('HGET', TASK, 'state')
   if not state or isFinal(state) then redis.call('ZREM', OUTBOX, ARGV[1]) end
@@ -82,7 +82,7 @@ function scripts.openRollout()
   redis.call('HINCRBY', TASK, 'revision', 1)
   redis.call('PUBLISH', ARGV[2], '')
   return {'open', redis.call('HGET', ROLLOUT, 'generation'), tostring(epoch), redis.call('HGET', ROLLOUT, 'startedAt'),
-    redis.call('HGETALL', JOURNAL)}
+    tostring(now()), redis.call('HGETALL', JOURNAL)}
 end
 
 -- Stores an entry once. A hash keeps no order, so each entry begins with its place. Answers 1 when it is new.
@@ -169,7 +169,7 @@ function scripts.finishRollout()
   return 1
 end
 
--- Takes pending learning for a worker. ARGV outbox member. Answers {}, or {epoch, startedAt, journal as a flat list}.
+-- Takes pending learning for a worker. ARGV outbox member. Answers {}, or {epoch, startedAt, now, journal as a flat list}.
 function scripts.openLearning()
   if redis.call('HGET', TASK, 'learning') ~= 'pending' then
     redis.call('ZREM', LEARNING, ARGV[1])
@@ -177,7 +177,7 @@ function scripts.openLearning()
   end
   redis.call('HSETNX', ROLLOUT, 'learningAt', now())
   local epoch = redis.call('HINCRBY', ROLLOUT, 'learningEpoch', 1)
-  return {tostring(epoch), redis.call('HGET', ROLLOUT, 'learningAt'), redis.call('HGETALL', JOURNAL)}
+  return {tostring(epoch), redis.call('HGET', ROLLOUT, 'learningAt'), tostring(now()), redis.call('HGETALL', JOURNAL)}
 end
 
 -- Whether learning is pending under this epoch; '' stands for any.
