@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { failoverFigures } from './failover-figures.js';
 import { fairFigures } from './fair-figures.js';
 import { summaryLine } from './figures.js';
 import { traceFigures } from './trace-figures.js';
@@ -12,6 +13,7 @@ interface Part {
 /** Add a new part here. */
 const PARTS: Readonly<Record<string, Part>> = {
   fair: { says: 'a quiet tenant beside a loud one ...', measure: (scale) => fairFigures(60 * scale, 1_000 * scale) },
+  failover: { says: "the death of Redis' primary ...", measure: (scale) => failoverFigures(Math.ceil(5 * scale)) },
   traces: { says: 'rollouts with and without traces ...', measure: (scale) => traceFigures(30 * scale) },
 };
 

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TaskSpec } from '@etude/contracts/task';
+import { Producer } from '@etude/queue/jobs/producer';
+import { TaskStore } from '@etude/queue/tasks/task-store';
+import { RedisGroup } from '@etude/test-support/redis-group';
+import { until } from '@etude/test-support/until';
+import { Redis } from 'ioredis';
+import { percentile, round } from './figures.js';
+
+const EVERY_MS = 20;
+
+/** A primary with a replica, and three sentinels that know them. */
+async function startGroup() {
+  const group = new RedisGroup();
+  const primary = await group.start();
+  const replica = await group.start(['--replicaof', '127.0.0.1', String(primary.port)]);
+  const sentinels = await Promise.all([1, 2, 3].map(() => group.watch(primary.port)));
+  const knows = (port: number) =>
+    /num-other-sentinels\n2\n/.test(group.cli(port, 'SENTINEL', 'MASTER', 'mymaster')) &&
+    group.cli(port, 'SENTINEL', 'REPLICAS', 'mymaster').includes(String(replica.port));
+  await until(() => sentinels.every(knows), { what: 'sentinels that know each other' });
+  return { group, primary, sentinels };
+}
+
+/** Milliseconds until `write` succeeds for the first time. */
+async function firstSuccess(write: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  while (
+    !(await write()
+      .then(() => true)
+      .catch(() => false))
+  )
+    await sleep(EVERY_MS);
+  return performance.now() - from;
+}
+
+/** How long after the death of Redis' primary a task is accepted again, beside a bare client's SET on the same servers. */
+async function gaps(): Promise<readonly [tasks: number, bare: number]> {
+  const { group, primary, sentinels } = await startGroup();
+  const producer = new Producer(`redis+sentinel://${sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/mymaster`, 'etude');
+  const bare = new Redis({
+    sentinels: sentinels.map((port) => ({ host: '127.0.0.1', port })),
+    name: 'mymaster',
+    maxRetriesPerRequest: 0,
+    sentinelRetryStrategy: () => EVERY_MS,
+    retryStrategy: () => EVERY_MS,
+  });
+  bare.on('error', () => undefined);
+  try {
+    const tasks = new TaskStore(producer);
+    const spec = TaskSpec.parse({ prompt: 'Print 3.' });
+    await Promise.all([tasks.submit('acme', spec, 'before'), bare.set('before', 1)]);
+    await primary.process.kill();
+    return await Promise.all([firstSuccess(() => tasks.submit('acme', spec, 'after')), firstSuccess(() => bare.set('after', 1))]);
+  } finally {
+    bare.disconnect();
+    await producer.close();
+    await group.stop();
+  }
+}
+
+/** @param rounds each on servers of its own */
+export async function failoverFigures(rounds: number): Promise<Record<string, number>> {
+  const measured: Array<readonly [number, number]> = [];
+  for (let i = 0; i < rounds; i++) measured.push(await gaps());
+  const [tasks, bare] = [0, 1].map((which) =>
+    percentile(
+      measured.map((gap) => gap[which]!),
+      50,
+    ),
+  ) as [number, number];
+  return { failover_gap_p50_ms: round(tasks, 0), failover_bare_p50_ms: round(bare, 0), failover_gap_over_bare: round(tasks / bare) };
+}
