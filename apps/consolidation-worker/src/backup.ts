@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFileSync, createReadStream, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { type MemoryPlace, modelOf, openStore } from '@etude/memory/open-memory';
@@ -11,6 +12,8 @@ import { z } from 'zod';
 
 /** Raised when older readers can no longer read a backup. */
 const BACKUP_VERSION = 1;
+/** Less than services wait for SQLite's lock, and more than the 5 s that Redis waits for other replicas by default. */
+const HELD_MS = 10_000;
 const MANIFEST = 'manifest.json';
 const REDIS = 'redis.rdb';
 const MEMORY = 'memory.sqlite';
@@ -49,7 +52,7 @@ async function digestOf(path: string): Promise<string> {
  *
  * The copy is one point that a crash could have left. Memory is never earlier than Redis: a write leaves Redis only after memory has it, so
  * none is missing in both. What memory has and Redis doesn't know is done again, and memory's note of the write makes the repeat harmless.
- * SQLite's writers wait for Redis's moment, so both are of the same time. Qdrant is read after it.
+ * SQLite's writers wait for Redis's moment, at most 10 s, so both are of the same time. Qdrant is read after it.
  * @throws EtudeError FAILED_PRECONDITION if the folder isn't empty; QUEUE_UNAVAILABLE, MEMORY_UNAVAILABLE. Without a manifest it is no backup
  */
 export async function backUp(installation: Installation, folder: string, files: readonly string[], madeBy: string): Promise<Manifest> {
@@ -57,20 +60,10 @@ export async function backUp(installation: Installation, folder: string, files: 
   if (readdirSync(folder).length > 0) throw refused(`${folder} is not empty; name a new folder`);
   const at = Date.now();
   const { redisUrl, memory, environment, onProgress } = installation;
-  const take = () => {
-    onProgress('copying Redis');
-    return copyRedis(redisUrl, join(folder, REDIS), environment);
-  };
-  if (memory.adapter === 'sqlite') {
-    let copied = Promise.resolve();
-    await snapshotFile(memory.path, join(folder, MEMORY), async () => {
-      const redis = take();
-      copied = redis.copied;
-      await redis.taken;
-      onProgress('copying memory');
-    });
-    await copied;
-  } else {
+  onProgress('copying Redis');
+  const take = () => copyRedis(redisUrl, join(folder, REDIS), environment);
+  if (memory.adapter === 'sqlite') await copyWithFile(memory.path, join(folder, MEMORY), take);
+  else {
     await take().copied;
     await copyBetween(memory, { adapter: 'sqlite', path: join(folder, MEMORY) }, installation);
   }
@@ -80,6 +73,22 @@ export async function backUp(installation: Installation, folder: string, files: 
     manifest.files.push({ name, bytes: statSync(join(folder, name)).size, sha256: await digestOf(join(folder, name)) });
   writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
   return manifest;
+}
+
+/** Copies both at one moment. If Redis takes long until its moment, memory's writers go on, and its file is copied after that moment. */
+async function copyWithFile(path: string, copy: string, take: () => ReturnType<typeof copyRedis>): Promise<void> {
+  let redis: ReturnType<typeof copyRedis> | undefined;
+  let isTaken = true;
+  await snapshotFile(path, copy, async () => {
+    redis = take();
+    isTaken = await Promise.race([redis.taken.then(() => true), sleep(HELD_MS, false, { ref: false })]);
+  });
+  await redis?.taken;
+  if (!isTaken) {
+    rmSync(copy);
+    await snapshotFile(path, copy, () => Promise.resolve());
+  }
+  await redis?.copied;
 }
 
 /** Both stores may have different models. */

@@ -8,9 +8,10 @@ import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Mode, Tasks, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { programEnvironment } from '@etude/test-support/processes';
+import { startRedis } from '@etude/test-support/redis';
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import { until } from '@etude/test-support/until';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 
 const SCRIPT = fileURLToPath(new URL('./kill-steps.yaml', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../../apps/consolidation-worker/dist/backup-main.js', import.meta.url));
@@ -96,6 +97,15 @@ async function expectWhole(path: string, accepted: readonly string[]): Promise<v
     await stack.stop();
   }
 }
+
+it('fills a Redis that runs, and no second time', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const target = { redis, memoryPath: join(folder, 'other.sqlite') };
+  const path = join(folder, `at-${MOMENTS[0]}`);
+  expect((await backupMain(['restore', path], target)).stdout).toMatch(/^restored /);
+  await expect(backupMain(['restore', path], target)).rejects.toMatchObject({ stderr: expect.stringMatching(/Redis has data/) });
+});
 
 it('refuses a damaged backup and changes nothing', async () => {
   const path = join(folder, 'at-2');
