@@ -131,7 +131,7 @@ it('counts uses of skills', async () => {
 it('needs the role of a reviewer, and shows only the own tenant', async () => {
   const user = rig.client(Skills);
   const calls = [user.pruneSkills({ unusedDays: 1 }), user.undoPrune({ pruneId: 'p' }), user.revokeSource({}), user.getSkillStats({})];
-  for (const call of calls) expect((await refusal(call)).status).toBe(status.PERMISSION_DENIED);
+  for (const refused of await Promise.all(calls.map((call) => refusal(call)))) expect(refused.status).toBe(status.PERMISSION_DENIED);
   await store(
     idle('theirs', { scope: { tenant: 'globex', agent: 'coder', user: null }, sources: ['documents/shared'], status: 'pending_review' }),
   );
