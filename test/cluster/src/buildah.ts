@@ -54,6 +54,15 @@ export class Buildah {
     );
   }
 
+  /** The digest of an image's manifest. */
+  async digest(name: string): Promise<string> {
+    return (await this.call('inspect', '--type', 'image', '--format', '{{.FromImageDigest}}', name)).trim();
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.call('rmi', name);
+  }
+
   /** Makes an image of the files in the archive. */
   async import(archive: string, name: string): Promise<void> {
     const container = (await this.call('from', 'scratch')).trim();

@@ -57,7 +57,8 @@ const SERVICES: Recipe = {
     'package*.json',
     'tsconfig*.json',
     '{apps,libs,test,bench}/{,*/}package.json',
-    '{apps,libs}/*/src/**/*.{ts,lua,sql,json}',
+    '{apps,libs}/*/src/**/*.{ts,tsx,css,lua,sql,json}',
+    'apps/console/{index.html,build.mjs,public/*}',
     'libs/{domain/python,sandbox/runner}/**/*.py',
   ],
   // The base has no npm, so that of this machine is used.
@@ -72,6 +73,20 @@ const SERVICES: Recipe = {
     };
   },
 };
+
+/** Builds the image of the services once more, from nothing. @returns digests of what `servicesImage` built and of the new one */
+export async function servicesTwice(note: Note): Promise<readonly [string, string]> {
+  const { name } = await servicesImage(note);
+  const buildah = await Buildah.in(join(cacheDir(), 'buildah'));
+  const base = await debianBase(buildah, SERVICES.packages, note);
+  const again = `${name}-again`;
+  await buildah.build({ context: root, file: join(root, 'docker/services.Dockerfile'), name: again, ...(await SERVICES.options(base)) });
+  try {
+    return [await buildah.digest(name), await buildah.digest(again)];
+  } finally {
+    await buildah.remove(again);
+  }
+}
 
 /** Builds the image of sandbox pods, as `imageOf` says. ETUDE_SANDBOX_IMAGE and ETUDE_SANDBOX_BASE name other images. */
 export const sandboxImage = (note: Note): Promise<Image> => imageOf(SANDBOX, note);
