@@ -6,6 +6,8 @@ import { cluster } from './cluster.js';
 const note = (line: string) => process.stderr.write(`cluster: ${line}\n`);
 const test = cluster();
 const SAMPLES = 300;
+/** Tasks in flight. */
+const AT_ONCE = 150;
 const SCALING = [
   'autoscaling.pollingSeconds=2',
   'autoscaling.cooldownSeconds=20',
@@ -42,43 +44,26 @@ describe.skipIf(test.faults === null)('the chart over a longer time', () => {
     expect(await rig.shown('secret', 'etude-secrets', '{.data}')).toBe(before);
   });
 
-  // Not shown to pass yet: ETUDE_TEST_SCALE=1 runs them.
-  describe.each(
-    process.env['ETUDE_TEST_SCALE'] !== '1'
-      ? []
-      : [
-          ['keda', () => test.startKeda(note)],
-          [
-            'hpa',
-            () => test.startPrometheusAdapter(note, { address: 'etude-gateway-metrics.etude.svc.cluster.local:8080', namespace: 'etude' }),
-          ],
-        ],
-  )('scaled by %s', (kind, startScaler) => {
-    it(`goes from 1 worker to 4 and back with ${SAMPLES} tasks, and loses and repeats none`, { timeout: 1_200_000 }, async () => {
-      // The scaler knows the objects before the chart makes them, and reads the metrics once they exist.
-      await startScaler();
-      await rig.apply(`autoscaling.kind=${kind}`, ...SCALING);
-      const before = await rig.asked();
-      const started = performance.now();
-      const since = () => `${((performance.now() - started) / 1_000).toFixed(0)} s`;
-      const running = rig.evalRun(SAMPLES, SAMPLES);
-      running.catch(() => undefined); // it is awaited below
-      await until(async () => (await replicas('rollout-worker')) === 4, { timeoutMs: 180_000, everyMs: 200, what: '4 rollout workers' });
-      note(`${kind}: 4 rollout workers after ${since()}`);
-      expect(await running.catch(rig.explained)).toMatchObject({ problems: 1, samples: SAMPLES, verdicts: { AC: SAMPLES } });
-      note(`${kind}: ${SAMPLES} tasks after ${since()}`);
-      await until(async () => (await replicas('rollout-worker')) === 1, { timeoutMs: 180_000, everyMs: 500, what: '1 rollout worker' });
-      note(`${kind}: 1 rollout worker after ${since()}`);
-      expect((await rig.asked()) - before).toBe(SAMPLES);
-    });
-  });
-
-  it.skipIf(process.env['ETUDE_TEST_SCALE'] !== '1')('has no consolidation worker without work, and one when there is some', async () => {
+  it(`goes by KEDA from 1 worker to 4 and back with ${SAMPLES} tasks, and loses and repeats none`, { timeout: 1_200_000 }, async () => {
+    // The scaler knows the objects before the chart makes them, and reads the metrics once they exist.
     await test.startKeda(note);
     await rig.apply('autoscaling.kind=keda', ...SCALING);
-    await until(async () => (await replicas('consolidation-worker')) === 0, { timeoutMs: 180_000, everyMs: 500, what: 'none' });
-    const { name } = JSON.parse(await rig.cli('consolidate', '--detach', '--json')) as { name: string };
-    expect(name).toContain('consolidation');
-    await until(async () => (await replicas('consolidation-worker')) > 0, { timeoutMs: 60_000, everyMs: 500, what: 'a worker' });
+    await until(async () => (await replicas('consolidation-worker')) === 0, {
+      timeoutMs: 120_000,
+      everyMs: 500,
+      what: 'no idle consolidation',
+    });
+    const before = await rig.asked();
+    const started = performance.now();
+    const since = () => `${((performance.now() - started) / 1_000).toFixed(0)} s`;
+    const running = rig.evalRun(SAMPLES, AT_ONCE);
+    running.catch(() => undefined); // it is awaited below
+    await until(async () => (await replicas('rollout-worker')) === 4, { timeoutMs: 180_000, everyMs: 200, what: '4 rollout workers' });
+    note(`keda: 4 rollout workers after ${since()}`);
+    expect(await running.catch(rig.explained)).toMatchObject({ problems: 1, samples: SAMPLES, verdicts: { AC: SAMPLES } });
+    note(`keda: ${SAMPLES} tasks after ${since()}`);
+    await until(async () => (await replicas('rollout-worker')) === 1, { timeoutMs: 180_000, everyMs: 500, what: '1 rollout worker' });
+    note(`keda: 1 rollout worker after ${since()}`);
+    expect((await rig.asked()) - before).toBe(SAMPLES);
   });
 });

@@ -20,8 +20,6 @@ export interface Cluster {
   readonly startDns: (note: Note) => Promise<void>;
   /** After `startDns`. A given cluster brings its own. */
   readonly startKeda: (note: Note) => Promise<void>;
-  /** After `startDns`: HPAs then see `etude_queue_depth` of the metrics at the target. */
-  readonly startPrometheusAdapter: (note: Note, target: { address: string; namespace: string }) => Promise<void>;
   /** The address of this machine for pods; null: unknown. */
   readonly outside: string | null;
   /** null if tests must not break the cluster. */

@@ -96,19 +96,6 @@ const COMMANDS = {
     '--metrics-service-address=localhost:9666',
     ...servesMetrics(place, 6444),
   ],
-  prometheus: (place) => [
-    ...withDns(place),
-    'prometheus',
-    `--config.file=${place.dir}/prometheus.yaml`,
-    `--storage.tsdb.path=${place.dir}/prometheus`,
-  ],
-  prometheusAdapter: (place) => [
-    `${place.dir}/prometheus-adapter`,
-    '--prometheus-url=http://127.0.0.1:9090',
-    '--metrics-relist-interval=5s',
-    `--config=${place.dir}/prometheus-adapter.yaml`,
-    ...servesMetrics(place, 6445),
-  ],
   proxy: ({ dir, programs, network }) => [
     `${programs}/kube-proxy`,
     `--kubeconfig=${dir}/proxy.conf`,

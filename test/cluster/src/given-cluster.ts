@@ -26,7 +26,6 @@ export function givenCluster(kubeconfig: string): Cluster {
     loadImage: () => Promise.reject(new Error(NO_IMAGE)),
     startDns: () => Promise.resolve(),
     startKeda: () => Promise.resolve(),
-    startPrometheusAdapter: () => Promise.resolve(),
     outside: null,
     faults: null,
     stop: () => Promise.resolve(),

@@ -11,7 +11,6 @@ const PROGRAMS = {
   kubeconform: ['github.com/yannh/kubeconform@v0.7.0', './cmd/kubeconform'],
   'keda-operator': ['github.com/kedacore/keda/v2@v2.21.0', './cmd/operator'],
   'keda-adapter': ['github.com/kedacore/keda/v2@v2.21.0', './cmd/adapter'],
-  'prometheus-adapter': ['sigs.k8s.io/prometheus-adapter@v0.12.0', './cmd/adapter'],
 } as const;
 
 export type GoProgram = keyof typeof PROGRAMS;

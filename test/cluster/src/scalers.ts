@@ -17,23 +17,6 @@ export async function startKeda(place: Place, note: Note): Promise<void> {
   await serve(place, 6444);
 }
 
-/** Starts Prometheus, which reads `target`, and the adapter that makes HPAs see `etude_queue_depth`. Needs `startDns`. */
-export async function startPrometheusAdapter(place: Place, note: Note, target: { address: string; namespace: string }): Promise<void> {
-  await prepare(place, note, 'prometheus-adapter');
-  const { address, namespace } = target;
-  const scrape = { job_name: 'etude', scrape_interval: '2s', static_configs: [{ targets: [address], labels: { namespace } }] };
-  const rule = {
-    seriesQuery: 'etude_queue_depth',
-    resources: { overrides: { namespace: { resource: 'namespace' } } },
-    metricsQuery: 'max(<<.Series>>{<<.LabelMatchers>>})', // every gateway tells the same
-  };
-  await writeFile(join(place.dir, 'prometheus.yaml'), JSON.stringify({ scrape_configs: [scrape] }));
-  await writeFile(join(place.dir, 'prometheus-adapter.yaml'), JSON.stringify({ externalRules: [rule] }));
-  await startDaemon(place, 'prometheus');
-  await startDaemon(place, 'prometheusAdapter');
-  await serve(place, 6445);
-}
-
 async function prepare({ dir, network }: Place, note: Note, ...names: GoProgram[]): Promise<void> {
   const serving = join(dir, 'serving');
   await mkdir(serving, { recursive: true });
