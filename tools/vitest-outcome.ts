@@ -3,7 +3,12 @@ import { relative } from 'node:path';
 import type { Reporter, SerializedError, TestModule, Vitest } from 'vitest/node';
 
 const shortened = (path: string) => relative(process.cwd(), path);
-const reasonOf = ([error]: readonly SerializedError[] = []) => error?.message.trim().split('\n', 1)[0] || 'without a message';
+/** The first line of the message. A process that failed has its reason in its last words, so the last line too. */
+const reasonOf = ([error]: readonly SerializedError[] = []) => {
+  const [first = '', ...others] = (error?.message ?? '').trim().split('\n');
+  const last = others.at(-1)?.slice(0, 300);
+  return [first, ...(last === undefined ? [] : [last])].join(' … ') || 'without a message';
+};
 
 /**
  * Writes what a run came to, for `etude test`, into the file of `--outputFile`: every test that did not pass, every file that failed outside
