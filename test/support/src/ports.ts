@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
-/** Below the ports of outgoing connections (from 32768 in Linux), any of which could take a port before its server does. */
+/**
+ * Below the ports of outgoing connections (from 32768 in Linux), any of which could take a port before its server does. Nodes of a Redis
+ * cluster also listen 10,000 above their port.
+ */
 const FIRST = 10_000;
-const BLOCKS = 200;
+const BLOCKS = 100;
 const BLOCK = 100;
 
 /** null: somebody else has the port. */
