@@ -222,6 +222,11 @@ describe('memory', () => {
     await page.getByRole('heading', { name: 'Run' }).getByText('done').waitFor();
     await page.getByRole('button', { name: 'Undo this run' }).click();
     expect(await page.getByRole('status').filter({ hasText: 'undone' }).textContent()).toContain('learner: 1 undone');
+    await page.getByRole('link', { name: 'All runs' }).click();
+    const runs = page.getByRole('region', { name: 'runs' }).getByRole('row');
+    await runs.filter({ hasText: 'plan' }).getByText('done').waitFor();
+    await runs.filter({ hasText: 'asked' }).getByRole('link').click();
+    await page.getByRole('heading', { name: 'Run' }).getByText('done').waitFor();
   });
 });
 
@@ -288,6 +293,7 @@ it('shows queues and spend to operators', async () => {
   await page.getByRole('row', { name: 'rollout.run' }).waitFor();
   await page.getByRole('row', { name: 'generate' }).first().waitFor();
   await page.getByRole('region', { name: 'tenants' }).getByRole('row', { name: 'test' }).waitFor();
+  await page.getByRole('region', { name: 'sandbox controllers' }).getByRole('row').nth(1).waitFor();
   await rig.picture(page, 'operations');
   await page.getByRole('link', { name: 'rollout.run' }).click();
   await page.getByText('Nothing died in this queue.').waitFor();

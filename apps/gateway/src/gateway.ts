@@ -222,7 +222,8 @@ class Gateway implements OnApplicationShutdown {
     calls.serve(SERVICES.consolidation, consolidationUndo, { ...skills, runs });
     const dead = new DeadLetters(producer, tasks, skills.wanted);
     showInstallation({ dead, tenants: this.#tenants, memory: this.#memory });
-    calls.serve(SERVICES.queues, queueCalls, { dead, tenants: this.#tenants, audit: this.#audit });
+    const directory = new ControllerDirectory(producer.redis, producer.keys);
+    calls.serve(SERVICES.queues, queueCalls, { dead, directory, tenants: this.#tenants, audit: this.#audit });
     calls.serve(SERVICES.sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(SERVICES.agents, agentCalls, skills);
     calls.serve(SERVICES.agents, agentChanges, skills);

@@ -112,6 +112,8 @@ it('never shows a tenant anything of another, whatever both do', async () => {
 it('finds no consolidation run of another tenant', async () => {
   const { name } = await rig.client(Consolidation, 'acme').runConsolidation({});
   expect((await refusal(rig.client(Consolidation, 'globex').getConsolidationRun({ name }))).status).toBe(status.NOT_FOUND);
+  expect((await rig.client(Consolidation, 'acme').listConsolidationRuns({})).runs).toMatchObject([{ name, plan: [] }]);
+  expect((await rig.client(Consolidation, 'globex').listConsolidationRuns({})).runs).toEqual([]);
 });
 
 it('takes no page token of another tenant', async () => {

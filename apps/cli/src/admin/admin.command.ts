@@ -53,6 +53,13 @@ const RUN = 'consolidationRuns/';
 const nameOfRun = (run = '') => (run.startsWith(RUN) ? run : `${RUN}${run}`);
 
 const RUNS = [
+  plain(Consolidation.method.listConsolidationRuns, {
+    command: 'list',
+    help: 'list the runs, also nightly ones, newest first',
+    flags: LIMIT(50),
+    columns: ['name', 'state', 'create_time', 'episodes_read', 'facts_added', 'skills_proposed', 'dry_run', 'error'],
+    none: () => 'no consolidation runs yet',
+  }),
   plain(Consolidation.method.getConsolidationRun, {
     command: 'get <run>',
     help: 'show a run, with one line per agent',

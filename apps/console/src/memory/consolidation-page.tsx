@@ -3,14 +3,15 @@ import {
   type ConsolidationRun,
   ConsolidationRunSchema,
   ConsolidationState,
+  ListConsolidationRunsResponseSchema,
   UndoConsolidationResponseSchema,
 } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { type FormEvent, useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { List } from '../ui/list.js';
-import { go, useQueryValue } from '../ui/router.js';
-import { Empty, Failed, Loaded } from '../ui/states.js';
+import { type Column, List } from '../ui/list.js';
+import { go, Link, useQueryValue } from '../ui/router.js';
+import { Failed, Loaded } from '../ui/states.js';
 import { Badge, Details, Scripted, Section, When } from '../ui/text.js';
 import { MemoryTabs } from './memory-tabs.js';
 
@@ -52,13 +53,52 @@ export function ConsolidationPage() {
       </form>
       {start.error && <Failed error={start.error} />}
       {run === '' ? (
-        <Empty>
-          Consolidation turns recent episodes into facts and skills. Plan it first: a plan changes nothing. Nightly runs need no start.
-        </Empty>
+        <Runs />
       ) : (
-        <Run key={run} id={run} />
+        <>
+          <Link to="/memory/consolidation">All runs</Link>
+          <Run key={run} id={run} />
+        </>
       )}
     </>
+  );
+}
+
+const COLUMNS: ReadonlyArray<Column<ConsolidationRun>> = [
+  {
+    title: 'Started',
+    cell: ({ name, createTime }) => (
+      <Link to={`/memory/consolidation?run=${name.split('/')[1]}`}>
+        <When at={createTime} />
+      </Link>
+    ),
+  },
+  { title: 'Kind', cell: ({ name, dryRun }) => (dryRun ? 'plan' : name.includes('/nightly-') ? 'nightly' : 'asked') },
+  { title: 'State', cell: ({ state }) => wordOf(ConsolidationState[state]) },
+  { title: 'Episodes', number: true, cell: ({ episodesRead }) => episodesRead },
+  { title: 'Facts added', number: true, cell: ({ factsAdded }) => factsAdded },
+  { title: 'Skills proposed', number: true, cell: ({ skillsProposed }) => skillsProposed },
+  { title: 'Error', cell: ({ error }) => error },
+];
+
+function Runs() {
+  const [page] = useQueryValue('page');
+  const read = useRead(ListConsolidationRunsResponseSchema, '/v1/consolidationRuns', { page_token: page }, { everyMs: 5_000 });
+  return (
+    <Loaded read={read}>
+      {({ runs, nextPageToken }) => (
+        <List
+          label="runs"
+          items={runs}
+          keyOf={({ name }) => name}
+          columns={COLUMNS}
+          nextPage={nextPageToken}
+          empty={
+            <p>No run yet. Consolidation turns recent episodes into facts and skills, every night by itself. A plan changes nothing.</p>
+          }
+        />
+      )}
+    </Loaded>
   );
 }
 

@@ -1,5 +1,11 @@
 import { MemoryStatsSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { ListQueuesResponseSchema, ListTenantsResponseSchema, type Queue, type Tenant } from '@etude/contracts/gen/etude/v1/queues_pb';
+import {
+  ListQueuesResponseSchema,
+  ListTenantsResponseSchema,
+  type Queue,
+  type SandboxController,
+  type Tenant,
+} from '@etude/contracts/gen/etude/v1/queues_pb';
 import { type ModelSpend, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/hooks.js';
 import { Chart } from '../ui/chart.js';
@@ -39,12 +45,29 @@ const QUEUE_COLUMNS: ReadonlyArray<Column<Queue>> = [
   { title: 'Oldest waits', number: true, cell: ({ oldestWaitingMs }) => (oldestWaitingMs > 0n ? duration(Number(oldestWaitingMs)) : '') },
 ];
 
+const POOL_COLUMNS: ReadonlyArray<Column<SandboxController>> = [
+  { title: 'Sandbox controller', cell: ({ id }) => id },
+  { title: 'Ready', number: true, cell: ({ warm }) => warm },
+  { title: 'Claims that wait', number: true, cell: ({ claimsWaiting: n }) => (n > 0 ? <Badge tone="warn">{n}</Badge> : 0) },
+  { title: 'Open for callers', number: true, cell: ({ sessions, sessionsMax }) => within(sessions, sessionsMax) },
+];
+
 function Queues() {
   const read = useRead(ListQueuesResponseSchema, '/v1/queues', {}, { everyMs: 3_000 });
   return (
     <Loaded read={read}>
-      {({ queues }) => (
-        <List label="queues" items={queues} keyOf={({ name }) => name} columns={QUEUE_COLUMNS} empty={<p>There are no queues.</p>} />
+      {({ queues, sandboxControllers }) => (
+        <>
+          <List label="queues" items={queues} keyOf={({ name }) => name} columns={QUEUE_COLUMNS} empty={<p>There are no queues.</p>} />
+          <h3>Pool of sandboxes</h3>
+          <List
+            label="sandbox controllers"
+            items={sandboxControllers}
+            keyOf={({ id }) => id}
+            columns={POOL_COLUMNS}
+            empty={<p>No sandbox controller is up. Code waits until one is.</p>}
+          />
+        </>
       )}
     </Loaded>
   );

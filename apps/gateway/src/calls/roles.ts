@@ -98,7 +98,12 @@ export const RULES: Rules = {
     getReembedding: OPERATOR,
     reconcileMemory: OPERATOR_AUDITED,
   },
-  consolidation: { runConsolidation: USER_AUDITED, getConsolidationRun: USER, undoConsolidation: REVIEWER_AUDITED },
+  consolidation: {
+    runConsolidation: USER_AUDITED,
+    listConsolidationRuns: USER,
+    getConsolidationRun: USER,
+    undoConsolidation: REVIEWER_AUDITED,
+  },
   queues: {
     listQueues: OPERATOR,
     listDeadLetters: OPERATOR,

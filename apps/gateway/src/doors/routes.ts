@@ -147,6 +147,7 @@ export const ROUTES: readonly Route[] = [
   worlds('DELETE', '/{name=worlds}', world.deleteWorld, 'Delete a world'),
   worlds('POST', '/{name=worlds}:move', world.moveInWorld, 'Make a move in a world'),
   runs('POST', '', run.runConsolidation, 'Start a consolidation'),
+  runs('GET', '', run.listConsolidationRuns, 'List consolidations, newest first'),
   runs('GET', RUN, run.getConsolidationRun, 'Get a consolidation with its plan'),
   runs('POST', `${RUN}:undo`, run.undoConsolidation, 'Take back what a consolidation changed; for reviewers'),
   queues('GET', '', queue.listQueues, 'List queues; for operators'),

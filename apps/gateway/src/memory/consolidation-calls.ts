@@ -10,6 +10,7 @@ import { askedPage, consolidationRunOfName, optionalAgent, optionalRequestId } f
 import { boundedCount } from '@etude/contracts/wire/validation';
 
 const DAYS = { max: 3_650, standard: 7 };
+const RUNS = { max: 200, standard: 50 };
 const AGENTS = { max: 1_000, standard: 100 };
 
 /** `etude.v1.Consolidation`: starts runs, and shows how they are going. */
@@ -21,6 +22,13 @@ export const consolidationCalls = {
     const requestId = optionalRequestId(request.requestId) ?? '';
     const { record } = await runs.create(call.tenant, { agent, days, dryRun, ...(force ? { force } : {}) }, requestId);
     return toWire(ConsolidationRunSchema, { ...record, name: `consolidationRuns/${record.id}` });
+  },
+
+  async listConsolidationRuns(request, { tenant }, { runs }) {
+    const { pageSize, after, tokenOf } = askedPage(request, RUNS, ['ListConsolidationRuns', tenant]);
+    const { items, nextAfter } = await runs.list(tenant, { pageSize, ...(after ? { after } : {}) });
+    const shown = items.map((record) => toWire(ConsolidationRunSchema, { ...record, name: `consolidationRuns/${record.id}`, plan: [] }));
+    return { runs: shown, nextPageToken: tokenOf(nextAfter) };
   },
 
   async getConsolidationRun(request, { tenant }, { runs }) {

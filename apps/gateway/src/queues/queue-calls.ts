@@ -1,10 +1,11 @@
-import { DeadLetterSchema, type Queues, QueueSchema, TenantSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { DeadLetterSchema, type Queues, QueueSchema, SandboxControllerSchema, TenantSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
 import { QUEUES } from '@etude/contracts/queues';
 import { hasRole } from '@etude/platform/auth';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
 import type { AuditLog } from '@etude/queue/audit/audit-log';
+import type { ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import type { Tenants } from '@etude/queue/tenants/tenants';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
@@ -15,10 +16,21 @@ import { invalidField, parseField } from '@etude/contracts/wire/validation';
 const PAGE = { max: 1_000, standard: 50 };
 const IDS_MAX = 1_000;
 
+interface QueueDeps {
+  readonly dead: DeadLetters;
+  readonly directory: ControllerDirectory;
+  readonly tenants: Tenants;
+  readonly audit: AuditLog;
+}
+
 /** `etude.v1.Queues`, for operators: it covers all tenants. */
 export const queueCalls = {
   async listQueues(_request, _call, deps) {
-    return { queues: (await deps.dead.queues()).map(queueMessage) };
+    const [queues, controllers] = await Promise.all([deps.dead.queues(), deps.directory.live()]);
+    return {
+      queues: queues.map(queueMessage),
+      sandboxControllers: controllers.map((one) => toWire(SandboxControllerSchema, { ...one, id: one.controllerId })),
+    };
   },
 
   async listDeadLetters(request, _call, deps) {
@@ -56,7 +68,7 @@ export const queueCalls = {
     const entries = items.map(({ at, ...entry }) => ({ ...entry, roles: [...entry.roles], time: timestampFromMs(at) }));
     return { entries, nextPageToken: tokenOf(nextAfter) };
   },
-} satisfies Handlers<typeof Queues, { readonly dead: DeadLetters; readonly tenants: Tenants; readonly audit: AuditLog }>;
+} satisfies Handlers<typeof Queues, QueueDeps>;
 
 const Days = z.number().int().min(0).max(3_650);
 

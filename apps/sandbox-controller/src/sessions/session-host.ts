@@ -52,6 +52,11 @@ export class SessionHost {
     return this.#held.size + this.#opening.size;
   }
 
+  get pool(): { readonly warm: number; readonly claimsWaiting: number } {
+    const { free, waiting } = this.parts.driver.counts();
+    return { warm: free, claimsWaiting: waiting };
+  }
+
   /** @throws EtudeError ALREADY_EXISTS, SANDBOX_CAPACITY, SANDBOX_UNAVAILABLE, QUEUE_UNAVAILABLE, SHUTTING_DOWN */
   async open(request: SessionRequest, signal: AbortSignal): Promise<SandboxSession> {
     this.#refuseWhenClosing();

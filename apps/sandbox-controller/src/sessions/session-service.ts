@@ -121,8 +121,8 @@ interface SessionUpkeepParts {
   readonly host: SessionHost;
   readonly store: SandboxSessionStore;
   readonly directory: ControllerDirectory;
-  /** The announcement of this controller, without its number of sessions. */
-  readonly self: Omit<ControllerAnnouncement, 'sessions'>;
+  /** The part of this controller's announcement that stays. */
+  readonly self: Pick<ControllerAnnouncement, 'controllerId' | 'address' | 'sessionsMax'>;
   readonly logger: QueueLogger;
 }
 
@@ -172,7 +172,7 @@ export class SessionUpkeep {
 
   async #announce(): Promise<void> {
     const { directory, self, host } = this.parts;
-    await directory.announce({ ...self, sessions: host.sessionCount });
+    await directory.announce({ ...self, sessions: host.sessionCount, ...host.pool });
   }
 
   /** Ids of dead controllers: they shut down, or had no heartbeat in two rounds CONFIRM_MS apart. */

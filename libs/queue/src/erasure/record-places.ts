@@ -7,7 +7,7 @@ import { isRecalledFrom, mayRead, type RecordOfTenant } from '@etude/domain/reca
 import type { Character } from '@etude/domain/world/world';
 import { updatedAt } from '../agents/agent-settings-store.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
-import { ConsolidationStore, isOver } from '../memory/consolidation-store.js';
+import { ConsolidationStore, isOver, listedAs } from '../memory/consolidation-store.js';
 import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
 import { StoredErasure } from '../memory/upkeep-store.js';
 import { consolidationKeys, memberOf } from '../redis/keys.js';
@@ -146,7 +146,10 @@ export const CONSOLIDATIONS = keyedPlace({
     const { subject, at, producer, tenant } = erased;
     const text = (await producer.redis.get(key)) ?? 'null';
     const { data: record } = ConsolidationRecord.safeParse(JSON.parse(text));
-    const removal = () => producer.redis.del(...consolidationKeys(producer.keys, tenant, id));
+    const removal = async () => {
+      if (record) await producer.redis.zrem(producer.keys.consolidations(tenant), listedAs(record));
+      await producer.redis.del(...consolidationKeys(producer.keys, tenant, id));
+    };
     if (record === undefined) return 'all' in subject ? removal : null;
     const named = namedRecordOf(erased);
     if (named !== null && isOver(record)) {

@@ -71,4 +71,22 @@ describe('consolidation records', () => {
     expect(await redis.pttl(keys.consolidation('acme', record.id))).toBeGreaterThan(50_000);
     expect(await store.get('other', record.id)).toBeNull();
   });
+
+  it('are listed per tenant, newest first, nightly ones among them, as long as they are kept', async () => {
+    const { redis, keys, producer } = startProducer(file.url, file.prefix());
+    const store = new ConsolidationStore(producer);
+    const { record: first } = await store.create('acme', ASK, '');
+    const nightly = { ...first, id: 'nightly-all-2026-01-02', createdAt: first.createdAt + 1, state: 'done' as const };
+    await store.put(nightly);
+    await store.create('other', ASK, '');
+    const listed = async (after?: string) => {
+      const { items, nextAfter } = await store.list('acme', { pageSize: 1, ...(after ? { after } : {}) });
+      return { ids: items.map(({ id }) => id), nextAfter };
+    };
+    const page = await listed();
+    expect(page.ids).toEqual([nightly.id]);
+    expect((await listed(page.nextAfter!)).ids).toEqual([first.id]);
+    await redis.del(keys.consolidation('acme', nightly.id));
+    expect((await listed()).ids).toEqual([first.id]);
+  });
 });

@@ -4,6 +4,7 @@ import type { ConsolidationReport } from '@etude/domain/ports/consolidation-repo
 import type { ChatResponse } from '@etude/domain/ports/model';
 import { type DurableWork, Records } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
+import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
 import { consolidationKeys, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
@@ -49,7 +50,24 @@ export class ConsolidationStore {
   /** Asks for a run. @throws EtudeError as `Records.create` */
   async create(tenant: string, ask: ConsolidationAsk, requestId: string): Promise<{ record: ConsolidationRecord; created: boolean }> {
     const record = ConsolidationRecord.parse({ ...ask, id: newId('c'), tenant, state: 'queued', createdAt: Date.now() });
-    return this.#records.create({ tenant, id: record.id, record, requestId, asked: ask });
+    const made = await this.#records.create({ tenant, id: record.id, record, requestId, asked: ask });
+    const { redis, keys } = this.producer;
+    await whileRedisAnswers(redis, redis.zadd(keys.consolidations(tenant), 0, listedAs(made.record)));
+    return made;
+  }
+
+  /** Newest first. */
+  async list(tenant: string, page: PageAsk): Promise<Page<ConsolidationRecord>> {
+    const { redis, keys } = this.producer;
+    const look = async (members: readonly string[]) => {
+      const reads = redis.pipeline();
+      for (const member of members) reads.get(keys.consolidation(tenant, member.slice(TIME_DIGITS)));
+      return (await answersOf(reads)).map((text) => {
+        const record = text === null ? null : ConsolidationRecord.parse(JSON.parse(text as string));
+        return record && { isWanted: true, load: async () => record };
+      });
+    };
+    return whileRedisAnswers(redis, newestFirst(redis, keys.consolidations(tenant), page, look));
   }
 
   get(tenant: string, runId: string): Promise<ConsolidationRecord | null> {
@@ -61,7 +79,7 @@ export class ConsolidationStore {
     const { redis, keys } = this.producer;
     const { tenant, id, createdAt, state } = record;
     const [key, lines, answers] = consolidationKeys(keys, tenant, id);
-    const places = [key, keys.consolidationOutbox, lines, answers, keys.erased(tenant)];
+    const places = [key, keys.consolidationOutbox, lines, answers, keys.erased(tenant), keys.consolidations(tenant)];
     const keptMs = isOver(record) ? this.#retentionMs : 0;
     await runScript(redis, 'putConsolidation', places, [
       JSON.stringify(record),
@@ -69,6 +87,7 @@ export class ConsolidationStore {
       keptMs,
       createdAt,
       Number(state === 'done'),
+      listedAs(record),
     ]);
   }
 
@@ -116,5 +135,11 @@ export class ConsolidationStore {
 }
 
 export const isOver = ({ state }: ConsolidationRecord): boolean => state === 'done' || state === 'failed';
+
+const TIME_DIGITS = 15;
+
+/** A run's member in its tenant's list. */
+export const listedAs = ({ id, createdAt }: Pick<ConsolidationRecord, 'id' | 'createdAt'>): string =>
+  `${String(createdAt).padStart(TIME_DIGITS, '0')}${id}`;
 
 const jobOf = ({ tenant, id, agent, days, dryRun }: ConsolidationRecord) => ({ v: 1 as const, tenant, runId: id, agent, days, dryRun });

@@ -42,14 +42,16 @@ local function mayQuoteErased(marks, createdAt)
 end
 
 -- Stores a consolidation run. One that began before an erasure is removed instead. The model's answers go once the run is done.
--- KEYS record, outbox, lines, answers, marks of erasures.
--- ARGV record, outbox member, ms to keep the record or 0, createdAt, 1 if it is done.
+-- KEYS record, outbox, lines, answers, marks of erasures, the tenant's runs.
+-- ARGV record, outbox member, ms to keep the record or 0, createdAt, 1 if it is done, member among the tenant's runs.
 function scripts.putConsolidation()
   if mayQuoteErased(KEYS[5], ARGV[4]) then
     redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
     redis.call('ZREM', KEYS[2], ARGV[2])
+    redis.call('ZREM', KEYS[6], ARGV[6])
     return 0
   end
+  redis.call('ZADD', KEYS[6], 0, ARGV[6])
   if ARGV[5] == '1' then redis.call('DEL', KEYS[4]) end
   return keep(ARGV[1], ARGV[2], ARGV[3])
 end

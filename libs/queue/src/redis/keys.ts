@@ -76,6 +76,8 @@ export class RedisKeys extends PrefixedKeys {
   readonly memoryOutbox = this.of('outbox:memory');
   readonly memoryOutboxIndex = this.outbox('memory');
   readonly consolidation = this.of('consolidation');
+  /** A tenant's runs, each as the time of its creation and its id, which sort by time. All scores are 0. */
+  readonly consolidations = this.of('consolidations');
   /** Lines of a run by agent. */
   readonly consolidatedAgents = this.of('consolidated-agents');
   /** The model's answers to a run that is not over, by digest of the request. */

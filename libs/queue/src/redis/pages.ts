@@ -6,6 +6,12 @@ export interface Page<T> {
   readonly nextAfter: string | null;
 }
 
+export interface PageAsk {
+  readonly pageSize: number;
+  /** `nextAfter` of the page before. */
+  readonly after?: string;
+}
+
 export interface Candidate<T> {
   readonly isWanted: boolean;
   readonly bytes?: number;
@@ -27,7 +33,7 @@ const PAGE_MAX_BYTES = 2 * 1024 * 1024;
 export async function newestFirst<T>(
   redis: Redis,
   index: string,
-  { pageSize, after = '' }: { readonly pageSize: number; readonly after?: string },
+  { pageSize, after = '' }: PageAsk,
   look: (ids: readonly string[]) => Promise<ReadonlyArray<Candidate<T> | null>>,
 ): Promise<Page<T>> {
   const items: T[] = [];

@@ -19,6 +19,9 @@ export const ControllerAnnouncement = z.object({
   address: z.string().min(1),
   sessions: z.number().int(),
   sessionsMax: z.number().int(),
+  /** Sandboxes that are ready for a claim, and claims that wait for one. Earlier versions don't tell. */
+  warm: z.number().int().default(0),
+  claimsWaiting: z.number().int().default(0),
 });
 export type ControllerAnnouncement = z.infer<typeof ControllerAnnouncement>;
 
@@ -30,7 +33,7 @@ export class ControllerDirectory {
   ) {}
 
   /** Sends a heartbeat. Call it every `CONTROLLER_HEARTBEAT_MS`. */
-  async announce(controller: ControllerAnnouncement): Promise<void> {
+  async announce(controller: z.input<typeof ControllerAnnouncement>): Promise<void> {
     await runScript(this.redis, 'announceController', this.#both, [controller.controllerId, JSON.stringify(controller)]);
   }
 

@@ -117,7 +117,10 @@ describe('a session under random acts', () => {
   });
 });
 
-const announcement = (controllerId: string, sessions = 0) => ({ controllerId, address: '127.0.0.1:7000', sessions, sessionsMax: 8 });
+const announcement = (controllerId: string, sessions = 0) => {
+  const pool = { warm: 2, claimsWaiting: 0 };
+  return { controllerId, address: '127.0.0.1:7000', sessions, sessionsMax: 8, ...pool };
+};
 
 describe('the directory of controllers', () => {
   it('counts a controller as dead without heartbeats, and at once after its shutdown', async () => {

@@ -25,31 +25,35 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65tude/v1/consolidation.proto\x12\x08\x65tude.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"j\n\x17RunConsolidationRequest\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ys\x18\x02 \x01(\x05\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\"Q\n\x1aGetConsolidationRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"K\n\x18UndoConsolidationRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"J\n\x19UndoConsolidationResponse\x12-\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1d.etude.v1.UndoneConsolidation\"B\n\x13UndoneConsolidation\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x0e\n\x06undone\x18\x02 \x03(\t\x12\x0c\n\x04kept\x18\x03 \x03(\t\"\xcb\x02\n\x11\x43onsolidatedAgent\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12*\n\x05state\x18\x02 \x01(\x0e\x32\x1b.etude.v1.ConsolidatedState\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\repisodes_read\x18\x04 \x01(\x05\x12\x0e\n\x06groups\x18\x05 \x01(\x05\x12\x13\n\x0b\x66\x61\x63ts_added\x18\x06 \x01(\x05\x12\x18\n\x10\x66\x61\x63ts_reinforced\x18\x07 \x01(\x05\x12\x17\n\x0fskills_proposed\x18\x08 \x01(\x05\x12\x13\n\x0bmodel_calls\x18\t \x01(\x05\x12\x16\n\x0emodel_failures\x18\n \x01(\x05\x12\x14\n\x0cinput_tokens\x18\x0b \x01(\x03\x12\x15\n\routput_tokens\x18\x0c \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\r \x01(\x01\x12\x10\n\x08scripted\x18\x0e \x01(\x08\"\xc0\x04\n\x10\x43onsolidationRun\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x05state\x18\x02 \x01(\x0e\x32\x1c.etude.v1.ConsolidationState\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\repisodes_read\x18\x05 \x01(\x05\x12\x0e\n\x06groups\x18\x06 \x01(\x05\x12\x13\n\x0b\x66\x61\x63ts_added\x18\x07 \x01(\x05\x12\x18\n\x10\x66\x61\x63ts_reinforced\x18\x08 \x01(\x05\x12\x17\n\x0fskills_proposed\x18\t \x01(\x05\x12\x18\n\x10skills_activated\x18\n \x01(\x05\x12\x17\n\x0fskills_rejected\x18\x0b \x01(\x05\x12\x13\n\x0bmodel_calls\x18\x0c \x01(\x05\x12\x16\n\x0emodel_failures\x18\r \x01(\x05\x12\x0c\n\x04plan\x18\x0e \x03(\t\x12\r\n\x05\x65rror\x18\x0f \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x10 \x01(\x08\x12\x10\n\x08scripted\x18\x11 \x01(\x08\x12\x14\n\x0cinput_tokens\x18\x12 \x01(\x03\x12\x15\n\routput_tokens\x18\x13 \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\x14 \x01(\x01\x12+\n\x06\x61gents\x18\x15 \x03(\x0b\x32\x1b.etude.v1.ConsolidatedAgent\x12\x17\n\x0fnext_page_token\x18\x16 \x01(\t*\xb8\x01\n\x12\x43onsolidationState\x12#\n\x1f\x43ONSOLIDATION_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43ONSOLIDATION_STATE_QUEUED\x10\x01\x12\x1f\n\x1b\x43ONSOLIDATION_STATE_RUNNING\x10\x02\x12\x1c\n\x18\x43ONSOLIDATION_STATE_DONE\x10\x03\x12\x1e\n\x1a\x43ONSOLIDATION_STATE_FAILED\x10\x04*\x92\x02\n\x11\x43onsolidatedState\x12\"\n\x1e\x43ONSOLIDATED_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43ONSOLIDATED_STATE_PLANNED\x10\x01\x12\x1e\n\x1a\x43ONSOLIDATED_STATE_APPLIED\x10\x02\x12 \n\x1c\x43ONSOLIDATED_STATE_UNCHANGED\x10\x03\x12\x1c\n\x18\x43ONSOLIDATED_STATE_GATED\x10\x04\x12\x1d\n\x19\x43ONSOLIDATED_STATE_FAILED\x10\x05\x12\x1b\n\x17\x43ONSOLIDATED_STATE_LEFT\x10\x06\x12\x1d\n\x19\x43ONSOLIDATED_STATE_UNDONE\x10\x07\x32\x99\x02\n\rConsolidation\x12Q\n\x10RunConsolidation\x12!.etude.v1.RunConsolidationRequest\x1a\x1a.etude.v1.ConsolidationRun\x12W\n\x13GetConsolidationRun\x12$.etude.v1.GetConsolidationRunRequest\x1a\x1a.etude.v1.ConsolidationRun\x12\\\n\x11UndoConsolidation\x12\".etude.v1.UndoConsolidationRequest\x1a#.etude.v1.UndoConsolidationResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65tude/v1/consolidation.proto\x12\x08\x65tude.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"j\n\x17RunConsolidationRequest\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ys\x18\x02 \x01(\x05\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x12\n\nrequest_id\x18\x04 \x01(\t\x12\r\n\x05\x66orce\x18\x05 \x01(\x08\"E\n\x1cListConsolidationRunsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"b\n\x1dListConsolidationRunsResponse\x12(\n\x04runs\x18\x01 \x03(\x0b\x32\x1a.etude.v1.ConsolidationRun\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Q\n\x1aGetConsolidationRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"K\n\x18UndoConsolidationRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"J\n\x19UndoConsolidationResponse\x12-\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1d.etude.v1.UndoneConsolidation\"B\n\x13UndoneConsolidation\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x0e\n\x06undone\x18\x02 \x03(\t\x12\x0c\n\x04kept\x18\x03 \x03(\t\"\xcb\x02\n\x11\x43onsolidatedAgent\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12*\n\x05state\x18\x02 \x01(\x0e\x32\x1b.etude.v1.ConsolidatedState\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\repisodes_read\x18\x04 \x01(\x05\x12\x0e\n\x06groups\x18\x05 \x01(\x05\x12\x13\n\x0b\x66\x61\x63ts_added\x18\x06 \x01(\x05\x12\x18\n\x10\x66\x61\x63ts_reinforced\x18\x07 \x01(\x05\x12\x17\n\x0fskills_proposed\x18\x08 \x01(\x05\x12\x13\n\x0bmodel_calls\x18\t \x01(\x05\x12\x16\n\x0emodel_failures\x18\n \x01(\x05\x12\x14\n\x0cinput_tokens\x18\x0b \x01(\x03\x12\x15\n\routput_tokens\x18\x0c \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\r \x01(\x01\x12\x10\n\x08scripted\x18\x0e \x01(\x08\"\xc0\x04\n\x10\x43onsolidationRun\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x05state\x18\x02 \x01(\x0e\x32\x1c.etude.v1.ConsolidationState\x12/\n\x0b\x63reate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\repisodes_read\x18\x05 \x01(\x05\x12\x0e\n\x06groups\x18\x06 \x01(\x05\x12\x13\n\x0b\x66\x61\x63ts_added\x18\x07 \x01(\x05\x12\x18\n\x10\x66\x61\x63ts_reinforced\x18\x08 \x01(\x05\x12\x17\n\x0fskills_proposed\x18\t \x01(\x05\x12\x18\n\x10skills_activated\x18\n \x01(\x05\x12\x17\n\x0fskills_rejected\x18\x0b \x01(\x05\x12\x13\n\x0bmodel_calls\x18\x0c \x01(\x05\x12\x16\n\x0emodel_failures\x18\r \x01(\x05\x12\x0c\n\x04plan\x18\x0e \x03(\t\x12\r\n\x05\x65rror\x18\x0f \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x10 \x01(\x08\x12\x10\n\x08scripted\x18\x11 \x01(\x08\x12\x14\n\x0cinput_tokens\x18\x12 \x01(\x03\x12\x15\n\routput_tokens\x18\x13 \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\x14 \x01(\x01\x12+\n\x06\x61gents\x18\x15 \x03(\x0b\x32\x1b.etude.v1.ConsolidatedAgent\x12\x17\n\x0fnext_page_token\x18\x16 \x01(\t*\xb8\x01\n\x12\x43onsolidationState\x12#\n\x1f\x43ONSOLIDATION_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43ONSOLIDATION_STATE_QUEUED\x10\x01\x12\x1f\n\x1b\x43ONSOLIDATION_STATE_RUNNING\x10\x02\x12\x1c\n\x18\x43ONSOLIDATION_STATE_DONE\x10\x03\x12\x1e\n\x1a\x43ONSOLIDATION_STATE_FAILED\x10\x04*\x92\x02\n\x11\x43onsolidatedState\x12\"\n\x1e\x43ONSOLIDATED_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1a\x43ONSOLIDATED_STATE_PLANNED\x10\x01\x12\x1e\n\x1a\x43ONSOLIDATED_STATE_APPLIED\x10\x02\x12 \n\x1c\x43ONSOLIDATED_STATE_UNCHANGED\x10\x03\x12\x1c\n\x18\x43ONSOLIDATED_STATE_GATED\x10\x04\x12\x1d\n\x19\x43ONSOLIDATED_STATE_FAILED\x10\x05\x12\x1b\n\x17\x43ONSOLIDATED_STATE_LEFT\x10\x06\x12\x1d\n\x19\x43ONSOLIDATED_STATE_UNDONE\x10\x07\x32\x83\x03\n\rConsolidation\x12Q\n\x10RunConsolidation\x12!.etude.v1.RunConsolidationRequest\x1a\x1a.etude.v1.ConsolidationRun\x12h\n\x15ListConsolidationRuns\x12&.etude.v1.ListConsolidationRunsRequest\x1a\'.etude.v1.ListConsolidationRunsResponse\x12W\n\x13GetConsolidationRun\x12$.etude.v1.GetConsolidationRunRequest\x1a\x1a.etude.v1.ConsolidationRun\x12\\\n\x11UndoConsolidation\x12\".etude.v1.UndoConsolidationRequest\x1a#.etude.v1.UndoConsolidationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'etude.v1.consolidation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CONSOLIDATIONSTATE']._serialized_start=1401
-  _globals['_CONSOLIDATIONSTATE']._serialized_end=1585
-  _globals['_CONSOLIDATEDSTATE']._serialized_start=1588
-  _globals['_CONSOLIDATEDSTATE']._serialized_end=1862
+  _globals['_CONSOLIDATIONSTATE']._serialized_start=1572
+  _globals['_CONSOLIDATIONSTATE']._serialized_end=1756
+  _globals['_CONSOLIDATEDSTATE']._serialized_start=1759
+  _globals['_CONSOLIDATEDSTATE']._serialized_end=2033
   _globals['_RUNCONSOLIDATIONREQUEST']._serialized_start=75
   _globals['_RUNCONSOLIDATIONREQUEST']._serialized_end=181
-  _globals['_GETCONSOLIDATIONRUNREQUEST']._serialized_start=183
-  _globals['_GETCONSOLIDATIONRUNREQUEST']._serialized_end=264
-  _globals['_UNDOCONSOLIDATIONREQUEST']._serialized_start=266
-  _globals['_UNDOCONSOLIDATIONREQUEST']._serialized_end=341
-  _globals['_UNDOCONSOLIDATIONRESPONSE']._serialized_start=343
-  _globals['_UNDOCONSOLIDATIONRESPONSE']._serialized_end=417
-  _globals['_UNDONECONSOLIDATION']._serialized_start=419
-  _globals['_UNDONECONSOLIDATION']._serialized_end=485
-  _globals['_CONSOLIDATEDAGENT']._serialized_start=488
-  _globals['_CONSOLIDATEDAGENT']._serialized_end=819
-  _globals['_CONSOLIDATIONRUN']._serialized_start=822
-  _globals['_CONSOLIDATIONRUN']._serialized_end=1398
-  _globals['_CONSOLIDATION']._serialized_start=1865
-  _globals['_CONSOLIDATION']._serialized_end=2146
+  _globals['_LISTCONSOLIDATIONRUNSREQUEST']._serialized_start=183
+  _globals['_LISTCONSOLIDATIONRUNSREQUEST']._serialized_end=252
+  _globals['_LISTCONSOLIDATIONRUNSRESPONSE']._serialized_start=254
+  _globals['_LISTCONSOLIDATIONRUNSRESPONSE']._serialized_end=352
+  _globals['_GETCONSOLIDATIONRUNREQUEST']._serialized_start=354
+  _globals['_GETCONSOLIDATIONRUNREQUEST']._serialized_end=435
+  _globals['_UNDOCONSOLIDATIONREQUEST']._serialized_start=437
+  _globals['_UNDOCONSOLIDATIONREQUEST']._serialized_end=512
+  _globals['_UNDOCONSOLIDATIONRESPONSE']._serialized_start=514
+  _globals['_UNDOCONSOLIDATIONRESPONSE']._serialized_end=588
+  _globals['_UNDONECONSOLIDATION']._serialized_start=590
+  _globals['_UNDONECONSOLIDATION']._serialized_end=656
+  _globals['_CONSOLIDATEDAGENT']._serialized_start=659
+  _globals['_CONSOLIDATEDAGENT']._serialized_end=990
+  _globals['_CONSOLIDATIONRUN']._serialized_start=993
+  _globals['_CONSOLIDATIONRUN']._serialized_end=1569
+  _globals['_CONSOLIDATION']._serialized_start=2036
+  _globals['_CONSOLIDATION']._serialized_end=2423
 # @@protoc_insertion_point(module_scope)

@@ -56,6 +56,22 @@ class RunConsolidationRequest(_message.Message):
     force: bool
     def __init__(self, agent: _Optional[str] = ..., days: _Optional[int] = ..., dry_run: bool = ..., request_id: _Optional[str] = ..., force: bool = ...) -> None: ...
 
+class ListConsolidationRunsRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListConsolidationRunsResponse(_message.Message):
+    __slots__ = ("runs", "next_page_token")
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    runs: _containers.RepeatedCompositeFieldContainer[ConsolidationRun]
+    next_page_token: str
+    def __init__(self, runs: _Optional[_Iterable[_Union[ConsolidationRun, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
 class GetConsolidationRunRequest(_message.Message):
     __slots__ = ("name", "page_size", "page_token")
     NAME_FIELD_NUMBER: _ClassVar[int]

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x65tude/v1/queues.proto\x12\x08\x65tude.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x13\n\x11ListQueuesRequest\"5\n\x12ListQueuesResponse\x12\x1f\n\x06queues\x18\x01 \x03(\x0b\x32\x0f.etude.v1.Queue\"\x81\x01\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07waiting\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\x05\x12\x0f\n\x07\x64\x65layed\x18\x04 \x01(\x05\x12\x0c\n\x04\x64\x65\x61\x64\x18\x05 \x01(\x05\x12\x0f\n\x07workers\x18\x06 \x01(\x05\x12\x19\n\x11oldest_waiting_ms\x18\x07 \x01(\x03\"N\n\x16ListDeadLettersRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x17ListDeadLettersResponse\x12*\n\x0c\x64\x65\x61\x64_letters\x18\x01 \x03(\x0b\x32\x14.etude.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaa\x01\n\nDeadLetter\x12\r\n\x05queue\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04path\x18\x05 \x01(\t\x12\x14\n\x0cpayload_json\x18\x06 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\x05\x12-\n\tfail_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"D\n\x19RedriveDeadLettersRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0b\n\x03ids\x18\x02 \x03(\t\x12\x0b\n\x03\x61ll\x18\x03 \x01(\x08\"?\n\x1aRedriveDeadLettersResponse\x12\x10\n\x08redriven\x18\x01 \x01(\x05\x12\x0f\n\x07refused\x18\x02 \x03(\t\";\n\x12ListTenantsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Q\n\x13ListTenantsResponse\x12!\n\x07tenants\x18\x01 \x03(\x0b\x32\x10.etude.v1.Tenant\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb3\x01\n\x06Tenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07waiting\x18\x02 \x01(\x05\x12\x0f\n\x07running\x18\x03 \x01(\x05\x12\x11\n\tsandboxes\x18\x04 \x01(\x05\x12\x14\n\x0ctokens_today\x18\x05 \x01(\x03\x12\x11\n\tusd_today\x18\x06 \x01(\x01\x12\x15\n\rrefused_today\x18\x07 \x01(\x03\x12&\n\x06limits\x18\x08 \x01(\x0b\x32\x16.etude.v1.TenantLimits\"\x89\x01\n\x0cTenantLimits\x12\x0e\n\x06weight\x18\x01 \x01(\x05\x12\r\n\x05tasks\x18\x02 \x01(\x05\x12\x1a\n\x12submits_per_minute\x18\x03 \x01(\x05\x12\x11\n\tsandboxes\x18\x04 \x01(\x05\x12\x16\n\x0etokens_per_day\x18\x05 \x01(\x03\x12\x13\n\x0busd_per_day\x18\x06 \x01(\x01\"W\n\x10ListAuditRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x61ys\x18\x04 \x01(\x05\"S\n\x11ListAuditResponse\x12%\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x14.etude.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8f\x01\n\nAuditEntry\x12\n\n\x02id\x18\x01 \x01(\t\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\r\n\x05roles\x18\x04 \x03(\t\x12\x0c\n\x04\x63\x61ll\x18\x05 \x01(\t\x12\x0e\n\x06target\x18\x06 \x01(\t\x12\x0f\n\x07outcome\x18\x07 \x01(\t2\x9c\x03\n\x06Queues\x12G\n\nListQueues\x12\x1b.etude.v1.ListQueuesRequest\x1a\x1c.etude.v1.ListQueuesResponse\x12V\n\x0fListDeadLetters\x12 .etude.v1.ListDeadLettersRequest\x1a!.etude.v1.ListDeadLettersResponse\x12_\n\x12RedriveDeadLetters\x12#.etude.v1.RedriveDeadLettersRequest\x1a$.etude.v1.RedriveDeadLettersResponse\x12J\n\x0bListTenants\x12\x1c.etude.v1.ListTenantsRequest\x1a\x1d.etude.v1.ListTenantsResponse\x12\x44\n\tListAudit\x12\x1a.etude.v1.ListAuditRequest\x1a\x1b.etude.v1.ListAuditResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15\x65tude/v1/queues.proto\x12\x08\x65tude.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x13\n\x11ListQueuesRequest\"o\n\x12ListQueuesResponse\x12\x1f\n\x06queues\x18\x01 \x03(\x0b\x32\x0f.etude.v1.Queue\x12\x38\n\x13sandbox_controllers\x18\x02 \x03(\x0b\x32\x1b.etude.v1.SandboxController\"m\n\x11SandboxController\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08sessions\x18\x02 \x01(\x05\x12\x14\n\x0csessions_max\x18\x03 \x01(\x05\x12\x0c\n\x04warm\x18\x04 \x01(\x05\x12\x16\n\x0e\x63laims_waiting\x18\x05 \x01(\x05\"\x81\x01\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07waiting\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\x05\x12\x0f\n\x07\x64\x65layed\x18\x04 \x01(\x05\x12\x0c\n\x04\x64\x65\x61\x64\x18\x05 \x01(\x05\x12\x0f\n\x07workers\x18\x06 \x01(\x05\x12\x19\n\x11oldest_waiting_ms\x18\x07 \x01(\x03\"N\n\x16ListDeadLettersRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x17ListDeadLettersResponse\x12*\n\x0c\x64\x65\x61\x64_letters\x18\x01 \x03(\x0b\x32\x14.etude.v1.DeadLetter\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xaa\x01\n\nDeadLetter\x12\r\n\x05queue\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04path\x18\x05 \x01(\t\x12\x14\n\x0cpayload_json\x18\x06 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\x05\x12-\n\tfail_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"D\n\x19RedriveDeadLettersRequest\x12\r\n\x05queue\x18\x01 \x01(\t\x12\x0b\n\x03ids\x18\x02 \x03(\t\x12\x0b\n\x03\x61ll\x18\x03 \x01(\x08\"?\n\x1aRedriveDeadLettersResponse\x12\x10\n\x08redriven\x18\x01 \x01(\x05\x12\x0f\n\x07refused\x18\x02 \x03(\t\";\n\x12ListTenantsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Q\n\x13ListTenantsResponse\x12!\n\x07tenants\x18\x01 \x03(\x0b\x32\x10.etude.v1.Tenant\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb3\x01\n\x06Tenant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07waiting\x18\x02 \x01(\x05\x12\x0f\n\x07running\x18\x03 \x01(\x05\x12\x11\n\tsandboxes\x18\x04 \x01(\x05\x12\x14\n\x0ctokens_today\x18\x05 \x01(\x03\x12\x11\n\tusd_today\x18\x06 \x01(\x01\x12\x15\n\rrefused_today\x18\x07 \x01(\x03\x12&\n\x06limits\x18\x08 \x01(\x0b\x32\x16.etude.v1.TenantLimits\"\x89\x01\n\x0cTenantLimits\x12\x0e\n\x06weight\x18\x01 \x01(\x05\x12\r\n\x05tasks\x18\x02 \x01(\x05\x12\x1a\n\x12submits_per_minute\x18\x03 \x01(\x05\x12\x11\n\tsandboxes\x18\x04 \x01(\x05\x12\x16\n\x0etokens_per_day\x18\x05 \x01(\x03\x12\x13\n\x0busd_per_day\x18\x06 \x01(\x01\"W\n\x10ListAuditRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x61ys\x18\x04 \x01(\x05\"S\n\x11ListAuditResponse\x12%\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x14.etude.v1.AuditEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8f\x01\n\nAuditEntry\x12\n\n\x02id\x18\x01 \x01(\t\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\r\n\x05roles\x18\x04 \x03(\t\x12\x0c\n\x04\x63\x61ll\x18\x05 \x01(\t\x12\x0e\n\x06target\x18\x06 \x01(\t\x12\x0f\n\x07outcome\x18\x07 \x01(\t2\x9c\x03\n\x06Queues\x12G\n\nListQueues\x12\x1b.etude.v1.ListQueuesRequest\x1a\x1c.etude.v1.ListQueuesResponse\x12V\n\x0fListDeadLetters\x12 .etude.v1.ListDeadLettersRequest\x1a!.etude.v1.ListDeadLettersResponse\x12_\n\x12RedriveDeadLetters\x12#.etude.v1.RedriveDeadLettersRequest\x1a$.etude.v1.RedriveDeadLettersResponse\x12J\n\x0bListTenants\x12\x1c.etude.v1.ListTenantsRequest\x1a\x1d.etude.v1.ListTenantsResponse\x12\x44\n\tListAudit\x12\x1a.etude.v1.ListAuditRequest\x1a\x1b.etude.v1.ListAuditResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,33 +35,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTQUEUESREQUEST']._serialized_start=68
   _globals['_LISTQUEUESREQUEST']._serialized_end=87
   _globals['_LISTQUEUESRESPONSE']._serialized_start=89
-  _globals['_LISTQUEUESRESPONSE']._serialized_end=142
-  _globals['_QUEUE']._serialized_start=145
-  _globals['_QUEUE']._serialized_end=274
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=276
-  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=354
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=356
-  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=450
-  _globals['_DEADLETTER']._serialized_start=453
-  _globals['_DEADLETTER']._serialized_end=623
-  _globals['_REDRIVEDEADLETTERSREQUEST']._serialized_start=625
-  _globals['_REDRIVEDEADLETTERSREQUEST']._serialized_end=693
-  _globals['_REDRIVEDEADLETTERSRESPONSE']._serialized_start=695
-  _globals['_REDRIVEDEADLETTERSRESPONSE']._serialized_end=758
-  _globals['_LISTTENANTSREQUEST']._serialized_start=760
-  _globals['_LISTTENANTSREQUEST']._serialized_end=819
-  _globals['_LISTTENANTSRESPONSE']._serialized_start=821
-  _globals['_LISTTENANTSRESPONSE']._serialized_end=902
-  _globals['_TENANT']._serialized_start=905
-  _globals['_TENANT']._serialized_end=1084
-  _globals['_TENANTLIMITS']._serialized_start=1087
-  _globals['_TENANTLIMITS']._serialized_end=1224
-  _globals['_LISTAUDITREQUEST']._serialized_start=1226
-  _globals['_LISTAUDITREQUEST']._serialized_end=1313
-  _globals['_LISTAUDITRESPONSE']._serialized_start=1315
-  _globals['_LISTAUDITRESPONSE']._serialized_end=1398
-  _globals['_AUDITENTRY']._serialized_start=1401
-  _globals['_AUDITENTRY']._serialized_end=1544
-  _globals['_QUEUES']._serialized_start=1547
-  _globals['_QUEUES']._serialized_end=1959
+  _globals['_LISTQUEUESRESPONSE']._serialized_end=200
+  _globals['_SANDBOXCONTROLLER']._serialized_start=202
+  _globals['_SANDBOXCONTROLLER']._serialized_end=311
+  _globals['_QUEUE']._serialized_start=314
+  _globals['_QUEUE']._serialized_end=443
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_start=445
+  _globals['_LISTDEADLETTERSREQUEST']._serialized_end=523
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_start=525
+  _globals['_LISTDEADLETTERSRESPONSE']._serialized_end=619
+  _globals['_DEADLETTER']._serialized_start=622
+  _globals['_DEADLETTER']._serialized_end=792
+  _globals['_REDRIVEDEADLETTERSREQUEST']._serialized_start=794
+  _globals['_REDRIVEDEADLETTERSREQUEST']._serialized_end=862
+  _globals['_REDRIVEDEADLETTERSRESPONSE']._serialized_start=864
+  _globals['_REDRIVEDEADLETTERSRESPONSE']._serialized_end=927
+  _globals['_LISTTENANTSREQUEST']._serialized_start=929
+  _globals['_LISTTENANTSREQUEST']._serialized_end=988
+  _globals['_LISTTENANTSRESPONSE']._serialized_start=990
+  _globals['_LISTTENANTSRESPONSE']._serialized_end=1071
+  _globals['_TENANT']._serialized_start=1074
+  _globals['_TENANT']._serialized_end=1253
+  _globals['_TENANTLIMITS']._serialized_start=1256
+  _globals['_TENANTLIMITS']._serialized_end=1393
+  _globals['_LISTAUDITREQUEST']._serialized_start=1395
+  _globals['_LISTAUDITREQUEST']._serialized_end=1482
+  _globals['_LISTAUDITRESPONSE']._serialized_start=1484
+  _globals['_LISTAUDITRESPONSE']._serialized_end=1567
+  _globals['_AUDITENTRY']._serialized_start=1570
+  _globals['_AUDITENTRY']._serialized_end=1713
+  _globals['_QUEUES']._serialized_start=1716
+  _globals['_QUEUES']._serialized_end=2128
 # @@protoc_insertion_point(module_scope)

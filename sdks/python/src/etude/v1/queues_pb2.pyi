@@ -14,10 +14,26 @@ class ListQueuesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ListQueuesResponse(_message.Message):
-    __slots__ = ("queues",)
+    __slots__ = ("queues", "sandbox_controllers")
     QUEUES_FIELD_NUMBER: _ClassVar[int]
+    SANDBOX_CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
     queues: _containers.RepeatedCompositeFieldContainer[Queue]
-    def __init__(self, queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ...) -> None: ...
+    sandbox_controllers: _containers.RepeatedCompositeFieldContainer[SandboxController]
+    def __init__(self, queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., sandbox_controllers: _Optional[_Iterable[_Union[SandboxController, _Mapping]]] = ...) -> None: ...
+
+class SandboxController(_message.Message):
+    __slots__ = ("id", "sessions", "sessions_max", "warm", "claims_waiting")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_MAX_FIELD_NUMBER: _ClassVar[int]
+    WARM_FIELD_NUMBER: _ClassVar[int]
+    CLAIMS_WAITING_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    sessions: int
+    sessions_max: int
+    warm: int
+    claims_waiting: int
+    def __init__(self, id: _Optional[str] = ..., sessions: _Optional[int] = ..., sessions_max: _Optional[int] = ..., warm: _Optional[int] = ..., claims_waiting: _Optional[int] = ...) -> None: ...
 
 class Queue(_message.Message):
     __slots__ = ("name", "waiting", "active", "delayed", "dead", "workers", "oldest_waiting_ms")

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/queues.proto.
  */
 export const file_etude_v1_queues: GenFile = /*@__PURE__*/
-  fileDesc("ChVldHVkZS92MS9xdWV1ZXMucHJvdG8SCGV0dWRlLnYxIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0IjUKEkxpc3RRdWV1ZXNSZXNwb25zZRIfCgZxdWV1ZXMYASADKAsyDy5ldHVkZS52MS5RdWV1ZSKBAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIPCgd3YWl0aW5nGAIgASgFEg4KBmFjdGl2ZRgDIAEoBRIPCgdkZWxheWVkGAQgASgFEgwKBGRlYWQYBSABKAUSDwoHd29ya2VycxgGIAEoBRIZChFvbGRlc3Rfd2FpdGluZ19tcxgHIAEoAyJOChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl4KF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEioKDGRlYWRfbGV0dGVycxgBIAMoCzIULmV0dWRlLnYxLkRlYWRMZXR0ZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIqoBCgpEZWFkTGV0dGVyEg0KBXF1ZXVlGAEgASgJEgoKAmlkGAIgASgJEgwKBGNvZGUYAyABKAkSDgoGcmVhc29uGAQgASgJEgwKBHBhdGgYBSABKAkSFAoMcGF5bG9hZF9qc29uGAYgASgJEhAKCGF0dGVtcHRzGAcgASgFEi0KCWZhaWxfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRAoZUmVkcml2ZURlYWRMZXR0ZXJzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRILCgNpZHMYAiADKAkSCwoDYWxsGAMgASgIIj8KGlJlZHJpdmVEZWFkTGV0dGVyc1Jlc3BvbnNlEhAKCHJlZHJpdmVuGAEgASgFEg8KB3JlZnVzZWQYAiADKAkiOwoSTGlzdFRlbmFudHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLmV0dWRlLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiswEKBlRlbmFudBIMCgRuYW1lGAEgASgJEg8KB3dhaXRpbmcYAiABKAUSDwoHcnVubmluZxgDIAEoBRIRCglzYW5kYm94ZXMYBCABKAUSFAoMdG9rZW5zX3RvZGF5GAUgASgDEhEKCXVzZF90b2RheRgGIAEoARIVCg1yZWZ1c2VkX3RvZGF5GAcgASgDEiYKBmxpbWl0cxgIIAEoCzIWLmV0dWRlLnYxLlRlbmFudExpbWl0cyKJAQoMVGVuYW50TGltaXRzEg4KBndlaWdodBgBIAEoBRINCgV0YXNrcxgCIAEoBRIaChJzdWJtaXRzX3Blcl9taW51dGUYAyABKAUSEQoJc2FuZGJveGVzGAQgASgFEhYKDnRva2Vuc19wZXJfZGF5GAUgASgDEhMKC3VzZF9wZXJfZGF5GAYgASgBIlcKEExpc3RBdWRpdFJlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkSDgoGdGVuYW50GAMgASgJEgwKBGRheXMYBCABKAUiUwoRTGlzdEF1ZGl0UmVzcG9uc2USJQoHZW50cmllcxgBIAMoCzIULmV0dWRlLnYxLkF1ZGl0RW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIo8BCgpBdWRpdEVudHJ5EgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWFjdG9yGAMgASgJEg0KBXJvbGVzGAQgAygJEgwKBGNhbGwYBSABKAkSDgoGdGFyZ2V0GAYgASgJEg8KB291dGNvbWUYByABKAkynAMKBlF1ZXVlcxJHCgpMaXN0UXVldWVzEhsuZXR1ZGUudjEuTGlzdFF1ZXVlc1JlcXVlc3QaHC5ldHVkZS52MS5MaXN0UXVldWVzUmVzcG9uc2USVgoPTGlzdERlYWRMZXR0ZXJzEiAuZXR1ZGUudjEuTGlzdERlYWRMZXR0ZXJzUmVxdWVzdBohLmV0dWRlLnYxLkxpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEl8KElJlZHJpdmVEZWFkTGV0dGVycxIjLmV0dWRlLnYxLlJlZHJpdmVEZWFkTGV0dGVyc1JlcXVlc3QaJC5ldHVkZS52MS5SZWRyaXZlRGVhZExldHRlcnNSZXNwb25zZRJKCgtMaXN0VGVuYW50cxIcLmV0dWRlLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBodLmV0dWRlLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2USRAoJTGlzdEF1ZGl0EhouZXR1ZGUudjEuTGlzdEF1ZGl0UmVxdWVzdBobLmV0dWRlLnYxLkxpc3RBdWRpdFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChVldHVkZS92MS9xdWV1ZXMucHJvdG8SCGV0dWRlLnYxIhMKEUxpc3RRdWV1ZXNSZXF1ZXN0Im8KEkxpc3RRdWV1ZXNSZXNwb25zZRIfCgZxdWV1ZXMYASADKAsyDy5ldHVkZS52MS5RdWV1ZRI4ChNzYW5kYm94X2NvbnRyb2xsZXJzGAIgAygLMhsuZXR1ZGUudjEuU2FuZGJveENvbnRyb2xsZXIibQoRU2FuZGJveENvbnRyb2xsZXISCgoCaWQYASABKAkSEAoIc2Vzc2lvbnMYAiABKAUSFAoMc2Vzc2lvbnNfbWF4GAMgASgFEgwKBHdhcm0YBCABKAUSFgoOY2xhaW1zX3dhaXRpbmcYBSABKAUigQEKBVF1ZXVlEgwKBG5hbWUYASABKAkSDwoHd2FpdGluZxgCIAEoBRIOCgZhY3RpdmUYAyABKAUSDwoHZGVsYXllZBgEIAEoBRIMCgRkZWFkGAUgASgFEg8KB3dvcmtlcnMYBiABKAUSGQoRb2xkZXN0X3dhaXRpbmdfbXMYByABKAMiTgoWTGlzdERlYWRMZXR0ZXJzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChdMaXN0RGVhZExldHRlcnNSZXNwb25zZRIqCgxkZWFkX2xldHRlcnMYASADKAsyFC5ldHVkZS52MS5EZWFkTGV0dGVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKqAQoKRGVhZExldHRlchINCgVxdWV1ZRgBIAEoCRIKCgJpZBgCIAEoCRIMCgRjb2RlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIMCgRwYXRoGAUgASgJEhQKDHBheWxvYWRfanNvbhgGIAEoCRIQCghhdHRlbXB0cxgHIAEoBRItCglmYWlsX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkQKGVJlZHJpdmVEZWFkTGV0dGVyc1JlcXVlc3QSDQoFcXVldWUYASABKAkSCwoDaWRzGAIgAygJEgsKA2FsbBgDIAEoCCI/ChpSZWRyaXZlRGVhZExldHRlcnNSZXNwb25zZRIQCghyZWRyaXZlbhgBIAEoBRIPCgdyZWZ1c2VkGAIgAygJIjsKEkxpc3RUZW5hbnRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJRChNMaXN0VGVuYW50c1Jlc3BvbnNlEiEKB3RlbmFudHMYASADKAsyEC5ldHVkZS52MS5UZW5hbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrMBCgZUZW5hbnQSDAoEbmFtZRgBIAEoCRIPCgd3YWl0aW5nGAIgASgFEg8KB3J1bm5pbmcYAyABKAUSEQoJc2FuZGJveGVzGAQgASgFEhQKDHRva2Vuc190b2RheRgFIAEoAxIRCgl1c2RfdG9kYXkYBiABKAESFQoNcmVmdXNlZF90b2RheRgHIAEoAxImCgZsaW1pdHMYCCABKAsyFi5ldHVkZS52MS5UZW5hbnRMaW1pdHMiiQEKDFRlbmFudExpbWl0cxIOCgZ3ZWlnaHQYASABKAUSDQoFdGFza3MYAiABKAUSGgoSc3VibWl0c19wZXJfbWludXRlGAMgASgFEhEKCXNhbmRib3hlcxgEIAEoBRIWCg50b2tlbnNfcGVyX2RheRgFIAEoAxITCgt1c2RfcGVyX2RheRgGIAEoASJXChBMaXN0QXVkaXRSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEg4KBnRlbmFudBgDIAEoCRIMCgRkYXlzGAQgASgFIlMKEUxpc3RBdWRpdFJlc3BvbnNlEiUKB2VudHJpZXMYASADKAsyFC5ldHVkZS52MS5BdWRpdEVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKPAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoCRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgDIAEoCRINCgVyb2xlcxgEIAMoCRIMCgRjYWxsGAUgASgJEg4KBnRhcmdldBgGIAEoCRIPCgdvdXRjb21lGAcgASgJMpwDCgZRdWV1ZXMSRwoKTGlzdFF1ZXVlcxIbLmV0dWRlLnYxLkxpc3RRdWV1ZXNSZXF1ZXN0GhwuZXR1ZGUudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlElYKD0xpc3REZWFkTGV0dGVycxIgLmV0dWRlLnYxLkxpc3REZWFkTGV0dGVyc1JlcXVlc3QaIS5ldHVkZS52MS5MaXN0RGVhZExldHRlcnNSZXNwb25zZRJfChJSZWRyaXZlRGVhZExldHRlcnMSIy5ldHVkZS52MS5SZWRyaXZlRGVhZExldHRlcnNSZXF1ZXN0GiQuZXR1ZGUudjEuUmVkcml2ZURlYWRMZXR0ZXJzUmVzcG9uc2USSgoLTGlzdFRlbmFudHMSHC5ldHVkZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5ldHVkZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlEkQKCUxpc3RBdWRpdBIaLmV0dWRlLnYxLkxpc3RBdWRpdFJlcXVlc3QaGy5ldHVkZS52MS5MaXN0QXVkaXRSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.ListQueuesRequest
@@ -35,6 +35,11 @@ export type ListQueuesResponse = Message<"etude.v1.ListQueuesResponse"> & {
    * @generated from field: repeated etude.v1.Queue queues = 1;
    */
   queues: Queue[];
+
+  /**
+   * @generated from field: repeated etude.v1.SandboxController sandbox_controllers = 2;
+   */
+  sandboxControllers: SandboxController[];
 };
 
 /**
@@ -43,6 +48,51 @@ export type ListQueuesResponse = Message<"etude.v1.ListQueuesResponse"> & {
  */
 export const ListQueuesResponseSchema: GenMessage<ListQueuesResponse> = /*@__PURE__*/
   messageDesc(file_etude_v1_queues, 1);
+
+/**
+ * A live controller with its pool of sandboxes.
+ *
+ * @generated from message etude.v1.SandboxController
+ */
+export type SandboxController = Message<"etude.v1.SandboxController"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Open sandboxes of callers, and how many it takes.
+   *
+   * @generated from field: int32 sessions = 2;
+   */
+  sessions: number;
+
+  /**
+   * @generated from field: int32 sessions_max = 3;
+   */
+  sessionsMax: number;
+
+  /**
+   * Sandboxes that are ready for a claim.
+   *
+   * @generated from field: int32 warm = 4;
+   */
+  warm: number;
+
+  /**
+   * Claims that wait until one is free.
+   *
+   * @generated from field: int32 claims_waiting = 5;
+   */
+  claimsWaiting: number;
+};
+
+/**
+ * Describes the message etude.v1.SandboxController.
+ * Use `create(SandboxControllerSchema)` to create a new message.
+ */
+export const SandboxControllerSchema: GenMessage<SandboxController> = /*@__PURE__*/
+  messageDesc(file_etude_v1_queues, 2);
 
 /**
  * @generated from message etude.v1.Queue
@@ -91,7 +141,7 @@ export type Queue = Message<"etude.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 2);
+  messageDesc(file_etude_v1_queues, 3);
 
 /**
  * @generated from message etude.v1.ListDeadLettersRequest
@@ -118,7 +168,7 @@ export type ListDeadLettersRequest = Message<"etude.v1.ListDeadLettersRequest"> 
  * Use `create(ListDeadLettersRequestSchema)` to create a new message.
  */
 export const ListDeadLettersRequestSchema: GenMessage<ListDeadLettersRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 3);
+  messageDesc(file_etude_v1_queues, 4);
 
 /**
  * @generated from message etude.v1.ListDeadLettersResponse
@@ -140,7 +190,7 @@ export type ListDeadLettersResponse = Message<"etude.v1.ListDeadLettersResponse"
  * Use `create(ListDeadLettersResponseSchema)` to create a new message.
  */
 export const ListDeadLettersResponseSchema: GenMessage<ListDeadLettersResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 4);
+  messageDesc(file_etude_v1_queues, 5);
 
 /**
  * @generated from message etude.v1.DeadLetter
@@ -194,7 +244,7 @@ export type DeadLetter = Message<"etude.v1.DeadLetter"> & {
  * Use `create(DeadLetterSchema)` to create a new message.
  */
 export const DeadLetterSchema: GenMessage<DeadLetter> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 5);
+  messageDesc(file_etude_v1_queues, 6);
 
 /**
  * @generated from message etude.v1.RedriveDeadLettersRequest
@@ -223,7 +273,7 @@ export type RedriveDeadLettersRequest = Message<"etude.v1.RedriveDeadLettersRequ
  * Use `create(RedriveDeadLettersRequestSchema)` to create a new message.
  */
 export const RedriveDeadLettersRequestSchema: GenMessage<RedriveDeadLettersRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 6);
+  messageDesc(file_etude_v1_queues, 7);
 
 /**
  * @generated from message etude.v1.RedriveDeadLettersResponse
@@ -247,7 +297,7 @@ export type RedriveDeadLettersResponse = Message<"etude.v1.RedriveDeadLettersRes
  * Use `create(RedriveDeadLettersResponseSchema)` to create a new message.
  */
 export const RedriveDeadLettersResponseSchema: GenMessage<RedriveDeadLettersResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 7);
+  messageDesc(file_etude_v1_queues, 8);
 
 /**
  * @generated from message etude.v1.ListTenantsRequest
@@ -269,7 +319,7 @@ export type ListTenantsRequest = Message<"etude.v1.ListTenantsRequest"> & {
  * Use `create(ListTenantsRequestSchema)` to create a new message.
  */
 export const ListTenantsRequestSchema: GenMessage<ListTenantsRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 8);
+  messageDesc(file_etude_v1_queues, 9);
 
 /**
  * @generated from message etude.v1.ListTenantsResponse
@@ -291,7 +341,7 @@ export type ListTenantsResponse = Message<"etude.v1.ListTenantsResponse"> & {
  * Use `create(ListTenantsResponseSchema)` to create a new message.
  */
 export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 9);
+  messageDesc(file_etude_v1_queues, 10);
 
 /**
  * @generated from message etude.v1.Tenant
@@ -351,7 +401,7 @@ export type Tenant = Message<"etude.v1.Tenant"> & {
  * Use `create(TenantSchema)` to create a new message.
  */
 export const TenantSchema: GenMessage<Tenant> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 10);
+  messageDesc(file_etude_v1_queues, 11);
 
 /**
  * Limits of a tenant as this gateway knows them; 0: none.
@@ -401,7 +451,7 @@ export type TenantLimits = Message<"etude.v1.TenantLimits"> & {
  * Use `create(TenantLimitsSchema)` to create a new message.
  */
 export const TenantLimitsSchema: GenMessage<TenantLimits> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 11);
+  messageDesc(file_etude_v1_queues, 12);
 
 /**
  * @generated from message etude.v1.ListAuditRequest
@@ -439,7 +489,7 @@ export type ListAuditRequest = Message<"etude.v1.ListAuditRequest"> & {
  * Use `create(ListAuditRequestSchema)` to create a new message.
  */
 export const ListAuditRequestSchema: GenMessage<ListAuditRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 12);
+  messageDesc(file_etude_v1_queues, 13);
 
 /**
  * @generated from message etude.v1.ListAuditResponse
@@ -461,7 +511,7 @@ export type ListAuditResponse = Message<"etude.v1.ListAuditResponse"> & {
  * Use `create(ListAuditResponseSchema)` to create a new message.
  */
 export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 13);
+  messageDesc(file_etude_v1_queues, 14);
 
 /**
  * @generated from message etude.v1.AuditEntry
@@ -516,7 +566,7 @@ export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_etude_v1_queues, 14);
+  messageDesc(file_etude_v1_queues, 15);
 
 /**
  * Queues and the tenants that use them: for operators; needs a key with the role "operator".

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file etude/v1/consolidation.proto.
  */
 export const file_etude_v1_consolidation: GenFile = /*@__PURE__*/
-  fileDesc("ChxldHVkZS92MS9jb25zb2xpZGF0aW9uLnByb3RvEghldHVkZS52MSJqChdSdW5Db25zb2xpZGF0aW9uUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgRkYXlzGAIgASgFEg8KB2RyeV9ydW4YAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCRINCgVmb3JjZRgFIAEoCCJRChpHZXRDb25zb2xpZGF0aW9uUnVuUmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIksKGFVuZG9Db25zb2xpZGF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiSgoZVW5kb0NvbnNvbGlkYXRpb25SZXNwb25zZRItCgZhZ2VudHMYASADKAsyHS5ldHVkZS52MS5VbmRvbmVDb25zb2xpZGF0aW9uIkIKE1VuZG9uZUNvbnNvbGlkYXRpb24SDQoFYWdlbnQYASABKAkSDgoGdW5kb25lGAIgAygJEgwKBGtlcHQYAyADKAkiywIKEUNvbnNvbGlkYXRlZEFnZW50Eg0KBWFnZW50GAEgASgJEioKBXN0YXRlGAIgASgOMhsuZXR1ZGUudjEuQ29uc29saWRhdGVkU3RhdGUSDgoGcmVhc29uGAMgASgJEhUKDWVwaXNvZGVzX3JlYWQYBCABKAUSDgoGZ3JvdXBzGAUgASgFEhMKC2ZhY3RzX2FkZGVkGAYgASgFEhgKEGZhY3RzX3JlaW5mb3JjZWQYByABKAUSFwoPc2tpbGxzX3Byb3Bvc2VkGAggASgFEhMKC21vZGVsX2NhbGxzGAkgASgFEhYKDm1vZGVsX2ZhaWx1cmVzGAogASgFEhQKDGlucHV0X3Rva2VucxgLIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAwgASgDEhAKCGNvc3RfdXNkGA0gASgBEhAKCHNjcmlwdGVkGA4gASgIIsAEChBDb25zb2xpZGF0aW9uUnVuEgwKBG5hbWUYASABKAkSKwoFc3RhdGUYAiABKA4yHC5ldHVkZS52MS5Db25zb2xpZGF0aW9uU3RhdGUSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcGlzb2Rlc19yZWFkGAUgASgFEg4KBmdyb3VwcxgGIAEoBRITCgtmYWN0c19hZGRlZBgHIAEoBRIYChBmYWN0c19yZWluZm9yY2VkGAggASgFEhcKD3NraWxsc19wcm9wb3NlZBgJIAEoBRIYChBza2lsbHNfYWN0aXZhdGVkGAogASgFEhcKD3NraWxsc19yZWplY3RlZBgLIAEoBRITCgttb2RlbF9jYWxscxgMIAEoBRIWCg5tb2RlbF9mYWlsdXJlcxgNIAEoBRIMCgRwbGFuGA4gAygJEg0KBWVycm9yGA8gASgJEg8KB2RyeV9ydW4YECABKAgSEAoIc2NyaXB0ZWQYESABKAgSFAoMaW5wdXRfdG9rZW5zGBIgASgDEhUKDW91dHB1dF90b2tlbnMYEyABKAMSEAoIY29zdF91c2QYFCABKAESKwoGYWdlbnRzGBUgAygLMhsuZXR1ZGUudjEuQ29uc29saWRhdGVkQWdlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGBYgASgJKrgBChJDb25zb2xpZGF0aW9uU3RhdGUSIwofQ09OU09MSURBVElPTl9TVEFURV9VTlNQRUNJRklFRBAAEh4KGkNPTlNPTElEQVRJT05fU1RBVEVfUVVFVUVEEAESHwobQ09OU09MSURBVElPTl9TVEFURV9SVU5OSU5HEAISHAoYQ09OU09MSURBVElPTl9TVEFURV9ET05FEAMSHgoaQ09OU09MSURBVElPTl9TVEFURV9GQUlMRUQQBCqSAgoRQ29uc29saWRhdGVkU3RhdGUSIgoeQ09OU09MSURBVEVEX1NUQVRFX1VOU1BFQ0lGSUVEEAASHgoaQ09OU09MSURBVEVEX1NUQVRFX1BMQU5ORUQQARIeChpDT05TT0xJREFURURfU1RBVEVfQVBQTElFRBACEiAKHENPTlNPTElEQVRFRF9TVEFURV9VTkNIQU5HRUQQAxIcChhDT05TT0xJREFURURfU1RBVEVfR0FURUQQBBIdChlDT05TT0xJREFURURfU1RBVEVfRkFJTEVEEAUSGwoXQ09OU09MSURBVEVEX1NUQVRFX0xFRlQQBhIdChlDT05TT0xJREFURURfU1RBVEVfVU5ET05FEAcymQIKDUNvbnNvbGlkYXRpb24SUQoQUnVuQ29uc29saWRhdGlvbhIhLmV0dWRlLnYxLlJ1bkNvbnNvbGlkYXRpb25SZXF1ZXN0GhouZXR1ZGUudjEuQ29uc29saWRhdGlvblJ1bhJXChNHZXRDb25zb2xpZGF0aW9uUnVuEiQuZXR1ZGUudjEuR2V0Q29uc29saWRhdGlvblJ1blJlcXVlc3QaGi5ldHVkZS52MS5Db25zb2xpZGF0aW9uUnVuElwKEVVuZG9Db25zb2xpZGF0aW9uEiIuZXR1ZGUudjEuVW5kb0NvbnNvbGlkYXRpb25SZXF1ZXN0GiMuZXR1ZGUudjEuVW5kb0NvbnNvbGlkYXRpb25SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChxldHVkZS92MS9jb25zb2xpZGF0aW9uLnByb3RvEghldHVkZS52MSJqChdSdW5Db25zb2xpZGF0aW9uUmVxdWVzdBINCgVhZ2VudBgBIAEoCRIMCgRkYXlzGAIgASgFEg8KB2RyeV9ydW4YAyABKAgSEgoKcmVxdWVzdF9pZBgEIAEoCRINCgVmb3JjZRgFIAEoCCJFChxMaXN0Q29uc29saWRhdGlvblJ1bnNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJImIKHUxpc3RDb25zb2xpZGF0aW9uUnVuc1Jlc3BvbnNlEigKBHJ1bnMYASADKAsyGi5ldHVkZS52MS5Db25zb2xpZGF0aW9uUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJRChpHZXRDb25zb2xpZGF0aW9uUnVuUmVxdWVzdBIMCgRuYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIksKGFVuZG9Db25zb2xpZGF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEg0KBWFnZW50GAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkiSgoZVW5kb0NvbnNvbGlkYXRpb25SZXNwb25zZRItCgZhZ2VudHMYASADKAsyHS5ldHVkZS52MS5VbmRvbmVDb25zb2xpZGF0aW9uIkIKE1VuZG9uZUNvbnNvbGlkYXRpb24SDQoFYWdlbnQYASABKAkSDgoGdW5kb25lGAIgAygJEgwKBGtlcHQYAyADKAkiywIKEUNvbnNvbGlkYXRlZEFnZW50Eg0KBWFnZW50GAEgASgJEioKBXN0YXRlGAIgASgOMhsuZXR1ZGUudjEuQ29uc29saWRhdGVkU3RhdGUSDgoGcmVhc29uGAMgASgJEhUKDWVwaXNvZGVzX3JlYWQYBCABKAUSDgoGZ3JvdXBzGAUgASgFEhMKC2ZhY3RzX2FkZGVkGAYgASgFEhgKEGZhY3RzX3JlaW5mb3JjZWQYByABKAUSFwoPc2tpbGxzX3Byb3Bvc2VkGAggASgFEhMKC21vZGVsX2NhbGxzGAkgASgFEhYKDm1vZGVsX2ZhaWx1cmVzGAogASgFEhQKDGlucHV0X3Rva2VucxgLIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAwgASgDEhAKCGNvc3RfdXNkGA0gASgBEhAKCHNjcmlwdGVkGA4gASgIIsAEChBDb25zb2xpZGF0aW9uUnVuEgwKBG5hbWUYASABKAkSKwoFc3RhdGUYAiABKA4yHC5ldHVkZS52MS5Db25zb2xpZGF0aW9uU3RhdGUSLwoLY3JlYXRlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcGlzb2Rlc19yZWFkGAUgASgFEg4KBmdyb3VwcxgGIAEoBRITCgtmYWN0c19hZGRlZBgHIAEoBRIYChBmYWN0c19yZWluZm9yY2VkGAggASgFEhcKD3NraWxsc19wcm9wb3NlZBgJIAEoBRIYChBza2lsbHNfYWN0aXZhdGVkGAogASgFEhcKD3NraWxsc19yZWplY3RlZBgLIAEoBRITCgttb2RlbF9jYWxscxgMIAEoBRIWCg5tb2RlbF9mYWlsdXJlcxgNIAEoBRIMCgRwbGFuGA4gAygJEg0KBWVycm9yGA8gASgJEg8KB2RyeV9ydW4YECABKAgSEAoIc2NyaXB0ZWQYESABKAgSFAoMaW5wdXRfdG9rZW5zGBIgASgDEhUKDW91dHB1dF90b2tlbnMYEyABKAMSEAoIY29zdF91c2QYFCABKAESKwoGYWdlbnRzGBUgAygLMhsuZXR1ZGUudjEuQ29uc29saWRhdGVkQWdlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGBYgASgJKrgBChJDb25zb2xpZGF0aW9uU3RhdGUSIwofQ09OU09MSURBVElPTl9TVEFURV9VTlNQRUNJRklFRBAAEh4KGkNPTlNPTElEQVRJT05fU1RBVEVfUVVFVUVEEAESHwobQ09OU09MSURBVElPTl9TVEFURV9SVU5OSU5HEAISHAoYQ09OU09MSURBVElPTl9TVEFURV9ET05FEAMSHgoaQ09OU09MSURBVElPTl9TVEFURV9GQUlMRUQQBCqSAgoRQ29uc29saWRhdGVkU3RhdGUSIgoeQ09OU09MSURBVEVEX1NUQVRFX1VOU1BFQ0lGSUVEEAASHgoaQ09OU09MSURBVEVEX1NUQVRFX1BMQU5ORUQQARIeChpDT05TT0xJREFURURfU1RBVEVfQVBQTElFRBACEiAKHENPTlNPTElEQVRFRF9TVEFURV9VTkNIQU5HRUQQAxIcChhDT05TT0xJREFURURfU1RBVEVfR0FURUQQBBIdChlDT05TT0xJREFURURfU1RBVEVfRkFJTEVEEAUSGwoXQ09OU09MSURBVEVEX1NUQVRFX0xFRlQQBhIdChlDT05TT0xJREFURURfU1RBVEVfVU5ET05FEAcygwMKDUNvbnNvbGlkYXRpb24SUQoQUnVuQ29uc29saWRhdGlvbhIhLmV0dWRlLnYxLlJ1bkNvbnNvbGlkYXRpb25SZXF1ZXN0GhouZXR1ZGUudjEuQ29uc29saWRhdGlvblJ1bhJoChVMaXN0Q29uc29saWRhdGlvblJ1bnMSJi5ldHVkZS52MS5MaXN0Q29uc29saWRhdGlvblJ1bnNSZXF1ZXN0GicuZXR1ZGUudjEuTGlzdENvbnNvbGlkYXRpb25SdW5zUmVzcG9uc2USVwoTR2V0Q29uc29saWRhdGlvblJ1bhIkLmV0dWRlLnYxLkdldENvbnNvbGlkYXRpb25SdW5SZXF1ZXN0GhouZXR1ZGUudjEuQ29uc29saWRhdGlvblJ1bhJcChFVbmRvQ29uc29saWRhdGlvbhIiLmV0dWRlLnYxLlVuZG9Db25zb2xpZGF0aW9uUmVxdWVzdBojLmV0dWRlLnYxLlVuZG9Db25zb2xpZGF0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message etude.v1.RunConsolidationRequest
@@ -60,6 +60,52 @@ export const RunConsolidationRequestSchema: GenMessage<RunConsolidationRequest> 
   messageDesc(file_etude_v1_consolidation, 0);
 
 /**
+ * @generated from message etude.v1.ListConsolidationRunsRequest
+ */
+export type ListConsolidationRunsRequest = Message<"etude.v1.ListConsolidationRunsRequest"> & {
+  /**
+   * Default 50, at most 200.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListConsolidationRunsRequest.
+ * Use `create(ListConsolidationRunsRequestSchema)` to create a new message.
+ */
+export const ListConsolidationRunsRequestSchema: GenMessage<ListConsolidationRunsRequest> = /*@__PURE__*/
+  messageDesc(file_etude_v1_consolidation, 1);
+
+/**
+ * @generated from message etude.v1.ListConsolidationRunsResponse
+ */
+export type ListConsolidationRunsResponse = Message<"etude.v1.ListConsolidationRunsResponse"> & {
+  /**
+   * @generated from field: repeated etude.v1.ConsolidationRun runs = 1;
+   */
+  runs: ConsolidationRun[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message etude.v1.ListConsolidationRunsResponse.
+ * Use `create(ListConsolidationRunsResponseSchema)` to create a new message.
+ */
+export const ListConsolidationRunsResponseSchema: GenMessage<ListConsolidationRunsResponse> = /*@__PURE__*/
+  messageDesc(file_etude_v1_consolidation, 2);
+
+/**
  * @generated from message etude.v1.GetConsolidationRunRequest
  */
 export type GetConsolidationRunRequest = Message<"etude.v1.GetConsolidationRunRequest"> & {
@@ -86,7 +132,7 @@ export type GetConsolidationRunRequest = Message<"etude.v1.GetConsolidationRunRe
  * Use `create(GetConsolidationRunRequestSchema)` to create a new message.
  */
 export const GetConsolidationRunRequestSchema: GenMessage<GetConsolidationRunRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_consolidation, 1);
+  messageDesc(file_etude_v1_consolidation, 3);
 
 /**
  * @generated from message etude.v1.UndoConsolidationRequest
@@ -117,7 +163,7 @@ export type UndoConsolidationRequest = Message<"etude.v1.UndoConsolidationReques
  * Use `create(UndoConsolidationRequestSchema)` to create a new message.
  */
 export const UndoConsolidationRequestSchema: GenMessage<UndoConsolidationRequest> = /*@__PURE__*/
-  messageDesc(file_etude_v1_consolidation, 2);
+  messageDesc(file_etude_v1_consolidation, 4);
 
 /**
  * @generated from message etude.v1.UndoConsolidationResponse
@@ -134,7 +180,7 @@ export type UndoConsolidationResponse = Message<"etude.v1.UndoConsolidationRespo
  * Use `create(UndoConsolidationResponseSchema)` to create a new message.
  */
 export const UndoConsolidationResponseSchema: GenMessage<UndoConsolidationResponse> = /*@__PURE__*/
-  messageDesc(file_etude_v1_consolidation, 3);
+  messageDesc(file_etude_v1_consolidation, 5);
 
 /**
  * @generated from message etude.v1.UndoneConsolidation
@@ -165,7 +211,7 @@ export type UndoneConsolidation = Message<"etude.v1.UndoneConsolidation"> & {
  * Use `create(UndoneConsolidationSchema)` to create a new message.
  */
 export const UndoneConsolidationSchema: GenMessage<UndoneConsolidation> = /*@__PURE__*/
-  messageDesc(file_etude_v1_consolidation, 4);
+  messageDesc(file_etude_v1_consolidation, 6);
 
 /**
  * What a run did with one agent.
@@ -251,7 +297,7 @@ export type ConsolidatedAgent = Message<"etude.v1.ConsolidatedAgent"> & {
  * Use `create(ConsolidatedAgentSchema)` to create a new message.
  */
 export const ConsolidatedAgentSchema: GenMessage<ConsolidatedAgent> = /*@__PURE__*/
-  messageDesc(file_etude_v1_consolidation, 5);
+  messageDesc(file_etude_v1_consolidation, 7);
 
 /**
  * @generated from message etude.v1.ConsolidationRun
@@ -383,7 +429,7 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
  * Use `create(ConsolidationRunSchema)` to create a new message.
  */
 export const ConsolidationRunSchema: GenMessage<ConsolidationRun> = /*@__PURE__*/
-  messageDesc(file_etude_v1_consolidation, 6);
+  messageDesc(file_etude_v1_consolidation, 8);
 
 /**
  * @generated from enum etude.v1.ConsolidationState
@@ -495,6 +541,16 @@ export const Consolidation: GenService<{
     methodKind: "unary";
     input: typeof RunConsolidationRequestSchema;
     output: typeof ConsolidationRunSchema;
+  },
+  /**
+   * Runs that callers and the nightly schedule started, newest first, without plans and agents.
+   *
+   * @generated from rpc etude.v1.Consolidation.ListConsolidationRuns
+   */
+  listConsolidationRuns: {
+    methodKind: "unary";
+    input: typeof ListConsolidationRunsRequestSchema;
+    output: typeof ListConsolidationRunsResponseSchema;
   },
   /**
    * A run with one line per agent, in pages. Page options don't change the counts, which are of all agents.
