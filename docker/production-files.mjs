@@ -30,10 +30,11 @@ copy('LICENSE');
 const platform = `${process.platform}/${process.arch}`;
 const unused = [
   'node_modules/{typescript,@types,@resvg,dejavu-fonts-ttf,.bin,.package-lock.json}',
-  'node_modules/**/*.{d.ts,d.mts,d.cts,map,md,markdown,tsbuildinfo}',
+  '{.,apps/*,libs/*}/node_modules/**/*.{d.ts,d.mts,d.cts,map,md,markdown,tsbuildinfo}',
   'node_modules/{rxjs,zod,luxon}/src',
-  'node_modules/{bare-*/prebuilds,bintrees/test}',
-  'node_modules/{rxjs/dist/{bundles,esm5},luxon/build/{amd,global,cjs-browser}}',
+  'node_modules/{*,@*/*}/{test,tests,benchmarks,example,examples,docs}',
+  'node_modules/bare-*/prebuilds',
+  'node_modules/{rxjs/dist/{bundles,esm5},bullmq/dist/esm,luxon/build/{amd,global,cjs-browser}}',
   '{apps,libs}/*/dist/**/*.{d.ts,map,spec.js}',
   '{test,bench}',
 ];

@@ -87,8 +87,16 @@ export async function startChartRig(cluster: Cluster, note: Note) {
     return run(process.execPath, [CLI, ...args, '--home', home, '--address', service, '--api-key', key]);
   };
 
+  /** What `etude doctor --cluster` finds. Its exit code of problems is none of the test's. */
+  const doctor = async () => {
+    const command = [process.execPath, CLI, 'doctor', '--cluster', '--json'];
+    const said = await run('sh', ['-c', '"$@" || [ $? = 4 ]', 'sh', ...command], { env: { KUBECONFIG: cluster.kubeconfig } });
+    return (JSON.parse(said) as { findings: Array<{ name: string; ok: boolean }> }).findings;
+  };
+
   return {
     archive: services.archive,
+    doctor,
     helmed,
     kubectl,
     shown,

@@ -44,26 +44,46 @@ describe.skipIf(test.faults === null)('the chart over a longer time', () => {
     expect(await rig.shown('secret', 'etude-secrets', '{.data}')).toBe(before);
   });
 
-  it(`goes by KEDA from 1 worker to 4 and back with ${SAMPLES} tasks, and loses and repeats none`, { timeout: 1_200_000 }, async () => {
-    // The scaler knows the objects before the chart makes them, and reads the metrics once they exist.
-    await test.startKeda(note);
-    await rig.apply('autoscaling.kind=keda', ...SCALING);
-    await until(async () => (await replicas('consolidation-worker')) === 0, {
-      timeoutMs: 120_000,
-      everyMs: 500,
-      what: 'no idle consolidation',
+  it('has nothing that the doctor finds wrong, and then that no controller is left', async () => {
+    expect((await rig.doctor()).filter(({ ok }) => !ok)).toEqual([]);
+    await rig.kubectl('scale', 'deployment/etude-sandbox-controller', '--replicas=0');
+    await until(async () => (await rig.doctor()).some(({ name, ok }) => name === 'sandboxes' && !ok), { everyMs: 500, what: 'a finding' });
+    await rig.kubectl('scale', 'deployment/etude-sandbox-controller', '--replicas=1');
+  });
+
+  const startScaler = {
+    keda: () => test.startKeda(note),
+    hpa: () => test.startPrometheus(note, { address: 'etude-gateway-metrics.etude.svc.cluster.local:8080', namespace: 'etude' }),
+  };
+
+  describe.each(['keda', 'hpa'] as const)('scaled by %s', (kind) => {
+    it(`goes from 1 worker to 4 and back with ${SAMPLES} tasks, and loses and repeats none`, { timeout: 1_200_000 }, async () => {
+      // The scaler knows the objects before the chart makes them, and reads the metrics once they exist.
+      await startScaler[kind]();
+      await rig.apply(`autoscaling.kind=${kind}`, ...SCALING);
+      await until(async () => (await replicas('consolidation-worker')) === (kind === 'keda' ? 0 : 1), {
+        timeoutMs: 120_000,
+        everyMs: 500,
+        what: 'no idle consolidation',
+      });
+      const before = await rig.asked();
+      const started = performance.now();
+      const since = () => `${((performance.now() - started) / 1_000).toFixed(0)} s`;
+      const running = rig.evalRun(SAMPLES, AT_ONCE);
+      running.catch(() => undefined); // it is awaited below
+      await until(async () => (await replicas('rollout-worker')) === 4, { timeoutMs: 180_000, everyMs: 200, what: '4 rollout workers' });
+      note(`${kind}: 4 rollout workers after ${since()}`);
+      expect(await running.catch(rig.explained)).toMatchObject({ problems: 1, samples: SAMPLES, verdicts: { AC: SAMPLES } });
+      note(`${kind}: ${SAMPLES} tasks after ${since()}`);
+      await until(async () => (await replicas('rollout-worker')) === 1, { timeoutMs: 180_000, everyMs: 500, what: '1 rollout worker' });
+      note(`${kind}: 1 rollout worker after ${since()}`);
+      expect((await rig.asked()) - before).toBe(SAMPLES);
     });
-    const before = await rig.asked();
-    const started = performance.now();
-    const since = () => `${((performance.now() - started) / 1_000).toFixed(0)} s`;
-    const running = rig.evalRun(SAMPLES, AT_ONCE);
-    running.catch(() => undefined); // it is awaited below
-    await until(async () => (await replicas('rollout-worker')) === 4, { timeoutMs: 180_000, everyMs: 200, what: '4 rollout workers' });
-    note(`keda: 4 rollout workers after ${since()}`);
-    expect(await running.catch(rig.explained)).toMatchObject({ problems: 1, samples: SAMPLES, verdicts: { AC: SAMPLES } });
-    note(`keda: ${SAMPLES} tasks after ${since()}`);
-    await until(async () => (await replicas('rollout-worker')) === 1, { timeoutMs: 180_000, everyMs: 500, what: '1 rollout worker' });
-    note(`keda: 1 rollout worker after ${since()}`);
-    expect((await rig.asked()) - before).toBe(SAMPLES);
+
+    it('consolidates, also where no worker ran', async () => {
+      const started = performance.now();
+      expect(JSON.parse(await rig.cli('consolidate', '--json'))).toMatchObject({ state: expect.stringContaining('DONE') as string });
+      note(`${kind}: a consolidation run after ${((performance.now() - started) / 1_000).toFixed(0)} s`);
+    });
   });
 });

@@ -20,6 +20,8 @@ export interface Cluster {
   readonly startDns: (note: Note) => Promise<void>;
   /** After `startDns`. A given cluster brings its own. */
   readonly startKeda: (note: Note) => Promise<void>;
+  /** After `startDns`: prometheus-adapter, and a Prometheus that scrapes this "host:port" of pods in a namespace. Takes KEDA's place. */
+  readonly startPrometheus: (note: Note, scraped: { readonly address: string; readonly namespace: string }) => Promise<void>;
   /** The address of this machine for pods; null: unknown. */
   readonly outside: string | null;
   /** null if tests must not break the cluster. */

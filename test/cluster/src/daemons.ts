@@ -96,6 +96,20 @@ const COMMANDS = {
     '--metrics-service-address=localhost:9666',
     ...servesMetrics(place, 6444),
   ],
+  prometheus: (place) => [
+    ...withDns(place),
+    'prometheus',
+    `--config.file=${place.dir}/prometheus.json`,
+    `--storage.tsdb.path=${place.dir}/prometheus`,
+    '--web.listen-address=127.0.0.1:9090',
+  ],
+  prometheusAdapter: (place) => [
+    `${place.dir}/prometheus-adapter`,
+    '--prometheus-url=http://127.0.0.1:9090',
+    `--config=${place.dir}/adapter.yaml`,
+    '--metrics-relist-interval=5s',
+    ...servesMetrics(place, 6445),
+  ],
   proxy: ({ dir, programs, network }) => [
     `${programs}/kube-proxy`,
     `--kubeconfig=${dir}/proxy.conf`,

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTemplates } from '@etude/sandbox/kubernetes/sandbox-template';
 import { expect, it } from 'vitest';
@@ -36,4 +36,22 @@ it('sets only settings that a service reads', async () => {
   const set = [...new Set(named)].filter((name) => !name.endsWith('_'));
   expect(set.length).toBeGreaterThan(15);
   expect(set.filter((name) => !known.has(name))).toEqual([]);
+});
+
+interface LockedPackage {
+  readonly os?: string | readonly string[];
+  readonly cpu?: string | readonly string[];
+  readonly dev?: boolean;
+}
+
+it('has every package with machine code of the image for arm64 too', () => {
+  const { packages } = JSON.parse(textOf('package-lock.json')) as { packages: Record<string, LockedPackage> };
+  const production = Object.entries(packages).filter(([, { dev, os }]) => !dev && os?.includes('linux'));
+  const named = (cpu: string) => production.filter(([, one]) => one.cpu?.includes(cpu)).map(([name]) => name.replace(`-${cpu}`, ''));
+  expect(named('x64')).toContain('node_modules/node-linux');
+  expect(named('arm64')).toEqual(named('x64'));
+  for (const cpu of ['x64', 'arm64'])
+    expect(globSync(`node_modules/onnxruntime-node/bin/*/linux/${cpu}/libonnxruntime.so.1`, { cwd: root })).toHaveLength(1);
+  const built = ['docker/services.Dockerfile', 'docker/sandbox.Dockerfile', 'docker/production-files.mjs'].map(textOf).join('');
+  expect(built).not.toMatch(/x64|x86[_-]64|amd64/);
 });

@@ -26,6 +26,7 @@ export function givenCluster(kubeconfig: string): Cluster {
     loadImage: () => Promise.reject(new Error(NO_IMAGE)),
     startDns: () => Promise.resolve(),
     startKeda: () => Promise.resolve(),
+    startPrometheus: () => Promise.resolve(),
     outside: null,
     faults: null,
     stop: () => Promise.resolve(),

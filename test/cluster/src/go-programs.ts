@@ -10,6 +10,7 @@ const PROGRAMS = {
   coredns: ['github.com/coredns/coredns@v1.15.0', '.'],
   kubeconform: ['github.com/yannh/kubeconform@v0.7.0', './cmd/kubeconform'],
   'keda-operator': ['github.com/kedacore/keda/v2@v2.21.0', './cmd/operator'],
+  'prometheus-adapter': ['sigs.k8s.io/prometheus-adapter@v0.12.0', './cmd/adapter'],
   'keda-adapter': ['github.com/kedacore/keda/v2@v2.21.0', './cmd/adapter'],
 } as const;
 

@@ -6,7 +6,7 @@ import { type Daemon, startDaemon } from './daemons.js';
 import { startDns } from './dns.js';
 import { faultsOf } from './faults.js';
 import { writeNodeConfig } from './node-config.js';
-import { startKeda } from './scalers.js';
+import { startKeda, startPrometheus } from './scalers.js';
 import { isRunning, kubeconfigOf, type Place, readPlace } from './place.js';
 import type { Note } from './settings.js';
 
@@ -36,6 +36,7 @@ function ownCluster(place: Place): Cluster {
     faults: faultsOf(place),
     startDns: (note) => startDns(place, note),
     startKeda: (note) => startKeda(place, note),
+    startPrometheus: (note, scraped) => startPrometheus(place, note, scraped),
     outside: place.network.hostIp,
     stop: () => stopPlace(place),
   };

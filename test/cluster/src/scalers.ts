@@ -5,7 +5,7 @@ import { kubectl } from './control.js';
 import { startDaemon } from './daemons.js';
 import { type GoProgram, goProgram, sourcesOf } from './go-programs.js';
 import type { Place } from './place.js';
-import type { Note } from './settings.js';
+import { type Note, root } from './settings.js';
 
 /** Starts the operator and the metrics adapter of KEDA on the node. Needs `startDns`. */
 export async function startKeda(place: Place, note: Note): Promise<void> {
@@ -15,6 +15,22 @@ export async function startKeda(place: Place, note: Note): Promise<void> {
   await startDaemon(place, 'kedaOperator');
   await startDaemon(place, 'kedaAdapter');
   await serve(place, 6444);
+}
+
+/** Starts a Prometheus that scrapes these pods, and prometheus-adapter with the documented rules. Needs `startDns`. */
+export async function startPrometheus(
+  place: Place,
+  note: Note,
+  { address, namespace }: { readonly address: string; readonly namespace: string },
+): Promise<void> {
+  await prepare(place, note, 'prometheus-adapter');
+  const scraped = { job_name: 'etude', static_configs: [{ targets: [address], labels: { namespace } }] };
+  const config = { global: { scrape_interval: '2s' }, scrape_configs: [scraped] };
+  await writeFile(join(place.dir, 'prometheus.json'), JSON.stringify(config));
+  await copyFile(join(root, 'k8s/prometheus-adapter.example.yaml'), join(place.dir, 'adapter.yaml'));
+  await startDaemon(place, 'prometheus');
+  await startDaemon(place, 'prometheusAdapter');
+  await serve(place, 6445);
 }
 
 async function prepare({ dir, network }: Place, note: Note, ...names: GoProgram[]): Promise<void> {
