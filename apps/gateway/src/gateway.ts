@@ -10,8 +10,6 @@ import { agentTools, type AgentToolsDeps, type ToolRegistry } from '@etude/domai
 import { worldTools } from '@etude/domain/tools/world-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
-import { type KeyChange, loadKeys } from '@etude/platform/auth';
-import { tokenVerifier } from '@etude/platform/jwt';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { readSandboxPackages } from '@etude/platform/config';
 import { type ProcessTracing, startTracing } from '@etude/platform/tracing';
@@ -41,7 +39,7 @@ import { createLogger, loggerModule } from '@etude/platform/logging';
 import { controllerTls, type ServerTls, serverTls } from '@etude/platform/tls';
 import { runService } from '@etude/platform/run-service';
 import { agentCalls, agentChanges } from './agents/agent-calls.js';
-import { Authenticator } from './calls/caller.js';
+import { authenticatorFrom } from './calls/caller.js';
 import { Calls } from './calls/calls.js';
 import { MemoryAccess } from './calls/memory-access.js';
 import { checkAuthentication, type GatewayConfig } from './config/gateway-config.js';
@@ -263,17 +261,6 @@ class Gateway implements OnApplicationShutdown {
     await this.#producer.close();
     await this.tracing.close();
   }
-}
-
-function authenticatorFrom(config: GatewayConfig, logger: QueueLogger, audit: AuditLog): Authenticator {
-  const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
-  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong. Its last valid keys stay in use');
-  const onChange = ({ tenant, call, target, digest }: KeyChange) =>
-    void audit
-      .addOnce(digest, tenant, { actor: 'key file', roles: [], call, target, outcome: 'OK' })
-      .catch((error: unknown) => logger.error({ err: error }, 'The audit log could not be written'));
-  const tokens = tokenVerifier(config, (error) => logger.error({ err: error }, 'The JWKS is wrong. Its last valid keys stay in use'));
-  return new Authenticator(keys === undefined ? null : loadKeys(keys, report, onChange), anonymous ?? null, tokens);
 }
 
 class GatewayModule {}

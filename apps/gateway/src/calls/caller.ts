@@ -1,9 +1,12 @@
 import type { Duration } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
 import { millisecondsOf } from '@etude/contracts/wire/messages';
-import { type Identity, type KeyStore, tenantName } from '@etude/platform/auth';
-import type { TokenVerifier } from '@etude/platform/jwt';
+import { type Identity, type KeyChange, type KeyStore, loadKeys, tenantName } from '@etude/platform/auth';
+import { type TokenVerifier, tokenVerifier } from '@etude/platform/jwt';
+import type { AuditLog } from '@etude/queue/audit/audit-log';
+import type { QueueLogger } from '@etude/queue/redis/redis';
 import { invalidField } from '@etude/contracts/wire/validation';
+import type { GatewayConfig } from '../config/gateway-config.js';
 
 /** The context of a call, beside its request. Only `tenant` decides the tenant, never the request. */
 export interface CallContext extends Identity {
@@ -66,4 +69,16 @@ export function waitMs(timeout: Duration | undefined, untilDeadlineMs: number): 
     throw invalidField('timeout', `must be more than 0 and at most ${MAX_MS / 1_000} s (0 means the default of ${STANDARD_MS / 1_000} s)`);
   const margin = Math.min(DEADLINE_MARGIN_MS, untilDeadlineMs / 10);
   return Math.max(0, Math.min(asked, untilDeadlineMs - margin));
+}
+
+/** Callers by the key file and by tokens, as the settings name them. A changed key file is noted in the audit log. */
+export function authenticatorFrom(config: GatewayConfig, logger: QueueLogger, audit: AuditLog): Authenticator {
+  const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
+  const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong. Its last valid keys stay in use');
+  const onChange = ({ tenant, call, target, digest }: KeyChange) =>
+    void audit
+      .addOnce(digest, tenant, { actor: 'key file', roles: [], call, target, outcome: 'OK' })
+      .catch((error: unknown) => logger.error({ err: error }, 'The audit log could not be written'));
+  const tokens = tokenVerifier(config, (error) => logger.error({ err: error }, 'The JWKS is wrong. Its last valid keys stay in use'));
+  return new Authenticator(keys === undefined ? null : loadKeys(keys, report, onChange), anonymous ?? null, tokens);
 }
