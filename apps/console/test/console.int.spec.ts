@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ConsoleRig, seriousFindings } from './console.harness.js';
 
@@ -88,6 +89,13 @@ describe('tasks', () => {
     await page.getByText('0 of 2 cases passed').waitFor();
     await rig.picture(page, 'task');
     expect(await page.content()).not.toContain(`${HIDDEN}`);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy as Python' }).click();
+    await page.getByText('Copied').waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    execFileSync('python3', ['-c', `import ast, sys; ast.parse(sys.argv[1])`, copied]);
+    expect(copied).toContain('training=True, evaluator=Parse("{');
+    expect(copied).not.toContain(`${HIDDEN}`);
   });
 
   it('ask their caller, who answers in place and sees them end', async () => {

@@ -1,5 +1,7 @@
 import { clone, toJson } from '@bufbuild/protobuf';
 import {
+  EvaluatorSchema,
+  Mode,
   type Question as AskedQuestion,
   type Task,
   TaskSchema,
@@ -66,9 +68,21 @@ function shownSpec(spec: TaskSpec): TaskSpec {
 const cliCall = ({ spec }: Task) =>
   `./etude tasks submit --watch --spec - <<'SPEC'\n${JSON.stringify(jsonOf(shownSpec(spec!)), null, 2)}\nSPEC\n`;
 
+/** Literals of JSON are literals of Python too. */
 const pythonCall = ({ spec }: Task) => {
-  const agent = spec?.agent ? `, agent=${JSON.stringify(spec.agent)}` : '';
-  return `from etude import Etude\n\ntask = Etude().tasks.submit(${JSON.stringify(spec?.prompt ?? '')}${agent})\nfor event in task.watch():\n    print(event)\n`;
+  const { prompt, agent, user, mode, evaluator } = shownSpec(spec!);
+  const parse = evaluator && `Parse(${JSON.stringify(JSON.stringify(toJson(EvaluatorSchema, evaluator)))}, Evaluator())`;
+  const named = { agent: agent && JSON.stringify(agent), user: user && JSON.stringify(user), training: mode === Mode.TRAINING && 'True' };
+  const given = Object.entries({ ...named, evaluator: parse }).flatMap(([name, value]) => (value ? [`${name}=${value}`] : []));
+  return [
+    'from etude import Etude',
+    ...(parse ? ['from etude.v1.tasks_pb2 import Evaluator', 'from google.protobuf.json_format import Parse'] : []),
+    '',
+    `task = Etude().tasks.submit(${[JSON.stringify(prompt), ...given].join(', ')})`,
+    'for event in task.watch():',
+    '    print(event)',
+    '',
+  ].join('\n');
 };
 
 /** The open question of a task, answered in place. */
