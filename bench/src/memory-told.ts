@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Fact } from '@etude/contracts/memory';
-import type { PairVerdict } from '@etude/domain/facts/judge-pairs';
+import type { PairVerdict } from '@etude/domain/facts/fact-prompts';
 import type { ChatModel } from '@etude/domain/ports/model';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import { type MemoryPlace, modelOf, openStore } from '@etude/memory/open-memory';
-import { modelOfFile, snapshotFile } from '@etude/memory/sqlite/store-snapshot';
-import { copyRecords } from '@etude/memory/upkeep/copy-records';
+import { modelOfFile, snapshotFile } from '@etude/memory/sqlite/file-upkeep';
+import { copyRecords } from '@etude/memory/upkeep/record-upkeep';
 import { copyRedis, isRedisEmpty, loadRedis, placeRedis } from '@etude/queue/redis/whole-redis';
 import { z } from 'zod';
 

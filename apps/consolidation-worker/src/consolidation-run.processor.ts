@@ -2,7 +2,7 @@ import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import type { ConsolidationRunJob } from '@etude/contracts/queues';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { consolidate, type ConsolidationDeps } from '@etude/domain/consolidation/consolidate';
-import type { RunBudget } from '@etude/domain/consolidation/counted-model';
+import type { RunBudget } from '@etude/domain/consolidation/consolidate-agent';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { settledStatus } from '@etude/domain/skills/proof/admit-skill';

@@ -30,9 +30,8 @@ import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/
 import { isOfRollout, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
-import { SpendStore } from '@etude/queue/spend/spend-store';
+import { SpendStore, Tenants } from '@etude/queue/spend/spend-store';
 import { retentionFrom, TaskStore } from '@etude/queue/tasks/task-store';
-import { Tenants } from '@etude/queue/tenants/tenants';
 import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import type { INestApplicationContext, OnApplicationShutdown } from '@nestjs/common';
 import { createLogger, loggerModule } from '@etude/platform/logging';

@@ -12,7 +12,7 @@ import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
 import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, openLearning, questionsOf, type RedisJournal } from '@etude/queue/tasks/journal';
-import { TextPublisher } from '@etude/queue/tasks/model-text';
+import { TextPublisher } from '@etude/queue/tasks/events';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { learnFromRollout, type LearningDeps } from '@etude/domain/rollout/learn-from-rollout';

@@ -1,7 +1,7 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { openJournal, questionsOf, type RedisJournal } from '@etude/queue/tasks/journal';
 import { OutboxReader } from '@etude/queue/memory/memory-outbox';
-import { listenToText, type ModelText } from '@etude/queue/tasks/model-text';
+import { listenToText, type ModelText } from '@etude/queue/tasks/events';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { fenced, type Rig, startRig, TENANT } from './rig.js';

@@ -1,5 +1,5 @@
 import type { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
-import type { ConsolidationReport } from '../src/ports/consolidation-report.js';
+import type { ConsolidationReport } from '../src/ports/consolidation-units.js';
 import type { ChatResponse } from '../src/ports/model.js';
 
 /** Keeps the lines and answers of one run. */

@@ -17,7 +17,7 @@ import {
   type WorkSandbox,
   type WorkSandboxes,
   type WorkSandboxRequest,
-} from '../src/ports/work-sandboxes.js';
+} from '../src/ports/sandboxes.js';
 
 const HOST = fileURLToPath(new URL('work-sandbox.py', import.meta.url));
 const RUNNER_ROOT = fileURLToPath(new URL('../../sandbox', import.meta.url));

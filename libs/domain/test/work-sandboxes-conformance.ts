@@ -12,7 +12,7 @@ import {
   type WorkCellOutcome,
   type WorkSandbox,
   type WorkSandboxes,
-} from '../src/ports/work-sandboxes.js';
+} from '../src/ports/sandboxes.js';
 
 export interface WorkSandboxesUnderTest {
   readonly workSandboxes: WorkSandboxes;

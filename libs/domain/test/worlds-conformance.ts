@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Worlds } from '../src/ports/worlds.js';
-import { homeOf } from '../src/world/land.js';
+import { homeOf } from '../src/world/world.js';
 
 const PLAN = { seed: 'moor', width: 16, height: 16 };
 const CODER = { tenant: 'acme', agent: 'coder', user: null };

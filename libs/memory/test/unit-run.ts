@@ -1,6 +1,6 @@
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { consolidate, type ConsolidationDeps } from '@etude/domain/consolidation/consolidate';
-import type { ConsolidationReport } from '@etude/domain/ports/consolidation-report';
+import type { ConsolidationReport } from '@etude/domain/ports/consolidation-units';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { episodeOf, NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';

@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Reranker } from '@etude/domain/ports/reranker';
+import type { Reranker } from '@etude/domain/ports/model';
 import { z } from 'zod';
 import { connectionConfig, httpUrl, text } from './model-config.js';
 import { OpenAiConnection } from './openai-connection.js';

@@ -15,7 +15,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { isVisible, VisibleText } from '@etude/contracts/visible-text';
 import { experienceEpisode, type ToldExperience } from '@etude/domain/experience/experience-episode';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { countWordsUsed } from '@etude/domain/skills/life/words-in-use';
+import { countWordsUsed } from '@etude/domain/skills/life/told-procedure';
 import { claimRequest } from '@etude/memory/layers/repeats';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { Memory } from '@etude/memory/memory';

@@ -1,6 +1,6 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Tracing } from '@etude/contracts/tracing';
-import type { Reranker } from '@etude/domain/ports/reranker';
+import type { Reranker } from '@etude/domain/ports/model';
 import type { MemoryDeps } from '@etude/memory/open-memory';
 import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
 import { rerankServerFrom } from '@etude/model/rerank-server';

@@ -25,7 +25,7 @@ import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { canonicalJson, skillDigest } from '@etude/domain/skills/content-digest';
 import { GONE } from '@etude/domain/skills/life/skill-life';
 import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
-import type { ProposeSkill } from '@etude/memory/upkeep/imported-skill';
+import type { ProposeSkill } from '@etude/memory/upkeep/imported-record';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, ownersOf, requireAuthor, seesUsers } from '../readers/readers.js';
 import { optionalRequestId } from '../wire/names.js';

@@ -1,6 +1,6 @@
 import { boundedLabel, gauges } from '@etude/platform/metrics';
 import type { DeadLetters, QueueCounts } from '@etude/queue/jobs/dead-letters';
-import type { Tenants } from '@etude/queue/tenants/tenants';
+import type { Tenants } from '@etude/queue/spend/spend-store';
 import type { MemoryAccess } from '../calls/memory-access.js';
 
 interface MetricsDeps {

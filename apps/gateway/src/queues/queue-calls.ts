@@ -6,7 +6,7 @@ import { hasRole } from '@etude/platform/auth';
 import { type DeadLetter, DeadLetters, type QueueCounts } from '@etude/queue/jobs/dead-letters';
 import type { AuditLog } from '@etude/queue/audit/audit-log';
 import type { ControllerDirectory } from '@etude/queue/sandboxes/controllers';
-import type { Tenants } from '@etude/queue/tenants/tenants';
+import type { Tenants } from '@etude/queue/spend/spend-store';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { toWire } from '@etude/contracts/wire/messages';

@@ -11,7 +11,7 @@ import { registerSkill, requireName } from '@etude/domain/skills/life/register-s
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
-import { reverifyDependents } from '@etude/domain/skills/proof/reverify-dependents';
+import { reverifyDependents } from '@etude/domain/skills/proof/admit-skill';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { WantedSkills } from '@etude/queue/agents/wanted-skills';

@@ -8,7 +8,7 @@ import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import { wrongName } from '@etude/domain/skills/life/register-skill';
-import { loadFunctions } from '@etude/domain/skills/proof/load-functions';
+import { loadFunctions } from '@etude/domain/skills/proof/bundle-code';
 import { type SkillCall, useSkill } from '@etude/domain/skills/proof/use-skill';
 import { notFoundFor } from '@etude/domain/tools/use-skill-tool';
 import { claimRequest } from '@etude/memory/layers/repeats';

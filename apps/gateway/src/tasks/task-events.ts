@@ -5,8 +5,7 @@ import { isFinal, isUnjudged, type TaskRecord, type TaskResult } from '@etude/co
 import type { Producer } from '@etude/queue/jobs/producer';
 import { Bell, channelsOf } from '@etude/queue/redis/channels';
 import { isConnectionError } from '@etude/queue/redis/redis';
-import { readEvents, type StoredEvent } from '@etude/queue/tasks/events';
-import { listenToText, type ModelText, PendingText } from '@etude/queue/tasks/model-text';
+import { listenToText, type ModelText, PendingText, readEvents, type StoredEvent } from '@etude/queue/tasks/events';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { taskName } from '@etude/contracts/ids';

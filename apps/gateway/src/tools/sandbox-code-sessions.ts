@@ -9,7 +9,7 @@ import type { SessionKey } from '@etude/domain/tools/tool-ports';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';
-import { readFile, runCell } from '@etude/queue/sandboxes/sandbox-cells';
+import { readFile, runCell } from '@etude/queue/sandboxes/router-work-sandboxes';
 import type { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { sandboxIdOfName } from '../wire/names.js';
 

@@ -1,17 +1,16 @@
-import { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
+import { ConsolidatedAgent, type ConsolidationCounts } from '@etude/contracts/memory-upkeep';
 import type { Skill } from '@etude/contracts/memory';
 import { TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import { batchesOf } from '@etude/contracts/wire/batches';
-import type { ConsolidationReport } from '../ports/consolidation-report.js';
-import type { ConsolidationUnit, ConsolidationUnits } from '../ports/consolidation-units.js';
+import type { ConsolidationReport, ConsolidationUnit, ConsolidationUnits } from '../ports/consolidation-units.js';
 import type { Embedder } from '../ports/embedder.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
-import { countedModel, isWithin, type RunBudget, type Spent } from './counted-model.js';
 import { type GateDeps, HELD_BACK_MAX, type HeldBack, heldBack, recallReason, skillReason } from './gate.js';
-import { groupEpisodes } from './groups.js';
-import { pagesOf } from './pages.js';
+import { groupEpisodes, pagesOf } from './pages.js';
 import { mergeAll, planMerges, skillsToCompare } from './plan-merges.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, readMark } from './plan.js';
+import type { ChatModel } from '../ports/model.js';
+import { contentDigest } from '../skills/content-digest.js';
 
 export interface ConsolidationInput {
   /** Id of the run. */
@@ -155,4 +154,34 @@ async function unitOf(
     pages.push({ id, facts: safe.flat(), read: page.unread.map((one) => ({ unitId: readMark(one), scope: one.scope })) });
   }
   return { run, tenant, agent, at: now, pages, skills: fresh.flatMap(({ skill }) => skill ?? []) };
+}
+
+type Spent = Pick<ConsolidationCounts, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
+
+/** The most that a run may spend; 0: no limit. */
+export interface RunBudget {
+  readonly modelCallsMax: number;
+  readonly tokensMax: number;
+}
+
+function isWithin({ modelCallsMax, tokensMax }: RunBudget, ...spent: readonly Spent[]): boolean {
+  const sum = (count: (one: Spent) => number) => spent.reduce((total, one) => total + count(one), 0);
+  const calls = sum(({ modelCalls }) => modelCalls);
+  const tokens = sum(({ inputTokens, outputTokens }) => inputTokens + outputTokens);
+  return (modelCallsMax === 0 || calls < modelCallsMax) && (tokensMax === 0 || tokens < tokensMax);
+}
+
+/** A model that counts into `spent` and keeps its answers in the report. A run that continues after a crash gets them from there. */
+function countedModel(model: ChatModel, agent: string, report: Pick<ConsolidationReport, 'answer' | 'putAnswer'>, spent: Spent): ChatModel {
+  return {
+    async chat(request, signal) {
+      spent.modelCalls += 1;
+      const key = contentDigest([agent, request.messages]);
+      const kept = await report.answer(key);
+      const answer = kept ?? (await model.chat(request, signal));
+      if (kept === null) await report.putAnswer(key, answer);
+      for (const count of ['inputTokens', 'outputTokens', 'costUsd'] as const) spent[count] += answer[count];
+      return answer;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { embedder, episode, scope } from '../../test/consolidation-fixture.js';
-import { groupEpisodes } from './groups.js';
+import { groupEpisodes } from './pages.js';
 
 const { signal } = new AbortController();
 

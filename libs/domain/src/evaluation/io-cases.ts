@@ -54,3 +54,61 @@ export const acceptedOutputs = namedKind(z.strictObject({ cases: z.array(Case).m
     },
   };
 });
+
+const Tolerance = z.number().min(0).nullable().default(null);
+const Flags = z.strictObject({
+  caseSensitive: z.boolean().default(false),
+  /** White space must be equal too. */
+  spaceSensitive: z.boolean().default(false),
+  absoluteTolerance: Tolerance,
+  /** Relative to the expected number. */
+  relativeTolerance: Tolerance,
+});
+type Flags = z.infer<typeof Flags>;
+
+const FlaggedCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string(), public: z.boolean().default(false) });
+
+/**
+ * Judges like the default output validator of Kattis problem packages, with its flags
+ * (github.com/Kattis/problemtools, support/default_validator). The cases can't become a skill's tests, which know no such flags.
+ */
+export const kattisOutput = namedKind(Flags.extend({ cases: z.array(FlaggedCase).min(1).max(1_000) }), ({ cases, ...flags }) => {
+  const { tests: _tests, ...rules } = ioCases({ kind: 'io_cases', cases, comparison: 'whitespace', tolerance: 0 });
+  return {
+    ...rules,
+    outcome(run, at, code) {
+      const isSame = () => run.stdoutCutBytes === 0 && fitsFlags(run.stdout, cases[at]!.expectedStdout, flags);
+      return crashOutcome(run, code) ?? (isSame() ? PASSED : WRONG);
+    },
+  };
+});
+
+/** White space is what C's `isspace` accepts. */
+const SPACE = /([ \t\n\v\f\r]+)/;
+
+function fitsFlags(actual: string, expected: string, flags: Flags): boolean {
+  const parts = (text: string) => text.split(SPACE).filter((part, at) => flags.spaceSensitive || (at % 2 === 0 && part !== ''));
+  const got = parts(actual);
+  const wanted = parts(expected);
+  return got.length === wanted.length && got.every((token, at) => isSameToken(token, wanted[at]!, flags));
+}
+
+function isSameToken(actual: string, expected: string, { caseSensitive, absoluteTolerance, relativeTolerance }: Flags): boolean {
+  const wanted = absoluteTolerance === null && relativeTolerance === null ? null : floatOf(expected);
+  if (wanted === null) return caseSensitive ? actual === expected : lower(actual) === lower(expected);
+  const got = floatOf(actual);
+  if (got === null) return false;
+  const difference = Math.abs(wanted - got);
+  return difference <= (absoluteTolerance ?? -1) || difference <= (relativeTolerance ?? -1) * Math.abs(wanted);
+}
+
+const FLOAT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/** null for everything but a finite decimal number. */
+function floatOf(token: string): number | null {
+  const value = FLOAT.test(token) ? Number(token) : Number.NaN;
+  return Number.isFinite(value) ? value : null;
+}
+
+/** Only ASCII letters, like `strcasecmp`. */
+const lower = (text: string) => text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ExecutionMemory } from './execution-memory.js';
-import { extractFact } from './extractors.js';
+import { ExecutionMemory, extractFact } from './execution-memory.js';
 
 const read = (content: string) => JSON.stringify({ content, lines: 1 });
 

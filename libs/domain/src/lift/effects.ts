@@ -1,4 +1,6 @@
-import type { ItemShows, ShowSide } from '@etude/contracts/memory';
+import type { FoundItem, ItemShows, ShowSide, Skill } from '@etude/contracts/memory';
+import { hash } from 'node:crypto';
+import { idleOffersOf, usesOf } from '../skills/life/usage.js';
 
 /** A difference "with the items minus without them", and its 95% interval. */
 export interface Effect {
@@ -99,4 +101,67 @@ export function reasonToArchive(sides: Sides): string | null {
   if (shows < ARCHIVE_AFTER || effect === null || !isHarmful(sides)) return null;
   const [estimate, low, high] = [effect.estimate, effect.low, effect.high].map((value) => value.toFixed(2));
   return `harmful: over ${shows} rollouts the effect on right first attempts was ${estimate} (95% interval ${low} to ${high})`;
+}
+
+/** The probability for items that seem to harm, so that it is soon known whether they do. */
+const IN_DOUBT = 0.5;
+/** Rollouts with and without an item from which its estimated effect raises doubt. */
+const SHOWN_MIN = 10;
+const WITHHELD_MIN = 3;
+const DRAWS = 2 ** 32;
+
+/** Unique within a tenant. */
+export function showKey({ owner: { agent, user }, kind, id }: Omit<FoundItem, 'layer'>): string {
+  return JSON.stringify([agent, user, kind, id]);
+}
+
+/** Whether a rollout isn't shown an item. The draw depends only on rollout, item and probability, so that a replay draws the same. */
+export function isWithheld(rolloutId: string, item: FoundItem, probability: number): boolean {
+  return Number.parseInt(hash('sha256', `${rolloutId}\n${showKey(item)}`).slice(0, 8), 16) < probability * DRAWS;
+}
+
+/** The probability with which an item is withheld. An item whose estimated effect on success is below zero is withheld half of the time. */
+export function probabilityOf(sides: Pick<ItemShows, 'shown' | 'withheld'> | null, standard: number): number {
+  if (sides === null || sides.shown.n < SHOWN_MIN || sides.withheld.n < WITHHELD_MIN) return standard;
+  return (successEffect(sides)?.estimate ?? 0) < 0 ? Math.max(standard, IN_DOUBT) : standard;
+}
+
+/** Offers in vain after which the standing of a skill that was never used has halved. */
+const HALVED_AFTER = 4;
+/** How much longer a skill lasts for each doubling of its uses. */
+const USE_LASTS = 8;
+/** Below this standing a skill isn't offered any more. Search finds it, and a use or a load brings it back. */
+const STANDING_MIN = 0.25;
+/** Share of the score that a skill without standing loses, as much as by age or lack of worth. */
+const STANDING_SHARE = 0.15;
+/** Share of a measured effect on right first attempts by which the score changes. */
+const LIFT_SHARE = 0.5;
+
+type Offered = Pick<Skill, 'usage' | 'executionCount'>;
+
+/**
+ * How much of an offer is left to a skill, 0 to 1: halved with every four offers in vain since its last use. Uses make it last longer, as
+ * in `forgettingScore`: after one, nine times as long.
+ */
+function standingOf(skill: Offered): number {
+  const strength = 1 + USE_LASTS * Math.log2(1 + usesOf(skill));
+  return 0.5 ** (idleOffersOf(skill) / (HALVED_AFTER * strength));
+}
+
+/** Whether the skill is still offered: not often enough in vain, or measured to help. */
+export function keepsItsPlace(skill: Offered, shows: Sides | null): boolean {
+  return standingOf(skill) >= STANDING_MIN || (shows !== null && (successEffect(shows)?.low ?? 0) > 0);
+}
+
+/**
+ * The score by which a memory is offered: its relevance with importance and age (`fusedScore`), lowered by offers in vain, and changed by
+ * its measured lift.
+ *
+ * @param skill null: another memory
+ * @param shows its counters; null: there are none
+ */
+export function offerScore(score: number, skill: Offered | null, shows: Sides | null): number {
+  const used = skill === null ? 1 : 1 - STANDING_SHARE * (1 - standingOf(skill));
+  const effect = shows !== null && hasEnough(shows) ? (successEffect(shows)?.estimate ?? 0) : 0;
+  return score * used * (1 + LIFT_SHARE * effect);
 }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { skillOf, skillUseOf } from '../../test/memory-records.js';
 import { afterUse } from '../retrieval/reinforce.js';
 import { afterOffers } from '../skills/life/usage.js';
-import { keepsItsPlace, offerScore } from './standing.js';
+import { keepsItsPlace, offerScore } from './effects.js';
 
 const DAYS = 30;
 const ROLLOUTS_A_DAY = 40;

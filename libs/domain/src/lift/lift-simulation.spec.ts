@@ -1,7 +1,6 @@
 import type { FoundItem, ItemShows } from '@etude/contracts/memory';
 import { expect, it } from 'vitest';
-import { addSides, isHarmful, NO_SHOWS, reasonToArchive, successEffect } from './effects.js';
-import { isWithheld, probabilityOf } from './withholding.js';
+import { addSides, isHarmful, isWithheld, NO_SHOWS, probabilityOf, reasonToArchive, successEffect } from './effects.js';
 
 const BASE = 0.7;
 const PROBABILITY = 0.05;

@@ -1,5 +1,7 @@
 import type { Fact, Skill } from '@etude/contracts/memory';
 import type { CoveredUnit, MemoryOutbox, SemanticMemory } from './memory.js';
+import type { ConsolidatedAgent, ConsolidationCounts } from '@etude/contracts/memory-upkeep';
+import type { ChatResponse } from './model.js';
 
 /** What the model learned from one page of episodes. All of it belongs to one owner. */
 export interface UnitPage {
@@ -60,4 +62,19 @@ export interface ConsolidationUnits {
   complete(owner: Omit<UnitName, 'run'>, outbox: MemoryOutbox): Promise<void>;
   /** Takes the run's changes back, of one agent or of all (null). A repeat changes nothing. Episodes stay read. */
   undo(run: Omit<UnitName, 'agent'> & { readonly agent: string | null; readonly by: string }): Promise<readonly UndoneUnit[]>;
+}
+
+/**
+ * What a consolidation run keeps, so that another worker continues it: one line per agent, and the model's answers until the run ends.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE
+ */
+export interface ConsolidationReport {
+  line(agent: string): Promise<ConsolidatedAgent | null>;
+  putLine(line: ConsolidatedAgent): Promise<void>;
+  /** @param key digest of agent and request */
+  answer(key: string): Promise<ChatResponse | null>;
+  putAnswer(key: string, answer: ChatResponse): Promise<void>;
+  /** Shows how far the run is. */
+  progress(counts: ConsolidationCounts): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, un
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { FINDING } from '../retrieval/entries.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
-import { showKey } from '../lift/withholding.js';
+import { showKey } from '../lift/effects.js';
 import { foundItem, RECALL_TOKENS, recollect, type RecollectDeps } from './recollect.js';
 import { shownText } from './turn-text.js';
 

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { transitionOf } from '../../test/memory-records.js';
-import { transitionEntry } from './entries.js';
-import { fenced, withoutCode } from './fenced-code.js';
+import { fenced, transitionEntry, withoutCode } from './entries.js';
 
 it.each(['x = 1', 'def f():\n    """\n```\nno end\n"""', '````'])('removes exactly the code that was fenced: %j', (code) => {
   expect(withoutCode(`before\n\n${fenced(code)}\n\nafter`)).toBe('before\n\nafter');

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorCode } from '@etude/contracts/errors';
 import type { ChatRequest } from '../ports/model.js';
-import { block, type PromptTask, taskSection } from './prompt-sections.js';
+import { block, type PromptTask, taskSection } from './prompts.js';
 import { type ModelAnswer, modelStep, type RolloutContext } from './rollout-context.js';
 import { CHARS_PER_TOKEN, earlierSteps, leftOut, PROMPT_BUDGETS, shortLines, type StepHistory, type TakenStep } from './step-prompts.js';
 

@@ -7,7 +7,7 @@ import { recallsNothing } from '../recall/recall.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { isRelevant } from '../retrieval/fuse.js';
 import { viewOf } from '../skills/life/find-skill.js';
-import { isWithheldFrom } from './item-shows.js';
+import { isWithheldFrom } from './recall-step.js';
 import type { RolloutContext } from './rollout-context.js';
 import type { Workbench } from './workbench.js';
 

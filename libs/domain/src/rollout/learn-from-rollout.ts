@@ -6,7 +6,7 @@ import { readJsonAnswer } from '../model-answer.js';
 import { LEARN_FROM, type LearningEnd, type LearningJournal } from '../ports/journal.js';
 import { approximateTokens } from '../recall/recollect.js';
 import { mayLearn } from '../skills/life/register-skill.js';
-import { countWordsUsed } from '../skills/life/words-in-use.js';
+import { countWordsUsed } from '../skills/life/told-procedure.js';
 import { pinnedToImports } from '../skills/proof/bundle-code.js';
 import { buildSkillCandidate, type NamedSkill, namesLike, skillName, type SolvedTask } from '../skills/proof/skill-candidate.js';
 import { withMarks } from '../trust/sources.js';

@@ -1,9 +1,14 @@
-import type { RecalledItem } from '@etude/contracts/memory';
+import type { FoundItem, ItemShow, RecalledItem } from '@etude/contracts/memory';
 import { recall, recallsNothing } from '../recall/recall.js';
 import { isInWords } from '../skills/content-digest.js';
 import { isProven } from '../skills/proof/proof.js';
-import { withheldItems } from './item-shows.js';
 import type { RolloutContext } from './rollout-context.js';
+import { isUnjudged } from '@etude/contracts/task';
+import { isWithheld, probabilityOf, showKey } from '../lift/effects.js';
+import type { ShowCounters } from '../ports/memory.js';
+import { skillHit } from '../recall/recollect.js';
+import type { SearchedMemory } from '../tools/memory-tools.js';
+import type { DurableSteps } from './durable-steps.js';
 
 /** The layers to recall from. Skills aren't shown where they are off for the agent. */
 export async function layersShown({ spec: { memory }, settings }: RolloutContext): Promise<typeof memory.layers> {
@@ -35,4 +40,64 @@ export async function recallStep(context: RolloutContext, attempt: number, openi
     const titles = value.map(({ title }) => title).join(', ');
     return { value, summary: value.length === 0 ? 'nothing recalled' : `recalled ${titles.slice(0, 200)}` };
   });
+}
+
+/** Withholds some of the recalled items by lot, to measure what recall is worth. */
+export interface Withholding {
+  /** 0 to 1, for each item; 0: nothing is withheld or counted. */
+  readonly probability: number;
+  readonly counters: ShowCounters;
+}
+
+const KEY = 'a1.shows';
+
+/** What an earlier worker has drawn for the first attempt. */
+export function journaledShows(steps: DurableSteps): ItemShow[] {
+  return (steps.journaledUnder(KEY, KEY) as ItemShow[][]).flat();
+}
+
+/** The found items that this rollout is not shown. What the first attempt drew holds for the later ones. */
+async function withheldItems(context: RolloutContext, attempt: number, found: readonly FoundItem[]): Promise<readonly FoundItem[]> {
+  const { deps, tenant, rolloutId, steps } = context;
+  const { probability = 0, counters } = deps.withholding ?? {};
+  if (probability === 0 || counters === undefined || found.length === 0) return [];
+  const before = new Map(context.shows.map((show) => [showKey(show), show.shown]));
+  const known = await counters.counters(tenant, found);
+  const shows = found.map((item, at): ItemShow => ({
+    ...item,
+    shown: before.get(showKey(item)) ?? !isWithheld(rolloutId, item, probabilityOf(known[at] ?? null, probability)),
+  }));
+  const withheld = shows.filter(({ shown }) => !shown);
+  if (attempt === 1) {
+    const summary = `${withheld.length} of ${shows.length} memories withheld, to measure what they are worth`;
+    const drawn = await steps.run(KEY, 'record', async () => ({ value: shows, summary }));
+    context.shows.splice(0, context.shows.length, ...drawn);
+  }
+  return withheld;
+}
+
+export function isWithheldFrom({ shows }: Pick<RolloutContext, 'shows'>, { kind, id }: Pick<ItemShow, 'kind' | 'id'>): boolean {
+  return shows.some((show) => !show.shown && show.kind === kind && show.id === id);
+}
+
+/** The layers as the tools of an agent search them: without what is withheld from its rollout. */
+export function searchedWithoutWithheld(context: RolloutContext): SearchedMemory {
+  const { deps } = context;
+  const isShown = (item: Pick<ItemShow, 'kind' | 'id'>) => !isWithheldFrom(context, item);
+  return {
+    episodic: { search: async (...asked) => (await deps.episodic.search(...asked)).filter(isShown) },
+    semantic: { search: async (...asked) => (await deps.semantic.search(...asked)).filter(isShown) },
+    procedural: {
+      search: async (...asked) => (await deps.procedural.search(...asked)).filter(({ skill }) => isShown(skillHit(skill))),
+    },
+  };
+}
+
+/** Has memory count how the rollout ended with what it was shown, and without what was withheld. */
+export async function putShows({ attempts, deps, tenant, scope, rolloutId, spec, shows }: RolloutContext): Promise<void> {
+  const first = attempts.find(({ attempt }) => attempt === 1);
+  if (shows.length === 0 || first === undefined || isUnjudged(first.judgement) || spec.memory.readOnly) return;
+  const tokens = attempts.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
+  const right = first.judgement.verdict === 'AC';
+  await deps.outbox.put(tenant, `${rolloutId}.shows`, { kind: 'shows', scope, shows: [...shows], right, tokens, at: first.at });
 }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Journal, LearningJournal } from '../ports/journal.js';
 import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
-import type { WorkSandboxRequest } from '../ports/work-sandboxes.js';
+import type { WorkSandboxRequest } from '../ports/sandboxes.js';
 import {
   AnsweringModel,
   fenced,

@@ -1,6 +1,6 @@
 import type { Json } from '@etude/contracts/json';
 import { describe, expect, it } from 'vitest';
-import { fingerprintOf } from '../recall/fingerprint.js';
+import { fingerprintOf } from './rollout-context.js';
 import { dependencyOn } from '../skills/proof/bundle-code.js';
 import { contractOf, proven, provenSkillOf, programOf } from '../../test/bundle-fixture.js';
 import { AnsweringModel, fenced, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';

@@ -11,14 +11,14 @@ import { ownersFor, searchSkills, type SkillReader, viewOf } from '../skills/lif
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { asMember } from '../skills/life/merged-skills.js';
 import { bundledCode } from '../skills/proof/bundle-code.js';
-import { validateArguments } from '../skills/proof/call-arguments.js';
+import { validateArguments } from '../skills/proof/call-values.js';
 import { isProven } from '../skills/proof/proof.js';
 import { loadedWith } from '../skills/proof/use-skill.js';
 import type { Attempt } from './attempt-record.js';
 import { bindRequest } from './prompts.js';
 import { askModel, type ModelAnswer, type RolloutContext, type RolloutDeps } from './rollout-context.js';
 import { type Ran, tryAnswer } from './try-answer.js';
-import { canBeWrapped, loadedForWrapper, wrapSkill } from './wrap-skill.js';
+import { canBeWrapped, loadedForWrapper, wrapSkill } from './imported-skills.js';
 
 type KeptSkill = Omit<Skill, 'tests' | 'cues' | 'evidence'>;
 const kept = ({ tests: _tests, cues: _cues, evidence: _evidence, ...skill }: Skill): KeptSkill => skill;

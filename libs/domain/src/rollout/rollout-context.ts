@@ -1,8 +1,7 @@
 import type { ItemShow, Scope } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
-import type { StepKind, TaskRecord } from '@etude/contracts/task';
+import type { StepKind, TaskRecord, TaskSpec } from '@etude/contracts/task';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
-import { fingerprintOf } from '../recall/fingerprint.js';
 import type { AgentSettings, AgentSettingsReader } from '../ports/agent-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
@@ -13,14 +12,15 @@ import type { OutsideTools } from '../ports/outside-tools.js';
 import type { Questions } from '../ports/questions.js';
 import type { Embedder } from '../ports/embedder.js';
 import type { Worlds } from '../ports/worlds.js';
-import type { Sandboxes } from '../ports/sandboxes.js';
-import type { WorkSandboxes } from '../ports/work-sandboxes.js';
+import type { Sandboxes, WorkSandboxes } from '../ports/sandboxes.js';
 import type { SkillWishes } from '../tools/tool-ports.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps, type StepLimits, type StepOutcome } from './durable-steps.js';
-import { journaledShows, type Withholding } from './item-shows.js';
-import type { PromptTask } from './prompt-sections.js';
+import { journaledShows, type Withholding } from './recall-step.js';
+import type { PromptTask } from './prompts.js';
 import type { PromptBudgets } from './step-prompts.js';
+import { hash } from 'node:crypto';
+import { rulesOf } from '../evaluation/evaluators.js';
 
 export interface RolloutInput {
   readonly task: Pick<TaskRecord, 'id' | 'tenant' | 'spec'>;
@@ -146,4 +146,27 @@ export async function modelStep(
 
 function calledBy(calls: ChatResponse['toolCalls'] = []): string {
   return calls.length === 0 ? '' : ` and called ${calls.map(({ name }) => name).join(', ')}`;
+}
+
+/**
+ * The sha256 in hex that decides whether two tasks are the same: made from the prompt, how the answer is judged, and public data.
+ *
+ * Ignored are white space at line ends, blank lines, the style of line breaks, and hidden cases, since a task may return with other ones.
+ * Case and inner spacing count: "print A" is not "print a".
+ */
+export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
+  const { entryPoint = '', visible } = rulesOf(evaluator);
+  const parts = [normalised(prompt), evaluator.kind, entryPoint, visible];
+  return hash('sha256', JSON.stringify(parts));
+}
+
+function normalised(text: string): string {
+  const lines = text
+    .normalize('NFC')
+    .split(/\r\n|\r|\n/)
+    .map((line) => line.trimEnd());
+  return lines
+    .filter((line) => line !== '')
+    .join('\n')
+    .trim();
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { errorCode } from '@etude/contracts/errors';
 import type { JournalEntry } from '../ports/journal.js';
-import { type WorkSandbox, SandboxLost } from '../ports/work-sandboxes.js';
+import { SandboxLost, type WorkSandbox } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';

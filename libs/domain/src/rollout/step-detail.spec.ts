@@ -1,6 +1,6 @@
 import { type Evaluator, Evaluator as EvaluatorSchema, Usage } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
-import { stepDetail } from './step-detail.js';
+import { stepDetail } from './explain-rollout.js';
 
 const usage = Usage.parse({});
 const NONE: Evaluator = { kind: 'none' };

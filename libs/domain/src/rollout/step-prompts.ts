@@ -1,12 +1,12 @@
 import type { RecalledItem } from '@etude/contracts/memory';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { RECALL_TOKENS } from '../recall/recollect.js';
-import { extractFact } from '../findings/extractors.js';
+import { extractFact } from '../findings/execution-memory.js';
 import type { ChatMessage, ChatRequest, ChatTool, ChatToolCall } from '../ports/model.js';
 import { type Scratchpad, workingMemory } from '@etude/contracts/scratchpad';
 import type { Todo } from '../tools/tool-ports.js';
 import type { Attempt } from './attempt-record.js';
-import { attemptsSection, block, expectationSection, memorySection, type PromptTask, sourcesOf, taskSection } from './prompt-sections.js';
+import { attemptsSection, block, expectationSection, memorySection, type PromptTask, sourcesOf, taskSection } from './prompts.js';
 import type { ModelAnswer } from './rollout-context.js';
 import { PYTHON } from './step-answer.js';
 import type { Observation } from './workbench.js';

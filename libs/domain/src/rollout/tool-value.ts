@@ -2,6 +2,9 @@ import type { Json } from '@etude/contracts/json';
 import type { RecalledItem } from '@etude/contracts/memory';
 import type { ToolOutcome } from '../tools/tool-definition.js';
 import type { EarlierFinding } from './kept-findings.js';
+import type { WorkCellOutcome } from '../ports/sandboxes.js';
+import { endingOf } from '../tools/execute-code.js';
+import { cutMiddle } from '../evaluation/evaluator.js';
 
 /** A journaled call, with all that later steps use of it. */
 export interface ToolValue {
@@ -40,4 +43,25 @@ export function textOf(outcome: ToolValue['outcome']): string {
 export function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[] {
   const records = outcome.success ? (outcome.result as { records?: unknown } | null)?.records : undefined;
   return Array.isArray(records) ? (records as RecalledItem[]) : [];
+}
+
+const STREAM_CHARS_MAX = 20_000;
+const DISPLAY_CHARS_MAX = 8_000;
+
+/** What a cell printed and showed, and how it ended, as the model reads it. */
+export function cellText(outcome: WorkCellOutcome): string {
+  const { stdout, stderr, displays, exit, stateLost } = outcome;
+  const shown = displays.map((display) => {
+    const text = display['text/plain'];
+    const images = Object.keys(display).filter((type) => type.startsWith('image/'));
+    const named = images.length === 0 ? '' : ` [${images.join(', ')}, not shown]`;
+    return `${cutMiddle(typeof text === 'string' ? text : '', DISPLAY_CHARS_MAX)}${named}`;
+  });
+  const parts = [cutMiddle(stdout.trimEnd(), STREAM_CHARS_MAX), cutMiddle(stderr.trimEnd(), STREAM_CHARS_MAX), ...shown];
+  const { error, ...ended } = outcome;
+  // A traceback tells how the code failed, but not that a limit ended it.
+  if (exit === 'nonzero' && error !== undefined) parts.push(stderr === '' ? endingOf(outcome) : '');
+  else if (exit !== 'ok') parts.push(endingOf(ended));
+  if (stateLost) parts.push('The interpreter was restarted: names are lost but for the scratchpad, files are kept.');
+  return parts.filter((part) => part !== '').join('\n') || '(no output)';
 }

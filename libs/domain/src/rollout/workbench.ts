@@ -8,23 +8,22 @@ import {
   type CellToolAnswer,
   type CellToolCall,
   EMPTY_SCRATCHPAD,
-  type Scratchpad,
   SandboxLost,
+  type Scratchpad,
   type WorkCell,
   type WorkCellOutcome,
   type WorkSandbox,
-} from '../ports/work-sandboxes.js';
+} from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import type { Todo } from '../tools/tool-ports.js';
 import type { ToolContext } from '../tools/tool-definition.js';
-import { cellText } from './cell-text.js';
+import { cellText, isCall, offerOf, recordsIn, textOf, type ToolValue } from './tool-value.js';
 import { importedSkills } from './imported-skills.js';
 import { RolloutStop } from './durable-steps.js';
 import type { RolloutContext } from './rollout-context.js';
 import { PYTHON, type StepCall } from './step-answer.js';
 import { RolloutSandbox } from './rollout-sandbox.js';
 import { type EarlierFinding, earlierFinding } from './kept-findings.js';
-import { isCall, offerOf, recordsIn, textOf, type ToolValue } from './tool-value.js';
 import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
 import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
 

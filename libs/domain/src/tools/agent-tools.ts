@@ -1,9 +1,8 @@
 import type { Embedder } from '../ports/embedder.js';
 import { type CodeInterpreterDeps, codeInterpreterTool } from './code-interpreter.js';
 import { executeCodeTool, loadFunctionsTool, writeTodosTool } from './execute-code.js';
-import { listSkillsTools } from './list-skills-tools.js';
+import { listSkillsTools, NearTools, searchTool } from './search-tool.js';
 import { memoryTools, type MemoryToolsDeps } from './memory-tools.js';
-import { NearTools, searchTool } from './search-tool.js';
 import { registerSkillTool } from './register-skill-tool.js';
 import { useSkillTool } from './use-skill-tool.js';
 import { ERROR_KINDS, errorCode, isAbort } from '@etude/contracts/errors';

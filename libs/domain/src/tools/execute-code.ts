@@ -9,7 +9,7 @@ import { defineTool, type ToolContext, type ToolDefinition } from './tool-defini
 import { type BundledCode, type SkillRunner, TODO_STATUSES, type ToolSessions } from './tool-ports.js';
 import { Json } from '@etude/contracts/json';
 import { pythonText } from '../python-files.js';
-import { exactValue } from '../skills/proof/plain-value.js';
+import { exactValue } from '../skills/proof/call-values.js';
 
 export const CODE_MAX_CHARS = 256_000;
 const OUTPUT_MAX_CHARS = 20_000;

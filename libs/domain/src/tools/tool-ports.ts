@@ -1,5 +1,5 @@
 import type { SkillReader } from '../skills/life/find-skill.js';
-import type { LoadedFunction } from '../skills/proof/load-functions.js';
+import type { LoadedFunction } from '../skills/proof/bundle-code.js';
 import type { UseOutcome } from '../skills/proof/use-skill.js';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SandboxFile } from '@etude/contracts/sandbox';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { WorkSandbox } from '../ports/work-sandboxes.js';
+import type { WorkSandbox } from '../ports/sandboxes.js';
 import { defineTool, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 
 export const FILE_BYTES_MAX = 1_048_576;

@@ -1,8 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ACTIONS, applyMove, type Move } from './apply-move.js';
-import { type Cell, cellsAround, climateAt, depositAt, homeOf, inhabitantsOf, mayStand, terrainAt } from './land.js';
-import { characterName, keyOf, leftAt, newWorld, picture, STAMINA_MAX, World } from './world.js';
+import {
+  type Cell,
+  cellsAround,
+  characterName,
+  climateAt,
+  depositAt,
+  homeOf,
+  inhabitantsOf,
+  keyOf,
+  leftAt,
+  mayStand,
+  newWorld,
+  picture,
+  STAMINA_MAX,
+  terrainAt,
+  World,
+} from './world.js';
 
 const PLAN = { seed: 'moor', width: 32, height: 32 };
 const EMPTY = newWorld(PLAN);

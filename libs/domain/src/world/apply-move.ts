@@ -1,5 +1,20 @@
-import { type Cell, climateAt, distance, homeOf, inhabitantsOf, isInside, mayStand, RESOURCES, terrainAt } from './land.js';
-import { type Character, keyOf, leftAround, leftAt, STAMINA_MAX, type World } from './world.js';
+import {
+  type Cell,
+  type Character,
+  climateAt,
+  distance,
+  homeOf,
+  inhabitantsOf,
+  isInside,
+  keyOf,
+  leftAround,
+  leftAt,
+  mayStand,
+  RESOURCES,
+  STAMINA_MAX,
+  terrainAt,
+  type World,
+} from './world.js';
 
 export const ACTIONS = ['talk', 'rest'] as const;
 

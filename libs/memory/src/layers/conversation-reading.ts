@@ -7,8 +7,7 @@ import { type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
 import type { Conversation, Turn } from '@etude/contracts/conversation';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact } from '@etude/contracts/memory';
-import { promptTokens } from '@etude/domain/facts/judge-pairs';
-import { type Note, readingRequest, readNotes } from '@etude/domain/facts/read-turns';
+import { type Note, promptTokens, readingRequest, readNotes } from '@etude/domain/facts/fact-prompts';
 import type { SemanticMemory } from '@etude/domain/ports/memory';
 
 export interface ReadingReport {

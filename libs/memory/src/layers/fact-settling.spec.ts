@@ -1,5 +1,5 @@
 import type { Scope } from '@etude/contracts/memory';
-import type { PairVerdict } from '@etude/domain/facts/judge-pairs';
+import type { PairVerdict } from '@etude/domain/facts/fact-prompts';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';

@@ -3,8 +3,7 @@ import { LAYERS, type MemoryRecord, type RecordStore } from '../record-store.js'
 import { errorCode } from '@etude/contracts/errors';
 import type { FoundItem, ItemShow, ItemShows, MemoryWrite } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { addSides, NO_SHOWS } from '@etude/domain/lift/effects';
-import { showKey } from '@etude/domain/lift/withholding';
+import { addSides, NO_SHOWS, showKey } from '@etude/domain/lift/effects';
 import type { ReadScope, ShowCounters } from '@etude/domain/ports/memory';
 import { requireScope } from '@etude/domain/retrieval/scopes';
 import { nameOfShown } from '@etude/domain/trust/sources';

@@ -5,8 +5,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/embedder';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import type { ChatModel } from '@etude/domain/ports/model';
-import type { Reranker } from '@etude/domain/ports/reranker';
+import type { ChatModel, Reranker } from '@etude/domain/ports/model';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -9,12 +9,11 @@ import { markApplied, wasApplied } from './repeats.js';
 import { type LayerDeps, OwnerTurns, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { embedTexts, factTexts, indexedTextsOf } from './indexed-texts.js';
-import { AccessCounts, type LogFailure } from './fact-access.js';
+import { AccessCounts, type FactWrite, type LogFailure, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
 import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
 import { withNeighbours } from './conversations.js';
 import { listDocuments, storeDocument, wholeDocument } from './documents.js';
-import { type FactWrite, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 
 export interface SemanticOptions {
   /** Called after a fact was stored that has to be compared with others, or turns that have to be read for facts. Default: nobody does. */

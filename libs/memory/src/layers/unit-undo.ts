@@ -1,8 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Fact, Skill } from '@etude/contracts/memory';
 import { isSystemActor } from '@etude/contracts/skill-proof';
-import { decisionAbout, pairOf } from '@etude/domain/facts/fact-decisions';
-import { isCurrent, superseded } from '@etude/domain/facts/fact-plan';
+import { decisionAbout, isCurrent, pairOf, superseded } from '@etude/domain/facts/fact-plan';
 import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation-units';
 import { factTime } from '@etude/domain/retrieval/reinforce';
 import { membersBack } from '@etude/domain/skills/life/merged-skills';

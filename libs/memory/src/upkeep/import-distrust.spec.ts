@@ -17,7 +17,7 @@ import { factRecord } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { guardedStore } from './erasure-marks.js';
 import type { ImportOptions } from './import-lines.js';
-import type { Proposal, ProposeSkill } from './imported-skill.js';
+import type { Proposal, ProposeSkill } from './imported-record.js';
 import type { MemoryUpkeep } from '../memory.js';
 import { recordUpkeep } from './record-upkeep.js';
 

@@ -6,14 +6,13 @@ import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
 import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
 import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../memory.js';
-import { LAYERS, type Owners, type RecordStore, type StoredRecord } from '../record-store.js';
+import { LAYERS, type Owners, RECORD_KINDS, type RecordStore, type StoredRecord } from '../record-store.js';
 import { type EraseOptions, eraseOwned, findOwned, newFrom, planDeletion, removeRecord } from './erase-owned.js';
 import { type CountsByPlace, type Erasable, walkOwned } from './owned-records.js';
-import { archiveHarmful } from './archive-harmful.js';
-import { archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
+import { archiveHarmful, archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
-import { embedTexts, indexedTextsOf } from '../layers/indexed-texts.js';
+import { embedTexts, indexedTextsOf, insertsOf } from '../layers/indexed-texts.js';
 import { mendDocuments } from '../layers/documents.js';
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
@@ -204,3 +203,36 @@ async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<s
 }
 
 const textOf = ({ name, version, scope }: Skill) => `skill ${name}@${version} of "${scope.agent}" in ${scope.tenant}`;
+
+/** A few records, since their texts are embedded at once. */
+const BATCH = 128;
+
+/**
+ * Copies every record of every tenant into a store that no service uses, with notes of applied writes and marks of erasures. Texts are
+ * embedded anew, so both stores may have different models. A repeat adds what is missing.
+ *
+ * Notes of applied writes come first. A copied note's record was stored before the note, so it is copied too, although services write
+ * meanwhile.
+ * @param onCopied gets the number of records so far
+ */
+export async function copyRecords(
+  from: RecordStore,
+  to: RecordStore,
+  embedder: Embedder,
+  onCopied: (records: number) => void,
+): Promise<number> {
+  let copied = 0;
+  for (const notesOnly of [true, false])
+    for (const tenant of await from.tenants())
+      for (const layer of LAYERS) {
+        const kinds = RECORD_KINDS[layer].filter((kind) => (kind === 'applied') === notesOnly);
+        for await (const page of from.each({ tenant }, layer, { kinds }))
+          for (let start = 0; start < page.length; start += BATCH) {
+            const records = page.slice(start, start + BATCH).map(({ revision: _revision, ...record }) => record);
+            await to.write(tenant, await insertsOf(embedder, records));
+            copied += records.length;
+            onCopied(copied);
+          }
+      }
+  return copied;
+}

@@ -1,6 +1,6 @@
 import { ConsolidatedAgent, ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ConsolidationRunJob } from '@etude/contracts/queues';
-import type { ConsolidationReport } from '@etude/domain/ports/consolidation-report';
+import type { ConsolidationReport } from '@etude/domain/ports/consolidation-units';
 import type { ChatResponse } from '@etude/domain/ports/model';
 import { type DurableWork, Records } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';

@@ -2,7 +2,7 @@ import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { startProducer } from '../../test/rig.js';
-import { listenToText, type ModelText, PendingText, TextPublisher } from './model-text.js';
+import { listenToText, type ModelText, PendingText, TextPublisher } from './events.js';
 
 const file = redisForFile();
 

@@ -1,5 +1,5 @@
 import { worldsConformance } from '@etude/domain/testing/worlds-conformance';
-import { homeOf } from '@etude/domain/world/land';
+import { homeOf } from '@etude/domain/world/world';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { expect, it } from 'vitest';
 import { startProducer } from '../../test/rig.js';

@@ -4,7 +4,7 @@ import { registryOf } from '../../../test/bundle-fixture.js';
 import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { provenSkill } from '../../../test/hygiene-fixture.js';
 import { skillStats } from './usage.js';
-import { countWordsUsed } from './words-in-use.js';
+import { countWordsUsed } from './told-procedure.js';
 
 const usage = { offered: 5, used: 4, fellBack: 1, lastUsedAt: 1, failures: [], outputs: [], nondeterministic: false };
 

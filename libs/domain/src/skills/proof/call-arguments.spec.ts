@@ -1,7 +1,7 @@
 import type { EtudeError } from '@etude/contracts/errors';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
-import { validateArguments } from './call-arguments.js';
+import { validateArguments } from './call-values.js';
 
 const properties: Record<string, object> = {
   text: { type: 'string', description: 'What to read.' },

@@ -3,8 +3,7 @@ import type { ProceduralMemory } from '../../ports/memory.js';
 import type { SkillOffer } from '../../ports/skill-registry.js';
 import { describe, expect, it } from 'vitest';
 import { errorOf, printed, registryOf, skillOf, provenSkillOf, TEST_SIGNER } from '../../../test/bundle-fixture.js';
-import { loadFunctions } from './load-functions.js';
-import { pinnedTo } from './bundle-code.js';
+import { loadFunctions, pinnedTo } from './bundle-code.js';
 
 const reader = { tenant: 'acme', agent: 'solver', user: 'ann' };
 const ADD = provenSkillOf('add', 'def add(a, b):\n    return a + b', { a: {}, b: {} });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { escapedText, exactValue, noteOfPlainValue, plainValue } from './plain-value.js';
+import { escapedText, exactValue, noteOfPlainValue, plainValue } from './call-values.js';
 
 const json = (text: string) => JSON.parse(text) as unknown;
 

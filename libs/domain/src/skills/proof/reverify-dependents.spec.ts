@@ -2,11 +2,10 @@ import type { Skill } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { admissionDeps } from '../../../test/admission-fixture.js';
-import { type AdmissionDeps, admitSkill } from './admit-skill.js';
+import { type AdmissionDeps, admitSkill, reverifyDependents } from './admit-skill.js';
 import { dependencyOn } from './bundle-code.js';
 import { keyOf } from '../life/skill-life.js';
 import { skillOf, type SkillGiven, proven } from '../../../test/bundle-fixture.js';
-import { reverifyDependents } from './reverify-dependents.js';
 import { rollbackSkill } from '../life/decisions.js';
 
 const signal = new AbortController().signal;

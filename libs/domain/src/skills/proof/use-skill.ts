@@ -9,7 +9,7 @@ import {
   SHOWN_VALUE,
   type ExitReason,
 } from '@etude/contracts/sandbox';
-import { crashOf } from '../../evaluation/crash.js';
+import { crashOf } from '../../evaluation/evaluator.js';
 import { LIMIT_VERDICTS, refuseUnfinished } from '../../evaluation/judge.js';
 import type { Clock } from '../../ports/clock.js';
 import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
@@ -20,10 +20,9 @@ import { neededSkills } from '../life/call-graph.js';
 import { contentDigest, isInWords } from '../content-digest.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { fixedFor } from '../life/merged-skills.js';
-import { countWordsUsed } from '../life/words-in-use.js';
+import { countWordsUsed } from '../life/told-procedure.js';
 import { isProven } from './proof.js';
-import { placedArguments, requireCallable, validateArguments } from './call-arguments.js';
-import { noteOfPlainValue, plainValue } from './plain-value.js';
+import { noteOfPlainValue, placedArguments, plainValue, requireCallable, validateArguments } from './call-values.js';
 
 export interface SkillCall {
   readonly reader: SkillReader;
