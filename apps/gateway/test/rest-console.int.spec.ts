@@ -32,6 +32,8 @@ it('sends the console to anybody, locked to its own files and out of frames', as
   const file = await send('GET', script, null);
   expect(file.headers.get('cache-control')).toContain('immutable');
   expect(await ask('GET', '/console/assets/..%2f..%2fpackage.json')).toMatchObject({ status: 404 });
+  const dotted = await send('GET', '/console/operations/rollout.run', null);
+  expect(dotted.headers.get('content-type')).toContain('text/html');
 });
 
 it('serves sandboxes: cells as events, files as they are', async () => {

@@ -53,7 +53,9 @@ export class ConsoleFiles {
   /** Sends a file, or the page itself for each of its addresses. @throws EtudeError NOT_FOUND */
   send(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
     const asked = path.slice(ROOT.length + 1);
-    const name = extname(asked) === '' ? INDEX : asked;
+    // Addresses of the page may have dots too, such as /console/operations/rollout.run.
+    const isPage = !asked.startsWith('assets/') && !(NAME.test(asked) && existsSync(join(FOLDER, asked)));
+    const name = isPage ? INDEX : asked;
     if (!NAME.test(name) || !existsSync(join(FOLDER, name))) {
       const message = name === INDEX ? 'This gateway has no console. Build it: node apps/console/build.mjs' : `There is no ${path}.`;
       throw new EtudeError('NOT_FOUND', message);
