@@ -79,8 +79,8 @@ export function firstLine(text: string, width = 80): string {
 }
 
 /**
- * C0 except line feed and tab, DEL, C1, and controls of text direction. Names and texts from other users may contain them to move a
- * terminal's cursor, change its title, or hide text.
+ * Control characters (C0, DEL, C1) except line feed and tab, and controls of text direction. Texts from other users may contain them to
+ * move a terminal's cursor, change its title, or hide text.
  */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 

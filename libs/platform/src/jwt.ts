@@ -62,7 +62,7 @@ export function tokenVerifier(config: JwtConfig, report: (error: unknown) => voi
   if (issuer === undefined || audience === undefined || jwks === undefined)
     throw new EtudeError(
       'FAILED_PRECONDITION',
-      'JWTs need all of ETUDE_JWT_ISSUER, ETUDE_JWT_AUDIENCE and ETUDE_JWT_JWKS, or none of them.',
+      'ETUDE_JWT_ISSUER, ETUDE_JWT_AUDIENCE and ETUDE_JWT_JWKS belong together. Set all three, or none.',
     );
   const keys = keySet(jwks, report);
   return {

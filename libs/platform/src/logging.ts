@@ -57,8 +57,8 @@ function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
 }
 
 /**
- * Lines go to `process.stdout`, which writes at once. pino's own destination tries again without end at a process's exit where nobody reads
- * stdout any more, so the process would outlive its supervisor.
+ * Lines go to `process.stdout`, which writes at once. At exit, pino's own destination retries without end if nobody reads stdout any more.
+ * The process would then outlive its supervisor.
  */
 const STDOUT: DestinationStream = process.stdout.on('error', () => {});
 

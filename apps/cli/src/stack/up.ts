@@ -69,7 +69,7 @@ export async function startStack(options: StackOptions, { environment, onNote, s
   const ready = new Promise<void>((accept, reject) => {
     signal.addEventListener('abort', () => reject(new DOMException('interrupted while it started', 'AbortError')), { once: true });
     child.once('exit', (code, by) =>
-      reject(new CliError(EXIT.unavailable, `the stack ended with ${code ?? by} while it started`, [`see ${log}`])),
+      reject(new CliError(EXIT.unavailable, `the stack ended during its start (${code ?? by})`, [`see ${log}`])),
     );
     createInterface({ input: reports }).on('line', (line) => {
       const { note, ready: isReady, failed } = Report.parse(JSON.parse(line));

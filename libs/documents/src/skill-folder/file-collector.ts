@@ -31,7 +31,7 @@ export function checkPath(path: string): void {
   if (isPlain && segments.length <= DEPTH_MAX && path.length <= PATH_CHARS_MAX) return;
   throw new EtudeError(
     'INVALID_ARGUMENT',
-    `the path ${JSON.stringify(path.slice(0, 200))} can't be used; rename the file: letters, digits and signs such as "-", "_" and "." in ` +
+    `the path ${JSON.stringify(path.slice(0, 200))} can't be used; rename the file. A path has letters, digits and signs such as "-", "_" and ".", ` +
       `at most ${DEPTH_MAX} folders and ${PATH_CHARS_MAX} characters`,
   );
 }

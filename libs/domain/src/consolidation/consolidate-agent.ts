@@ -97,7 +97,7 @@ function appliedLine(line: ConsolidatedAgent): ConsolidatedAgent {
 
 interface AgentPlan {
   readonly pages: readonly PlannedUnit[];
-  /** Episodes by which it is judged. */
+  /** Held-back episodes that test the plan. */
   readonly held: readonly HeldBack[];
   /** The skills that the agent can read. */
   readonly skills: readonly Skill[];

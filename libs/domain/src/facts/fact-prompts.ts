@@ -59,7 +59,7 @@ export function promptTokens({ messages }: ChatRequest): number {
 
 export const judgeTokens = (pairs: readonly FactPair[]) => promptTokens(judgeRequest(pairs));
 
-/** One verdict per pair; null if the answer can't be read or has another number of them. */
+/** One verdict per pair; null if the answer can't be read, or has more or fewer verdicts. */
 export function readVerdicts(text: string, count: number): readonly PairVerdict[] | null {
   const read = readJsonAnswer(Answer, text);
   return 'wrong' in read || read.data.pairs.length !== count ? null : read.data.pairs;

@@ -116,8 +116,8 @@ export interface ProceduralMemory extends SkillRegistry {
    * Stores a new version as a candidate, whatever status, proof and history it has. If the same (agent, name, user) has this content
    * already, that version gets the sources of both (`knownVersion`). Code that is marked untrusted anywhere in the tenant is marked here.
    * @returns the stored version
-   * @throws EtudeError ABORTED if the newest version is not `baseVersion`; FAILED_PRECONDITION for a new name beyond `namesMax`, even
-   * where several come at once
+   * @throws EtudeError ABORTED if the newest version is not `baseVersion`; FAILED_PRECONDITION for a new name beyond `namesMax`, also if
+   * several are stored at once
    */
   store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;
   /** The version asked for, or the newest. The reader's own skill comes before one without a user, then any user's. null: there is none. */

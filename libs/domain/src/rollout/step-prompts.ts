@@ -32,7 +32,7 @@ export interface TakenStep {
   readonly step: number;
   readonly said: Pick<ModelAnswer, 'text' | 'toolCalls'>;
   readonly observations: readonly Observation[];
-  /** What the model is told about its answer beside the results. */
+  /** What the model is told about its answer, in addition to the observations. */
   readonly remark: string | null;
 }
 

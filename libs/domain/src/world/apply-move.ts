@@ -134,7 +134,7 @@ function interact(world: World, me: Character, { name, action, message }: Extrac
   if (other === undefined || distance(me, other) > NEAR)
     return failed('Nobody of this name is within 2 cells. observe_location lists who is near; "self" is you.');
   const { type } = other;
-  if (action === 'rest' && type !== 'innkeeper' && type !== 'self') return failed(`No rest with the type ${type}. ${TIRED}`);
+  if (action === 'rest' && type !== 'innkeeper' && type !== 'self') return failed(`Rest isn't possible with the type ${type}. ${TIRED}`);
   const rested = Math.min(STAMINA_MAX, me.stamina + (type === 'self' ? PER_REST : STAMINA_MAX));
   const after = action === 'rest' ? { ...me, stamina: rested } : me;
   const reply =

@@ -130,7 +130,7 @@ async function update(store: RecordStore, { record, taken }: StoredKnownFact, fa
   await store.write(fact.scope.tenant, [{ do: 'update', record: factRecord(fact, taken), revision: record.revision }]);
 }
 
-/** Ends the older fact of a decision that was cut off behind its first write. */
+/** Ends the older fact, if a crash came between the two writes of the decision. */
 async function finish(store: RecordStore, scope: Scope, { older, newer }: FactsOfPair): Promise<void> {
   const known = await loadFact(store, scope, older.id);
   if (known !== null && isCurrent(known.fact)) await update(store, known, ended(known.fact, newer));

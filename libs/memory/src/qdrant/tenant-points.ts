@@ -152,7 +152,7 @@ export class TenantPoints {
     const requests = [...searches.map((search) => this.#query(search, filter)), anchor] as Schemas['QueryRequest'][];
     const answers = await this.#server.ask(`search ${collection}`, (client) => client.queryBatch(collection, { searches: requests }));
     if (answers.length !== requests.length)
-      throw new EtudeError('INTERNAL', `${collection} answered ${answers.length} lists of ${requests.length}`);
+      throw new EtudeError('INTERNAL', `${collection} gave ${answers.length} lists for ${requests.length} searches`);
     const lists = answers.map(({ points }) => points.map((point) => ({ ...foundPoint(point), score: point.score })));
     return { lists: lists.slice(0, -1), anchorScore: lists.at(-1)?.[0]?.score ?? null };
   }

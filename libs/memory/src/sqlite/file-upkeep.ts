@@ -39,8 +39,8 @@ export async function purgeFile({ path, lockWaitMs }: StoreFile): Promise<readon
   if (outcome.log === 'read')
     throw new EtudeError(
       'MEMORY_UNAVAILABLE',
-      `another process keeps reading an old state of the memory file ${path}, so its write-ahead log still holds removed data; ` +
-        'repeat this after that process has ended',
+      `another process reads an old state of the memory file ${path}. The write-ahead log keeps removed data until that process ends. ` +
+        'Repeat this then',
     );
   return [
     'merged the word lists without the removed words',
@@ -63,7 +63,7 @@ function rewriteInThread(workerData: { readonly path: string; readonly lockWaitM
 }
 
 const LOCK_WAIT_MS = 30_000;
-/** More than any file has: SQLite copies all pages in one step, so that writers don't make it start again. */
+/** More pages than any file has. So SQLite copies all pages in one step, and writers don't make it start again. */
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**

@@ -209,7 +209,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     }
   }
 
-  /** @throws EtudeError WORKER_LOST for a job with which more than `workersLostMax` workers have died */
+  /** @throws EtudeError WORKER_LOST if more than `workersLostMax` workers have died while they ran the job */
   #refuseKiller({ id, stalledCounter }: Job): void {
     const { name, workersLostMax } = this.declaration;
     if (workersLostMax === undefined || stalledCounter <= workersLostMax) return;

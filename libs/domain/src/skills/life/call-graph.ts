@@ -129,9 +129,9 @@ type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 /**
  * All skills that this skill needs, at any depth, in the pinned versions. Each skill comes after the skills that it needs.
  *
- * @param isProven whether a skill's proof holds; absent: proofs are not looked at
- * @throws EtudeError FAILED_PRECONDITION for a circle of calls, for too many skills, and for a skill that is missing, out of use, changed,
- *   unreadable for its caller, not proven, or without anything to call
+ * @param isProven whether a skill's proof holds; absent: proofs aren't checked
+ * @throws EtudeError FAILED_PRECONDITION for a circle of calls, or too many skills. Also for a skill that is missing, out of use, changed,
+ *   unproven, unreadable for its caller, or has nothing to call
  */
 export async function neededSkills(
   registry: Pick<SkillRegistry, 'versions'>,
