@@ -1,7 +1,7 @@
 // Builds the documentation as a static site: the user pages as they are, the API from the proto files and the gateway's OpenAPI.
 // `node tools/docs-site/build.mjs OUT [--serve]`, after a build of the project. Installs VitePress beside this file once.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,9 @@ const SHOWN = [
   'docker/README.md',
 ];
 
+/** Head of a page without headings, which needs no outline beside it. */
+const WIDE = '---\naside: false\n---\n\n';
+
 function installVitePress() {
   if (existsSync(join(here, 'node_modules/vitepress'))) return;
   process.stderr.write('installing VitePress\n');
@@ -30,7 +33,7 @@ function installVitePress() {
 function stage() {
   const dir = mkdtempSync(join(tmpdir(), 'etude-docs-'));
   for (const path of SHOWN.filter((one) => existsSync(join(root, one)))) cpSync(join(root, path), join(dir, path), { recursive: true });
-  cpSync(join(root, 'README.md'), join(dir, 'index.md'));
+  writeFileSync(join(dir, 'index.md'), WIDE + readFileSync(join(root, 'README.md'), 'utf8'));
   cpSync(join(here, '.vitepress'), join(dir, '.vitepress'), { recursive: true });
   symlinkSync(join(here, 'node_modules'), join(dir, 'node_modules'));
   writeFileSync(join(dir, 'package.json'), '{ "type": "module" }\n');
@@ -62,7 +65,7 @@ async function main() {
   try {
     const { openApi } = await import('../../apps/gateway/dist/doors/openapi.js');
     const api = openApi('Etude.Skill');
-    writeFileSync(join(dir, 'docs/reference/api/http.md'), httpPage(api));
+    writeFileSync(join(dir, 'docs/reference/api/http.md'), WIDE + httpPage(api));
     mkdirSync(join(dir, 'public'));
     writeFileSync(join(dir, 'public/openapi.json'), JSON.stringify(api, null, 2));
     process.env.ETUDE_DOCS_PAGES = JSON.stringify(readdirSync(join(dir, 'docs/reference/api')).toSorted());

@@ -30,12 +30,26 @@ const slugify = (text) =>
     .trim()
     .replaceAll(/\s/g, '-');
 
+/** Narrow columns cut neither diagrams nor tables off: wide pages, text blocks that wrap, code in tables that breaks. */
+const STYLE = `
+:root { --vp-layout-max-width: 1600px; --vp-sidebar-width: 232px; }
+.VPDoc .container .content .content-container, .VPDoc.has-aside .container .content .content-container { max-width: 900px; }
+.VPDoc.has-aside .container .aside { max-width: 224px; padding-left: 24px; }
+.vp-doc div.language-text pre code { white-space: pre-wrap; width: auto; }
+.vp-doc [class*='language-'] code { font-size: 13px; }
+.vp-doc td code { overflow-wrap: anywhere; white-space: normal; }
+.vp-doc td:first-child code { white-space: nowrap; }`;
+
 export default {
   title: 'Etude',
   description: 'Solves tasks by writing code, running it in a sandbox, and learning from what happened',
   lastUpdated: false,
   ignoreDeadLinks: 'localhostLinks',
   cleanUrls: false,
+  head: [
+    ['link', { rel: 'icon', href: 'data:,' }],
+    ['style', {}, STYLE],
+  ],
   // Pages are the project's own Markdown, in which braces and angle brackets are text.
   markdown: { html: true, anchor: { slugify }, config: nameFilesOfTheProject },
   themeConfig: {
@@ -58,7 +72,12 @@ export default {
           page('Evaluators', '/docs/evaluators'),
           page('Tools', '/docs/tools'),
           page('MCP', '/docs/mcp'),
+          page('Skills as folders', '/docs/skill-files'),
+          page('Command line', '/docs/cli'),
+          page('Errors', '/docs/errors'),
           page('Evaluation', '/docs/eval'),
+          page('Models', '/docs/models'),
+          page('Scripted model', '/docs/scripted-model'),
           ...(existsSync(new URL('../docs/console.md', import.meta.url)) ? [page('Console', '/docs/console')] : []),
         ],
       },
@@ -68,6 +87,8 @@ export default {
           page('Operations', '/docs/operations'),
           page('Kubernetes', '/docs/kubernetes'),
           page('Authentication', '/docs/authentication'),
+          page('Embeddings', '/docs/embeddings'),
+          page('When an alert fires', '/docs/runbook'),
           page('Upgrading', '/docs/upgrading'),
           page('Scale', '/docs/scale'),
           page('Performance', '/docs/performance'),
@@ -80,10 +101,11 @@ export default {
           page('Commands', '/docs/reference/cli'),
           page('Settings', '/docs/reference/settings'),
           page('Error codes', '/docs/reference/errors'),
-          ...pages.map(titled),
           page('Architecture', '/ARCHITECTURE'),
+          page('Contributing', '/CONTRIBUTING'),
         ],
       },
+      { text: 'API', items: pages.map(titled) },
     ],
   },
 };

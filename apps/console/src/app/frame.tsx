@@ -25,6 +25,10 @@ export function Frame({ path, onSignOut, children }: FrameProps) {
   const [colours, setColours] = useState(theme);
   const [isHelpOpen, setHelpOpen] = useState(false);
   useEffect(() => listenToKeys(() => setHelpOpen(true)), []);
+  useEffect(() => {
+    const place = PLACES.find(([to]) => path.startsWith(to));
+    document.title = place ? `${place[1]} · Etude` : 'Etude';
+  }, [path]);
   const changeColours = () => {
     const next = nextTheme(colours);
     applyTheme(next);

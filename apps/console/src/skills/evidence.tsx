@@ -6,6 +6,8 @@ import { placeOfSkill } from './skill-words.js';
 /** What the verification found out about exactly this code. */
 export function Evidence({ skill: { proof, evidence, nondeterministic } }: { readonly skill: Skill }) {
   if (!proof) return <p className="quiet">This version was not verified yet.</p>;
+  // What no test noticed has a list of its own.
+  const lines = evidence.filter((line) => line !== `not noticed: ${proof.mutantsSurvived.join('; ')}`);
   return (
     <>
       <Details
@@ -18,11 +20,11 @@ export function Evidence({ skill: { proof, evidence, nondeterministic } }: { rea
           ['Generated inputs answered', proof.generatedAnswers || ''],
           ['Same input, other output', nondeterministic && 'yes'],
           ['Signed by', proof.keyId],
-          ['Callers kept', proof.kept.map(({ name, version }) => `${name}@${version}`).join(', ')],
+          ['Still passes the tests of', proof.kept.map(({ name, version }) => `${name.replace('skills/', '')}@${version}`).join(', ')],
         ]}
       />
       <ul>
-        {evidence.map((line) => (
+        {lines.map((line) => (
           <li key={line}>{line}</li>
         ))}
       </ul>

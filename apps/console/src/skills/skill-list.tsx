@@ -20,7 +20,7 @@ const STATUSES = [
 
 const COLUMNS: ReadonlyArray<Column<Skill>> = [
   { title: 'Skill', cell: (skill) => <Link to={placeOfSkill(skill)}>{skill.displayName || skillId(skill)}</Link> },
-  { title: 'Description', cell: ({ description }) => firstLine(description) },
+  { title: 'Description', prose: true, cell: ({ description }) => firstLine(description) },
   { title: 'Category', cell: ({ category }) => category && <Link to={hrefWith({ category, page: '' })}>{category}</Link> },
   { title: 'Readers', cell: ({ scope, agent, user }) => [scopeWord(scope), agent, user].filter(Boolean).join(' · ') },
   {

@@ -17,7 +17,11 @@ const STATES = [
 ] as const;
 
 const COLUMNS: ReadonlyArray<Column<Task>> = [
-  { title: 'Task', cell: ({ name, spec }) => <Link to={`/tasks/${idOf(name)}`}>{firstLine(spec?.prompt ?? name, 90)}</Link> },
+  {
+    title: 'Task',
+    prose: true,
+    cell: ({ name, spec }) => <Link to={`/tasks/${idOf(name)}`}>{firstLine(spec?.prompt ?? name, 90)}</Link>,
+  },
   { title: 'State', cell: ({ state }) => <State state={state} /> },
   {
     title: 'Verdict',
@@ -76,6 +80,6 @@ const NoTasks = ({ filtered }: { readonly filtered: boolean }) =>
     <p>No task fits these filters. Clear them to see all.</p>
   ) : (
     <p>
-      There is no task yet. Submit one: <code>./etude submit --prompt "Write a function square(n)." --watch</code>
+      There is no task yet. Submit one: <code>./etude tasks submit --prompt "Write a function square(n)." --watch</code>
     </p>
   );

@@ -1,7 +1,7 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { TaskEvent } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { memo } from 'react';
-import { duration } from '../ui/text.js';
+import { counted, duration } from '../ui/text.js';
 
 const MODEL_KINDS = new Set(['draft', 'critique', 'generate', 'act', 'compact', 'bind', 'wrap', 'learn']);
 const WIDTH = 1_000;
@@ -35,7 +35,7 @@ export const TimeLine = memo(({ events }: { readonly events: readonly TaskEvent[
         return `M${x} ${y}h${width}v16h-${width}z`;
       })
       .join('');
-  const said = `${bars.length} steps in ${duration(total)}, ${duration(model)} of them with the model (above)`;
+  const said = `${counted(bars.length, 'step')} in ${duration(total)}, ${duration(model)} of them with the model (above)`;
   return (
     <figure>
       <svg className="bar" viewBox={`0 0 ${WIDTH} 34`} preserveAspectRatio="none" role="img" aria-label={said}>

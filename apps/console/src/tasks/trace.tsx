@@ -29,7 +29,7 @@ function lineOf({ event }: TaskEvent): readonly [what: ReactNode, told: ReactNod
       return [
         step,
         <>
-          {firstLine(summary, 160)} <Scripted when={scripted} />
+          <Scripted when={scripted} /> {firstLine(summary, 160)}
         </>,
         `${tokens > 0 ? `${tokens} tokens · ` : ''}${duration(Number(durationMs))}`,
       ];
@@ -81,6 +81,7 @@ export function Trace({ events, chosen, onChoose, isLive }: TraceProps) {
     <div
       ref={box}
       className="trace"
+      style={{ height: `min(62vh, ${Math.max(rows.getTotalSize(), ROW_PX) + 2}px)` }}
       role="listbox"
       aria-label="Steps and events"
       aria-activedescendant={at < 0 ? undefined : `${id}-${at}`}

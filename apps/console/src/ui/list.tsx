@@ -6,6 +6,8 @@ export interface Column<T> {
   readonly cell: (item: T) => ReactNode;
   /** Numbers stand at the right. */
   readonly number?: boolean;
+  /** Prose, which is not squeezed into a narrow column. */
+  readonly prose?: boolean;
 }
 
 interface ListProps<T> {
@@ -39,8 +41,8 @@ export function List<T>({ label, items, keyOf, columns, empty, nextPage = '' }: 
             <tbody>
               {items.map((item) => (
                 <tr key={keyOf(item)}>
-                  {columns.map(({ title, cell, number }) => (
-                    <td key={title} className={number ? 'number' : undefined}>
+                  {columns.map(({ title, cell, number, prose }) => (
+                    <td key={title} className={number ? 'number' : prose ? 'prose' : undefined}>
                       {cell(item)}
                     </td>
                   ))}

@@ -38,13 +38,15 @@ export const Badge = ({ tone = 'plain', children }: { readonly tone?: Tone; read
 /** Answers of the scripted model say so. */
 export const Scripted = ({ when = true }: { readonly when?: boolean }) => (when ? <Badge tone="warn">scripted</Badge> : null);
 
-/** Names with values; empty values are left out. */
+const LONG_CHARS = 80;
+
+/** Names with values; empty values are left out. A long text takes the whole width. */
 export function Details({ rows }: { readonly rows: ReadonlyArray<readonly [name: string, value: ReactNode]> }) {
   const shownRows = rows.filter(([, value]) => value !== '' && value !== undefined && value !== null && value !== false);
   return (
     <dl className="details">
       {shownRows.map(([name, value]) => (
-        <div key={name}>
+        <div key={name} className={typeof value === 'string' && value.length > LONG_CHARS ? 'long' : undefined}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
