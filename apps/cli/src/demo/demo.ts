@@ -173,7 +173,10 @@ async function keepOpen({ out, signal }: Cli, home: string, ended: Promise<void>
   const state = await findStack(home);
   if (state === null) return;
   const address = signedAddress(state, home);
-  out.data({ kind: 'console', address }, `\nConsole: ${address}\nFor commands in another terminal: export ETUDE_HOME=${home}\nCtrl-C stops the demo`);
+  out.data(
+    { kind: 'console', address },
+    `\nConsole: ${address}\nFor commands in another terminal: export ETUDE_HOME=${home}\nCtrl-C stops the demo`,
+  );
   await Promise.race([ended, signal.aborted ? undefined : once(signal, 'abort')]);
 }
 

@@ -78,7 +78,7 @@ const COLUMNS: ReadonlyArray<Column<ConsolidationRun>> = [
   { title: 'Episodes', number: true, cell: ({ episodesRead }) => episodesRead },
   { title: 'Facts added', number: true, cell: ({ factsAdded }) => factsAdded },
   { title: 'Skills proposed', number: true, cell: ({ skillsProposed }) => skillsProposed },
-  { title: 'Error', cell: ({ error }) => error },
+  { title: 'Error', prose: true, cell: ({ error }) => error },
 ];
 
 function Runs() {
@@ -170,7 +170,7 @@ function Shown({ run }: { readonly run: ConsolidationRun }) {
           { title: 'Episodes', number: true, cell: ({ episodesRead }) => episodesRead },
           { title: 'Facts added', number: true, cell: ({ factsAdded }) => factsAdded },
           { title: 'Skills proposed', number: true, cell: ({ skillsProposed }) => skillsProposed },
-          { title: 'Reason', cell: ({ reason }) => reason },
+          { title: 'Reason', prose: true, cell: ({ reason }) => reason },
         ]}
         empty={<p>No agent has new episodes in these days.</p>}
       />

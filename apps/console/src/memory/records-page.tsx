@@ -21,6 +21,7 @@ export function titleOf({ id, fields }: Pick<MemoryRecord, 'id' | 'fields'>): st
 const COLUMNS: ReadonlyArray<Column<MemoryRecord>> = [
   {
     title: 'Record',
+    prose: true,
     cell: (record) => <Link to={placeOfRecord(record.layer, record.kind, record.id, record.agent)}>{titleOf(record)}</Link>,
   },
   { title: 'Category', cell: ({ fields }) => told(fields?.['category']) },

@@ -64,7 +64,7 @@ export function DeadLettersPage({ name: queue }: PageProps) {
                 ),
               },
               { title: 'Code', cell: ({ code }) => code },
-              { title: 'Reason', cell: (letter) => <Reason letter={letter} /> },
+              { title: 'Reason', prose: true, cell: (letter) => <Reason letter={letter} /> },
               { title: 'Attempts', number: true, cell: ({ attempts }) => attempts },
               { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
             ]}

@@ -23,7 +23,7 @@ const COLUMNS: ReadonlyArray<Column<Sandbox>> = [
   { title: 'Sandbox', cell: (sandbox) => <Link to={`/sandboxes/${idOf(sandbox)}`}>{idOf(sandbox)}</Link> },
   { title: 'State', cell: ({ state }) => <SandboxBadge state={state} /> },
   { title: 'Template', cell: ({ template }) => template },
-  { title: 'Reason', cell: ({ stateReason }) => stateReason },
+  { title: 'Reason', prose: true, cell: ({ stateReason }) => stateReason },
   { title: 'Opened', cell: ({ createTime }) => <When at={createTime} /> },
   { title: 'Ends', cell: ({ expireTime }) => <When at={expireTime} /> },
 ];

@@ -11,7 +11,7 @@ const COLUMNS: ReadonlyArray<Column<Skill>> = [
     title: 'Skill',
     cell: (skill) => <Link to={placeOfSkill(skill, 'review', skill.version)}>{`${skillId(skill)}@${skill.version}`}</Link>,
   },
-  { title: 'Description', cell: ({ description }) => firstLine(description) },
+  { title: 'Description', prose: true, cell: ({ description }) => firstLine(description) },
   { title: 'Readers', cell: ({ scope, agent, user }) => [scopeWord(scope), agent, user].filter(Boolean).join(' · ') },
   {
     title: 'Origin',

@@ -152,8 +152,8 @@ function Uses({ skill }: { readonly skill: Skill }) {
             {skills.flatMap((one) =>
               one.history.map(({ time, by, from, to, reason }, at) => (
                 <li key={`${one.version} ${at}`}>
-                  <When at={time} />: version {one.version}{' '}
-                  {from === SkillStatus.UNSPECIFIED ? 'began as' : `from ${statusWord(from)} to`} {statusWord(to)} by {by}
+                  <When at={time} />: version {one.version} {from === SkillStatus.UNSPECIFIED ? 'began as' : `from ${statusWord(from)} to`}{' '}
+                  {statusWord(to)} by {by}
                   {reason && `: ${reason}`}
                 </li>
               )),

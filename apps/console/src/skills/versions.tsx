@@ -26,7 +26,7 @@ export function Versions({ skill }: { readonly skill: Skill }) {
               { title: 'Version', cell: (one) => <Link to={placeOfSkill(one, 'skills', one.version)}>{`version ${one.version}`}</Link> },
               { title: 'Status', cell: ({ status }) => <Status status={status} /> },
               { title: 'Origin', cell: ({ origin }) => origin },
-              { title: 'Reason', cell: ({ statusReason }) => statusReason },
+              { title: 'Reason', prose: true, cell: ({ statusReason }) => statusReason },
               { title: 'Made', cell: ({ createTime }) => <When at={createTime} /> },
               {
                 title: 'Changes',

@@ -17,7 +17,7 @@ const [ROW, WIDE, BOX] = [30, 760, 210];
 /** Further nodes are only counted. */
 const SHOWN_MAX = 8;
 
-const cut = (title: string) => (title.length > 30 ? `${title.slice(0, 29)}…` : title);
+const cut = (title: string) => (title.length > 28 ? `${title.slice(0, 27)}…` : title);
 
 /** What a record rests on at the left, what rests on it at the right. The same is told as a list to those who don't see it. */
 export function Graph({ label, from, centre, onto }: GraphProps) {
