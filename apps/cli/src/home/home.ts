@@ -58,7 +58,7 @@ export function addKey(path: string, entry: Omit<KeyEntry, 'sha256'>): string {
 export function ensureLocalKey(home: string): void {
   const sha256 = existsSync(keyPath(home)) ? hash('sha256', readFileSync(keyPath(home), 'utf8').trim()) : '';
   if (readKeys(keysPath(home)).some((key) => key.sha256 === sha256)) return;
-  const key = addKey(keysPath(home), { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: 'etude command line' });
+  const key = addKey(keysPath(home), { tenant: 'local', roles: ['user', 'reviewer', 'operator'], name: "the local stack's key" });
   writePrivate(keyPath(home), `${key}\n`);
 }
 
