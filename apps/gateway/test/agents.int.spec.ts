@@ -75,12 +75,6 @@ describe('an agent', () => {
     expect(await agents('globex').getAgent({ name: 'agents/a1' })).toMatchObject({ isSet: false });
   });
 
-  it('is changed by reviewers and operators only', async () => {
-    const agent = { name: 'agents/kept', ...settings() };
-    expect(await refusal(agents('acme').updateAgent({ agent }))).toMatchObject({ status: status.PERMISSION_DENIED });
-    expect(await agents('ops').updateAgent({ agent })).toMatchObject({ isSet: true });
-  });
-
   it.each([
     ['an owner of shared skills', { agent: { name: 'agents/@tenant', ...settings() } }, 'agent.name'],
     ['an unknown strategy', { agent: { name: 'agents/x', strategy: 'tree' } }, 'agent.strategy'],

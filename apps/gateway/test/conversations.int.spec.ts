@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, refusal } from './gateway.harness.js';
+import { GatewayRig, type KeyName, pagesOf, refusal } from './gateway.harness.js';
 import { restDoor } from './rest-door.js';
 
 const rig = new GatewayRig();
@@ -27,27 +27,15 @@ it('is found turn by turn at once, with speaker, date, neighbours and origin', a
     [['Ben', 'Where did you leave the dinghy?']],
     [['Ben', 'I will fetch it.']],
   ]);
-  expect(hits[0]?.untrustedOrigins).toEqual([`conversations/${conversation?.id}`]);
+  const told = [`conversations/${conversation?.id}`];
+  expect(hits[0]).toMatchObject({ origins: told, untrustedOrigins: told });
   const { facts } = await memory().recall({ context: 'where is the dinghy: behind which shed?', agent: 'scout' });
-  expect(facts.find(({ kind }) => kind === 'turn')?.turn?.conversation).toBe(conversation?.id);
+  const recalled = facts.find(({ kind }) => kind === 'turn');
+  expect(recalled).toMatchObject({ turn: { conversation: conversation?.id }, origins: told, untrustedOrigins: told });
+  const pages = await pagesOf((pageToken) => memory().listTurns({ id: conversation?.id ?? '', pageSize: 2, pageToken }));
+  expect(pages.map(({ turns }) => turns.length)).toEqual([2, 1]);
   const record = await memory().getMemory({ id: hits[0]?.id ?? '', layer: 'semantic' });
   expect(record.fields).toMatchObject({ text: 'Behind the kelp shed.', at: '2026-05-03T09:00:00.000Z' });
-});
-
-it('grows by id, by name and by place, and adds a repeated request once', async () => {
-  const requestId = 'grow-1';
-  const { conversation } = await add([said('Ann', 'one')], { requestId });
-  const id = conversation?.id ?? '';
-  expect(await add([said('Ann', 'one')], { requestId })).toMatchObject({ outcome: 'unchanged', conversation: { id } });
-  expect((await refusal(add([said('Ann', 'two')], { requestId }))).status).toBe(status.ALREADY_EXISTS);
-  expect(await add([said('Ann', 'two')], { id, agent: '' })).toMatchObject({ outcome: 'appended', first: 1 });
-  const all = [said('Ann', 'one'), said('Ann', 'two'), said('Ann', 'three')];
-  expect(await add(all, { id, first: 0 })).toMatchObject({ outcome: 'appended', conversation: { turns: 3 } });
-  expect((await refusal(add([said('Ann', 'other')], { id, first: 2 }))).status).toBe(status.ALREADY_EXISTS);
-  const first = await memory().listTurns({ id, pageSize: 2 });
-  const rest = await memory().listTurns({ id, pageSize: 2, pageToken: first.nextPageToken });
-  expect([...first.turns, ...rest.turns].map(({ text }) => text)).toEqual(['one', 'two', 'three']);
-  expect(rest.nextPageToken).toBe('');
 });
 
 it('belongs to its tenant and user', async () => {

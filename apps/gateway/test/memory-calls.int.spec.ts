@@ -6,7 +6,7 @@ import { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { skillOf } from '@etude/domain/testing/memory-records';
-import { gatewayForFile, type KeyName, pagesOf, refusal } from './gateway.harness.js';
+import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
 
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
@@ -52,14 +52,6 @@ describe('facts', () => {
     }
   });
 
-  it.each([
-    'The staging deploy token is kqzvtkpwmnbx.',
-    'Commit 9ddeec69c5bd0e4f8a7b6c5d4e3f2a1b0c9d8e7f broke it.',
-    'Set OPENAI_API_KEY=sk-your-key-here.',
-  ])('are stored if they only look like a secret: %s', async (text) => {
-    expect((await store(text)).outcome).toBe('added');
-  });
-
   it('show what a judge decided about them, and undo it once', async () => {
     const ids = ['The kiosk opens at six', 'The kiosk opens at seven'].map(async (text) => (await store(text)).fact?.id ?? '');
     const [older = '', newer = ''] = await Promise.all(ids);
@@ -95,24 +87,6 @@ describe('facts', () => {
     expect(new Set(refused.fields)).toEqual(new Set([field]));
     expect(refused.message).toContain(said);
     expect(refused.message).not.toMatch(/Too small|Invalid|>=/);
-  });
-});
-
-describe('episodes', () => {
-  const told = {
-    agent: AGENT,
-    context: ['fog in the channel'],
-    actions: ['sound the horn', 'slow down'],
-    outcomes: [{ type: 'passed' }, { type: 'action_error' }],
-    skillsUsed: ['sound_horn'],
-    reflection: 'Slow down earlier.',
-  };
-
-  it('are stored whole, and succeed or fail by their outcomes', async () => {
-    const stored = await memory().storeEpisode(told);
-    expect(stored).toMatchObject({ layer: 'episodic', kind: 'episode', fields: { success: false, importance: 0.5 } });
-    const whole = await memory().getMemory({ id: stored.id, layer: 'episodic' });
-    expect(whole.fields).toMatchObject({ context: told.context, actions: told.actions, outcomes: told.outcomes });
   });
 });
 
@@ -155,24 +129,6 @@ describe('an untried procedure', () => {
     const used = await rig.client(Skills).useSkill({ name: 'skills/hoist_sail', agent: AGENT });
     expect(used).toMatchObject({ success: true, output: 'Head into the wind, then pull the halyard.' });
     expect(new Set(await uses())).toEqual(new Set([false, true]));
-  });
-});
-
-describe('recall', () => {
-  it('names origins and untrusted origins of each memory, within the budget of tokens', async () => {
-    const { fact } = await store('The south buoy is green.');
-    const told = `facts/${fact?.id}`;
-    const { facts, experiences, tokens } = await memory().recall({
-      context: 'fog in the channel: sound the horn, slow down, where is the south buoy',
-      agent: AGENT,
-      tokensMax: 200,
-    });
-    expect(tokens).toBeLessThanOrEqual(200);
-    expect(facts.find(({ id }) => id === fact?.id)).toMatchObject({ origins: [told], untrustedOrigins: [told] });
-    const [experience] = experiences;
-    expect(experience).toMatchObject({ origins: [`episodes/${experience?.id}`], untrustedOrigins: [`episodes/${experience?.id}`] });
-    const { hits } = await memory().searchMemory({ query: 'which colour is the south buoy', kinds: ['fact'] });
-    expect(hits.find(({ id }) => id === fact?.id)).toMatchObject({ origins: [told], untrustedOrigins: [told] });
   });
 });
 
@@ -250,21 +206,6 @@ describe('another tenant', () => {
 const statusOf = async (id: string, layer: string) => (await refusal(memory().getMemory({ id, layer }))).status;
 
 describe('deleting one record', () => {
-  it('hides a fact at once, names what rested on it, and answers a repeat alike', async () => {
-    const [old, current] = [
-      await store('The lighthouse is white.', { subject: 'lighthouse' }),
-      await store('The lighthouse is red.', { subject: 'lighthouse' }),
-    ];
-    const request = { id: current.fact?.id ?? '', layer: 'semantic', requestId: 'delete-1' };
-    const receipt = await memory().deleteMemory(request);
-    expect(receipt).toMatchObject({ state: 'running', supported: [`facts/${old.fact?.id}`] });
-    expect(await statusOf(request.id, 'semantic')).toBe(status.NOT_FOUND);
-    expect(await memory().deleteMemory(request)).toEqual(receipt);
-    expect((await refusal(memory().deleteMemory({ ...request, id: old.fact?.id ?? '' }))).status).toBe(status.ALREADY_EXISTS);
-    expect((await refusal(memory().deleteMemory({ ...request, requestId: '' }))).status).toBe(status.NOT_FOUND);
-    expect((await memory().getErasure({ id: receipt.id })).supported).toEqual(receipt.supported);
-  });
-
   it('deletes an episode by its reflection, a document by a chunk, and a conversation by a turn', async () => {
     const episode = await memory().storeEpisode({ agent: AGENT, context: ['a seal on the pier'], reflection: 'Seals bite.' });
     await memory().deleteMemory({ id: episode.id, layer: 'semantic' });
@@ -301,8 +242,10 @@ describe('deleting one record', () => {
       const scope = { tenant: 'acme', agent: AGENT, user };
       await told.procedural.store(skillOf({ scope, name: `ring_${user ?? 'all'}`, sources: [`facts/${fact?.id}`] }));
     }
-    const { supported } = await memory().deleteMemory({ id: fact?.id ?? '', layer: 'semantic' });
-    expect(supported).toEqual(['skills/ring_all@1']);
+    const receipt = await memory().deleteMemory({ id: fact?.id ?? '', layer: 'semantic' });
+    expect(receipt).toMatchObject({ state: 'running', supported: ['skills/ring_all@1'] });
+    expect(await memory().getErasure({ id: receipt.id })).toMatchObject({ supported: receipt.supported });
+    expect((await refusal(memory('globex').getErasure({ id: receipt.id }))).status).toBe(status.NOT_FOUND);
   });
 
   it('is refused outside of its tenant, agent and user', async () => {
@@ -319,21 +262,6 @@ describe('deleting one record', () => {
 });
 
 describe('lists of records', () => {
-  it('page through one kind, and show no tenant the records of another', async () => {
-    for (const name of ['one', 'two', 'three']) await store(`Light ${name} flashes.`, { agent: 'keeper' });
-    const pages = await pagesOf((pageToken) => memory().listMemory({ agent: 'keeper', pageSize: 2, pageToken }));
-    expect(pages.map(({ records }) => records.length)).toEqual([2, 1]);
-    expect(pages.flatMap(({ records }) => records.map(({ fields }) => fields?.['fact']))).toEqual([
-      'Light three flashes.',
-      'Light two flashes.',
-      'Light one flashes.',
-    ]);
-    const token = pages[0]?.nextPageToken ?? '';
-    expect((await memory('globex').listMemory({ agent: 'keeper' })).records).toEqual([]);
-    expect((await refusal(memory('globex').listMemory({ agent: 'keeper', pageSize: 2, pageToken: token }))).fields).toEqual(['page_token']);
-    expect((await refusal(memory().listMemory({ kind: 'applied' }))).fields).toEqual(['kind']);
-  });
-
   it("show users' procedures to reviewers, and else to their user", async () => {
     await memory().storeProcedure({ agent: 'cook', user: 'ann', name: 'boil_egg', prompt: 'Six minutes.' });
     const names = async (key: KeyName, whose: object = {}) =>
@@ -353,20 +281,6 @@ describe('erasure and re-embedding', () => {
     const other = await refusal(memory().eraseMemory({ whose: { case: 'tenant', value: 'globex' } }));
     expect(other).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['tenant'] });
   });
-
-  it('returns a receipt with the state of the erasure, to the own tenant only', async () => {
-    const receipt = await memory().eraseMemory({ requestId: 'erase-1', whose: { case: 'user', value: 'somebody' } });
-    expect(receipt).toMatchObject({ state: 'running' });
-    expect((await memory().getErasure({ id: receipt.id })).id).toBe(receipt.id);
-    expect((await memory().eraseMemory({ requestId: 'erase-1', whose: { case: 'user', value: 'somebody' } })).id).toBe(receipt.id);
-    expect((await refusal(memory('globex').getErasure({ id: receipt.id }))).status).toBe(status.NOT_FOUND);
-  });
-
-  it('re-embeds and reconciles for operators only', async () => {
-    expect((await refusal(memory().startReembedding({ model: 'lexical' }))).status).toBe(status.PERMISSION_DENIED);
-    expect((await refusal(memory().reconcileMemory({}))).status).toBe(status.PERMISSION_DENIED);
-    expect(await memory('ops').getReembedding({})).toMatchObject({ state: 'idle' });
-  });
 });
 
 const episode = { agent: AGENT, context: ['fog'] };
@@ -383,11 +297,6 @@ describe('a too large request is refused as a whole', () => {
     const refused = await refusal(memory().storeEpisode({ ...episode, ...more }));
     expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
     expect(refused.message).toContain('must have at most');
-  });
-
-  it('an episode of many MiB', async () => {
-    const long = await refusal(memory().storeEpisode({ ...episode, reflection: '', actions: ['x'.repeat(14_000_000)] }));
-    expect(long).toMatchObject({ status: status.RESOURCE_EXHAUSTED, code: 'PAYLOAD_TOO_LARGE' });
   });
 
   it.each([

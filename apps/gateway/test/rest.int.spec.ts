@@ -98,7 +98,10 @@ describe('tasks over HTTP', () => {
     const name = await submitTask();
     expect(await ask('GET', `/v1/${name}`)).toMatchObject({ status: 200, body: { name } });
     await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }], 'a1.generate', { modelCalls: 1 });
-    expect((await ask('GET', `/v1/${name}:explain?step=a1.generate`)).body).toMatchObject({ steps: ['a1.generate'] });
+    expect((await ask('GET', `/v1/${name}:explain?step=a1.generate`)).body).toMatchObject({
+      steps: ['a1.generate'],
+      sections: [{ role: 'system' }, { role: 'user', title: 'Task', text: expect.stringContaining('Count the quays.') as string }, {}, {}],
+    });
     await rig.finish('acme', name);
     expect((await ask('POST', `/v1/${name}:wait`, { timeout: '5s' })).body).toMatchObject({ state: 'TASK_STATE_SUCCEEDED' });
     expect((await ask('GET', '/v1/tasks?state=TASK_STATE_SUCCEEDED')).body['tasks']).toMatchObject([{ name }]);

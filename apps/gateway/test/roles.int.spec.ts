@@ -55,6 +55,19 @@ it('lets each call in for the roles of the table, and refuses it for all others'
   expect(wrong.flat()).toEqual([]);
 });
 
+const REVIEWERS =
+  'ApproveSkill ArchiveSkill DeprecateSkill GetSkillReview GetSkillStats ListAudit PromoteSkill PruneSkills RejectSkill RestoreSkill RevokeSource RollbackSkill UndoConsolidation UndoPrune UpdateAgent';
+const OPERATORS =
+  'GetReembedding ListDeadLetters ListQueues ListTenants ReconcileMemory RedriveDeadLetters StartReembedding StopReembedding';
+
+it.each<[Role, string]>([
+  ['reviewer', REVIEWERS],
+  ['operator', OPERATORS],
+])('needs the role %s for %s', (role, names) => {
+  const found = METHODS.filter((method) => ruleOf(method).role === role).map(({ name }) => name);
+  expect(found.toSorted()).toEqual(names.split(' '));
+});
+
 const audited = async (key: 'rev' | 'ops' = 'rev', request = {}) =>
   (await rig.client(Queues, key).listAudit(request)).entries.map(({ actor, call, target, outcome }) => [actor, call, target, outcome]);
 

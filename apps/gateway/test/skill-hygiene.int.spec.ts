@@ -90,10 +90,9 @@ describe('undoing a consolidation', () => {
     expect((await consolidation().undoConsolidation({ name })).agents).toMatchObject([{ undone: [], kept: [] }]);
   });
 
-  it('is refused for an unknown run, and without the role', async () => {
+  it('is refused for an unknown run', async () => {
     const name = 'consolidationRuns/c404';
     expect(await refusal(consolidation().undoConsolidation({ name }))).toMatchObject({ status: status.NOT_FOUND });
-    expect(await refusal(rig.client(Consolidation).undoConsolidation({ name }))).toMatchObject({ status: status.PERMISSION_DENIED });
   });
 });
 
@@ -128,10 +127,7 @@ it('counts uses of skills', async () => {
   expect(stats.unused.map(({ name }) => name)).toEqual(['skills/counted']);
 });
 
-it('needs the role of a reviewer, and shows only the own tenant', async () => {
-  const user = rig.client(Skills);
-  const calls = [user.pruneSkills({ unusedDays: 1 }), user.undoPrune({ pruneId: 'p' }), user.revokeSource({}), user.getSkillStats({})];
-  for (const refused of await Promise.all(calls.map((call) => refusal(call)))) expect(refused.status).toBe(status.PERMISSION_DENIED);
+it('shows only the own tenant', async () => {
   await store(
     idle('theirs', { scope: { tenant: 'globex', agent: 'coder', user: null }, sources: ['documents/shared'], status: 'pending_review' }),
   );

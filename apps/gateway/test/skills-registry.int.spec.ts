@@ -78,16 +78,6 @@ describe('a registration', () => {
   });
 });
 
-describe('a check', () => {
-  it('returns the findings of a verification, and stores nothing', async () => {
-    const found = await skills().checkSkill({ skill: addingDraft('add_checked') });
-    expect(found).toMatchObject({ passed: true, reason: '' });
-    expect(found.mutantsNoticed).toBeGreaterThan(0);
-    expect(found.parameters).toHaveLength(2);
-    expect((await refusal(skills().getSkill({ name: 'skills/add_checked', agent }))).status).toBe(status.NOT_FOUND);
-  });
-});
-
 describe('verifying again', () => {
   beforeAll(() => register(ADD_NUMBERS));
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { afterPageToken, eventIdOf, pageToken } from './names.js';
+import { afterPageToken, eventIdOf, pageToken, resumeToken } from './names.js';
 
 it('returns the place of a page token for the same filter only', () => {
   fc.assert(
@@ -19,4 +19,10 @@ it('refuses any text that is not a token, with the name of the field', () => {
       expect(() => eventIdOf(text, 't0192f0c8a1b2')).toThrow('resume_token');
     }),
   );
+});
+
+it('returns the event of a resume token for its own task only', () => {
+  expect(eventIdOf(resumeToken('t1', '5-0'), 't1')).toBe('5-0');
+  for (const token of [resumeToken('t2', '5-0'), resumeToken('t1', '1-1; DROP')])
+    expect(() => eventIdOf(token, 't1')).toThrow('resume_token');
 });
