@@ -49,7 +49,7 @@ const POOL_COLUMNS: ReadonlyArray<Column<SandboxController>> = [
   { title: 'Sandbox controller', cell: ({ id }) => id },
   { title: 'Ready', number: true, cell: ({ warm }) => warm },
   { title: 'Claims that wait', number: true, cell: ({ claimsWaiting: n }) => (n > 0 ? <Badge tone="warn">{n}</Badge> : 0) },
-  { title: 'Open for callers', number: true, cell: ({ sessions, sessionsMax }) => within(sessions, sessionsMax) },
+  { title: 'Open sessions', number: true, cell: ({ sessions, sessionsMax }) => within(sessions, sessionsMax) },
 ];
 
 function Queues() {
