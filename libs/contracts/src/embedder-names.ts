@@ -14,7 +14,7 @@ export const SENTENCE_MODEL = {
   notices: ['LICENSE', 'NOTICE'],
 } as const;
 
-/** The built-in embedders: the name in settings, and the name of the model under which memory keeps its vectors. */
+/** The built-in embedders, by name in settings. The value names the model in memory's vectors. */
 const BUILT_IN_EMBEDDERS = { sentence: SENTENCE_MODEL.name, lexical: 'lexical-hash-1' } as const;
 export type BuiltInEmbedder = keyof typeof BUILT_IN_EMBEDDERS;
 

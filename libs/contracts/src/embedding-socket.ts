@@ -16,7 +16,7 @@ export interface EmbeddingStatus {
   readonly model: string;
   /** Resident. */
   readonly memoryMiB: number;
-  /** Texts since the start: all that were answered, and those of them that were in the cache. */
+  /** Texts since the start: all answered ones, and how many of them came from the cache. */
   readonly served: number;
   readonly cached: number;
   /** Texts of calls that aren't answered yet. */

@@ -145,7 +145,7 @@ export const FactDecision = z.object({
   by: z.string(),
   /** ms since 1970 */
   at: z.number().int(),
-  /** After `same`: what the newer fact got from the older one, for an undo. */
+  /** After `same`: the fields that the newer fact got from the older one, for an undo. */
   gained: z.object({ support: z.number().int(), episodes: z.array(z.string()) }).optional(),
 });
 export type FactDecision = z.infer<typeof FactDecision>;
@@ -181,7 +181,10 @@ export const Fact = z.object({
   digest: z.string().optional(),
   /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
   unsettled: z.array(z.string()).optional(),
-  /** Other texts by which it is found: of older facts that say the same, newest first; of a finding, its own with names as words. */
+  /**
+   * Other texts that find this fact: those of older facts that say the same, newest first. For a finding: its own text, with names split
+   * into words.
+   */
   wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
   /** Older facts that it replaced, newest first. Their words tell what it is about, so it is found by these texts. */
   outdated: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
@@ -275,12 +278,12 @@ export const Skill = z.object({
   /** Every change of status, oldest first. */
   history: z.array(SkillChange).optional(),
   origin: SkillOriginKind.optional(),
-  /** Whether some tests come from hidden cases of tasks elsewhere or of an earlier version, whatever `origin` says. */
+  /** Whether some tests come from hidden cases of other tasks or of an earlier version, whatever `origin` says. */
   hiddenTests: z.boolean().optional(),
   /** Reasons why it is never approved automatically: its sources aren't trusted. */
   untrusted: z.array(z.string()).optional(),
   replacedBy: SkillName.optional(),
-  /** What it was generalised from, or merged with. Not part of the digest. */
+  /** The skills that it was generalised from, or merged with. Not part of the digest. */
   members: z.array(SkillMember).optional(),
   usage: SkillUsage.optional(),
   /** From the Agent Skills format: files beside the code, and fields that Etude has no place for. */
@@ -300,7 +303,7 @@ export const ItemShow = FoundItem.extend({ shown: z.boolean() });
 export type ItemShow = z.infer<typeof ItemShow>;
 
 const Count = z.number().int().min(0);
-/** What came of the rollouts with an item, or without it. */
+/** Results of the rollouts with an item, or without it. */
 const ShowSide = z
   .strictObject({
     n: Count,

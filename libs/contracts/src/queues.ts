@@ -192,7 +192,7 @@ export const MemoryUpkeepJob = queue({
   firing: (template, firedAtMs) => ({ ...template, id: `${template.id}-${firedAtMs}` }),
 });
 
-/** Compares a tenant's unsettled facts. Facts themselves hold what is left to do, so a lost job loses nothing. */
+/** Compares a tenant's unsettled facts. The facts hold the remaining work, so a lost job loses nothing. */
 export const MemorySettleJob = queue({
   name: 'memory.settle',
   /** `at`: when it is due, in ms since 1970. One job settles all facts that were told until then. */

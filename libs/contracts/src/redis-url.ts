@@ -27,7 +27,7 @@ const NAMES = {
   cluster: [/^\w*$/, 'the path of a redis+cluster:// URL is the hash tag of ETUDE_QUEUE_PREFIX without its braces, or empty for "etude"'],
 } as const;
 
-/** @throws Error that says what is wrong, never with a part of the URL, because it may hold a password */
+/** @throws Error with the reason, but without any part of the URL, which may hold a password */
 export function parseRedisUrl(url: string): RedisAddress {
   const [, secure, kind = 'single', user, password, hosts = '', path = '', query] = FORM.exec(url) ?? fail(FORMS);
   const known = kind as RedisAddress['kind'];

@@ -89,7 +89,10 @@ export interface RecordFilter {
   /** Exclusive, in ms since 1970. */
   readonly createdBefore?: number;
   readonly worthMin?: number | undefined;
-  /** Name of a model. Only records with searchable words that have neither vectors of it nor a note that it gives them no direction. */
+  /**
+   * Name of a model. Only records with searchable words, without vectors of this model, and without the note that the model gives them no
+   * direction.
+   */
   readonly withoutVectorsOf?: string;
 }
 

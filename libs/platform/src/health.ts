@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import { metricsContentType, renderMetrics, startProcessMetrics } from './metrics.js';
 
-/** Resolves if the part works, to a note for operators or nothing. Otherwise throws an error with the reason. */
+/** Resolves to a note for operators, or to nothing, if the part works. Otherwise throws an error with the reason. */
 export type HealthCheck = () => Promise<string | void>;
 
 const CHECK_TIMEOUT_MS = 3_000;

@@ -51,7 +51,7 @@ const NAME_CHARS_MAX = 200;
 const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 export interface TokenVerifier {
-  /** The identity in a JWT; null for a text that is none. @throws EtudeError UNAUTHENTICATED that says what is wrong with it */
+  /** The identity in a JWT; null for a text that isn't a JWT. @throws EtudeError UNAUTHENTICATED with the reason */
   verify(token: string): Promise<Identity | null>;
 }
 
@@ -89,7 +89,7 @@ function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey
   }
 }
 
-/** Whether the keys of the issuer could not be had, which a retry may heal. */
+/** Whether the issuer's keys could not be fetched; a retry may help. */
 const isAway = (error: unknown) => error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError);
 const retryOf = (error: unknown) => (isAway(error) ? { retryAfterMs: COOLDOWN_MS } : {});
 

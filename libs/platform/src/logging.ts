@@ -36,7 +36,7 @@ function serializeError(error: unknown): unknown {
 const FRAMEWORK = ['NestFactory', 'InstanceLoader'];
 const INFO = 30;
 
-/** What the framework says of its own start is logged at debug. */
+/** The framework's messages about its own start are logged at debug. */
 const hooks: LoggerOptions['hooks'] = {
   logMethod(args, method, level) {
     const { context = '' } = (args[0] ?? {}) as { context?: string };

@@ -106,7 +106,7 @@ const isInterruption = (error: unknown) => isAbort(error) || (error as { isNoFai
 const cut = (values: SpanValues): Attributes =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value).slice(0, CONTENT_MAX)]));
 
-/** The exporter, which tells of the first failure after a success. */
+/** The exporter. It reports only the first failure after a success. */
 function reporting(exporter: SpanExporter, warn: (reason: string) => void): SpanExporter {
   let failed = false;
   return {

@@ -10,7 +10,7 @@ import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
 import { createLogger, loggerModule } from './logging.js';
 import { startTracing } from './tracing.js';
 
-/** A close that takes longer, after the drain, is cut off; another process takes over the work in progress. */
+/** Most time of a close, after the drain. A longer one is cut off, and another process takes over its work. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
 export interface ServiceOptions {
@@ -28,7 +28,7 @@ export interface ServiceOptions {
 
 const printLine = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-/** For a service that still starts. As process 1 of a container it would otherwise ignore the signal. */
+/** For a service that is still starting. As process 1 of a container, it would otherwise ignore the signal. */
 const endAtOnce = () => process.exit(143);
 
 function closeOnSignals(

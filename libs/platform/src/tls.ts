@@ -52,7 +52,7 @@ export function serverTls(config: TlsConfig, report: (error: unknown) => void, e
   return new Certificates(pem, caPath !== undefined, everyMs);
 }
 
-/** How this process calls sandbox controllers; undefined: without TLS. With a certificate of its own, it shows that. */
+/** How this process calls sandbox controllers; undefined: without TLS. It shows its own certificate, if it has one. */
 export function controllerTls(config: TlsConfig): { readonly credentials: ChannelCredentials; readonly name: string } | undefined {
   const { ETUDE_TLS_CA_PATH: ca, ETUDE_TLS_CERT_PATH: cert, ETUDE_TLS_KEY_PATH: key } = config;
   if (ca === undefined) return undefined;
@@ -90,7 +90,7 @@ class Certificates implements ServerTls, experimental.CertificateProvider {
     everyMs: number,
   ) {
     this.#current = pem();
-    // grpc-js 1.14 takes the own certificate first and the authorities second, although it names them the other way round.
+    // grpc-js 1.14 takes its own certificate first and the authorities second, although its parameter names say the opposite.
     this.grpc = experimental.createCertificateProviderServerCredentials(this, isMutual ? this : null, isMutual);
     this.#timer = setInterval(() => this.#look(), everyMs).unref();
   }

@@ -7,7 +7,7 @@ export type Fields = Readonly<Record<string, string | number | boolean | readonl
 export interface Ask {
   readonly query?: Fields;
   readonly body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   readonly bytes?: Blob;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;

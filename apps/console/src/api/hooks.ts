@@ -13,7 +13,10 @@ export function useApi(): Api {
 }
 
 export interface ReadOptions<T = unknown> {
-  /** Reads again after so many ms while the page is seen, or as the last answer says; false: not before the page is shown again. */
+  /**
+   * Interval in ms of further reads while the page is visible, or a function of the last answer; false: no read until the page is shown
+   * again.
+   */
   readonly everyMs?: number | false | ((last: T | undefined) => number | false);
   readonly enabled?: boolean;
   /** Reads by POST with this body, as searches do. */

@@ -8,7 +8,7 @@ import { SignIn, takeKeyOfAddress } from './sign-in.js';
 /** The key lives in the memory of this page only; a reload asks for it again. */
 const given = takeKeyOfAddress();
 
-/** Refusals stay as they are; a gateway that does not answer may be back soon. */
+/** A refused call is not repeated. A gateway that does not answer may be back soon. */
 const isWorthARetry = (failures: number, error: Error) =>
   failures < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
 

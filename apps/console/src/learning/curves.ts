@@ -13,7 +13,7 @@ export interface Window {
   readonly usd: number;
 }
 
-/** More points than this are not told apart. */
+/** More points can't be distinguished. */
 const POINTS_MAX = 200;
 
 /** The number of tasks in each mean. */

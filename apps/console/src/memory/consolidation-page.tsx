@@ -18,7 +18,7 @@ import { MemoryTabs } from './memory-tabs.js';
 const { DONE, FAILED, QUEUED, RUNNING } = ConsolidationState;
 const wordOf = (word: string | undefined) => (word ?? 'unknown').toLowerCase();
 
-/** Starts a run, and shows the one in the address: its plan, what it did with each agent, and how to take it back. */
+/** Starts a run. Shows the run in the address: its plan, its result for each agent, and its undo. */
 export function ConsolidationPage() {
   const [run] = useQueryValue('run');
   const [agent, setAgent] = useState('');

@@ -12,7 +12,7 @@ import { Failed, Loaded } from '../ui/states.js';
 import { When } from '../ui/text.js';
 import { MemoryTabs } from './memory-tabs.js';
 
-/** Documents, of which searches find the passages. */
+/** Documents. Searches find their passages. */
 export function DocumentsPage() {
   const [agent] = useQueryValue('agent');
   const [user] = useQueryValue('user');

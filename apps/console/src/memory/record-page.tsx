@@ -66,7 +66,7 @@ function Fields({ fields }: { readonly fields: JsonObject | undefined }) {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
-/** What the record rests on, and for reviewers what would go with it. */
+/** What the record rests on. Reviewers also see what would be withdrawn with it. */
 export function Rests({ record }: { readonly record: MemoryRecord }) {
   const source = record.kind === 'episode' ? `episodes/${told(record.fields?.['rollout_id'])}` : `${record.kind}s/${record.id}`;
   const isSource = ['episode', 'fact', 'document', 'conversation'].includes(record.kind);

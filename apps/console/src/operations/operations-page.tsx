@@ -14,7 +14,7 @@ import { Link, useQueryValue } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
 import { Badge, Details, duration, Section } from '../ui/text.js';
 
-/** How the installation is: queues of all tenants, and what the tenant's model calls cost. */
+/** State of the installation: queues of all tenants, and the cost of the tenant's model calls. */
 export function OperationsPage() {
   return (
     <>
@@ -73,7 +73,7 @@ function Queues() {
   );
 }
 
-/** What is used of a limit; 0: there is no limit. */
+/** The used part of a limit; 0: no limit. */
 const within = (used: number | bigint, limit: number | bigint | undefined) =>
   `${used.toLocaleString('en')}${limit ? ` of ${limit.toLocaleString('en')}` : ''}`;
 

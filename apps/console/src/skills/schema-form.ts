@@ -40,7 +40,7 @@ function valueOf({ name, type, options }: FormField, text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {
-    // Without a type, a text that is no JSON is meant as it is.
+    // Without a type, a text that isn't JSON is taken as a string.
     if (type === '') return text;
     throw new Error(`${name}: write a ${type} as JSON, such as ${EXAMPLES[type] ?? '1'}.`);
   }

@@ -27,7 +27,7 @@ export function placeOfSkill(skill: Owned, below: 'skills' | 'review' = 'skills'
   return `/${below}/${skillId(skill)}${query && `?${query}`}`;
 }
 
-/** How often a skill was offered, used, right, and followed by the model after all. */
+/** How often a skill was offered, used and right, and how often the model still had to work. */
 export const NUMBERS = [
   ['Offered', (skill: Skill) => skill.offeredCount],
   ['Used', (skill: Skill) => skill.usedCount],
@@ -35,5 +35,5 @@ export const NUMBERS = [
   ['Fell back', (skill: Skill) => skill.fellBackCount],
 ] as const;
 
-/** Tests that were made from the cases of tasks may be hidden from everybody, so only those of an author are shown. */
+/** Only an author's tests are shown, because tests made from tasks' cases may be hidden from everybody. */
 export const areTestsOpen = ({ origin }: Pick<Skill, 'origin'>) => ['person', 'tool', 'import', 'request'].includes(origin);

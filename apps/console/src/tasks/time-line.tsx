@@ -20,7 +20,10 @@ function barsOf(events: readonly TaskEvent[]): Bar[] {
   });
 }
 
-/** Where the time went: a bar for each step, those that asked the model in a row of their own. One shape per row, since a task may have thousands. */
+/**
+ * Where the time went: a bar for each step. Steps that asked the model have their own row. One shape per row, since a task may have
+ * thousands.
+ */
 export const TimeLine = memo(({ events }: { readonly events: readonly TaskEvent[] }) => {
   const bars = barsOf(events);
   if (bars.length === 0) return null;

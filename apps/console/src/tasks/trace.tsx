@@ -6,7 +6,7 @@ import { State, tokensOf, VerdictOf } from './task-words.js';
 
 const ROW_PX = 28;
 
-/** The step of an event, by which it is chosen; other events have none. */
+/** The step of an event, which selects the event; some events have none. */
 export const stepOf = ({ event }: TaskEvent) => (event.case === 'stepFinished' ? event.value.step : '');
 
 function lineOf({ event }: TaskEvent): readonly [what: ReactNode, told: ReactNode, aside?: ReactNode] {

@@ -19,7 +19,7 @@ const SHOWN_MAX = 8;
 
 const cut = (title: string) => (title.length > 28 ? `${title.slice(0, 27)}…` : title);
 
-/** What a record rests on at the left, what rests on it at the right. The same is told as a list to those who don't see it. */
+/** At the left what a record rests on, at the right what rests on it. Screen readers get the same as a list. */
 export function Graph({ label, from, centre, onto }: GraphProps) {
   const [left, right] = [from.slice(0, SHOWN_MAX), onto.slice(0, SHOWN_MAX)];
   const height = Math.max(left.length, right.length, 1) * ROW + 10;

@@ -154,7 +154,7 @@ const ENTRIES_MAX = 20_000;
 
 /** Reads messages by the schemas of their fields, and collects violations that the schemas can't detect. */
 class MessageReader {
-  /** The messages that were read, by the objects made of them. */
+  /** The messages, by the objects that were made from them. */
   readonly #places = new Map<unknown, { readonly desc: DescMessage; readonly at: string }>();
 
   constructor(readonly found: Violation[]) {}

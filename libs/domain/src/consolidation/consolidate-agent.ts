@@ -50,7 +50,7 @@ const BATCH = { itemsMax: 2_000 };
  * Consolidates one agent as one unit: plans all pages, applies the plan to a copy of the view, and commits it if recall isn't worse there.
  * A gated plan changes nothing, and its episodes stay unread. Episodes are never changed.
  *
- * @param line new; filled on the way, so that it tells of a failed agent too
+ * @param line new; filled on the way, so that it also describes a failed agent
  * @param spent what the run's other agents spent
  */
 export async function consolidateAgent(

@@ -25,7 +25,7 @@ export interface HeldBack {
   readonly group: ReadonlySet<string>;
 }
 
-/** The solved episodes by which a plan is judged: those that it wasn't made from first, then by the digest of their ids. */
+/** The solved episodes that judge a plan: first those outside the plan, then by the digest of their ids. */
 export function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<string>, countMax: number): readonly HeldBack[] {
   const order = ({ id }: Episode) => `${planned.has(id) ? 1 : 0} ${contentDigest(id)}`;
   const solved = groups.flatMap((episodes) => {
@@ -36,8 +36,7 @@ export function heldBack(groups: readonly (readonly Episode[])[], planned: Reado
 }
 
 /**
- * Why a plan may not be applied; empty where it may. For as many held-back tasks as before, recall has to show what
- * their own group taught.
+ * Why a plan may not be applied; empty if it may. Recall must show their group's lesson to at least as many held-back tasks as before.
  *
  * @param shadow finds facts as they would be after the plan
  */

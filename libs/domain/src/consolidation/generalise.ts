@@ -53,9 +53,9 @@ const SIMILARITY_MIN = 0.7;
 const NEAR_MAX = 5;
 
 /**
- * Proposes one function with parameters for a family: functions of the page's group and active skills of the same owner near it. By rule
- * where they differ in literals only; else the model is asked once. It is verified with the tests of all, and replaces the skills among
- * them when it comes into use. null without new code, or where a skill was made from all of them before.
+ * Proposes one function with parameters for a family: functions of the page's group and similar active skills of the same owner. If they
+ * differ in literals only, it is made by rule, else by one model call. It is verified with the tests of all members, and replaces member
+ * skills when it comes into use. null without new code, or if a skill was made from all members before.
  *
  * @param skills those that the page's owner can read
  * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
@@ -97,7 +97,7 @@ type FunctionOf<T> = T & { readonly entryPoint: string };
 function isFunction<T extends Pick<Skill, 'code' | 'entryPoint' | 'tests'>>(one: T): one is FunctionOf<T> {
   const { code, entryPoint, tests } = one;
   const isCalled = tests.length > 0 && tests.every(({ kind }) => kind === 'call');
-  // Code that calls a skill has what it shares with others in that skill.
+  // If code calls a skill, its shared part is already in that skill.
   const isWhole = isCalled && !/^\s*from skills import\b/m.test(code);
   return isWhole && entryPoint !== null && code.length <= CODE_CHARS_MAX && definesName(code, entryPoint);
 }

@@ -48,7 +48,7 @@ async function groupTasks(tasks: readonly Episode[][], embedder: Embedder, signa
 
 /** Maximum number of episodes in one prompt. */
 const PAGE_SIZE = 12;
-/** Episodes that were read before and are shown again, so that a new one can repeat what they tell. */
+/** Episodes that were read before and are shown again, so that a new one can repeat their lesson. */
 const COMPANY_MAX = 4;
 
 /** Episodes that the model is shown at once. */
@@ -64,8 +64,8 @@ export interface EpisodePage {
 }
 
 /**
- * The pages for all episodes that weren't read yet. A group has pages of its own. Episodes without a group are read together, per
- * owner, if they can tell something alone: a reflection, or what an outside agent reports. The others wait until a similar one comes.
+ * The pages for all episodes that weren't read yet. A group has pages of its own. Episodes without a group are read together, per owner, if
+ * they can teach something alone: a reflection, or an outside agent's report. The others wait until a similar one comes.
  */
 export function pagesOf(groups: readonly (readonly Episode[])[], isRead: (episode: Episode) => boolean): readonly EpisodePage[] {
   const single = groups.flatMap((group) => (group.length === 1 ? group : [])).filter((episode) => tellsAlone(episode) && !isRead(episode));
@@ -93,8 +93,8 @@ function groupPages(group: readonly Episode[], isRead: (episode: Episode) => boo
 }
 
 /**
- * The episodes that tell nothing new: they were right at once, by a skill or beside a memory of an older one of the group. Before them the
- * group has enough successes for a skill. Marks of reading don't matter, so that a run makes the same pages after a crash.
+ * The episodes that tell nothing new: they were right at once, with a skill or with a memory from an older episode of the group. Before
+ * them the group has enough successes for a skill. Marks of reading don't matter, so that a run makes the same pages after a crash.
  *
  * @param group oldest first
  */

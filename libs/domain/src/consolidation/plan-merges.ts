@@ -16,9 +16,9 @@ export interface PlannedMerge {
 const MERGES_MAX = 10;
 
 /**
- * Pairs of active functions of one owner that take the same parameters, and have the same code under two names or passed the tests of each
- * other when they were verified. The one with better evidence and success stays. Marked skills are left to reviewers: others would be led
- * to them.
+ * Pairs of active functions of one owner with the same parameters. They have the same code under two names, or passed each other's tests
+ * when they were verified. The one with better evidence and success stays. Marked skills are left to reviewers, because callers of other
+ * skills would be led to them.
  *
  * @param skills every version
  */
@@ -46,8 +46,8 @@ export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
 const COMPARED_MAX = 5;
 
 /**
- * Skills to verify again, since they were verified at the same time as one that solved a task of theirs, so that neither was run on the
- * tests of the other. A second verification names each pair once.
+ * Skills to verify again: two that solved the same task were verified at the same time, so neither ran on the other's tests. A second
+ * verification names each pair once.
  *
  * @param skills every version
  */
@@ -98,7 +98,10 @@ function inOrder(a: Skill, b: Skill): PlannedMerge {
   return order >= 0 ? { into: a, from: b } : { into: b, from: a };
 }
 
-/** Merges each pair in one step. A pair of which somebody moved one meanwhile is left to the next run. @throws EtudeError MEMORY_UNAVAILABLE */
+/**
+ * Merges each pair in one step. If somebody moved one of a pair meanwhile, the pair is left to the next run. @throws EtudeError
+ * MEMORY_UNAVAILABLE
+ */
 export async function mergeAll(
   merges: readonly PlannedMerge[],
   who: Pick<Decision, 'by' | 'at'>,

@@ -12,9 +12,9 @@ const WORDS_CHARS_MAX = 20_000;
 type Told = Episode & Required<Pick<Episode, 'experience'>>;
 
 /**
- * A procedure in words from what outside agents told: the actions, in order, that at least two successes have in common. Its success rate
- * is the share of successes among the group's episodes that used these actions. null without such actions, and where the owner has a
- * procedure with these words, in use or not.
+ * A procedure in words from reports of outside agents: the ordered actions that at least two successes share. Its success rate is the share
+ * of successes among the group's episodes that used these actions. null without such actions, or if the owner has a procedure with these
+ * words, in use or not.
  *
  * @param skills versions that the owner can read
  * @param at ms since 1970

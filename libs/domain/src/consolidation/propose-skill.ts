@@ -23,8 +23,8 @@ export interface Proposal {
 
 /**
  * Proposes a candidate from repeated success: the group's best solution, with the tests that it passed. null if fewer than two episodes
- * succeeded, none kept its tests, or a skill covers the group. A skill covers it if it solved one of its tasks and is not rejected, or if
- * it has the same code and tests.
+ * succeeded, none kept its tests, or a skill covers the group. A skill covers the group if it solved one of the group's tasks and is not
+ * rejected, or if it has the same code and tests.
  */
 export function proposeSkill(
   group: readonly Episode[],

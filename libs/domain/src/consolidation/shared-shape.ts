@@ -62,7 +62,7 @@ function isDocstring(tokens: readonly Token[], place: number): boolean {
   return /["']$/.test(tokens[place]!.text) && (next === undefined || next.text === '\n');
 }
 
-/** The codes that are alike but for literals and the name of the function, most of them first. */
+/** Groups of codes that differ only in literals and the function's name, the largest group first. */
 export function alikeInShape<T extends ShapedCode>(members: readonly T[]): ReadonlyArray<readonly T[]> {
   return [...Map.groupBy(members, (member) => shapeOf(member).text).values()].toSorted((a, b) => b.length - a.length);
 }
@@ -75,7 +75,7 @@ export function codeKey(member: ShapedCode): string {
 
 /**
  * One function for codes of one shape (`alikeInShape`): the first code, whose differing literals become keyword parameters with these
- * literals as defaults. null where that can't be done by rule: literals outside the function or that JSON can't hold, recursion.
+ * literals as defaults. null if no rule can do that: for recursion, and for literals outside the function or without a form in JSON.
  *
  * @param name of the function
  */
@@ -111,7 +111,7 @@ interface Head {
   readonly name: Token;
   /** The bracket that ends the parameters. */
   readonly close: Token;
-  /** What stands between the parameters and more of them, which are given by name only. */
+  /** Text between the parameters and the added ones, which are keyword-only. */
   readonly join: string;
   readonly bodyAt: number;
   readonly endAt: number;

@@ -3,7 +3,7 @@ import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
 import { FINDING } from '../retrieval/entries.js';
 import { haveOneSubject, lifeId, lifeOf, saysSame } from './fact-keys.js';
 
-/** A stored fact, current or not, that a search for a told fact of the same owner found. */
+/** A stored fact, current or not, found by a search for a told fact of the same owner. */
 export interface KnownFact {
   readonly fact: Fact;
   /** Ids of the writes that told the fact, oldest first. */
@@ -19,7 +19,7 @@ export interface FactChange {
   readonly taken: readonly string[];
 }
 
-/** The plan for one told fact: either an insert, after which the fact is planned again, or changes of stored facts, the kept fact first. */
+/** The plan for one told fact: an insert, or changes of stored facts, the kept fact first. After an insert the fact is planned again. */
 export interface FactPlan {
   readonly insert: Fact | null;
   readonly changes: readonly FactChange[];
@@ -200,7 +200,7 @@ export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecis
   };
 }
 
-/** The fact with these ids left of those that it has to be compared with. */
+/** The fact, with only these ids left to compare it with. */
 export function leftToCompare(fact: Fact, left: readonly string[]): Fact {
   const { unsettled: _, ...rest } = fact;
   return left.length === 0 ? rest : { ...rest, unsettled: [...left] };

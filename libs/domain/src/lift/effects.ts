@@ -12,7 +12,7 @@ export interface Effect {
 type Sides = Pick<ItemShows, 'shown' | 'withheld'>;
 
 export const NO_SHOWS: ShowSide = { n: 0, right: 0, tokens: 0, tokensSquared: 0 };
-/** Rollouts on each side below which no effect of a single item is told. */
+/** Least rollouts on each side for an effect of a single item. */
 const SIDE_MIN = 10;
 /** Shows and withholdings after which a harmful item is archived. */
 const ARCHIVE_AFTER = 300;
@@ -105,7 +105,7 @@ export function reasonToArchive(sides: Sides): string | null {
 
 /** The probability for items that seem to harm, so that it is soon known whether they do. */
 const IN_DOUBT = 0.5;
-/** Rollouts with and without an item from which its estimated effect raises doubt. */
+/** Least rollouts with and without an item, from which its estimated effect can raise doubt. */
 const SHOWN_MIN = 10;
 const WITHHELD_MIN = 3;
 const DRAWS = 2 ** 32;
@@ -126,7 +126,7 @@ export function probabilityOf(sides: Pick<ItemShows, 'shown' | 'withheld'> | nul
   return (successEffect(sides)?.estimate ?? 0) < 0 ? Math.max(standard, IN_DOUBT) : standard;
 }
 
-/** Offers in vain after which the standing of a skill that was never used has halved. */
+/** Vain offers that halve the standing of a never used skill. */
 const HALVED_AFTER = 4;
 /** How much longer a skill lasts for each doubling of its uses. */
 const USE_LASTS = 8;
@@ -134,14 +134,14 @@ const USE_LASTS = 8;
 const STANDING_MIN = 0.25;
 /** Share of the score that a skill without standing loses, as much as by age or lack of worth. */
 const STANDING_SHARE = 0.15;
-/** Share of a measured effect on right first attempts by which the score changes. */
+/** Weight of a measured effect on right first attempts in the score. */
 const LIFT_SHARE = 0.5;
 
 type Offered = Pick<Skill, 'usage' | 'executionCount'>;
 
 /**
- * How much of an offer is left to a skill, 0 to 1: halved with every four offers in vain since its last use. Uses make it last longer, as
- * in `forgettingScore`: after one, nine times as long.
+ * Standing of a skill, 0 to 1. Every four vain offers since its last use halve it. Uses make it last longer, as in `forgettingScore`: after
+ * one use, nine times as long.
  */
 function standingOf(skill: Offered): number {
   const strength = 1 + USE_LASTS * Math.log2(1 + usesOf(skill));
@@ -154,7 +154,7 @@ export function keepsItsPlace(skill: Offered, shows: Sides | null): boolean {
 }
 
 /**
- * The score by which a memory is offered: its relevance with importance and age (`fusedScore`), lowered by offers in vain, and changed by
+ * The score that ranks a memory for an offer: its relevance with importance and age (`fusedScore`), lowered by vain offers, and changed by
  * its measured lift.
  *
  * @param skill null: another memory

@@ -19,14 +19,14 @@ import { tryAnswer } from './try-answer.js';
 
 /**
  * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and
- * records, until one is accepted or a limit is reached; with the strategy `codeact` it acts in steps instead (`run-steps.ts`). Then the
- * rollout ends with its verdict. What training makes of it follows by itself (`learn-from-rollout.ts`).
+ * records, until one is accepted or a limit is reached. With the strategy `codeact` it acts in steps instead (`run-steps.ts`). Then the
+ * rollout ends with its verdict. Learning in training follows by itself (`learn-from-rollout.ts`).
  *
  * Every step is journaled before the next begins. Called again with the same journal, it continues after the last entry and repeats no
  * model call.
  *
- * @param signal aborted with a `RolloutStop`, it ends the rollout; aborted with anything else, it leaves the rollout to the next worker,
- * and the AbortError is thrown
+ * @param signal an abort with a `RolloutStop` ends the rollout. Any other abort leaves the rollout to the next worker, and the AbortError
+ * is thrown
  * @throws EtudeError JOURNAL_FENCED; system errors (MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE, MEMORY_UNAVAILABLE, ...). The same call then
  * continues where it stopped, unless `deps.givesUp` says that nobody will retry: then the task has failed with that error.
  * The loop and the use of memory follow CoALA (Sumers et al. 2023), the critique Reflexion (Shinn et al. 2023).

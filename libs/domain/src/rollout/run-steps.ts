@@ -24,7 +24,7 @@ const IDLE_MAX = 3;
 /** Equal steps in a row, after which the attempt ends. From the second on, the model is told. */
 const REPEATS_MAX = 4;
 
-/** An agent at work on one task: what it remembers of other tasks, and what it acts with. */
+/** An agent at work on one task: its memories of other tasks, its tools and its workbench. */
 export interface AgentAtWork {
   readonly recalled: readonly RecalledItem[];
   readonly tools: StepTools;

@@ -80,8 +80,8 @@ export function earlierSteps(taken: readonly TakenStep[]): readonly TakenStep[] 
 }
 
 /**
- * The prompt of one step. Its beginning stays the same from step to step, since model servers keep what they have read: rules, task,
- * memories; then the steps; last what changes each time: plan, scratchpad, findings.
+ * The prompt of one step. Its beginning stays the same from step to step, since model servers cache it: rules, task, memories, then the
+ * steps. Parts that change each time come last: plan, scratchpad, findings.
  */
 export function stepRequest(material: StepMaterial): ChatRequest {
   const { task, taken, tools, history } = material;
@@ -126,7 +126,7 @@ function opening({ task, recalled, attempts, history }: StepMaterial, earlier: r
 
 const summaryTitle = ({ summaryTo }: StepHistory) => `Summary of steps 1 to ${summaryTo}`;
 
-/** A line that names the steps for which nothing stands; none if there are none. */
+/** A line that names the omitted steps; no line if there are none. */
 export function leftOut({ summaryTo, to }: StepHistory): readonly string[] {
   return to > summaryTo ? [`- steps ${summaryTo + 1} to ${to}: left out`] : [];
 }
@@ -167,7 +167,7 @@ function stepMessages({ said, observations, remark }: TakenStep, { task, budgets
   ];
 }
 
-/** Arguments whose texts are cut as results are: a file that was written would stand in each of the next prompts. */
+/** Arguments with their texts cut like results. Otherwise each later prompt would contain a written file. */
 function shortArguments({ arguments: text }: ChatToolCall, chars: number): string {
   try {
     return JSON.stringify(JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? cutMiddle(value, chars) : value)));

@@ -66,7 +66,7 @@ export class Workbench {
   readonly usedSkills = new Set<string>();
   readonly sandbox: RolloutSandbox;
   readonly #answered = new Map<string, ToolValue>();
-  /** Calls in place of which a finding of an earlier rollout was offered. */
+  /** Calls that were answered with an earlier rollout's finding instead. */
   readonly #offered = new Set<string>();
   #answeredChars = 0;
 
@@ -255,7 +255,7 @@ export class Workbench {
     }
   }
 
-  /** Notes that an outside call begins, since nobody can tell later whether it was made. false: an earlier worker began it, and was lost. */
+  /** Notes that an outside call begins, since nobody can know later whether it was made. false: a lost worker began it before. */
   async #begins(key: string): Promise<boolean> {
     const { steps } = this.context;
     if (steps.replay(`${key}.begin`) !== undefined) return false;

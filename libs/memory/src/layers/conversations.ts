@@ -88,8 +88,8 @@ async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter
 }
 
 /**
- * Adds messages to a conversation, each as a turn of its own, whatever its words. Takes the places first and then stores the turns, so that
- * additions at the same time get different places, and a repeat after a crash completes the first try.
+ * Adds messages to a conversation, each as a turn of its own, whatever its words. Takes the places first and then stores the turns. So
+ * simultaneous additions get different places, and a repeat after a crash completes the first try.
  *
  * @throws EtudeError ALREADY_EXISTS if a named place holds another message; FAILED_PRECONDITION if `first` leaves a gap, or for too many
  *   turns; an AbortError between batches

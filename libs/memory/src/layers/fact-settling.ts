@@ -259,8 +259,8 @@ export async function undoDecision(
 }
 
 /**
- * Cuts a fact that is deleted out of the other facts of its owner: its text among their texts, and decisions about it, whose reasons may
- * quote it. The facts that it replaced count as replaced by the one that replaced it, so that their history stays whole.
+ * Removes a deleted fact from the other facts of its owner: its text among theirs, and decisions about it, since their reasons may quote
+ * it. The facts that it replaced count as replaced by the one that replaced it, so that their history stays whole.
  */
 export async function unlinkFact(
   { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,

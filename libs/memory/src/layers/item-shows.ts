@@ -19,7 +19,10 @@ export interface ItemShowsQuery {
 export type LayerShows = ItemShows & Pick<FoundItem, 'layer'>;
 const PAGE = 256;
 
-/** Counts per item how rollouts ended that were shown it, and those from which it was withheld. The item's owner owns the counters. */
+/**
+ * Counts the ends of rollouts per item, for rollouts that were shown the item and rollouts from which it was withheld. The item's owner
+ * owns the counters.
+ */
 export function itemShows(store: RecordStore) {
   return {
     async counters(tenant: string, items: readonly FoundItem[]) {

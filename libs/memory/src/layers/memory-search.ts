@@ -29,7 +29,7 @@ export type Ranked = Omit<RankedRecord, 'record'> & { readonly candidate: Candid
 
 const CANDIDATES_MIN = 24;
 const CANDIDATES_PER_HIT = 4;
-/** Facts that are read beyond the limit, since one of them may have to come before an older one within it. */
+/** Facts that are read beyond the limit, since one of them may belong before an older fact within the limit. */
 const NEWER_MAX = 12;
 /** Differences below this are noise, since vectors have single precision. */
 const TIE = 1e-6;
@@ -71,7 +71,7 @@ function onePerRollout(ranked: readonly Ranked[]): readonly Ranked[] {
   });
 }
 
-/** What was said in passing resembles the question about it less than a statement does. */
+/** A passing remark resembles a question about it less than a statement does. */
 const SIMILARITY_OF_TURN = 0.15;
 
 /** Whether a hit is more than the best of strangers: near in meaning, with telling words, or with every word of the query. */
@@ -105,7 +105,7 @@ function withMoreTurns(ranked: readonly Ranked[], wanted: number): readonly Rank
   return ranked.slice(0, wanted * TURN_RANKS).filter(({ candidate }, place) => place < wanted || candidate.kind === 'turn');
 }
 
-/** Lowers turns of other speakers if the query names one of those that spoke: a question about somebody is mostly answered by them. */
+/** If the query names one of the speakers, lowers turns of the others: mostly people themselves answer questions about them. */
 function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): readonly RankedRecord[] {
   const turns = new Map(found.flatMap((one) => (one.record.kind === 'turn' ? [[one, parseBody<Turn>(one.record).value] as const] : [])));
   const named = new Set([...turns.values()].filter((turn) => namesSpeaker(text, turn)).map(speakerOf));

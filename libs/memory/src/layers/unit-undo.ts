@@ -49,7 +49,7 @@ export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUn
 const DECISIONS_MAX = 100;
 const CHAIN_MAX = 20;
 
-/** Undoes decisions by which an added fact ended others, or by which others ended it, unless the fact stays. */
+/** Undoes decisions with which an added fact ended others, or others ended it, unless the fact stays. */
 async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, { by, at }: { by: string; at: number }): Promise<void> {
   const { id, scope } = added.after;
   const reader = { tenant: scope.tenant, agent: null };
@@ -110,7 +110,7 @@ function withoutAdded({ fact, taken }: StoredKnownFact, { after, taken: ours }: 
   return { ...rest, validTo: Math.max(at, factTime(fact)) };
 }
 
-/** The fact as it was before the unit, or the reason why it stays. One whose successor was replaced since has that later successor. */
+/** The fact as it was before the unit, or the reason why it stays. If its successor was replaced since, it gets the later successor. */
 async function restored(
   store: RecordStore,
   { fact }: StoredKnownFact,
@@ -126,7 +126,7 @@ async function restored(
   return later === null ? own : superseded(own, { id: later.id, at: factTime(later) });
 }
 
-/** The fact that replaced the unit's one by which the unit ended this fact; null: none did. */
+/** The unit ended this fact by an added one. The fact that replaced the added one; null: there is none. */
 async function laterFact(
   store: RecordStore,
   { after: { scope, supersededBy = '' } }: ChangedFact,

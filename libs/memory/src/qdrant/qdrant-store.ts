@@ -133,7 +133,7 @@ async function tenantsOf(server: QdrantServer, collections: readonly string[]): 
 
 const VACUUM_WAIT_MS = 60_000;
 const VACUUM_LOOK_MS = 100;
-/** How many looks in a row must find Qdrant idle. One isn't enough, since the work doesn't start at once. */
+/** How many checks in a row must find Qdrant idle. One isn't enough, since the work doesn't start at once. */
 const VACUUM_REST_LOOKS = 5;
 /** Qdrant's default values, and the lowest that it accepts. */
 const VACUUM_USUAL = { deleted_threshold: 0.2, vacuum_min_vector_number: 1_000 };

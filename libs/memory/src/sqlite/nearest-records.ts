@@ -34,16 +34,16 @@ export interface NearestQuery {
 interface Near {
   readonly record: number;
   readonly cosine: number;
-  /** Number of bits in which its code differs from the query's. */
+  /** Number of bits that differ between its code and the query's. */
   readonly differing: number;
 }
 
 /**
- * Cosines of the `limit` nearest records, by record, and of those as near as the last of them.
+ * Cosines by record, for the `limit` nearest records and those as near as the last of them.
  *
  * Searches codes first, then compares the vectors of the nearest codes. A code tells an angle only roughly. So the search widens until it
- * covers the distance where vectors as near as the last place likely have their codes; decision 23 measures the misses. If there are few
- * vectors, it compares all of them.
+ * likely covers the codes of all vectors as near as the last place; decision 23 measures the misses. If there are few vectors, it compares
+ * all.
  */
 export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
   const { limit } = asked.query;

@@ -4,9 +4,9 @@ export const CODE_BITS = 1_024;
 const ANGLE_MIN = 0.01;
 
 /**
- * One bit for each of 1,024 planes: the side on which the direction lies. The share of bits in which two codes differ is about the angle
- * between the directions over half a turn (Charikar, "Similarity estimation techniques from rounding algorithms", 2002). The planes must
- * never change, because codes are stored.
+ * One bit for each of 1,024 planes: the direction's side of the plane. The share of differing bits of two codes approximates the angle
+ * between the directions, divided by half a turn (Charikar, "Similarity estimation techniques from rounding algorithms", 2002). The planes
+ * must never change, because codes are stored.
  *
  * The direction is turned twice before the signs are taken (random signs, then a Walsh-Hadamard transform). A vector of hashed words has
  * few nonzero numbers, whose signs alone say little.
@@ -24,7 +24,7 @@ export function vectorCode(direction: Float32Array): Uint8Array {
   return code;
 }
 
-/** The number of bits in which codes of directions with this cosine differ, plus so many standard deviations. */
+/** The expected number of differing bits for directions with this cosine, plus so many standard deviations. */
 export function codeDistanceOf(cosine: number, deviations: number): number {
   const differing = Math.max(ANGLE_MIN, Math.acos(Math.min(1, Math.max(-1, cosine))) / Math.PI);
   return Math.min(CODE_BITS, Math.ceil(CODE_BITS * differing + deviations * Math.sqrt(CODE_BITS * differing * (1 - differing))));

@@ -46,9 +46,9 @@ export interface WordsQuery {
 }
 
 /**
- * The `limit` records that match the words and the condition best, best first, and those that score as high as the last.
+ * The `limit` best matches of the words and the condition, best first, and those that score as high as the last.
  *
- * Uses the tenant's own word counts. FTS5's bm25() would use those of all tenants together.
+ * Uses the tenant's own word counts. FTS5's bm25() would use the counts of all tenants together.
  */
 export function searchWords(rows: TenantRows, { layer, text, worded, limit }: WordsQuery, condition: Condition): Worded[] {
   const terms = tellingTerms(rows, { layer, text, worded });

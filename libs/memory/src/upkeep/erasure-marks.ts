@@ -102,7 +102,7 @@ async function writeUnlessErased(store: RecordStore, ...asked: Parameters<Record
   return done;
 }
 
-/** Also removes what a writer left that was killed between its write and its second look. */
+/** Also removes the records of a writer that was killed between its write and its second look. */
 async function refuseErased(store: RecordStore, tenant: string, made: readonly MemoryRecord[]): Promise<void> {
   if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
   const message =

@@ -86,7 +86,10 @@ export const OWNED_KINDS: readonly Part[] = LAYERS.flatMap((layer) =>
 
 type Place = Omit<Part, 'keys' | 'where'> & { readonly by: keyof Fields | 'key' };
 
-/** Where the parts of a record are, and by which of their fields, by the kind of its name. A new kind of record needs a line here. */
+/**
+ * The parts of a record, by the kind of its name: where they are, and which of their fields has the record's id. A new kind of record needs
+ * a line here.
+ */
 const PLACES: Readonly<Record<string, readonly Place[]>> = {
   facts: [{ layer: 'semantic', kind: 'fact', by: 'key' }],
   documents: [

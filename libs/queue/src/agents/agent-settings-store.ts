@@ -37,8 +37,8 @@ export class AgentSettingsStore implements AgentSettingsReader {
   }
 
   /**
-   * Changes some settings of an agent; from then on all of them are its own. `etag` is that of the settings
-   * that the caller read.
+   * Changes some settings of an agent. From then on the agent has its own value of every setting. `etag` is that of the settings that the
+   * caller read.
    *
    * @throws EtudeError ABORTED where the settings changed since they were read, INVALID_ARGUMENT where one is out of bounds
    */

@@ -78,7 +78,7 @@ export class RedisToolSessions implements ToolSessions {
     return { requestId: answer[0], template: answer[1], isReplaced: answer[2] === '1' };
   }
 
-  /** Gives up a claim for which no sandbox was recorded. */
+  /** Gives up a claim without a recorded sandbox. */
   async dropClaim(key: SessionKey, requestId: string): Promise<void> {
     await runScript(this.redis, 'dropToolSandbox', [this.#of(key)], [requestId]);
   }

@@ -122,7 +122,7 @@ export class WantedSkills {
     return (await this.load(tenant, id))?.wanted ?? null;
   }
 
-  /** Newest first. @param options.user the wishes of this user and those without a user; null: only those without; undefined: all */
+  /** Newest first. @param options.user the wishes of this user and those without a user; null: only those without a user; undefined: all */
   async list(
     tenant: string,
     { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
@@ -176,7 +176,7 @@ export class WantedSkills {
     return (await this.#run<number>('putWish', wish, [wish.round, 'state', 'writing', 'reason', reason])) === 1;
   }
 
-  /** Keeps the draft, after which the wish can't be withdrawn. @returns the first draft that was kept; null where the round is over */
+  /** Keeps the draft. Afterwards the wish can't be withdrawn. @returns the first draft that was kept; null where the round is over */
   async keepDraft(wish: WishRound, draft: string): Promise<string | null> {
     return this.#run<string | null>('keepWishDraft', wish, [wish.round, draft]);
   }

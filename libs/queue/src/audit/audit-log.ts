@@ -17,7 +17,7 @@ export interface AuditEntry {
   readonly actor: string;
   readonly roles: readonly string[];
   readonly call: string;
-  /** What it was about, such as "skills/add_tax"; '' if it has no name. */
+  /** Name of the target, such as "skills/add_tax"; '' if it has no name. */
   readonly target: string;
   /** "OK", or the code of the error. */
   readonly outcome: string;
@@ -47,7 +47,7 @@ export class AuditLog {
     await whileRedisAnswers(redis, redis.xadd(keys.audit(tenant), 'MINID', '~', oldest, '*', ...Object.entries(fields).flat()));
   }
 
-  /** Adds an entry that several gateways see, once. @param digest of what they see */
+  /** Adds an entry once, although several gateways see the change. @param digest of the change */
   async addOnce(digest: string, tenant: string, entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
     const { redis, keys } = this.producer;
     const isFirst = await whileRedisAnswers(redis, redis.set(keys.notedKeys(digest), '1', 'EX', NOTED_S, 'NX'));

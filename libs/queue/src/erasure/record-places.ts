@@ -50,7 +50,10 @@ function isOwnWrite(erased: Erased, text: string): boolean {
   return at < erased.at && isOwned(erased, scope.agent, scope.user);
 }
 
-/** The name of the record that a write makes or uses; null for a new skill, which gets its name from memory, and for shows, which memory refuses after the erasure. */
+/**
+ * The name of the record that a write makes or uses. null for a new skill, which gets its name from memory, and for shows, which memory
+ * refuses after the erasure.
+ */
 function nameOfWrite(write: MemoryWrite): string | null {
   if (write.kind === 'skill_use') return `skills/${write.name}@${write.version}`;
   if (write.kind === 'skill' || write.kind === 'shows') return null;
@@ -92,7 +95,7 @@ export const SETTLING: ErasurePlace = {
   },
 };
 
-/** What model calls have cost. An agent's own are removed from each day; a user's and a record's aren't told apart. */
+/** What model calls have cost. An agent's own counts are removed from each day. Those of a user or a record can't be separated. */
 export const SPEND = keyedPlace({
   name: 'queue.spend',
   start: ({ producer, tenant }) => producer.keys.spend(tenant, ''),

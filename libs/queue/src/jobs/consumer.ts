@@ -37,9 +37,7 @@ export interface ConsumerOptions {
   readonly stalledCheckMs?: number;
 }
 
-/**
- * Lets a fetched job begin. @returns what to call at its end; null where the job returns to the queue instead, without counting an attempt
- */
+/** Lets a fetched job begin. @returns what to call at its end; null if the job returns to the queue instead, without counting an attempt */
 export type Admission<P> = (payload: P, job: { readonly priority: number }, signal: AbortSignal) => Promise<(() => void) | null>;
 
 export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'drain' | 'close'>;

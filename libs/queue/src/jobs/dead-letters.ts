@@ -100,7 +100,7 @@ export class DeadLetters {
     return null;
   }
 
-  /** Reopens the record of a job that would otherwise find it over. @returns why it can't be, or null */
+  /** Reopens the record of a job, because the job would otherwise find the record over. @returns why that is impossible, or null */
   async #reopenRecord(queue: string, data: unknown): Promise<string | null> {
     if (queue === RolloutRun.name) {
       const { tenant, taskId } = RolloutRun.payload.parse(data);

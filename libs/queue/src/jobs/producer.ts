@@ -151,7 +151,7 @@ export class Producer {
     return (isRetryable(error) || errorCode(error) === 'WORKER_LOST') && this.forget(queueName, jobId, since);
   }
 
-  /** Removes the priority of a waiting job, which puts it behind the jobs that have none and before all others. */
+  /** Removes the priority of a waiting job. It then comes after the jobs without a priority, and before all others. */
   async urge(queueName: string, jobId: string): Promise<void> {
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
     if (!job?.priority) return;

@@ -14,7 +14,7 @@ const Limits = z.strictObject({
 
 /** 0: no limit. */
 export interface TenantLimits extends Readonly<z.infer<typeof Limits>> {
-  /** Share of the workers beside other tenants with waiting tasks, from 1 to 100. */
+  /** Weight in the share of workers among tenants with waiting tasks, from 1 to 100. */
   readonly weight: number;
   /** Most unfinished tasks. */
   readonly tasks: number;
@@ -55,7 +55,7 @@ interface LimitSettings extends Partial<z.infer<typeof tenantLimitsConfig>> {
   readonly ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX?: number;
 }
 
-/** Fewer than the tasks of one tenant of weight 1 that have places of their own in the line. */
+/** Fewer than the places that a tenant of weight 1 has in the line. */
 const TASKS_MAX = 10_000;
 
 export function limitsFrom(settings: LimitSettings): TenantLimitsOf {

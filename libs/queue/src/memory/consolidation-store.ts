@@ -91,7 +91,7 @@ export class ConsolidationStore {
     ]);
   }
 
-  /** What a run keeps while it runs; for the holder of its job. */
+  /** The stored parts of a running run; for the holder of its job. */
   report(run: ConsolidationRecord): ConsolidationReport {
     const { redis, keys } = this.producer;
     const [, lines, answers] = consolidationKeys(keys, run.tenant, run.id);
@@ -109,7 +109,7 @@ export class ConsolidationStore {
     };
   }
 
-  /** A run's lines in the order of the agents' names, from behind `after`. */
+  /** A run's lines in the order of the agents' names, starting after `after`. */
   async agents(
     tenant: string,
     runId: string,

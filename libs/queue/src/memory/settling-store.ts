@@ -14,7 +14,7 @@ export interface SettlingSpend {
 
 /** Jobs are due at multiples of this, so that a burst of facts makes few jobs. */
 const INTERVAL_MS = 15_000;
-/** One call for seven facts, and 450 prompt tokens for each, after a first allowance for somebody who tells only a few. */
+/** One call for seven facts and 450 prompt tokens for each fact, after a first allowance for those with few facts. */
 const CREDIT = { calls: 2, callsPerFact: 0.15, promptTokens: 4_000, promptTokensPerFact: 450 };
 /** What so many facts have earned and that is not spent yet. */
 export function creditFor(facts: number, spent: { readonly calls: number; readonly promptTokens: number }) {
@@ -56,7 +56,7 @@ export class SettlingStore {
     await (failure === null ? redis.hdel(keys.settling(tenant), 'failure') : redis.hset(keys.settling(tenant), 'failure', failure));
   }
 
-  /** What is left of the credit that the tenant's facts have earned, and of the day's calls. @param facts that the tenant has now */
+  /** The rest of the credit that the tenant's facts have earned, and of the day's calls. @param facts that the tenant has now */
   async left(tenant: string, facts: number, callsPerDay: number): Promise<{ calls: number; promptTokens: number }> {
     const { redis, keys } = this.producer;
     const day = new Date().toISOString().slice(0, 10);

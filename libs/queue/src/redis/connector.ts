@@ -9,7 +9,7 @@ import { connect as connectSecurely } from 'node:tls';
 /** Failures of a primary that isn't one any more, or of a node that no longer has our slot. None of them has run the command. */
 const ELSEWHERE = /^(READONLY|MOVED|CLUSTERDOWN|MASTERDOWN)/;
 
-/** @throws EtudeError INVALID_ARGUMENT for a wrong URL or an unreadable file of it */
+/** @throws EtudeError INVALID_ARGUMENT for a wrong URL, or if a file that it names is unreadable */
 export function connectionOptions(url: string): RedisOptions {
   const address = readAddress(url);
   const { kind, hosts, username, password, name, options, tls } = address;
@@ -91,7 +91,7 @@ function slotConnector({ hosts, name, tls }: RedisAddress, options: RedisOptions
 type Owner = RedisAddress['hosts'][number];
 type Slots = ReadonlyArray<readonly [first: number, last: number, owner: readonly [host: string | null, port: number]]>;
 
-/** Asks one node after the other. The first one itself is the answer if none knows, and the connection tells why. */
+/** Asks one node after the other. If none knows it, the first one is the answer, and its connection gives the reason. */
 async function ownerOf(hosts: RedisAddress['hosts'], tag: string, options: RedisOptions): Promise<Owner> {
   for (const node of hosts) {
     const asked = new Redis({

@@ -18,7 +18,7 @@ export interface Candidate<T> {
   load(): Promise<T | null>;
 }
 
-/** Most records to look at for one page, however few of them are wanted. */
+/** Most records read for one page, even if few of them match. */
 const SCAN_MAX = 5_000;
 const CHUNK = 200;
 /** A page ends here, because specs carry files and may get too big to send. */

@@ -45,7 +45,7 @@ export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger)
 
 /** Number of replicas that must have a script's writes before its answer. Absent: none. */
 const REPLICAS = new WeakMap<Redis, number>();
-/** How long replicas have for it. Less than a command's time, so that the reason is told. */
+/** How long replicas have for it. Less than a command's timeout, so that the reason is reported. */
 const REPLICAS_WAIT_MS = 3_000;
 
 /** Why a connection is away now. */
@@ -154,7 +154,10 @@ function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {
 /** Settings of Redis without which accepted work can be lost. */
 const DURABLE = { 'maxmemory-policy': 'noeviction', appendonly: 'yes', appendfsync: 'always' };
 
-/** The settings of a Redis that can lose accepted work; undefined for none, or if it doesn't tell. @throws EtudeError QUEUE_UNAVAILABLE */
+/**
+ * The settings with which a Redis can lose accepted work; undefined if there are none, or if it doesn't answer. @throws EtudeError
+ * QUEUE_UNAVAILABLE
+ */
 export async function redisRisk(redis: Redis): Promise<string | undefined> {
   await whileRedisAnswers(redis, redis.ping());
   // Managed servers refuse the command.

@@ -40,7 +40,7 @@ const LABELS = { 'opened-by': 'rollout' };
 /** Whether a rollout works in this session. Callers of its tenant must not change what an agent sees, or end its sandbox. */
 export const isOfRollout = ({ labels }: Pick<SandboxSession, 'labels'>): boolean => labels['opened-by'] === LABELS['opened-by'];
 
-/** Sandboxes of `etude.v1.Sandboxes` for rollouts. They don't count among those that the tenant's callers may open. */
+/** Sandboxes of `etude.v1.Sandboxes` for rollouts. They don't count towards the limit of the tenant's callers. */
 export class RouterWorkSandboxes implements WorkSandboxes {
   constructor(private readonly router: SandboxRouter) {}
 
@@ -110,7 +110,7 @@ class RouterWorkSandbox implements WorkSandbox {
     const { name } = this;
     await this.#ask(signal, async (client, settings) => {
       const { uploadedBytes } = await client.getSandboxFile({ name, path }, settings).catch(() => ({ uploadedBytes: 0n }));
-      // Drops what an upload that was cut has left.
+      // Drops the rest of an interrupted upload.
       if (uploadedBytes > 0n) await client.deleteSandboxFile({ name, path }, settings);
       await client.uploadFile(uploadOf(name, path, content), settings);
     });

@@ -114,7 +114,7 @@ export class TextPublisher {
     else this.#timer ??= setTimeout(() => this.flush(), EVERY_MS).unref();
   };
 
-  /** Publishes what was added. The messages arrive before those of every later command on this connection. */
+  /** Publishes what was added. The messages arrive before the messages of every later command on this connection. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -140,7 +140,7 @@ export class PendingText {
     while (this.#chars > PENDING_CHARS && this.#shift()) this.#isCut = true;
   }
 
-  /** The oldest text, which is then taken; undefined where there is none. */
+  /** Takes the oldest text; undefined if there is none. */
   next(): ModelText | undefined {
     const first = this.#shift();
     if (!first || !this.#isCut) return first;

@@ -44,7 +44,7 @@ export class TaskStore {
   readonly #keys: RedisKeys;
   readonly #retentionMs: number;
 
-  /** @param limitsOf the limits of new tasks, by tenant; only those who submit tasks need them */
+  /** @param limitsOf the limits of new tasks, by tenant; only needed to submit tasks */
   constructor(
     private readonly producer: Producer,
     { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
@@ -118,7 +118,7 @@ export class TaskStore {
     usual: TaskStrategy = 'attempts',
   ): Promise<{ record: TaskRecord; created: boolean }> {
     const spec = { ...sent, strategy: sent.strategy ?? usual };
-    // Covers what the caller sent, so that a repeat finds its task after the agent's strategy changed.
+    // Digest of the caller's own fields, so that a repeat finds its task even if the agent's strategy changed.
     const digest = contentDigest({ ...sent, strategy: sent.strategy ?? 'attempts' });
     const address = addressOf(tenant, newId('t'));
     const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';

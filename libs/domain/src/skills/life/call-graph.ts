@@ -92,8 +92,8 @@ async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
 }
 
 /**
- * The skills in use that call this version, also through versions that are not in use: a caller keeps the versions that it was verified
- * with, and those are often deprecated.
+ * The skills in use that call this version, also through versions that are not in use. A caller keeps the versions that it was verified
+ * with, and these are often deprecated.
  */
 async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();

@@ -18,7 +18,7 @@ export function fixedFor({ name, members = [] }: Pick<Skill, 'name' | 'members'>
 }
 
 /**
- * The skill with code that does the work of the member which solved this task. null: its arguments depend on the member, and none of them
+ * The skill, with code that does the work of the member that solved this task. null: the arguments depend on the member, and no member
  * solved this task.
  */
 export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'>>(skill: S, fingerprint: string): S | null {
@@ -51,7 +51,10 @@ export async function membersReplaced(
   return found.flat().map((member) => mergeInto(skill, member, { by, at }));
 }
 
-/** The moves that bring a skill's members back into use when it goes. One that has another active version, or went elsewhere, stays as it is. */
+/**
+ * The moves that bring a skill's members back into use when it goes. A member that has another active version, or was merged elsewhere,
+ * stays unchanged.
+ */
 export async function membersBack(
   procedural: Pick<SkillRegistry, 'versions'>,
   skill: Skill,
@@ -64,14 +67,14 @@ export async function membersBack(
   return merged.filter(({ scope }) => isSameOwner(scope, skill.scope)).map((member) => moveOf(member, 'active', decision));
 }
 
-/** The move that deprecates `other`, after which its name leads to the skill. */
+/** The move that deprecates `other`. Its name then leads to the skill. */
 function mergeInto(skill: Named, other: Skill, { by, at }: Who): SkillMove {
   return moveOf(other, 'deprecated', { by, at, reason: `${MERGED}${nameOf(skill)}` }, { replacedBy: skill.name });
 }
 
 /**
- * The moves that merge `other` into an active skill, which then has its cues and fingerprints too. Those of a user's skill stay out of a
- * skill with other readers.
+ * The moves that merge `other` into an active skill, which then has its cues and fingerprints too. A skill with other readers doesn't get
+ * those of a user's skill.
  */
 export function mergeMoves(skill: Skill, other: Skill, who: Who): readonly SkillMove[] {
   const reason = `took over ${nameOf(other)}, which does the same`;

@@ -12,7 +12,7 @@ type Input = Exclude<SkillTest, { kind: 'python' }>;
 const INPUTS_MAX = 24;
 /** Fewer new inputs say nothing. */
 const INPUTS_MIN = 4;
-/** Short limits, because code may do anything on an input that nobody meant for it. */
+/** Short limits, because code may do anything on an input that it wasn't written for. */
 const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 const REMEDY = 'if its answers form a closed set, let two tests share an answer, or add held-out tests';
 
@@ -80,7 +80,7 @@ function answerOf({ exit, error, value, stdout }: RunResult): Json | undefined {
 
 const distinct = (values: readonly Json[]): Json[] => [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 
-/** Inputs near those of the tests, equal to none of them: in turns from each test, so that all of them have neighbours. */
+/** Inputs near the tests' inputs, but equal to none. They are made from each test in turn, so that every test has neighbours. */
 export function newInputs(tests: readonly SkillTest[]): Input[] {
   const given = tests.filter(isInput);
   const key = (input: Input) => canonicalJson(input.kind === 'io' ? input.stdin : [input.args, input.kwargs]);

@@ -29,7 +29,7 @@ export const NOTHING_FOUND: ProofFindings = {
   alike: [],
 };
 
-/** Fewer mutants than this say little: noticing all of them may be chance. */
+/** With fewer mutants, noticing all of them may be chance. */
 export const MANY_MUTANTS = 4;
 
 /** A proof for exactly this content. @param verifiedAt ms since 1970 */

@@ -114,7 +114,7 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   };
 }
 
-/** The words as output. Whoever asks for them by name is taken to follow them. @throws EtudeError INVALID_ARGUMENT for arguments */
+/** The words as output. A caller that asks for them by name counts as following them. @throws EtudeError INVALID_ARGUMENT for arguments */
 async function useWords(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<UseOutcome> {
   const { name, version, description: output } = skill;
   const { reader, parameters, stdin = '', useId } = call;
