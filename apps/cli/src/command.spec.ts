@@ -76,6 +76,23 @@ describe('a command that is one call', () => {
       { name: 'twice', description: 'words', agent: 'default', example: { n: 1 }, requestId: 'r' },
     ],
     ['skills withdraw w1', 'withdrawWantedSkill', { name: 'wantedSkills/w1' }],
+    ['skills diff double', 'diffSkill', { name: 'skills/double' }],
+    ['skills use double n=2 --request-id r', 'useSkill', { requestId: 'r', name: 'skills/double', parameters: { n: 2 }, noRequest: true }],
+    [
+      'skills use double --request-missing --agent a --request-id r',
+      'useSkill',
+      { name: 'skills/double', parameters: {}, agent: 'a', requestId: 'r' },
+    ],
+    ['agents list --limit 2', 'listAgents', { pageSize: 2 }],
+    [
+      'agents set solver max_skills=7 --request-id r',
+      'updateAgent',
+      {
+        agent: { name: 'agents/solver', proceduralMemorySettings: { maxSkills: 7 } },
+        updateMask: 'proceduralMemorySettings.maxSkills',
+        requestId: 'r',
+      },
+    ],
     ['queues redrive q a b', 'redriveDeadLetters', { queue: 'q', ids: ['a', 'b'] }],
     ['memory explain fog --layer a --layer b', 'searchMemory', { query: 'fog', layers: ['a', 'b'], limit: 5, explain: true }],
     ['memory recall fog --facts 0 --tokens 50', 'recall', { context: 'fog', facts: 0, tokensMax: 50 }],
@@ -83,6 +100,21 @@ describe('a command that is one call', () => {
     ['memory delete e1 --layer episodic --yes --detach --request-id r', 'deleteMemory', { id: 'e1', layer: 'episodic', requestId: 'r' }],
     ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
     ['memory undo f1 f2', 'undoFactDecision', { id: 'f1', other: 'f2' }],
+    ['memory history f1', 'listFactHistory', { id: 'f1' }],
+    ['memory recent --skill s --limit 2', 'listRecentEpisodes', { skill: 's', limit: 2 }],
+    [
+      'memory store fact tea --user ann --subject s --request-id r',
+      'storeFact',
+      { agent: 'default', text: 'tea', user: 'ann', subject: 's', requestId: 'r' },
+    ],
+    ['memory store episode {"context":["fog"]} --request-id r', 'storeEpisode', { agent: 'default', context: ['fog'], requestId: 'r' }],
+    [
+      'memory store procedure moor Throw. --request-id r',
+      'storeProcedure',
+      { agent: 'default', name: 'moor', prompt: 'Throw.', requestId: 'r' },
+    ],
+    ['memory get moor --layer procedural', 'getMemory', { id: 'moor', layer: 'procedural' }],
+    ['memory erase --user ann --yes --detach --request-id r', 'eraseMemory', { user: 'ann', requestId: 'r' }],
     ['world new moor --size 16', 'createWorld', { name: 'worlds/moor', width: 16, height: 16 }],
   ])('sends the request of: %s', async (words, method, request) => {
     await run(words.split(' '));
@@ -108,6 +140,27 @@ describe('a command that is one call', () => {
   });
 
   it.each([
+    [status.INVALID_ARGUMENT, 2],
+    [status.NOT_FOUND, 3],
+    [status.UNAUTHENTICATED, 5],
+    [status.ALREADY_EXISTS, 6],
+    [status.ABORTED, 6],
+    [status.DEADLINE_EXCEEDED, 7],
+    [status.INTERNAL, 70],
+  ])('ends where the gateway answers with %i by the exit code %i', async (code, exit) => {
+    const { stdout, stderr, ...ended } = await run(['tasks', 'get', 't1'], serviceError(code, 'it is so'));
+    expect({ stdout, ...ended }).toEqual({ stdout: '', exit });
+    expect(stderr).toContain('it is so');
+  });
+
+  it('ends by the exit code 4 where no gateway answers', async () => {
+    expect(await etude(['tasks', 'list', '--address', '127.0.0.1:1'])).toMatchObject({
+      exit: 4,
+      stderr: expect.stringContaining('UNAVAILABLE'),
+    });
+  });
+
+  it.each([
     [['queues', 'redrive', 'q'], 'name the jobs', 'queues dead q'],
     [['memory', 'update', 'f1'], 'nothing to change', ''],
     [['tasks', 'submit'], 'the task has no prompt', '--prompt'],
@@ -115,6 +168,8 @@ describe('a command that is one call', () => {
     [['memory', 'erase', '--user', 'a'], 'erases all data of user a', 'add --yes'],
     [['memory', 'delete', 'f1'], 'permanently erases f1', 'add --yes'],
     [['skills', 'use', 's@3'], 'without a version', ''],
+    [['sandbox', 'create', '--memory', '1'], 'whole number', ''],
+    [['sandbox', 'exec', 's0192f0c8a1b2'], 'no code', ''],
   ])('refuses %j before any call', async (words, message, hint) => {
     const { exit, stderr } = await run(words);
     expect(exit).toBe(2);
@@ -185,6 +240,7 @@ describe('a command prints', () => {
     const other = await run(['skills', 'use', 'twice'], { ...answer, success: false, error: 'it broke' });
     expect(other).toMatchObject({ exit: 1, stderr: expect.stringMatching(/answered by double@2.*\n.*it broke/) });
     const missing = { error: 'Skill not found', skillRequestSubmitted: true, wantedSkill: 'wantedSkills/w1' };
+    expect((await run(['skills', 'use', 'none'], { error: missing.error })).stderr).toContain('--request-missing');
     expect(await run(['skills', 'use', 'none', '--agent', 'a'], missing)).toMatchObject({
       exit: 3,
       stderr: expect.stringContaining('skills wish wantedSkills/w1'),

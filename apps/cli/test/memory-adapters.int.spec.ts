@@ -8,7 +8,6 @@ import { etude, ROOT, succeeds } from './etude.js';
 
 const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
 const PREFIX = `cli${process.pid}`;
-const LEXICAL = 'lexical-hash-1';
 
 const source = await findQdrant();
 console.log(describeQdrant(source));
@@ -32,19 +31,6 @@ class MemoryStack {
   async json<Answer>(...args: string[]): Promise<Answer> {
     const { stdout } = await succeeds(this.run(...args, '--json'));
     return JSON.parse(stdout) as Answer;
-  }
-
-  /** Stores a fact about Ann's editor. Returns its id. */
-  async storeEditor(text: string): Promise<string> {
-    const whose = ['--user', 'ann', '--subject', 'editor of Ann'];
-    const { fact } = await this.json<{ fact: { id: string } }>('store', 'fact', text, ...whose);
-    return fact.id;
-  }
-
-  /** Texts of the facts that a search finds for a user, best first. */
-  async factsFound(query: string, user: string): Promise<readonly string[]> {
-    const { hits } = await this.json<{ hits: ReadonlyArray<{ text: string }> }>('search', query, '--user', user, '--kind', 'fact');
-    return hits.map(({ text }) => text);
   }
 
   async export(...whose: string[]): Promise<readonly string[]> {
@@ -88,38 +74,6 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
 
   const stack = stacks.sqlite;
 
-  it('stores, finds, replaces and updates a fact, and lists its history', async () => {
-    const first = await stack.storeEditor('The favourite editor of Ann is Vim.');
-    const id = await stack.storeEditor('The favourite editor of Ann is Emacs.');
-    expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Emacs.']);
-    await succeeds(stack.run('update', id, '--text', 'The favourite editor of Ann is Helix.', '--confidence', '0.9'));
-    expect(await stack.factsFound('which editor does Ann use', 'ann')).toEqual(['The favourite editor of Ann is Helix.']);
-    expect(await stack.json('get', id)).toMatchObject({
-      id,
-      fields: { fact: 'The favourite editor of Ann is Helix.', confidence: 0.9 },
-    });
-    expect(await stack.json('history', id)).toMatchObject({ facts: [{ id }, { id: first, fields: { superseded_by: id } }] });
-  });
-
-  it('recalls, explains and counts an episode, a procedure and a document', async () => {
-    await succeeds(stack.run('store', 'episode', '{"context": ["fog in the channel"], "outcomes": [{"type": "passed"}]}'));
-    await succeeds(stack.run('store', 'procedure', 'moor_boat', 'Throw the bow line first, then the stern line.'));
-    const page = join(stack.home, 'knots.md');
-    writeFileSync(page, '# Knots\n\n## Bowline\n\nA bowline loop does not slip.\n');
-    expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^added /m);
-    expect((await succeeds(stack.run('import', page))).stdout).toMatch(/^unchanged /m);
-    const context = 'fog in the channel, throw the bow line, a bowline loop does not slip';
-    expect((await succeeds(stack.run('recall', context))).stdout).toMatch(/^chunk:\n[^]*Bowline[^]*^procedures:[^]*moor_boat/m);
-    expect((await succeeds(stack.run('search', 'fog in the channel'))).stdout).toMatch(/^episodic:\n[^]*fog in the channel/m);
-    expect((await succeeds(stack.run('explain', 'bow line'))).stdout).toMatch(/explanation:\n[^]* fused [^]* recency [^]* worth /);
-    expect((await succeeds(stack.run('recent'))).stdout).toContain('fog in the channel');
-    expect((await succeeds(stack.run('get', 'moor_boat', '--layer', 'procedural'))).stdout).toContain('Throw the bow line first');
-    expect(await stack.run('get', 'nothing')).toMatchObject({ exit: 3 });
-    expect((await succeeds(stack.run('stats'))).stdout).toMatch(
-      new RegExp(`adapter +sqlite\\nembedding model +${LEXICAL}[^]*document +records 1`),
-    );
-  });
-
   it('adds a growing file to one conversation, and shows the turns around a hit', async () => {
     const file = join(stack.home, 'talk.jsonl');
     const whose = ['--user', 'dora'];
@@ -135,17 +89,6 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
     expect(shown.stdout).toContain('1  Dora (2026-05-03T09:00:00.000Z): Behind the kelp shed.');
     await succeeds(stack.run('conversations', 'delete', id));
     expect(await stack.json('conversations', 'list', ...whose)).toEqual({ conversations: [] });
-  });
-
-  it('erases only one user, returns a receipt, and refuses to import the erased records', async () => {
-    for (const user of ['bo', 'carl']) await succeeds(stack.run('store', 'fact', `${user} likes tea.`, '--user', user));
-    const copy = join(stack.home, 'bo.jsonl');
-    await succeeds(stack.run('export', '--user', 'bo', '-o', copy));
-    expect(await stack.run('erase', '--user', 'bo')).toMatchObject({ exit: 2, stderr: expect.stringContaining('--yes') });
-    expect((await succeeds(stack.run('erase', '--user', 'bo', '--yes'))).stdout).toMatch(/removed:\n[^]*memory\.semantic\.fact +1/);
-    expect(await stack.run('import', copy)).toMatchObject({ exit: 1, stdout: expect.stringContaining('1 refused') });
-    expect(await stack.factsFound('who likes tea', 'bo')).not.toContain('bo likes tea.');
-    expect(await stack.factsFound('who likes tea', 'carl')).toContain('carl likes tea.');
   });
 
   it.each([

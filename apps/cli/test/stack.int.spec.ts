@@ -129,24 +129,6 @@ describe('a stack in the background', () => {
     expect(rest.stdout).not.toContain('queued');
   });
 
-  it.each([
-    ['2 for a request that is wrong', ['tasks', 'submit', '--prompt', 'x', '--agent', 'a b'], 2, 'spec.agent'],
-    ['3 for a task that is not there', ['tasks', 'get', 't0000000000000000'], 3, 'NOT_FOUND'],
-    ['4 for a gateway that is not there', ['tasks', 'list', '--address', '127.0.0.1:1'], 4, 'UNAVAILABLE'],
-    ['5 for a key that is not known', ['tasks', 'list', '--api-key', 'nope'], 5, 'UNAUTHENTICATED'],
-  ])('gives the exit code %s', async (_what, args, exit, words) => {
-    const command = new Etude([...args, '--home', home]);
-    expect(await command.ended).toMatchObject({ exit, stdout: '', stderr: expect.stringContaining(words) });
-  });
-
-  it('gives the exit code 6 for a request id that was used for something else', async () => {
-    expect(await run('tasks', 'submit', '--prompt', 'One.', '--request-id', 'same')).toMatchObject({ exit: 0 });
-    expect(await run('tasks', 'submit', '--prompt', 'Two.', '--request-id', 'same')).toMatchObject({
-      exit: 6,
-      stderr: expect.stringContaining('ALREADY_EXISTS'),
-    });
-  });
-
   it('accepts a new key at once, for its own tenant only', async () => {
     const { stdout } = await run('keys', 'create', '--tenant', 'acme');
     const list = await run('tasks', 'list', '--api-key', stdout.trim(), '--json');
