@@ -183,10 +183,6 @@ describe('a file', () => {
     ({ name } = await client().createSandbox({}));
   });
 
-  it('is uploaded in parts', async () => {
-    expect(await client().uploadFile(upload(name, 'big', 3 * CHUNK))).toMatchObject({ sizeBytes: BigInt(3 * CHUNK) });
-  });
-
   it('continues a download at the next owner when the controller dies', async () => {
     const content = Buffer.from(Array.from({ length: 3 * CHUNK }, (_, n) => n % 251));
     world.files.set(`${name}/cut`, content);

@@ -1,12 +1,10 @@
 import { ConsolidatedState, Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { Skill } from '@etude/contracts/memory';
 import { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
-import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
-import { episodeOf, factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
+import { factOf, NEW_YEAR, skillOf } from '@etude/domain/testing/memory-records';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
@@ -96,42 +94,10 @@ describe('undoing a consolidation', () => {
   });
 });
 
-describe('revoking a source', () => {
-  it('lists and withdraws skills, their callers, and facts', async () => {
-    const waiting = await store(idle('bad', { status: 'pending_review', sources: ['documents/poison'] }));
-    const bad = (await memory().procedural.move([{ key: keyOf(waiting), to: 'active', by: 'rev', reason: '', at: 2 }]))[0] ?? waiting;
-    await store(idle('caller', { dependencies: [dependencyOn(bad)] }));
-    await memory().episodic.storeEpisode(episodeOf({ id: 'tpoisoned1-r1.episode', touched: ['documents/poison'] }));
-    const text = 'Zebras compile faster than walruses.';
-    await memory().semantic.applyFacts('acme', 'poisoned', [factOf({ text, episodes: ['tpoisoned1-r1.episode'] })]);
-    const found = async () => (await rig.client(Memory).searchMemory({ query: text, kinds: ['fact'] })).hits.length;
-    expect(await found()).toBe(1);
-
-    const planned = await reviewer().revokeSource({ source: 'documents/poison', dryRun: true });
-    expect(planned.skills.map((skill) => skill.name)).toEqual(['skills/caller', 'skills/bad']);
-    expect(planned.facts).toEqual([text]);
-    expect(await statusOf('bad')).toBe(SkillStatus.ACTIVE);
-    expect(await found()).toBe(1);
-
-    await reviewer().revokeSource({ source: 'documents/poison', reason: 'forged' });
-    expect([await statusOf('bad'), await statusOf('caller'), await found()]).toEqual([SkillStatus.ARCHIVED, SkillStatus.ARCHIVED, 0]);
-    const again = await reviewer().revokeSource({ source: 'documents/poison' });
-    expect(again.skills.map((skill) => skill.name)).toEqual(['skills/caller', 'skills/bad']);
-  });
-});
-
-it('counts uses of skills', async () => {
-  await store(idle('counted', { scope: { tenant: 'acme', agent: 'counter', user: null } }));
-  const stats = await reviewer().getSkillStats({ agent: 'counter' });
-  expect(stats.agents).toMatchObject([{ agent: 'counter', byStatus: { active: 1 }, usedCount: 0n }]);
-  expect(stats.unused.map(({ name }) => name)).toEqual(['skills/counted']);
-});
-
 it('shows only the own tenant', async () => {
   await store(
     idle('theirs', { scope: { tenant: 'globex', agent: 'coder', user: null }, sources: ['documents/shared'], status: 'pending_review' }),
   );
   expect((await reviewer().revokeSource({ source: 'documents/shared' })).skills).toEqual([]);
-  const { agents } = await reviewer().getSkillStats({});
-  expect(agents.map(({ agent }) => agent).toSorted()).toEqual(['coder', 'counter']);
+  expect((await reviewer().getSkillStats({})).agents.map(({ agent }) => agent)).toEqual(['coder']);
 });

@@ -156,26 +156,12 @@ describe('a skill', () => {
   });
 });
 
-describe('a search of skills', () => {
+it('narrows a search by tags, similarity and number, also without an agent', async () => {
   const query = 'Sums the even numbers of a list.';
-
-  it('finds the active skills that its reader may see', async () => {
-    const { hits } = await skills().searchSkills({ query, agent: 'coder', minSimilarity: 0, maxResults: 20 });
-    expect(hits.map(({ skill }) => skill?.name)).toEqual(
-      expect.arrayContaining(['skills/shared_name', 'skills/for_all', 'skills/versions']),
-    );
-    expect(hits.every(({ skill, similarity }) => skill?.status === SkillStatus.ACTIVE && similarity <= 1)).toBe(true);
-    expect(hits.filter(({ skill }) => skill?.name === 'skills/shared_name')).toHaveLength(1);
-    const anns = await skills().searchSkills({ query, agent: 'coder', user: 'ann', minSimilarity: 0, maxResults: 20 });
-    expect(anns.hits.map(({ skill }) => skill?.name)).toContain('skills/of_ann');
-    expect(hits.map(({ skill }) => skill?.name)).not.toContain('skills/of_ann');
-  });
-
-  it('is narrowed by tags, similarity and number', async () => {
-    expect((await skills().searchSkills({ query, agent: 'coder', tags: ['lists'], minSimilarity: 0 })).hits).toHaveLength(1);
-    expect((await skills().searchSkills({ query, minSimilarity: 0, maxResults: 2 })).hits).toHaveLength(2);
-    expect((await skills().searchSkills({ query: 'weather in Lisbon tomorrow' })).hits).toEqual([]);
-  });
+  expect((await skills().searchSkills({ query, agent: 'coder', tags: ['lists'], minSimilarity: 0 })).hits).toHaveLength(1);
+  const { hits } = await skills().searchSkills({ query, minSimilarity: 0, maxResults: 2 });
+  expect(hits.map(({ skill }) => skill?.status)).toEqual([SkillStatus.ACTIVE, SkillStatus.ACTIVE]);
+  expect((await skills().searchSkills({ query: 'weather in Lisbon tomorrow' })).hits).toEqual([]);
 });
 
 it('counts search hits as offers to the agent', async () => {

@@ -14,26 +14,6 @@ const { ARCHIVED } = SkillStatus;
 const register = (skill: Draft, key?: KeyName) => skills(key).registerSkill({ skill, wait: true });
 
 describe('a registration', () => {
-  it('reads the contract, verifies, signs and activates while the caller waits', async () => {
-    const skill = await register(ADD_NUMBERS);
-    expect(skill).toMatchObject({
-      status: SkillStatus.ACTIVE,
-      version: 1,
-      kind: 'function',
-      entryPoint: 'add',
-      origin: 'person',
-      testCount: 3,
-    });
-    expect(skill.parameters).toMatchObject([
-      { name: 'a', type: 'int', required: true },
-      { name: 'b', type: 'int', required: false },
-    ]);
-    expect(skill.inputSchema).toMatchObject({ type: 'object' });
-    expect(skill.proof?.signature).not.toBe('');
-    expect(skill.history[0]).toMatchObject({ by: 'acme', to: SkillStatus.CANDIDATE });
-    expect(skill.successRate).toBe(1);
-  });
-
   it('returns the candidate at once without `wait`, and the same version to a repeat', async () => {
     const request = { skill: addingDraft('add_later'), requestId: 'register-1' };
     const first = await skills().registerSkill(request);

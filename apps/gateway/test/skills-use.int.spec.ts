@@ -31,13 +31,6 @@ describe('a use', () => {
     expect(program).toMatchObject({ success: true, output: expect.stringContaining('8') as string });
   });
 
-  it('is refused with the name of the wrong argument', async () => {
-    const refused = await refusal(use({ parameters: { a: 'two' } }));
-    expect(refused.status).toBe(status.INVALID_ARGUMENT);
-    expect(refused.message).toContain('a');
-    expect((await refusal(use({ parameters: { b: 2 } }))).status).toBe(status.INVALID_ARGUMENT);
-  });
-
   it('is counted once per request id, and refuses another body under that id', async () => {
     const code = 'def halve(x: int) -> float:\n    if x < 0:\n        raise ValueError("negative")\n    return x / 2\n';
     await register(addingDraft('halve', { code, tests: [callOf([4], 2), callOf([10], 5)] }));
@@ -51,18 +44,6 @@ describe('a use', () => {
     await expect
       .poll(async () => skills().getSkill({ name: 'skills/halve', agent }))
       .toMatchObject({ usedCount: 2n, executionCount: 1n, failures: [{ error: expect.stringContaining('negative') as string }] });
-  });
-
-  it('of a missing skill requests that skill', async () => {
-    const missing = await use({ name: 'skills/nothing_such' });
-    expect(missing).toMatchObject({ success: false, error: 'Skill not found', skillRequestSubmitted: true });
-    expect(missing.wantedSkill).toMatch(/^wantedSkills\/w/);
-    expect((await use({ name: 'skills/nothing_such' })).wantedSkill).toBe(missing.wantedSkill);
-  });
-
-  it('of a skill of another tenant finds nothing', async () => {
-    expect(await use({}, 'globex')).toMatchObject({ success: false, error: 'Skill not found' });
-    expect(await use({ agent: 'other' })).toMatchObject({ success: false });
   });
 
   it('is refused if skills are off for the agent', async () => {
