@@ -93,7 +93,7 @@ export const consolidationWorkerConfig = requireMemory(
       for (const [schedule, setting, what] of NEEDED)
         if (config[schedule] !== undefined && config[setting] === undefined) refuse(setting, `${schedule} needs ${what}`);
       if (config.ETUDE_SKILLS_PRUNE_SCHEDULE !== undefined && PRUNE_LIMITS.every((limit) => config[limit] === 0))
-        refuse(PRUNE_LIMITS[0], 'ETUDE_SKILLS_PRUNE_SCHEDULE needs this, or _FAILING_RATE_MAX or _SUPERSEDED_DAYS, such as 180 days');
+        refuse(PRUNE_LIMITS[0], 'ETUDE_SKILLS_PRUNE_SCHEDULE needs this setting (such as 180 days), _FAILING_RATE_MAX or _SUPERSEDED_DAYS');
     }),
 );
 export type ConsolidationWorkerConfig = z.infer<typeof consolidationWorkerConfig>;

@@ -260,7 +260,7 @@ describe('memory upkeep', () => {
     (await until(async () => ((await store.reembedding()).state === 'failed' ? store.reembedding() : null)))?.error;
 
   it.each([
-    [{ model: 'other', dropModel: 'sentence' }, /NOT_FOUND: there are no vectors of all-minilm-l6-v2 .* of lexical-hash-1/],
+    [{ model: 'other', dropModel: 'sentence' }, /NOT_FOUND: memory has no vectors of all-minilm-l6-v2 .* of lexical-hash-1/],
     [{ model: 'other', dropModel: 'lexical' }, /services search with them/],
     [{ model: 'bogus' }, /INVALID_ARGUMENT: .*bogus.*sentence, lexical, or a model of the embeddings server with --dimension/],
   ])('refuses an impossible move and gives the reason: %j', async (asked, why) => {

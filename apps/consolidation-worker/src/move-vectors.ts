@@ -57,7 +57,7 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFir
     }
     const names = models.map(({ name }) => name);
     if (isFirst && !names.includes(dropModel))
-      throw new EtudeError('NOT_FOUND', `there are no vectors of ${dropModel} to drop; there are those of ${names.join(' and ')}`);
+      throw new EtudeError('NOT_FOUND', `memory has no vectors of ${dropModel} to drop, only those of ${names.join(' and ')}`);
   }
   const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => beat.tell(progress) });
   signal.throwIfAborted();

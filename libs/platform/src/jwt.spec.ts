@@ -103,5 +103,5 @@ it('says that the issuer can not be reached, and when to try again', async () =>
 it('needs issuer, audience and keys together', () => {
   expect(tokenVerifier(jwtConfig.parse({}))).toBeNull();
   expect(() => tokenVerifier(jwtConfig.parse({ ETUDE_JWT_ISSUER: 'x' }))).toThrow('ETUDE_JWT_AUDIENCE');
-  expect(() => tokenVerifier(settings({ ETUDE_JWT_JWKS: '/no/such/file' }))).toThrow('no file with a JWKS');
+  expect(() => tokenVerifier(settings({ ETUDE_JWT_JWKS: '/no/such/file' }))).toThrow('a file with a JWKS');
 });

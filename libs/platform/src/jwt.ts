@@ -85,7 +85,7 @@ function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey
     const current = watchedFile(jwks, read, report);
     return (...asked) => current()(...asked);
   } catch (error) {
-    throw new EtudeError('FAILED_PRECONDITION', `ETUDE_JWT_JWKS: ${jwks} is no file with a JWKS: ${(error as Error).message}.`);
+    throw new EtudeError('FAILED_PRECONDITION', `ETUDE_JWT_JWKS: ${jwks} isn't a file with a JWKS: ${(error as Error).message}.`);
   }
 }
 
@@ -98,7 +98,7 @@ function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return 'it has expired';
   if (error instanceof errors.JWTClaimValidationFailed) return `its claim "${error.claim}" is missing or wrong`;
   if (error instanceof errors.JOSEAlgNotAllowed) return 'its algorithm is not accepted; sign it with a key pair, such as RS256 or EdDSA';
-  if (error instanceof errors.JWKSNoMatchingKey) return 'its key is none of the issuer';
+  if (error instanceof errors.JWKSNoMatchingKey) return 'its key does not belong to the issuer';
   return 'its signature or its form is wrong';
 }
 
@@ -106,7 +106,10 @@ function identityOf(payload: JWTPayload, config: JwtConfig): Identity {
   const claim = (name: string) => payload[name];
   const tenant = TenantId.safeParse(claim(config.ETUDE_JWT_TENANT_CLAIM));
   if (!tenant.success)
-    throw new EtudeError('UNAUTHENTICATED', `This JWT is refused: its claim "${config.ETUDE_JWT_TENANT_CLAIM}" is no name of a tenant.`);
+    throw new EtudeError(
+      'UNAUTHENTICATED',
+      `This JWT is refused: its claim "${config.ETUDE_JWT_TENANT_CLAIM}" isn't the name of a tenant.`,
+    );
   const given = claim(config.ETUDE_JWT_ROLES_CLAIM);
   const words = Array.isArray(given) ? given.map(String) : typeof given === 'string' ? given.split(' ') : [];
   const roles = words.flatMap((word) => (Object.hasOwn(config.ETUDE_JWT_ROLES, word) ? [config.ETUDE_JWT_ROLES[word]!] : []));

@@ -24,5 +24,5 @@ export function unpickledText(pickle: Buffer): string {
       at = end;
     } else break;
   }
-  throw new Error('it is a pickle of something else than one text, which is never run; decode it to JSON in Python first');
+  throw new Error('it is a pickle of something other than one text. Pickles are never run; decode it to JSON in Python first');
 }

@@ -110,7 +110,7 @@ function fieldsOf(paths: readonly string[]): ReadonlyArray<keyof ProceduralMemor
     const known = NAMES.map(([, name]) => name).join(', ');
     throw invalidField(
       'update_mask',
-      `names ${JSON.stringify(path)}; it may name ${Object.keys(OWN).join(', ')}, ${SETTINGS}, or in it ${known}`,
+      `names ${JSON.stringify(path)}; it may name ${Object.keys(OWN).join(', ')}, ${SETTINGS}, or one of its fields: ${known}`,
     );
   });
 }

@@ -171,13 +171,13 @@ const OUTCOME_DEPTH_MAX = 24;
 /** @throws EtudeError INVALID_ARGUMENT naming the field */
 export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: number): ToldExperience {
   const { context, actions, outcomes, ...told } = fromWire(Told, StoreEpisodeRequestSchema, request);
-  if (!context.some(isVisible)) throw invalidField('context', 'must tell something; there is nothing to see in it');
+  if (!context.some(isVisible)) throw invalidField('context', 'must have visible text');
   refuseDeep(outcomes);
   return { ...told, scope, experience: { context, actions, outcomes }, key: optionalRequestId(request.requestId), at };
 }
 
 function refuseDeep(outcomes: readonly unknown[]): void {
-  const description = `is nested deeper than ${OUTCOME_DEPTH_MAX} lists and objects; make it flatter, or give what is inside as text`;
+  const description = `is nested deeper than ${OUTCOME_DEPTH_MAX} lists and objects; make it flatter, or pass the inner part as text`;
   refuseAny(outcomes.flatMap((outcome, i) => (isDeeper(outcome, OUTCOME_DEPTH_MAX) ? [{ field: `outcomes[${i}]`, description }] : [])));
 }
 

@@ -50,7 +50,7 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
     const tenants = metadata.get(TENANT_METADATA);
     const tenant = TenantId.safeParse(tenants[0]);
     if (!tenant.success || tenants.length !== 1)
-      throw new EtudeError('TENANT_MISSING', `a gateway must send the tenant that it authenticated as "${TENANT_METADATA}", once`);
+      throw new EtudeError('TENANT_MISSING', `a gateway must send the authenticated tenant once, as metadata "${TENANT_METADATA}"`);
     const traceparent = metadata.get('traceparent')[0]?.toString();
     return { tenant: tenant.data, uncounted: metadata.get(UNCOUNTED_METADATA).length > 0, signal, traceparent };
   };

@@ -150,7 +150,7 @@ async function takePlaces(store: RecordStore, addition: Addition): Promise<Place
     const turns = value?.turns ?? 0;
     const earlier = taken.find((one) => one.startsWith(`${writeId} `));
     const first = addition.first ?? (earlier === undefined ? turns : Number(earlier.slice(writeId.length + 1)));
-    if (first > turns) throw refused(`messages would be missing before first ${first}: the conversation has ${turns}`);
+    if (first > turns) throw refused(`first is ${first}, but the conversation has only ${turns} messages; add the missing ones before`);
     const end = Math.max(turns, first + messages.length);
     if (end > TURNS_MAX) throw refused(`a conversation may have ${TURNS_MAX} turns; begin another one`);
     if (value !== null && end === turns) return { conversation: value, first, isNew: false };
@@ -229,7 +229,7 @@ function isSame(known: StoredRecord, { role, name, text, at }: Message): boolean
 const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', `${message}.`, { field: 'first' });
 
 function otherMessage(index: number): EtudeError {
-  const message = `the conversation has another message at ${index} or behind it; add messages without "first", or under another name`;
+  const message = `the conversation has another message at ${index} or later; add messages without "first", or under another name`;
   return new EtudeError('ALREADY_EXISTS', message, { field: 'first' });
 }
 

@@ -105,7 +105,7 @@ describe('a Qdrant that answers with errors', () => {
     const proxy = await answering(answer);
     await expect(openQdrantStore(options(proxy.url))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
-      message: expect.stringMatching(/it is no Qdrant; check the address/),
+      message: expect.stringMatching(/it isn't Qdrant; check the address/),
     });
   });
 

@@ -29,7 +29,7 @@ export async function requireServer(server: QdrantServer): Promise<void> {
   if (version === undefined)
     throw new EtudeError(
       'MEMORY_UNAVAILABLE',
-      `the server at ${server.where} returns no version, so it is no Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`,
+      `the server at ${server.where} returns no version, so it isn't Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`,
     );
   const [major = 0, minor = 0] = version.split('.', 2).map(Number);
   if (major > SERVER_MIN.major || (major === SERVER_MIN.major && minor >= SERVER_MIN.minor)) return;

@@ -164,7 +164,7 @@ export class StoreFile {
   /** Writes to a deleted or replaced file would be lost when its last reader closes it. */
   #requireSame(): void {
     if (identityOf(this.path) === this.#identity) return;
-    const message = `the memory file ${this.path} is gone, or was replaced since it was opened; restore it, then restart all services, so that they open the same`;
+    const message = `the memory file ${this.path} is gone, or was replaced since it was opened; restore it, then restart all services, so that all open the same file`;
     throw new EtudeError('MEMORY_UNAVAILABLE', message);
   }
 

@@ -135,7 +135,7 @@ export async function runScript<Answer>(
 async function replicated<Answer>(redis: Redis, replicas: number, answer: Answer): Promise<Answer> {
   const reached = await redis.wait(replicas, REPLICAS_WAIT_MS);
   if (reached >= replicas) return answer;
-  throw unavailable(redis, `${reached} of ${replicas} replicas have confirmed the write, which may yet be kept`);
+  throw unavailable(redis, `${reached} of ${replicas} replicas have confirmed the write; it may still be kept`);
 }
 
 function toUnavailable(redis: Redis, error: unknown): unknown {

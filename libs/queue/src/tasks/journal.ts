@@ -136,6 +136,6 @@ export async function openLearning(redis: Redis, keys: RedisKeys, rollout: Rollo
 }
 
 function fenced(what: string, rolloutId: string, epoch: string): EtudeError {
-  const message = `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, another worker holds it or it has ended; stop and write nothing`;
+  const message = `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, because another worker holds the rollout or it has ended; stop and write nothing`;
   return new EtudeError('JOURNAL_FENCED', message);
 }

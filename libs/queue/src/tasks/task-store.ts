@@ -180,7 +180,7 @@ export class TaskStore {
     const args = [answer.key, JSON.stringify({ answer: answer.text }), requestId && `request:${requestId}`, contentDigest(answer)];
     const [outcome, told] = await this.#run<['answered', number] | [string, string?]>('answerTask', address, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `a question of task ${taskId}`, { task: taskId });
-    if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} asks nothing; it is ${told}`);
+    if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} has no open question; it is ${told}`);
     if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `must be "${told}", the open question, or empty`, { field: 'key' });
     const task = await this.get(tenant, taskId);
     // The job that asked may have ended under the same id.
