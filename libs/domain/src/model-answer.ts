@@ -30,7 +30,7 @@ export interface JsonAnswer<T> {
   /** Why there is no data, for people; empty if there is. */
   readonly failure: string;
   readonly modelCalls: number;
-  /** Of all these calls, as are output and cost. */
+  /** Sum over all calls, like output and cost. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly costUsd: number;

@@ -16,7 +16,7 @@ export interface ConsolidationInput {
   /** Id of the run. */
   readonly run: string;
   readonly tenant: string;
-  /** null: every agent of the tenant, each apart. */
+  /** null: every agent of the tenant, one by one. */
   readonly agent: string | null;
   readonly days: number;
   readonly dryRun: boolean;
@@ -34,7 +34,10 @@ export interface AgentDeps extends PlanDeps {
   readonly units: ConsolidationUnits;
   readonly outbox: MemoryOutbox;
   readonly report: ConsolidationReport;
-  /** Has an active skill verified again, without waiting for it. `round`: the same for the same night. Absent: nothing is. */
+  /**
+   * Starts another verification of an active skill, without waiting. `round`: the same for the same night. Absent: no skill is verified
+   * again.
+   */
   readonly verifyAgain?: (skill: Skill, round: number) => Promise<unknown>;
   /** Whether a learned text may be stored: it holds no secret. */
   readonly mayStore: (text: string) => Promise<boolean>;
@@ -81,7 +84,7 @@ export async function consolidateAgent(
   if (unit.pages.length === 0 && unit.skills.length === 0) return line;
   const skills = unit.skills.map(({ scope: { user }, name, digest }) => ({ user, name, digest }));
   Object.assign(line, { factsAdded: staged.added, factsReinforced: staged.reinforced, skillsProposed: skills.length, skills });
-  // Kept first, since a repeat after the commit finds nothing left to plan.
+  // The line is kept before the commit, since a repeat after it finds nothing left to plan.
   await report.putLine({ ...line, state: 'planned' });
   signal.throwIfAborted();
   await staged.commit(outbox);

@@ -17,7 +17,7 @@ export interface ConsolidationOutcome extends ConsolidationCounts {
   readonly skillsRejected: number;
 }
 
-/** So many agents that fail one after another fail for a common reason. */
+/** If so many agents fail in a row, they have a common reason. */
 const FAILURES_MAX = 3;
 
 /**

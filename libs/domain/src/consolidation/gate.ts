@@ -19,7 +19,7 @@ const POLICY = { off: false, recallCount: 3, layers: ['episodic', 'semantic', 'p
 /** No record's id begins with it. */
 const NO_ROLLOUT = ' ';
 
-/** A solved episode with the keys of its group's episodes, which teach the same. */
+/** A solved episode with the keys of its group's episodes, which teach the same lesson. */
 export interface HeldBack {
   readonly episode: Episode;
   readonly group: ReadonlySet<string>;

@@ -44,9 +44,9 @@ interface Member extends ShapedCode, SkillMember {
 }
 
 const MEMBERS_MAX = 6;
-/** The model is asked when a family gets its third solution, and not again for each further one. */
+/** The model is asked when a family gets its third solution, but not for further ones. */
 const ASKED_FROM = 3;
-/** Longer code isn't shown in part, since the model would generalise a part. */
+/** Longer code isn't shown, since from a part the model would generalise only that part. */
 const CODE_CHARS_MAX = 4_000;
 /** From this calibrated similarity on, a skill is taken to be of the family. */
 const SIMILARITY_MIN = 0.7;
@@ -93,7 +93,7 @@ export async function generalise(
 
 type FunctionOf<T> = T & { readonly entryPoint: string };
 
-/** Whether its tests only call it, so that they can call a general function with further arguments. */
+/** Whether its tests are only calls. Such tests can also call a general function, with further arguments. */
 function isFunction<T extends Pick<Skill, 'code' | 'entryPoint' | 'tests'>>(one: T): one is FunctionOf<T> {
   const { code, entryPoint, tests } = one;
   const isCalled = tests.length > 0 && tests.every(({ kind }) => kind === 'call');
@@ -154,7 +154,7 @@ function nameFor(members: readonly Member[], own: readonly Skill[]): string {
 }
 
 const General = z.strictObject({
-  /** null: they have nothing in common that would be of use. */
+  /** null: the solutions have no useful part in common. */
   code: z.string().max(16_000).nullable(),
   entryPoint: z
     .string()
@@ -230,7 +230,7 @@ function skillFrom(
     scenarios: [],
     scripted: scripted || members.some((member) => member.scripted),
     sources: unique([...members.flatMap((member) => member.sources), ...seenBy(group)]),
-    // It is a skill of its own, so that each name is taken.
+    // It is a separate skill, so it can't take any existing name.
     others: own.map(({ name }) => ({ name, fingerprints: [] })),
   });
   if (candidate === null) return null;

@@ -52,7 +52,7 @@ export interface LearningDeps {
 }
 
 /**
- * Asks the model once about one page of episodes. The code of those that were read before is left out.
+ * Asks the model once about one page of episodes, without the code of episodes that were read before.
  * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
  */
 export async function learnFromEpisodes(
@@ -86,7 +86,7 @@ async function codeOf(
   return cut(shownCode(code, tried.findLast(({ verdict }) => verdict !== 'AC')?.code ?? null));
 }
 
-/** The code, or where the model is shown the same before. */
+/** The code, or a reference to the earlier place where the model sees the same code. */
 function onceIn(codes: ReadonlyArray<string | null>, at: number): string | null {
   const code = codes[at] ?? null;
   const first = codes.indexOf(code);
@@ -98,8 +98,8 @@ const LINES_MAX = 40;
 const CONTEXT_LINES = 2;
 
 /**
- * The lines of the accepted code that differ from the failed code, after "+", and those that they replaced, after "-". The beginning of the
- * accepted code where no attempt failed, or where nothing was kept.
+ * The differences of accepted and failed code: new lines after "+", replaced lines after "-". If no attempt failed, or no line was kept,
+ * the beginning of the accepted code.
  */
 function shownCode(accepted: string, failed: string | null): string {
   const after = accepted.trimEnd().split('\n');

@@ -55,11 +55,11 @@ const COMPANY_MAX = 4;
 export interface EpisodePage {
   /** Oldest first. */
   readonly episodes: readonly Episode[];
-  /** Those of them that no page had before. */
+  /** The episodes that no page had before. */
   readonly unread: readonly Episode[];
-  /** The group of similar episodes, for a skill; null: the episodes are unlike each other, or another page has the group. */
+  /** The group of similar episodes, for a skill; null: the episodes aren't similar, or another page has the group. */
   readonly group: readonly Episode[] | null;
-  /** The episodes only confirm what their group told before, so the model isn't asked. */
+  /** The episodes only confirm their group's lesson, so the model isn't asked. */
   readonly confirms: boolean;
 }
 

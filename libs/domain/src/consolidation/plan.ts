@@ -35,7 +35,7 @@ export interface PlannedUnit {
   readonly skill: Skill | null;
 }
 
-/** Names an episode among the units that were applied. */
+/** The mark of a read episode among the applied units. */
 export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
 
 /**

@@ -7,7 +7,7 @@ export interface ShapedCode {
 }
 
 export interface SharedFunction extends ShapedCode {
-  /** By member: the arguments for the parameters that stand for its literals. None for the first, whose literals are the defaults. */
+  /** For each member, the arguments that replace its literals. The first has none, because its literals are the defaults. */
   readonly fixed: ReadonlyArray<Readonly<Record<string, Json>>>;
 }
 
@@ -117,7 +117,7 @@ interface Head {
   readonly endAt: number;
 }
 
-/** null where the function isn't at the top level, is named again, or takes any keyword. */
+/** null if the function isn't at the top level, is defined again, or takes any keyword. */
 function headOf({ code, entryPoint }: ShapedCode, tokens: readonly Token[]): Head | null {
   const marked = tokens.filter(({ kind }) => kind !== 'space' && kind !== 'comment');
   const [name, again] = marked.filter(({ text }) => text === entryPoint);

@@ -52,7 +52,7 @@ export interface CaseOutcome {
   readonly how: string;
 }
 
-/** How a skill can answer a task: by this code, or as a function for which the model has to choose the arguments. */
+/** How a skill can answer a task: with this code, or as a function whose arguments the model has to choose. */
 export type SkillAnswer = { readonly code: string } | 'needs_arguments';
 export type AnsweringSkill = Pick<Skill, 'entryPoint' | 'code'>;
 

@@ -67,7 +67,7 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
   const older = rivals.filter((one) => !isNewer(one.fact, at));
   const again = isTaken ? first.fact : toldAgain(first.fact, told.fact);
   const kept = newer === undefined ? again : superseded(again, { id: newer.fact.id, at: factTime(newer.fact) });
-  // Written even if only others change: of two facts that replace each other at once, one write then fails and is planned again.
+  // The fact is written even if only others change. So if two facts replace each other at once, one write fails and is planned again.
   const isChanged = !isTaken || older.length > 0 || newer !== undefined;
   return {
     insert: null,

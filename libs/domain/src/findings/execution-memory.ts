@@ -8,7 +8,7 @@ export interface Finding {
   readonly step: number;
   readonly success: boolean;
   readonly filePath?: string;
-  /** Of the file that was read, before the call. */
+  /** Digest of the read file, before the call. */
   readonly digest?: string;
 }
 
@@ -76,7 +76,7 @@ export class ExecutionMemory {
   }
 }
 
-/** Findings are equal if their tools are, and their queries but for case and white space. */
+/** Findings are equal if they have the same tool and query, apart from case and white space. */
 const keyOf = (tool: string, query: string) => `${tool} ${query.trim().toLowerCase().replaceAll(/\s+/g, ' ')}`;
 const readLine = ({ filePath, query, fact }: Finding) => `${filePath ?? query}: ${fact}`;
 const searchLine = ({ query, fact }: Finding) => `${query}: ${fact}`;
@@ -106,7 +106,7 @@ const EXTRACTORS: Readonly<Record<string, (text: string) => string>> = {
 
 const plainFact = (text: string) => text.slice(0, FACT_CHARS_MAX);
 
-/** Definitions at the top level of Python, TypeScript and JavaScript: what a reader of the file can use. */
+/** Definitions at the top level of Python, TypeScript and JavaScript, which a reader of the file can use. */
 const DEFINITIONS =
   /^(?:export\s+(?:default\s+)?(?:abstract\s+|async\s+|declare\s+)*(?:function\*?|class|interface|type|enum|const|let)\s+(\w+)|(?:async\s+)?def\s+(\w+)|class\s+(\w+)|interface\s+(\w+))/gm;
 

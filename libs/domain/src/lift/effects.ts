@@ -18,7 +18,7 @@ const SIDE_MIN = 10;
 const ARCHIVE_AFTER = 300;
 /** The 97.5% quantile of the normal distribution. */
 const Z = 1.959_963_984_540_054;
-/** The same for shares, a little wider: with `Z` the lot, which follows the estimate, would leave 93% covered (`lift-simulation.spec.ts`). */
+/** The same for shares, a little wider. The lot follows the estimate, so `Z` would cover only 93% (`lift-simulation.spec.ts`). */
 const SHARE_Z = 2.05;
 
 export function addSides(a: ShowSide, b: ShowSide): ShowSide {
@@ -71,8 +71,8 @@ function meanOf({ n, tokens, tokensSquared }: ShowSide) {
 }
 
 /**
- * The 97.5% quantile of Student's t, by Abramowitz and Stegun 1964, 26.7.5. Below 3 degrees of freedom, where that is inexact, it is the exact
- * one of the whole number below.
+ * The 97.5% quantile of Student's t, by Abramowitz and Stegun 1964, 26.7.5. Below 3 degrees of freedom that is inexact, so the exact value
+ * of the next lower whole number is used.
  */
 export function studentQuantile(freedom: number): number {
   if (freedom < 2) return 12.706;

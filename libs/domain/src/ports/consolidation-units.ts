@@ -51,7 +51,7 @@ export interface UndoneUnit {
 /**
  * Applies the changes of consolidation, one unit per run and agent, and undoes them.
  *
- * A crash leaves a unit whole or absent, or marked: the next call for its agent completes it first.
+ * A crash leaves a unit whole, absent, or marked. The next call for its agent completes a marked one first.
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL; ABORTED if an owner was erased meanwhile
  * Not in it: what a unit holds, and whether it is good.
  */

@@ -49,6 +49,6 @@ export type LearningEnd = Pick<Learning, 'error'> & { readonly state: 'done' | '
  * The task stays final, and no event is sent.
  */
 export interface LearningJournal extends Omit<Journal, 'finish'> {
-  /** The last write. Its usage is that of the entries. */
+  /** The last write. Its usage is the sum of the entries. */
   finish(end: LearningEnd): Promise<void>;
 }

@@ -25,7 +25,7 @@ export interface MemoryHit extends RecalledItem {
   readonly explanation?: Readonly<Record<string, number>>;
   /** How the score came about, in words and numbers; only with `explain`. */
   readonly why?: readonly string[];
-  /** For a turn of a conversation: its speaker, time and place; its text is the hit's. */
+  /** For a turn of a conversation: its speaker, time and place. The hit has its text. */
   readonly turn?: Turn;
   /** The turns around it in order, with the beginnings of their texts. */
   readonly before?: readonly Turn[];
@@ -78,7 +78,7 @@ export interface SemanticMemory {
     facts: readonly Fact[],
     covered?: readonly CoveredUnit[],
   ): Promise<{ added: number; reinforced: number }>;
-  /** Those of the units that were applied, or covered by one that was. */
+  /** The units that were applied, or covered by an applied one. */
   appliedAmong(tenant: string, unitIds: readonly string[]): Promise<ReadonlySet<string>>;
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
   /** The current fact of exactly this owner with this category and subject; null if there is none. */
@@ -96,9 +96,9 @@ export interface StoreSkillOptions {
   /** A reviewer stores the skill, or it copies one that a reviewer approved. Untrusted marks of earlier versions are not carried over. */
   readonly isReviewed?: boolean;
   /**
-   * What happens where the content is known already, but its words (description, tags, category, examples, held-out tests) differ.
-   * `ignored`, the default: no new version, since a model words the same skill differently each time.
-   * `edited`: a new version, unless all with this content are rejected, deprecated or archived. `kept`: always a new version.
+   * What happens if the content is known, but its words (description, tags, category, examples, held-out tests) differ. `ignored`, the
+   * default: no new version, since a model words the same skill differently each time. `edited`: a new version, unless all with this
+   * content are rejected, deprecated or archived. `kept`: always a new version.
    */
   readonly words?: SkillWords;
   /** How many skill names the owner may have, not counting rejected and archived skills; 0 or absent: no limit. */

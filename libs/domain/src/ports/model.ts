@@ -13,7 +13,7 @@ export interface ChatMessage {
   readonly content: string;
   /** Of an assistant message. */
   readonly toolCalls?: readonly ChatToolCall[];
-  /** Of a tool message: the id of the call that it answers. */
+  /** For a tool message, the id of the call that it answers. */
   readonly toolCallId?: string;
 }
 
@@ -78,7 +78,7 @@ export function chargedTo(model: ChatModel, { tenant, agent }: Pick<ModelAccount
 }
 
 /**
- * Orders texts by how well they answer a query. Not in it: what becomes of texts that it leaves out, and of its failures.
+ * Orders texts by how well they answer a query. Not in it: the treatment of omitted texts and of failures.
  *
  * @returns places in `texts`, best first @throws EtudeError MODEL_*; an AbortError
  */

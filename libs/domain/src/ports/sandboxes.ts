@@ -25,11 +25,11 @@ export {
 } from '@etude/contracts/scratchpad';
 
 export interface WorkCell {
-  /** The same id again follows the first execution from its begin and runs nothing. */
+  /** The same id again follows the first execution from its beginning and runs nothing. */
   readonly executionId: string;
   readonly code: string;
   readonly tools: readonly CellTool[];
-  /** The state that an interpreter without one begins with. */
+  /** The first state of an interpreter that has none. */
   readonly scratchpad: Scratchpad;
 }
 
@@ -38,7 +38,7 @@ export interface WorkCellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | '
   readonly displays: readonly Display[];
   /** The interpreter was restarted. Its variables are lost, files are kept. */
   readonly stateLost: boolean;
-  /** Absent where `stateLost`, and where an interrupt or a limit ended its making: then the state before the cell is the latest one. */
+  /** Absent if `stateLost`, or if an interrupt or a limit came while it was made. Then the state before the cell is the latest one. */
   readonly scratchpad?: Scratchpad;
 }
 

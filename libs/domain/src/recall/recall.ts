@@ -14,10 +14,10 @@ export interface RecallInput {
   readonly scope: Scope;
   readonly cue: string;
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
-  /** The rollout's own records are left out, since they are no memory of another task. */
+  /** The rollout's own records are left out, since they aren't memories of another task. */
   readonly rolloutId: string;
   readonly shows: (skill: Skill) => boolean;
-  /** Those of the found items that are not shown. Nothing takes their place. */
+  /** The found items that are not shown. Nothing takes their place. */
   readonly withhold?: (found: readonly FoundItem[]) => Promise<readonly FoundItem[]>;
   /** Default `RECALL_TOKENS`. */
   readonly tokensMax?: number;
@@ -37,8 +37,8 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
 }
 
 /**
- * Recalls memories for a rollout as its policy says. Skills come from all owners that its agent and user can read. A rollout without a
- * user recalls only what belongs to no user, because what the rollout leaves belongs to no user either.
+ * Recalls memories for a rollout as its policy says. Skills come from all owners that its agent and user can read. A rollout without a user
+ * recalls only records without a user, because its own records have no user either.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */

@@ -54,11 +54,11 @@ export const RECALL_TOKENS = 800;
 const PROSE_CHARS_MAX = 1_200;
 /** An item with longer code is shown without it, since a part of a function misleads. */
 const CODE_ITEM_CHARS_MAX = 2_800;
-/** Share of the words of two experiences in common, from which they teach the same. */
+/** From this share of common words on, two experiences teach the same. */
 const SAME_LESSON = 0.8;
 /** More are searched than returned, so that others can replace duplicates. */
 const CANDIDATES_PER_ITEM = 2;
-/** Skills are found in the place of those that are offered no more. */
+/** Found skills per wanted one, since some of them are no longer offered. */
 const SKILLS_PER_CANDIDATE = 2;
 
 /** Rough number of tokens of a text: one for every four characters, as in English prose. */
@@ -163,7 +163,7 @@ function withinBudget(
   return { hits, skills, tokens };
 }
 
-/** The texts by which a hit may be shown, best first: with its code or, where it has any, without. */
+/** The texts that may show a hit, best first: with its code, then without it. */
 function formsOf({ text }: MemoryHit): readonly string[] {
   const prose = withoutCode(text);
   if (prose === text) return [cutMiddle(text, PROSE_CHARS_MAX)];
@@ -171,7 +171,9 @@ function formsOf({ text }: MemoryHit): readonly string[] {
   return prose === '' ? whole : [...whole, cutMiddle(prose, PROSE_CHARS_MAX)];
 }
 
-/** Whether two experiences are of one rollout, or told in nearly the same words. Equal words of facts may differ in the number that counts. */
+/**
+ * Whether two experiences come from one rollout, or have nearly the same words. Facts with such words may differ in the decisive number.
+ */
 function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
   if (a.layer === 'episodic' && b.layer === 'episodic' && episodeKey(a.id) === episodeKey(b.id)) return true;
   if (!isExperience(a) || !isExperience(b)) return false;
@@ -180,25 +182,25 @@ function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
   return common >= SAME_LESSON * (one.size + other.size - common);
 }
 
-/** Whether a note tells a fact that is shown by itself. */
+/** Whether a note repeats a fact that is shown separately. */
 const tellsFact = (note: MemoryHit, { kind, text }: MemoryHit) => kind === 'fact' && NOTES.has(note.kind) && note.text.includes(text);
 
 const isExperience = ({ layer, kind }: MemoryHit) => layer === 'episodic' || NOTES.has(kind);
 
 const lessonWords = ({ text }: MemoryHit) => new Set(wordsOf(withoutCode(text)).map((word) => word.text));
 
-/** The same name for one record, and for an episode and its notes, whose texts it has. */
+/** One name for each record. An episode and its notes share a name, because it contains their texts. */
 function nameOf({ kind, id, layer, agent }: MemoryHit): string {
   const what = NOTES.has(kind) ? 'episode' : kind;
   return JSON.stringify(layer === 'procedural' ? [what, id, agent] : [what, id]);
 }
 
-/** The names of the turns that are shown around a turn, which need no hit of their own. */
+/** The names of the turns that are shown around a turn. They need no hit of their own. */
 function shownWith({ before = [], after = [], ...hit }: MemoryHit): readonly string[] {
   return [...before, ...after].map(({ id }) => nameOf({ ...hit, id }));
 }
 
-/** What is shown of it, without differences in white space. */
+/** Its shown text, without differences in white space. */
 function contentOf(hit: MemoryHit): string {
   return shownText(hit).replaceAll(/\s+/g, ' ').trim();
 }

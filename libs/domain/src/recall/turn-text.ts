@@ -26,8 +26,8 @@ const PIECE_CHARS = 1_000;
 const PIECES = new RegExp(`[^]{1,${PIECE_CHARS}}(?:\\s|$)|[^]{1,${PIECE_CHARS}}`, 'gu');
 
 /**
- * The texts by which search finds a turn: what was said by whom and when, and the same together with the turns before it, since an answer
- * alone often doesn't say what it is about. A long turn is cut into pieces, so that each can be found.
+ * The texts that search compares for a turn: the turn with speaker and date, and the same after the turns before it. An answer alone often
+ * doesn't name its subject. A long turn is cut into pieces, so that each can be found.
  */
 export function turnTexts(turn: Turn): readonly string[] {
   const [first = '', ...rest] = (turn.text.match(PIECES) ?? []).map((text) => transcriptLine({ ...turn, text }));

@@ -26,7 +26,7 @@ const WORTH_OF_FAILURE = 0.3;
 /** A search for proven skills finds an untried procedure too, since nothing speaks against it yet. */
 const WORTH_OF_UNTRIED = 0.6;
 
-/** A failed attempt shows its feedback without its code, which would be imitated. Longer code than fits isn't cut but left out. */
+/** A failed attempt shows its feedback without its code, which would be imitated. Code that doesn't fit is left out, not cut. */
 export function transitionEntry(transition: Transition): SearchEntry {
   const { prompt, draft, code, feedback, verdict, reason } = transition;
   const parts = [
@@ -85,7 +85,7 @@ function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experienc
   return parts.filter((part) => part.trim() !== '').join('\n');
 }
 
-/** The fields that the rows of summary and reflection are made from. */
+/** The fields for the rows of summary and reflection. */
 export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | 'rolloutId' | 'createdAt' | 'importance' | 'touched'>;
 
 /** One row for the summary and one for the reflection; none for an empty text. */

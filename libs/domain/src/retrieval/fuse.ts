@@ -28,8 +28,8 @@ const RECENCY_SHARE = 0.15;
 /**
  * Scores a record: the weighted sum of calibrated similarity and saturated BM25, lowered by age and lack of worth.
  *
- * Why values and not ranks: a rank doesn't tell how much better the first match is than the second, or whether the best match of words is a
- * match at all. Measured in docs/retrieval.md, after Bruch, Gai and Ingber 2023.
+ * Why values and not ranks: a rank doesn't show how much better the first match is than the second, or whether it matches at all. Measured
+ * in docs/retrieval.md, after Bruch, Gai and Ingber 2023.
  */
 export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWeight, calibrate, now }: Fusion) {
   const words = rounded(bm25);

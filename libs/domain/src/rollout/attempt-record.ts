@@ -76,7 +76,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     importance: importanceOf(attempts, success),
     skillsUsed: [...new Set(attempts.flatMap(({ skill, imported = [] }) => [...(skill === null ? [] : [skill]), ...imported]))],
     ...touchedIn(origin, attempts),
-    // Without the trial of a skill before them.
+    // Without the earlier trial of a skill.
     attempts: Math.max(1, attempts.filter(({ attempt }) => attempt > 0).length),
     model: best?.model ?? null,
     scripted: attempts.some(({ scripted }) => scripted),
@@ -84,7 +84,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
   };
 }
 
-/** The sources of these attempts: an untrusted task, recalled memories, and untrusted sources of the skills that were run. */
+/** The sources of these attempts: an untrusted task, recalled memories, and untrusted sources of run skills. */
 export function touchedBy({ taskId, spec }: Pick<RecordOrigin, 'taskId' | 'spec'>, attempts: readonly Attempt[]): string[] {
   const ofTask = spec.untrusted ? [`untrustedTasks/${taskId}`] : [];
   const recalled = touchedSources(attempts.flatMap((attempt) => attempt.recalled));

@@ -23,7 +23,7 @@ interface Compaction {
 }
 
 /**
- * The history for the prompt of the next step. Where it exceeds its budget, the model writes a summary of the old one and the oldest
+ * The history for the prompt of the next step. If it exceeds its budget, the model writes a new summary of the old summary and the oldest
  * lines, in a journaled step before `act`. Without a usable summary these lines are left out.
  *
  * @param act key of the next step's model call. If it is journaled, only journaled compactions count.

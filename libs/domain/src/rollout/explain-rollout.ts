@@ -16,7 +16,7 @@ import type { Judgement } from '../evaluation/judge.js';
 import { PYTHON, readStep } from './step-answer.js';
 import { isCall, textOf } from './tool-value.js';
 
-/** The ports that are read while a rollout is run again. */
+/** The ports that a repeated run of a rollout reads. */
 export interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' | 'settings' | 'checker' | 'templateFor' | 'promptBudgets'> {
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countNames'>;
 }
@@ -78,7 +78,7 @@ function refuse(): never {
   throw new Asked();
 }
 
-/** The request of a step: that of the first model call whose answer is not in the journal. */
+/** The request of the first model call whose answer is not in the journal. */
 async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], step: string, deps: ExplainDeps): Promise<ChatRequest> {
   let [asked, asking]: [ChatRequest | undefined, string] = [undefined, step];
   const chat = async (request: ChatRequest) => {
@@ -128,7 +128,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
 
 const UNLIMITED = { wallMs: Infinity, modelTokensMax: Infinity };
 
-/** A journal in which one step is still to be done. Its entry can be read all the same, because some decisions rest on it. */
+/** A journal in which one step is still to be done. The step's entry can still be read, because some decisions need it. */
 function journalWithout(step: string, entries: readonly JournalEntry[], rolloutId: string): Journal & LearningJournal {
   const usage = entries[entries.findIndex(({ key }) => key === step) - 1]?.usage ?? Usage.parse({});
   const known = new Map(entries.map((entry) => [entry.key, entry.key === step ? { ...entry, usage } : entry]));
@@ -161,7 +161,7 @@ function sectionsOf({ role, content }: ChatMessage): PromptSection[] {
   });
 }
 
-/** What came of a step, for people. Runs of hidden cases are only counted. */
+/** The outcome of a step, for people. Runs of hidden cases are only counted. */
 interface StepDetail {
   readonly step: string;
   readonly text?: string;

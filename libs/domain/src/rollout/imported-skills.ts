@@ -26,8 +26,8 @@ export interface ImportedSkills {
 const NONE: ImportedSkills = { used: [], load: (code) => code };
 
 /**
- * Finds the skills that the code imports, among those that its prompt showed and in exactly these versions. Others can't be imported: what
- * was shown is journaled, so that a later worker loads the same.
+ * Finds the skills that the code imports, among those that its prompt showed and in exactly these versions. Other skills can't be imported.
+ * The shown ones are journaled, so that a later worker loads the same.
  */
 export async function importedSkills(
   { deps, scope }: RolloutContext,
@@ -89,7 +89,7 @@ export function importedBy({ used }: ImportedSkills): Pick<Attempt, 'imported' |
   return { imported: used.map(({ name, version }) => `${name}@${version}`), ofSkill: used.flatMap((skill) => untrustedOfSkill(skill)) };
 }
 
-/** A wrapper is short. A longer answer is the whole program, which an attempt writes better. */
+/** Longer answers aren't wrappers but whole programs, which an attempt writes better. */
 const WRAPPER_LINES_MAX = 60;
 
 /** Whether a wrapper can make this function answer the task: both have a name to call, and the function says what it takes. */
@@ -97,14 +97,14 @@ export function canBeWrapped({ kind, contract, entryPoint }: Skill, { spec }: Ro
   return kind === 'function' && entryPoint !== null && contract !== undefined && rulesOf(spec.evaluator).entryPoint !== undefined;
 }
 
-/** What has to be loaded so that a wrapper can import the skill. @throws as `loadedWith` */
+/** The skills to load, so that a wrapper can import this one. @throws as `loadedWith` */
 export function loadedForWrapper(skill: Skill, deps: RolloutContext['deps']) {
   return loadedWith({ name: 'the answer', scope: skill.scope, dependencies: [dependencyOn(skill)], packages: [] }, deps);
 }
 
 /**
- * Attempt 0 by a function that doesn't fit as it is: asks the model once for a wrapper that imports it, without showing its code. Returns null
- * if the answer doesn't import it or is long. The skill isn't blamed for that.
+ * Attempt 0 with a function that doesn't fit directly: asks the model once for a wrapper that imports it, without showing its code. Returns
+ * null if the answer doesn't import it or is long. The skill isn't blamed for that.
  */
 export async function wrapSkill(context: RolloutContext, skill: ReusableSkill): Promise<Attempt | null> {
   const { text, ...asked } = await askModel(context, 'a0.wrap', 'wrap', () => wrapRequest(context.promptTask, skill));

@@ -16,7 +16,7 @@ const RECALLED_MAX = 8;
 
 type Told = Pick<Finding, 'tool' | 'query' | 'fact'>;
 
-/** A finding as the text of a fact, by which it is found again. */
+/** A finding as the text of a fact, which search can find. */
 export const findingText = ({ tool, query, fact }: Told) => `${tool}(${query}): ${fact}`;
 const FINDING_TEXT = /^([\w/.-]+)\(([^]*?)\): ([^]*)$/;
 
@@ -88,7 +88,7 @@ export interface EarlierFinding {
   readonly item: RecalledItem;
 }
 
-/** The finding that an earlier rollout of the same agent and user kept of an equal call, while the file had this content; or null. */
+/** The finding of an equal call, kept by an earlier rollout of the same agent and user when the file had this content; or null. */
 export async function earlierFinding(
   context: RolloutContext,
   { tool, query, digest }: Pick<Finding, 'tool' | 'query' | 'digest'>,
@@ -102,7 +102,7 @@ export async function earlierFinding(
   return isWithheldFrom(context, { kind: 'fact', id: kept.id }) ? null : { fact: told.fact, item };
 }
 
-/** Keeps the newest findings as facts. What tools of memory have shown is in memory already. */
+/** Keeps the newest findings as facts, except those from memory's tools, which are in memory already. */
 export async function keepFindings(context: RolloutContext, findings: ExecutionMemory, touched: readonly string[]): Promise<void> {
   const { steps, spec, scope, tenant, rolloutId, deps } = context;
   if (spec.memory.off || spec.memory.readOnly) return;

@@ -49,7 +49,7 @@ export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'atte
  *
  * The answer is journaled. Called again with the same journal, it asks no more and writes the same.
  *
- * @param signal aborted with a `RolloutStop`, it ends learning; aborted with anything else, it leaves learning to the next worker
+ * @param signal an abort with a `RolloutStop` ends learning; any other abort leaves learning to the next worker
  * @throws RolloutStop for a cancel; EtudeError JOURNAL_FENCED; system errors, as `runRollout` does
  */
 export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, signal: AbortSignal): Promise<LearningEnd> {
@@ -101,7 +101,7 @@ async function countProcedures({
 }
 
 const LESSONS = 't.lessons';
-/** Lessons with the description of a skill. The key tells that a skill was wanted, so that a later worker decides the same. */
+/** Lessons with the description of a skill. The key shows that a skill was wanted, so that a later worker decides the same. */
 const LESSONS_WITH_SKILL = 't.skill';
 
 /** Asks the model once for everything that is wanted, and proposes the skill. An answer that was accepted at once has no other lesson. */
@@ -149,7 +149,7 @@ async function wantedSkill(context: LearningContext): Promise<SolvedTask | null>
 const DOCSTRING_CHARS_MIN = 20;
 const DOCSTRING = /^[ \t]*("""|''')([^]*?)\1/;
 
-/** The docstring of the function that a task asked for; null where the code has none that tells anything. */
+/** The docstring of the function that a task asked for; null if the code has no useful one. */
 function docstringOf({ code, evaluator }: SolvedTask): string | null {
   const { entryPoint } = rulesOf(evaluator);
   if (entryPoint === undefined) return null;

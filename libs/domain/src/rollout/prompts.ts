@@ -95,7 +95,7 @@ const REFERENCE_CHARS_MAX = 20_000;
 /**
  * Every prompt of a rollout: the task's text in full, and data only between tags.
  *
- * Hidden cases are in no prompt, the reference solution only in `lessonsRequest`, and no prompt before the second attempt speaks of
+ * Hidden cases are in no prompt, the reference solution only in `lessonsRequest`, and no prompt before the second attempt mentions
  * criticism.
  */
 function request(task: PromptTask, ...sections: ReadonlyArray<string | null>): ChatRequest {

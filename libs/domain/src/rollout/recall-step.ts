@@ -51,12 +51,12 @@ export interface Withholding {
 
 const KEY = 'a1.shows';
 
-/** What an earlier worker has drawn for the first attempt. */
+/** The earlier worker's draws for the first attempt. */
 export function journaledShows(steps: DurableSteps): ItemShow[] {
   return (steps.journaledUnder(KEY, KEY) as ItemShow[][]).flat();
 }
 
-/** The found items that this rollout is not shown. What the first attempt drew holds for the later ones. */
+/** The found items that this rollout is not shown. The draws of the first attempt hold for later attempts. */
 async function withheldItems(context: RolloutContext, attempt: number, found: readonly FoundItem[]): Promise<readonly FoundItem[]> {
   const { deps, tenant, rolloutId, steps } = context;
   const { probability = 0, counters } = deps.withholding ?? {};
@@ -80,7 +80,7 @@ export function isWithheldFrom({ shows }: Pick<RolloutContext, 'shows'>, { kind,
   return shows.some((show) => !show.shown && show.kind === kind && show.id === id);
 }
 
-/** The layers as the tools of an agent search them: without what is withheld from its rollout. */
+/** The layers for the search tools of an agent, without the items withheld from its rollout. */
 export function searchedWithoutWithheld(context: RolloutContext): SearchedMemory {
   const { deps } = context;
   const isShown = (item: Pick<ItemShow, 'kind' | 'id'>) => !isWithheldFrom(context, item);
@@ -93,7 +93,7 @@ export function searchedWithoutWithheld(context: RolloutContext): SearchedMemory
   };
 }
 
-/** Has memory count how the rollout ended with what it was shown, and without what was withheld. */
+/** Makes memory count the rollout's end for its shown and its withheld items. */
 export async function putShows({ attempts, deps, tenant, scope, rolloutId, spec, shows }: RolloutContext): Promise<void> {
   const first = attempts.find(({ attempt }) => attempt === 1);
   if (shows.length === 0 || first === undefined || isUnjudged(first.judgement) || spec.memory.readOnly) return;

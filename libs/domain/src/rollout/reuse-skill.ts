@@ -31,7 +31,7 @@ export interface ReusableSkill extends KeptSkill {
   readonly template?: string;
   /** The untrusted sources of the skill. */
   readonly ofSkill: readonly string[];
-  /** It answers the task only through a wrapper, and is among `needed`. */
+  /** The skill answers the task only through a wrapper, and `needed` contains it. */
   readonly isToWrap?: boolean;
 }
 
@@ -43,7 +43,7 @@ const FAILURE_CHARS_MAX = 4_000;
 const NO_BINDING = { text: '', model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
- * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough. Where the similar one
+ * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough. If the similar one
  * doesn't fit, the model is asked for a wrapper.
  *
  * Returns null if there is no such skill, or the model found no arguments or wrapper. Every use is recorded, failures too.
@@ -114,7 +114,7 @@ async function findReusable(context: RolloutContext): Promise<{ skill: ReusableS
   return wrappable === null ? null : { skill: wrappable, how: 'is near the task, but needs a wrapper' };
 }
 
-/** Skills that solved a task with this fingerprint, those of the narrowest owner first. */
+/** Skills that solved a task with this fingerprint, the narrowest owner first. */
 async function skillsThatSolved(fingerprint: string, reader: SkillReader, { procedural }: RolloutDeps): Promise<readonly Skill[]> {
   const views = new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, viewOf(owner, reader.user)]));
   return (await Promise.all([...views.values()].map((view) => procedural.byFingerprint(view, fingerprint)))).flat();
@@ -149,7 +149,7 @@ function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluato
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
 }
 
-/** Whether a function of another name can take the task's calls: those of its cases, or else by the signature in its text. */
+/** Whether a function of another name can take the task's calls. The cases show the calls, or else the signature in the task's text. */
 function takesCalls(skill: Skill, { evaluator, prompt }: TaskSpec): boolean {
   const asked = rulesOf(evaluator).entryPoint;
   if (asked === undefined || asked === skill.entryPoint || skill.contract === undefined) return true;

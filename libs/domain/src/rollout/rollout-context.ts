@@ -130,7 +130,7 @@ export async function modelStep(
   request: () => ChatRequest,
 ): Promise<StepOutcome<ModelAnswer>> {
   const { liveText } = deps;
-  // Keys end in what the call is for; those of learning begin with "t.".
+  // Keys end with the call's purpose; keys of learning begin with "t.".
   const purpose = key.startsWith('t.') ? 'learn' : key.slice(key.lastIndexOf('.') + 1);
   const account = { tenant, agent, purpose };
   const asked: ChatRequest = { ...request(), account, ...(liveText && { onText: (part) => liveText(key, part) }) };

@@ -16,7 +16,7 @@ export function lastSandboxIn(entries: readonly JournalEntry[]): string | null {
   return opened?.name ?? null;
 }
 
-/** The sandbox that a rollout works in: opened at its first use, filled with the task's files once, replaced where it was lost. */
+/** The sandbox that a rollout works in. It is opened at its first use, gets the task's files once, and is replaced if it is lost. */
 export class RolloutSandbox {
   #sandbox: Promise<WorkSandbox> | null = null;
   #losses = 0;
@@ -64,7 +64,7 @@ export class RolloutSandbox {
   async stamp(key: string, filePath: string | undefined): Promise<string> {
     const files = await (await this.open(key)).list(this.context.signal);
     const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
-    // A list names only so many files. Of a file that it leaves out nothing is known.
+    // A list names a limited number of files. Nothing is known about omitted files.
     if (files.length >= LISTED_MAX && of.length !== 1) return key;
     return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
   }

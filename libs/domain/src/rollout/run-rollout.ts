@@ -120,8 +120,8 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
 const NO_OPENING = { text: '', scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
- * A draft serves as a cue. It is asked for only where memory holds something, and the task's own words find nothing that is related. A later
- * worker decides as the journal shows.
+ * A draft serves as a cue. It is asked for only if memory isn't empty and the task's own words find nothing related. A later worker decides
+ * as the journal shows.
  */
 async function isDraftUseful(context: RolloutContext, attempt: number): Promise<boolean> {
   const { spec, steps, scope, deps } = context;

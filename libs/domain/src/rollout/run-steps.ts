@@ -62,8 +62,8 @@ async function untrustedOfUsed({ scope, deps }: RolloutContext, { usedSkills }: 
 }
 
 /**
- * One attempt by steps: the model acts and sees what came of it, until it gives a final answer or a limit ends the attempt. Then the answer
- * is judged as that of any attempt. The loop follows CodeAct (Wang et al. 2024).
+ * One attempt by steps: the model acts and sees the outcome, until it gives a final answer or a limit ends the attempt. Then the answer is
+ * judged as in any attempt. The loop follows CodeAct (Wang et al. 2024).
  */
 export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
   const { stepsMax, taken, cost } = { stepsMax: context.spec.limits.agentStepsMax, taken: [] as TakenStep[], cost: new Cost() };
@@ -99,7 +99,7 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
 /** A final answer with the text of the file that it names. */
 interface CompletedAnswer {
   readonly answer: string;
-  /** The answer is code, as it stands in a file. */
+  /** The answer is code, as in a file. */
   readonly isFile: boolean;
 }
 
@@ -167,7 +167,7 @@ function whyStuck(taken: readonly TakenStep[]): string | null {
   return repeatsOf(taken) >= REPEATS_MAX ? `the same step ${REPEATS_MAX} times in a row` : null;
 }
 
-/** How many of the last steps did the same as the last one. To make a call after an offer in its place is no repeat. */
+/** How many of the last steps did the same as the last one. A call that was first answered with an offer is not a repeat. */
 function repeatsOf(taken: readonly TakenStep[]): number {
   const digests = taken.map(({ step, said: { text, toolCalls }, observations }) =>
     observations.some(({ isOffer }) => isOffer)

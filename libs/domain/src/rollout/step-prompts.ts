@@ -21,7 +21,7 @@ export interface PromptBudgets {
   readonly workingMemory: number;
   /** What tools have shown. */
   readonly findings: number;
-  /** Steps before those that are shown in full. */
+  /** Tokens for the steps before the fully shown ones. */
   readonly history: number;
 }
 
@@ -36,9 +36,9 @@ export interface TakenStep {
   readonly remark: string | null;
 }
 
-/** What stands in place of the oldest steps, once their lines have exceeded the budget. */
+/** The replacement of the oldest steps, once their lines exceed the budget. */
 export interface StepHistory {
-  /** The last step without a line; 0: all have one. */
+  /** The last step without a line; 0: all steps have one. */
   readonly to: number;
   /** The model's summary; empty: there is none. */
   readonly summary: string;

@@ -78,7 +78,10 @@ export class StepTools {
     this.#wireNames = wireNames([...ENDS, ...this.#registry.list(), ...outside.tools].map(({ name }) => name));
   }
 
-  /** Lists the tools of outside servers, which are asked once per worker. A server that is away has none, and is asked again when called. */
+  /**
+   * Lists the tools of outside servers, which are asked once per worker. A server that is down has no tools, and is asked again when
+   * called.
+   */
   static async open(
     context: RolloutContext,
     { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => Promise<readonly string[]> },
@@ -135,7 +138,7 @@ export class StepTools {
     return [...own, ...outside].filter(({ name }) => name !== 'ask_caller');
   }
 
-  /** Whether the prompt may have words of an outside server: the descriptions of its tools, and what they returned, even if not listed. */
+  /** Whether the prompt may have words of an outside server: descriptions of its tools, or their results, even from unlisted tools. */
   get readsOutside(): boolean {
     return this.#outside.caller.servers.length > 0 || this.#outside.tools.length > 0;
   }
@@ -173,7 +176,7 @@ export class StepTools {
 
 const WIRE_CHARS_MAX = 64;
 
-/** Names for model servers, which accept only letters, digits, "_" and "-". A name that an earlier tool has got is numbered. */
+/** Names for model servers, which accept only letters, digits, "_" and "-". If an earlier tool has the name, it gets a number. */
 function wireNames(tools: readonly string[]): ReadonlyMap<string, string> {
   const byWire = new Map<string, string>();
   for (const tool of tools) {
@@ -248,7 +251,7 @@ function searchTools(near: NearTools): ToolDefinition {
   });
 }
 
-/** What a call asks for, as findings name it: a path with its lines, a text, or the arguments. Those of outside tools have any meaning. */
+/** A call's query, as findings name it: a path with its lines, a text, or the arguments. Arguments of outside tools can mean anything. */
 export function queryOf(tool: string, args: Readonly<Record<string, unknown>>): string {
   if (tool.includes('/') && Object.keys(args).length > 1) return JSON.stringify(args);
   const { path, from_line: from, to_line: to, text, query, folder } = args;

@@ -6,7 +6,7 @@ import type { WorkCellOutcome } from '../ports/sandboxes.js';
 import { endingOf } from '../tools/execute-code.js';
 import { cutMiddle } from '../evaluation/evaluator.js';
 
-/** A journaled call, with all that later steps use of it. */
+/** A journaled call, with everything that later steps need. */
 export interface ToolValue {
   readonly tool: string;
   readonly query: string;
@@ -18,7 +18,7 @@ export interface ToolValue {
   readonly stamp?: string;
   /** The outcome is one of an earlier call, since nothing has changed. */
   readonly again?: true;
-  /** Of the file that is read, before the call. */
+  /** Digest of the read file, before the call. */
   readonly digest?: string;
   /** The outcome is this finding of an earlier rollout. The call was not made. */
   readonly earlier?: EarlierFinding;

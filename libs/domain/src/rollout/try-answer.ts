@@ -18,7 +18,7 @@ interface TryOptions {
   readonly alsoRecord?: (attempt: Attempt, ran: Ran) => Promise<void>;
   /** Adds the functions that the code calls; the attempt keeps the code without them. */
   readonly load?: (code: string) => string;
-  /** The judgement of an answer without code; absent: that it held none. */
+  /** The judgement of an answer without code; absent: the usual one for an answer without code. */
   readonly judgement?: Judgement;
   /** The sandbox template to run in; undefined: the default one. */
   readonly template?: string | undefined;
@@ -100,7 +100,7 @@ function evaluate(
   });
 }
 
-/** Records every attempt, whether it succeeded and even if a limit was reached meanwhile, unless the task's memory is read-only. */
+/** Records every attempt, successful or not, even after a limit was reached. Not if the task's memory is read-only. */
 async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () => Promise<void>): Promise<void> {
   if (context.spec.memory.readOnly) return;
   const { steps, deps, tenant, rolloutId, attempts } = context;

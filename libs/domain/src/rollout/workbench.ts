@@ -27,13 +27,13 @@ import { type EarlierFinding, earlierFinding } from './kept-findings.js';
 import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
 import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
 
-/** What an action of a step led to, as later prompts show it. */
+/** The result of a step's action, as later prompts show it. */
 export interface Observation {
   readonly call: StepCall;
   readonly query: string;
   readonly text: string;
   readonly success: boolean;
-  /** The text is a finding of an earlier rollout. The same call again is made. */
+  /** The text is a finding of an earlier rollout. If the call is repeated, it is made. */
   readonly isOffer?: true;
 }
 
@@ -54,7 +54,7 @@ const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
 const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one task. Read files with open() instead.';
 
 /**
- * All that one rollout acts with: its sandbox, tools, scratchpad, todos and findings. Every action is a journaled step. Its effects on this
+ * The means of one rollout: its sandbox, tools, scratchpad, todos and findings. Every action is a journaled step. Its effects on this
  * object are made from the journaled value, so that a later worker has the same.
  */
 export class Workbench {
@@ -145,7 +145,7 @@ export class Workbench {
     }
   }
 
-  /** Runs a cell. If this worker has to leave, the cell goes on, and the next worker follows it. A rollout that stops stops its cell. */
+  /** Runs a cell. If this worker has to leave, the cell goes on, and the next worker follows it. The end of a rollout stops its cell. */
   async #follow(sandbox: WorkSandbox, cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>): Promise<WorkCellOutcome> {
     const { signal } = this.context;
     const [stop, left] = [new AbortController(), Promise.withResolvers<never>()];
@@ -226,8 +226,8 @@ export class Workbench {
   }
 
   /**
-   * Makes a call, unless an equal one was answered and nothing that it rests on has changed. In place of the first reading of a file, the
-   * model is offered the finding of an earlier rollout. Code needs the content, so it is offered none.
+   * Makes a call, unless an equal one was answered and its sources are unchanged. In place of the first reading of a file, the model is
+   * offered the finding of an earlier rollout. Code needs the content, so it is offered none.
    */
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
     const path = args?.['path'];

@@ -63,8 +63,8 @@ function compare(a: string, b: string): number {
  * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a
  * procedure without code it covers the description. null where the skill has neither.
  *
- * Different texts may share a digest, for example where a string holds a "#", or only indentation differs. The result is a mark too many,
- * never a missing mark.
+ * Different texts may share a digest, for example where a string holds a "#", or only indentation differs. The effect is an unneeded mark,
+ * never a missing one.
  */
 export function codeDigest({
   code,

@@ -125,7 +125,10 @@ function touched(shown: Shown): string[] {
   return name === null ? [] : [name];
 }
 
-/** The name of a memory among sources. A chunk has its document's, a turn its conversation's; an attempt, a summary and a reflection have their episode's. */
+/**
+ * The name of a memory among sources. A chunk has the name of its document, a turn that of its conversation. An attempt, a summary and a
+ * reflection have the name of their episode.
+ */
 export function nameOfShown({ id, kind }: Pick<Shown, 'id' | 'kind'>): string | null {
   if (kind === 'fact') return `facts/${id}`;
   if (kind === 'document') return `documents/${id}`;

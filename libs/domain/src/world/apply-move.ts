@@ -49,8 +49,8 @@ interface Step {
 }
 
 /**
- * Applies one move of a character. One that is new to the world enters it first, at a cell that follows from its name. A failure and
- * an observation change nothing else. A change counts as one tick.
+ * Applies one move of a character. A new character first enters the world, at a cell that follows from its name. A failure and an
+ * observation change nothing else. A change counts as one tick.
  */
 export function applyMove(world: World, name: string, move: Move): { readonly world: World; readonly outcome: WorldOutcome } {
   const known = world.characters.find((one) => one.name === name);

@@ -164,14 +164,14 @@ export const characterName = (agent: string, user: string | null): string => (us
 
 export const keyOf = ({ x, y }: Cell): string => `${x},${y}`;
 
-/** What is left to gather on a cell; null: nothing. */
+/** The rest of a cell's resource; null: nothing is left. */
 export function leftAt(world: World, cell: Cell): Deposit | null {
   const deposit = depositAt(world, cell);
   const amount = (deposit?.amount ?? 0) - (world.taken[keyOf(cell)] ?? 0);
   return deposit === null || amount <= 0 ? null : { ...deposit, amount };
 }
 
-/** What is left to gather within a distance, nearest first. */
+/** The remaining resources within a distance, nearest first. */
 export const leftAround = (world: World, centre: Cell, radius: number): readonly Deposit[] =>
   cellsAround(world, centre, radius)
     .flatMap((cell) => leftAt(world, cell) ?? [])

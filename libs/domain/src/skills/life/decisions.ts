@@ -44,7 +44,7 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
  * severity "error". An activated skill replaces the version in use. A skill whose callee was archived meanwhile is rejected. A second call
  * after a crash finishes the first.
  *
- * @throws EtudeError ABORTED where the skill was verified against another version than the one in use
+ * @throws EtudeError ABORTED if the skill was verified against a version that is not the one in use
  */
 export async function settleVerified(procedural: SkillRegistry, skill: Skill, settings: Approval, at: number): Promise<Skill> {
   if (skill.status === 'active') return activate(procedural, skill, { by: VERIFIER, reason: skill.statusReason, at });
@@ -238,11 +238,12 @@ export async function archiveSkill(
 
 /**
  * Undoes archiving: each version gets its earlier status back. `active` and `pending_review` come back only with a proof for the content;
- * an active procedure needs none. `active` comes back only while no other version is in use. Otherwise a version that was ever in use is
- * deprecated. Any other is a candidate, which is verified again.
+ * an active procedure needs none. `active` comes back only while no other version is in use. Otherwise a version that was ever in use
+ * becomes deprecated. Any other version becomes a candidate and is verified again.
  *
  * @param versions archived ones of one owner's skill
- * @throws EtudeError ABORTED for a version that isn't archived; FAILED_PRECONDITION where one that comes into use calls an archived skill
+ * @throws EtudeError ABORTED for a version that isn't archived; FAILED_PRECONDITION if a version that comes into use calls an archived
+ *   skill
  */
 export async function restoreSkill(procedural: SkillRegistry, versions: readonly Skill[], decision: Decision): Promise<readonly Skill[]> {
   const moves: SkillMove[] = [];

@@ -17,7 +17,7 @@ interface KnownVersion {
 
 /**
  * The existing version with the content of the given skill; null where a new version is needed. New sources and their marks are added to
- * it. An active version without a mark stays as it is: the same content from an untrusted source becomes a marked version beside it.
+ * it. An active version without a mark stays unchanged. The same content from an untrusted source becomes another, marked version.
  *
  * @param own the owner's versions, newest first
  * @param words see `StoreSkillOptions`
@@ -87,7 +87,7 @@ export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skil
   };
 }
 
-/** Keeps the members of the version before, so that their names and tasks go on to run it with their arguments. @param versions newest first */
+/** Keeps the earlier version's members, so that their names and tasks still run it with their arguments. @param versions newest first */
 export function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Skill {
   const members = skill.members ?? versions.find((version) => version.members !== undefined)?.members;
   return members === undefined ? skill : { ...skill, members };

@@ -12,7 +12,7 @@ const nameOf = ({ name, version }: Named) => `${name}@${version}`;
 /** Whether the skill was merged and somebody brought it back. It isn't merged again. */
 export const wasBroughtBack = ({ history = [] }: Skill) => history.some(({ reason }) => reason.startsWith(MERGED));
 
-/** The arguments that make the skill the one that was merged into it under this name; empty for its own name. */
+/** The arguments with which the skill acts like the member of this name that was merged into it; empty for its own name. */
 export function fixedFor({ name, members = [] }: Pick<Skill, 'name' | 'members'>, called: string): SkillMember['fixed'] {
   return called === name ? {} : (members.find(({ skill }) => skill?.name === called)?.fixed ?? {});
 }

@@ -40,9 +40,9 @@ export interface RevokeDeps extends PruneDeps {
 
 /**
  * Withdraws everything that rests on a source, directly or through other records. Skills that name the source are withdrawn with their
- * callers, later versions and marked copies. Records are withdrawn that were made while such an episode or skill was shown. Facts are
- * withdrawn that have no other support, or that were made where a revoked untrusted source was read. A withdrawn skill is archived and
- * loses its proof. A restored skill must be verified again.
+ * callers, later versions and marked copies. So are records that were made while such an episode or skill was shown. So are facts without
+ * other support, and facts made where a revoked untrusted source was read. A withdrawn skill is archived and loses its proof. A restored
+ * skill must be verified again.
  *
  * The answer lists the skills that this or an earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run lists
  * the same and changes nothing.

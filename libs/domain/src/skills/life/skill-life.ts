@@ -26,9 +26,9 @@ export const CALLABLE: ReadonlySet<SkillStatus> = new Set(['active', 'deprecated
 /**
  * The statuses that a skill may move to, by its status. Nothing else changes a status.
  *
- * A status may move to itself. `active`, `pending_review` and `verified` do when the skill is verified again and gets a new proof.
- * `deprecated` does when its replacement is named, `archived` when its proof is taken away. `archived` returns to `pending_review` or
- * `rejected` only where that was its status before. A move to `candidate` drops the proof, and the skill is verified anew.
+ * A status may move to itself. `active`, `pending_review` and `verified` do so when a new verification gives a new proof. `deprecated` does
+ * so when its replacement is named, `archived` when its proof is removed. `archived` returns to `pending_review` or `rejected` only where
+ * that was its status before. A move to `candidate` drops the proof, and the skill is verified anew.
  */
 export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: ['verified', 'rejected', 'archived'],
@@ -123,7 +123,7 @@ export function wasActive({ status, history = [] }: Skill): boolean {
   return history.some(({ from, to }) => from === 'active' || to === 'active');
 }
 
-/** Whether a procedure in words is in use since it was told, without any decision on it. */
+/** Whether a procedure in words has been in use since it was told, without any decision about it. */
 export function wasOnlyTold(skill: Skill): boolean {
   return skill.status === 'active' && isInWords(skill) && (skill.history ?? []).length <= 1;
 }

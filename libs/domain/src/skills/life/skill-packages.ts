@@ -9,10 +9,10 @@ export type TemplateFor = (packages: readonly string[]) => string | undefined;
 const DEFAULT = 'default';
 
 /**
- * The kind of sandbox with all of these packages, in these versions: the default kind where it has them, else the one with the fewest.
- * Nothing is installed when a skill runs.
+ * The kind of sandbox with all of these packages, in these versions: the default kind if it has them, else the kind with the fewest
+ * packages. Nothing is installed when a skill runs.
  *
- * @throws EtudeError FAILED_PRECONDITION naming the packages that were asked for and those that there are
+ * @throws EtudeError FAILED_PRECONDITION naming the requested and the available packages
  */
 export const templatesOf =
   (templates: SandboxPackages): TemplateFor =>

@@ -80,8 +80,8 @@ function first(skills: readonly Skill[], order: (a: Skill, b: Skill) => number):
 export const usesOf = ({ usage, executionCount }: Pick<Skill, 'usage' | 'executionCount'>) => Math.max(usage?.used ?? 0, executionCount);
 
 /**
- * The skill after one batch of offers, which counts as one offer. A load also moves the last use, so that pruning keeps skills that are
- * only loaded. A load isn't a use, because the code may never call the skill.
+ * The skill after one batch of offers, which counts as one offer. A load also updates the time of last use, so that pruning keeps skills
+ * that are only loaded. A load isn't a use, because the code may never call the skill.
  */
 export function afterOffers(skill: Skill, offers: readonly SkillOffer[]): Skill {
   if (offers.length === 0) return skill;

@@ -33,7 +33,7 @@ export type Admission = SkillKey & { readonly round?: number | undefined };
  * A skill in use or waiting for review is verified again for a new `round`. A skill without a signed proof, or with a proof of an unknown
  * key, is verified again too.
  * @throws EtudeError NOT_FOUND, ABORTED (the version has another digest), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE (also
- *   where another decision came first; a retry starts from it), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
+ *   if another decision came first; a retry starts from that decision), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
 export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: AbortSignal): Promise<Skill> {
   const skill = await versionOfKey(deps.procedural, key);

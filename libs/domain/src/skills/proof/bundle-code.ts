@@ -103,7 +103,7 @@ export async function pinnedToImports(candidate: Skill, procedural: Pick<Procedu
 
 const MISSING = 'dependencies';
 
-/** Whether an error is the refusal of a call of a skill that isn't active. */
+/** Whether an error refuses a call, because the called skill isn't active. */
 export function isWithoutDependency(error: unknown): boolean {
   return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === MISSING;
 }

@@ -95,7 +95,7 @@ async function runPlanned(
   return results;
 }
 
-/** The result of every test, whatever it expects. @throws EtudeError as `Sandboxes.execute` */
+/** The result of every test, right or wrong. @throws EtudeError as `Sandboxes.execute` */
 export async function runTests(trial: Trial, place: TestPlace): Promise<readonly RunResult[]> {
   const { step, limits = LIMITS } = trial;
   const answers = await runPlanned(planTrial(trial), { step, limits, stopOnFailure: false }, place);

@@ -137,8 +137,8 @@ const METHOD = /^[ \t]+def[ \t]+([a-z]\w*|__init__|__call__)[ \t]*\(self(?:[ \t]
 const FUNCTION = /^def[ \t]+([a-zA-Z]\w*)[ \t]*\(([^()]*)\)/gm;
 
 /**
- * How code that is shown and not called is used, by its signatures: "Stack(size), then .push(item), .pop()". Of a class, the methods that its
- * tests call, else all public ones. Tests lend no values, since they may be hidden. Empty where that can't be told whole.
+ * How to use code that is shown and not called, by its signatures: "Stack(size), then .push(item), .pop()". Of a class, the methods that
+ * its tests call, else all public ones. Values of tests don't appear, since they may be hidden. Empty if the list is too long.
  */
 function useOfSnippet(code: string, entryPoint: string | null, tests: readonly SkillTest[]): string {
   const block = entryPoint === null ? undefined : new RegExp(`^class[ \\t]+${entryPoint}\\b[^]*?(?=\\n\\S|$(?![^]))`, 'm').exec(code)?.[0];

@@ -72,8 +72,8 @@ const TEXT_MAX = 4_000;
 const REASON_MAX = 300;
 
 /**
- * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words. The name of
- * a skill that was merged into another runs that one, with the arguments that make it the same.
+ * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words. If the
+ * named skill was merged into another one, that one runs, with the arguments that make it do the same.
  *
  * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
  * FAILED_PRECONDITION if the skill is not active, can't be called, or has a proof for other code, or if a needed skill has;
