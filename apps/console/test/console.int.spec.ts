@@ -297,6 +297,7 @@ it('runs cells in a sandbox, with pictures, tables and files', async () => {
 });
 
 it('shows queues and spend to operators', async () => {
+  await solve(LEARNED);
   const page = await rig.open('/operations');
   await page.getByRole('row', { name: 'rollout.run' }).waitFor();
   await page.getByRole('row', { name: 'generate' }).first().waitFor();

@@ -132,6 +132,18 @@ describe('consume', () => {
     ]);
   });
 
+  it('counts no attempt when Redis refuses what the job stores', async () => {
+    const { options, ask, queue } = start();
+    let runs = 0;
+    const handler = async () => {
+      if (++runs <= Echo.attemptsMax) throw new EtudeError('QUEUE_UNAVAILABLE', 'OOM command not allowed');
+      return { text: String(runs) };
+    };
+    startConsumer(Echo, handler, options);
+    expect(await ask('j1')).toEqual({ text: String(Echo.attemptsMax + 1) });
+    expect((await queue.getJob('j1'))?.attemptsMade).toBe(1);
+  });
+
   it('refuses a result that does not match its schema', async () => {
     const { options, ask } = start();
     startConsumer(Echo, async () => ({ text: 7 }) as never, options);

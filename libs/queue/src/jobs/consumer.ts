@@ -46,6 +46,8 @@ export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'read
 const OVERTIME_MS = 5_000;
 /** How long one blocking read waits for a job. */
 const DRAIN_DELAY_S = 10;
+/** How long a job waits at least after Redis refused what it stores. */
+const UNAVAILABLE_AGAIN_MS = 1_000;
 /** Turns BullMQ's own limit off, because it gives no reason. The limit in use is the queue's `workersLostMax`. */
 const STALLED_COUNT_MAX = 1_000_000;
 
@@ -53,7 +55,7 @@ const STALLED_COUNT_MAX = 1_000_000;
  * Runs `handler` for each job of a queue.
  *
  * A job becomes a dead letter at once if its payload doesn't parse or its error is not retryable. After a retryable error it
- * becomes one when its attempts are used up. The reason is stored as JSON (`readFailure`).
+ * becomes one when its attempts are used up. QUEUE_UNAVAILABLE counts as no attempt. The reason is stored as JSON (`readFailure`).
  */
 export function consume<P extends z.ZodType, R extends z.ZodType>(
   declaration: QueueDeclaration<P, R>,
@@ -170,6 +172,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     } catch (error) {
       const isHandedOver = leaseEndOf(stop.signal) === 'shutdown' || (this.#closing && isAbort(error));
       if (error === NOT_ADMITTED || isHandedOver) throw await this.#giveBack(job, token);
+      if (toFailure(error).code === 'QUEUE_UNAVAILABLE') throw await this.#giveBackLater(job, token, stop.signal);
       throw asJobError(error);
     } finally {
       this.#running.delete(id);
@@ -228,6 +231,23 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     // BullMQ doesn't wake another worker when a job with a priority returns to the queue.
     await this.#redis.zadd(this.#worker.toKey('marker'), 0, '0');
     return new WaitingError();
+  }
+
+  /**
+   * Returns a job once Redis takes writes again. A Redis that is full or lacks replicas says nothing against the job.
+   *
+   * @throws the abort reason once the worker closes or has lost the job's lock; then another run begins by the lock's end
+   */
+  async #giveBackLater(job: Job, token: string, signal: AbortSignal): Promise<Error> {
+    for (;;) {
+      await sleep(UNAVAILABLE_AGAIN_MS, undefined, { signal }).catch(NOTHING);
+      const back = await this.#giveBack(job, token).catch((error: unknown) => {
+        this.#report(error as Error);
+        return null;
+      });
+      if (back !== null) return back;
+      signal.throwIfAborted();
+    }
   }
 
   #onFailed(job: Job | undefined, error: Error): void {

@@ -93,7 +93,7 @@ it('keeps every accepted task when sentinels replace a killed primary', async ()
   for (const id of ids) expect(await rig.endsOf(id)).toBe(1);
   await rig.worker.check();
   console.info(`accepted again ${Math.round(gapMs)} ms after the kill`);
-}, 60_000);
+}, 120_000);
 
 it('refuses to acknowledge what no replica has, and the repeat finds it', async () => {
   const servers = group();
