@@ -34,12 +34,6 @@ const free = (driver: KubernetesDriver) => driver.figures().default?.free;
 const ready = (driver: KubernetesDriver, count: number) => until(() => free(driver) === count, { what: `${count} free pods` });
 
 describe('the pool of pods', () => {
-  it('fills itself to the target number of free pods', async () => {
-    const cluster = new SimulatedCluster();
-    await ready(driverOf(cluster, { free: 5, max: 8 }), 5);
-    expect(cluster.creations).toBe(5);
-  });
-
   it('replaces a claimed pod after the claim', async () => {
     const cluster = new SimulatedCluster();
     const driver = driverOf(cluster, { free: 2, max: 8 });

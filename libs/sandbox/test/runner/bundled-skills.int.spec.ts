@@ -1,8 +1,5 @@
-import { SandboxLimits } from '@etude/contracts/sandbox';
 import { bundledCode, dependencyOn, loadingCode } from '@etude/domain/skills/proof/bundle-code';
-import { registryOf, skillOf, provenSkillOf, TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
-import { useSkill } from '@etude/domain/skills/proof/use-skill';
-import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
+import { skillOf } from '@etude/domain/testing/bundle-fixture';
 import { describe, expect, it } from 'vitest';
 import { call, checked, program, useSandboxes } from '../sandbox-fixture.js';
 
@@ -34,38 +31,5 @@ describe('code that calls skills', () => {
   it('runs after skills that were loaded before it', async () => {
     const code = `${loadingCode([increment])}\nfrom skills import increment\ndef f(x): return increment(x)`;
     expect(await sandboxes.one(call(code, [1]))).toMatchObject({ exit: 'ok', value: 2 });
-  });
-});
-
-describe('a use of a skill', () => {
-  const ADD = provenSkillOf('add', 'def add(a, b=1):\n    return {a, b, 2 ** 60}', {
-    a: { type: 'integer' },
-    b: { type: 'integer', default: 1 },
-  });
-  const CALLS = provenSkillOf('calls', 'from skills import add\ndef calls(x):\n    return sorted(add(x))[:2]', { x: {} }, { needs: [ADD] });
-  const use = (name: string, parameters: Record<string, unknown>) => {
-    const outbox = new FakeMemoryOutbox();
-    const deps = {
-      procedural: registryOf(ADD, CALLS),
-      sandboxes: sandboxes.sandboxes,
-      outbox,
-      checker: TEST_SIGNER,
-      clock: { now: () => 1 },
-    };
-    const reader = { tenant: 'acme', agent: 'solver', user: null };
-    const asked = { reader, name, parameters, useId: `${name}-${Math.random()}` };
-    return useSkill(asked, { ...deps, limits: SandboxLimits.parse({}) }, new AbortController().signal);
-  };
-
-  it('returns the value of the function as plain JSON', async () => {
-    expect(await use('add', { a: 3 })).toMatchObject({ success: true, result: [1, 3, '1152921504606846976'] });
-    expect(await use('calls', { x: 5 })).toMatchObject({ success: true, result: [1, 5] });
-  });
-
-  it('returns the error of the code with its line', async () => {
-    expect(await use('calls', { x: [] })).toMatchObject({
-      success: false,
-      error: expect.stringMatching(/^TypeError: .*, line 3$/) as string,
-    });
   });
 });
