@@ -92,13 +92,6 @@ describe('a stack in the background', () => {
     expect(again).toMatchObject({ exit: 0, stderr: expect.stringContaining('already running') });
   });
 
-  it('solves a task and marks the answer as scripted', async () => {
-    const { exit, stdout } = await run('tasks', 'submit', '--prompt', 'Say hello.', '--wait');
-    expect(exit).toBe(0);
-    expect(stdout).toContain('output:\nhello');
-    expect(stdout).toContain('[scripted]');
-  });
-
   it('restarts a killed service while a watch misses and repeats no event', async () => {
     const watch = new Etude(['tasks', 'submit', '--prompt', 'Say it slowly.', '--watch', '--json', '--home', home]);
     await watch.says('"attemptStarted"');

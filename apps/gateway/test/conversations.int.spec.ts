@@ -1,14 +1,12 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, pagesOf, refusal } from './gateway.harness.js';
+import { expect, it } from 'vitest';
+import { gatewayForFile, type KeyName, pagesOf, refusal } from './gateway.harness.js';
 import { restDoor } from './rest-door.js';
 
-const rig = new GatewayRig();
 const { ask, settings } = restDoor();
-beforeAll(async () => rig.start(await settings()));
-afterAll(() => rig.stop());
+const rig = gatewayForFile(settings);
 
 const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
 const MAY = timestampFromMs(Date.UTC(2026, 4, 3, 9));

@@ -64,9 +64,6 @@ const WIRES: Readonly<Record<string, (tool: string, args: string, session: strin
 };
 const overEach = Object.entries(WIRES);
 
-const CODE = String.raw`{"__proto__": {"a": [1]}, "n": [2**53 + 1, 2**53, 1e300], "t": "x\ud800", "k": {"\udc00": 1}}`;
-const VALUE = '{"__proto__":{"a":[1]},"n":[{"$int":"9007199254740993"},9007199254740992,1e+300],';
-
 /** A skill that returns its argument, and the text that Python writes for that argument. */
 const ECHO = `def echo(value: object, large: bool = False) -> object:
     """Gives back what it is given, and how Python writes it."""
@@ -85,19 +82,7 @@ beforeAll(async () => {
   if (registered.result?.['status'] !== 'registered') throw new Error(JSON.stringify(registered));
 });
 
-describe.each(overEach)('values over %s', (wire, use) => {
-  it('leave new and session sandboxes unchanged', async () => {
-    const fresh = JSON.stringify(
-      ((await use('execute_code', JSON.stringify({ code: CODE }), 'default')).result as { result: unknown }).result,
-    );
-    expect(fresh).toContain(VALUE);
-    expect(fresh).toContain(String.raw`"t":{"$repr":"\"x\\ud800\""}`);
-    expect(fresh).toContain(String.raw`"k":{"$dict":[[{"$repr":"\"\\udc00\""},1]]}`);
-    const list = `[${CODE.replace(/, "k".*/, '')}}]`;
-    const kept = (await use('code_interpreter', JSON.stringify({ prompt: list }), `kept-${wire}`)).result as { results: unknown[] };
-    expect(JSON.stringify(kept.results)).toBe(`[[${VALUE}${String.raw`"t":{"$repr":"'x\\ud800'"}}`}]]`);
-  });
-
+describe.each(overEach)('values over %s', (_wire, use) => {
   it('reach skills with every key, and results name numbers that are sent as text', async () => {
     const given = await use('use_skill', '{"skill_id":"echo","parameters":{"value":{"__proto__":{"a":9007199254740992}}}}', 'default');
     expect(given.error).toBe('');

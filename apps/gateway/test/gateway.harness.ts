@@ -166,10 +166,12 @@ export class GatewayRig {
   }
 }
 
-/** Starts before the tests of a file and stops after them. */
-export function gatewayForFile(more: Readonly<Record<string, string>> = {}): GatewayRig {
+type Settings = Readonly<Record<string, string>>;
+
+/** Starts before the tests of a file and stops after them. A function of settings is called right before the start. */
+export function gatewayForFile(more: Settings | (() => Promise<Settings>) = {}): GatewayRig {
   const rig = new GatewayRig();
-  beforeAll(() => rig.start(more));
+  beforeAll(async () => rig.start(typeof more === 'function' ? await more() : more));
   afterAll(() => rig.stop());
   return rig;
 }

@@ -2,16 +2,11 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { MODERN } from '@etude/mcp/testing/official-client';
 import { freePort } from '@etude/test-support/ports';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, KEYS } from './gateway.harness.js';
+import { describe, expect, it } from 'vitest';
+import { gatewayForFile, GatewayRig, KEYS } from './gateway.harness.js';
 
-const rig = new GatewayRig();
-let port = 0;
-beforeAll(async () => {
-  port = await freePort();
-  await rig.start({ ETUDE_MCP_PORT: String(port), ETUDE_MCP_ALLOWED_ORIGINS: 'https://console.example.org' });
-});
-afterAll(() => rig.stop());
+const port = await freePort();
+gatewayForFile({ ETUDE_MCP_PORT: String(port), ETUDE_MCP_ALLOWED_ORIGINS: 'https://console.example.org' });
 
 interface Answer {
   readonly status: number;

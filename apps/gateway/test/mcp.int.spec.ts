@@ -2,18 +2,13 @@ import { connectHttp, type OfficialClient, REVISIONS, type Revision } from '@etu
 import type { Memory } from '@etude/memory/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
 import { freePort } from '@etude/test-support/ports';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig, type KeyName, KEYS } from './gateway.harness.js';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { gatewayForFile, type KeyName, KEYS } from './gateway.harness.js';
 import { newSigner, storeSkill } from './skill-store.js';
 
-const rig = new GatewayRig();
-let url: URL;
-beforeAll(async () => {
-  const port = await freePort();
-  url = new URL(`http://127.0.0.1:${port}/mcp`);
-  await rig.start({ ETUDE_MCP_PORT: String(port), ETUDE_SKILLS_ENABLED: 'true' });
-});
-afterAll(() => rig.stop());
+const port = String(await freePort());
+const url = new URL(`http://127.0.0.1:${port}/mcp`);
+const rig = gatewayForFile({ ETUDE_MCP_PORT: port, ETUDE_SKILLS_ENABLED: 'true' });
 
 const open: OfficialClient[] = [];
 afterEach(async () => {

@@ -43,21 +43,6 @@ it('request ids are separate for each tenant', async () => {
   expect(told(theirs)).not.toContain('4711');
 });
 
-describe('a skill', () => {
-  it('has the same id in every answer, and is not found by another id', async () => {
-    const stored = await memory().storeProcedure({ agent: 'scout', name: 'moor_boat', prompt: 'Throw the bow line to the quay first.' });
-    const query = 'throw the bow line to the quay';
-    const { hits } = await memory().searchMemory({ query, kinds: ['skill'], successRateMin: 0 });
-    const { procedures } = await memory().recall({ context: query, facts: 0, experiences: 0 });
-    const plan = await memory().archiveMemory({ layers: ['procedural'], scoreMax: 1, olderThanDays: 0, dryRun: true });
-    expect([stored.id, hits[0]?.id, procedures[0]?.id]).toEqual(['moor_boat@1', 'moor_boat@1', 'moor_boat@1']);
-    expect(plan.examples.map(({ id }) => id)).toContain('moor_boat@1');
-    for (const id of ['moor_boat@2', 'moor', 'skills/', '']) {
-      expect((await refusal(memory().getMemory({ layer: 'procedural', id }))).status).toBe(status.NOT_FOUND);
-    }
-  });
-});
-
 it('the size of the store is shown to operators only', async () => {
   const stats = await memory().getMemoryStats({});
   expect(stats).toMatchObject({ adapter: 'sqlite', diskBytes: 0n, memoryBytes: 0n });

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayRig } from './gateway.harness.js';
-import { restDoor } from './rest-door.js';
+import { describe, expect, it } from 'vitest';
+import { gatewayForFile } from './gateway.harness.js';
+import { bearer, restDoor } from './rest-door.js';
 
-const rig = new GatewayRig();
 const { ask, send, settings } = restDoor();
-beforeAll(async () => rig.start(await settings()));
-afterAll(() => rig.stop());
+const rig = gatewayForFile(settings);
 
 describe('JSON over HTTP', () => {
   it('stores, finds and shows records under the field names of the proto', async () => {
@@ -125,6 +123,7 @@ describe('tasks over HTTP', () => {
       state: 'TASK_STATE_INPUT_REQUIRED',
       question: { text: 'Which quays?' },
     });
+    expect(await ask('POST', `/v1/${name}:answer`, { text: 'all' }, bearer('globex'))).toMatchObject({ status: 404 });
     expect(await ask('POST', `/v1/${name}:answer`, { text: 'all' })).toMatchObject({ status: 200, body: { state: 'TASK_STATE_QUEUED' } });
     expect((await ask('POST', `/v1/${name}:cancel`, {})).body).toMatchObject({ state: 'TASK_STATE_CANCELLED' });
     expect(await ask('GET', '/v1/tasks/t00000000:watch')).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });

@@ -123,14 +123,6 @@ describe('a skill', () => {
     expect(told(everybodys)).not.toMatch(/assert|hidden/);
   });
 
-  it('is returned in its newest or in a named version', async () => {
-    const asked = { name: 'skills/versions', agent: 'coder' };
-    expect(await skills().getSkill(asked)).toMatchObject({ version: 2, status: SkillStatus.PENDING_REVIEW });
-    expect(await skills().getSkill({ ...asked, version: 1 })).toMatchObject({ version: 1, status: SkillStatus.ACTIVE });
-    const all = await skills().listSkillVersions(asked);
-    expect(all.skills.map(({ version }) => version)).toEqual([2, 1]);
-  });
-
   it('shows the changes between versions, with the number of tests only', async () => {
     const asked = { name: 'skills/versions', agent: 'coder' };
     const diff = await skills().diffSkill(asked);

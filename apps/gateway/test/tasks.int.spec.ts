@@ -178,22 +178,6 @@ const ask = async () => {
 };
 
 describe('a question', () => {
-  it('is shown by watch, list and get, and its answer queues the task again', async () => {
-    const name = await ask();
-    const events = await collect(rig.tasks().watchTask({ name }), 4);
-    expect(events.at(-1)?.event).toMatchObject({
-      case: 'question',
-      value: { key: 'a1.s1.t1', text: 'Which year?', expireTime: { seconds: 4_000_000_000n } },
-    });
-    expect((await rig.tasks().listTasks({ state: TaskState.INPUT_REQUIRED })).tasks).toMatchObject([
-      { name, question: { key: 'a1.s1.t1' } },
-    ]);
-    const answer = { name, text: '1984', requestId: 'r1' };
-    expect(await refusal(rig.tasks('globex').answerTask(answer))).toMatchObject({ status: status.NOT_FOUND });
-    expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
-    expect(await rig.tasks().answerTask(answer)).toMatchObject({ state: TaskState.QUEUED });
-  });
-
   it.each([
     ['an empty answer', { text: '' }, 'text'],
     ['an answer that is too long', { text: 'x'.repeat(20_001) }, 'text'],

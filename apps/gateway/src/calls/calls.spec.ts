@@ -28,17 +28,7 @@ function served({ perTenantMax = 2 } = {}) {
       contexts.push(context);
       ends.push((error) => (error === undefined ? resolve({}) : reject(error)));
     });
-  const unary = {
-    submitTask: wait,
-    getTask: wait,
-    listTasks: wait,
-    cancelTask: wait,
-    answerTask: wait,
-    explainStep: wait,
-    getStep: wait,
-    getUsage: wait,
-    waitTask: wait,
-  };
+  const unary = Object.fromEntries(Tasks.methods.map(({ localName }) => [localName, wait]));
   calls.serve(Tasks, { ...unary, watchTask: watch }, {});
   /** Resolves once so many handlers wait. */
   const waiting = (count = 1) => until(() => ends.length >= count);
