@@ -12,7 +12,7 @@ interface Secret {
 type Context = Parameters<(typeof rules)[number]['create']>[0];
 type Source = Parameters<NonNullable<ReturnType<(typeof rules)[number]['create']>['file']>>[0];
 
-/** Where the rules report to. They run one text at a time and never wait. */
+/** The rules report to this. They run one text at a time and never wait. */
 let reported: Secret[] = [];
 
 /**
@@ -67,7 +67,7 @@ const isRandom = (key: string) => key.split(/[-_.]/).some((part) => part.length 
 /** A repeated character, or a word that stands for the key. A private key starts with a dash, and may repeat characters. */
 const PLACEHOLDER = /^(?!-).*(?:(.)\1{7}|(?:^|[-_:])(?:your|my|example|placeholder|dummy|fake)(?:[-_:]|$)|:(?:pass|passwd|pwd|pw|token)@)/i;
 
-/** The key itself. Of an address with a password it's what stands before the host, whose name says nothing about the password. */
+/** The key itself. In an address with a password it is the part before the host, whose name says nothing about the password. */
 const ownPart = (key: string) => (key.includes('://') ? key.slice(0, key.lastIndexOf('@') + 1) || key : key);
 
 /** No known form is shorter, so short texts need no search. */

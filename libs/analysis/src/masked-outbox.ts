@@ -1,6 +1,6 @@
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 
-/** Masks secrets in what services write to memory by themselves: attempts, episodes, learned skills and their uses. */
+/** Masks secrets in records that services write to memory by themselves: attempts, episodes, learned skills and their uses. */
 export function maskedOutbox(outbox: MemoryOutbox): MemoryOutbox {
   return {
     async put(tenant, writeId, write) {

@@ -11,7 +11,7 @@ import type { AnalyserTask, ChildAnswer, TextAnswer } from './analyser-child-mai
 const LIMITS = {
   wallMs: 20_000,
   startMs: 60_000,
-  /** Limit for Ruff's memory, and the same again for the process's heap. */
+  /** Limit for Ruff's memory. The process's heap has the same limit. */
   memoryMiB: 1_024,
   /** Longest text that is analysed. */
   charsMax: 2_000_000,

@@ -20,11 +20,11 @@ export const Conversation = z.strictObject({
   /** Derived from the owner and `name`, so that a name of one owner means one conversation. */
   id: z.string(),
   scope: Scope,
-  /** What its owner calls it, such as the id of a chat. */
+  /** The owner's name for it, such as the id of a chat. */
   name: z.string().min(1).max(1_000),
   title: z.string().max(1_000),
   turns: z.number().int().min(0).max(TURNS_MAX),
-  /** How many of them were read for facts; absent: none. */
+  /** Number of turns that were read for facts; absent: none. */
   read: z.number().int().min(0).max(TURNS_MAX).optional(),
   createdAt: z.number().int(),
   updatedAt: z.number().int(),

@@ -1,4 +1,7 @@
-/** Who causes an error: the agent's become observations, the caller's return at the gateway, the system's reach the queue. */
+/**
+ * Who causes an error. Errors of the agent become observations, those of the caller return at the gateway, those of the system reach the
+ * queue.
+ */
 export type Fault = 'agent' | 'caller' | 'system';
 
 interface ErrorKind {
@@ -89,7 +92,7 @@ export interface ErrorDetails {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Compare `code`, not the class: errors cross queues as JSON. The message says what is wrong, where, and what to do. */
+/** Compare `code`, not the class: errors cross queues as JSON. The message names the problem, its place and the remedy. */
 export class EtudeError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

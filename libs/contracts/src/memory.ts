@@ -133,7 +133,7 @@ export const Episode = z.object({
 });
 export type Episode = z.infer<typeof Episode>;
 
-/** What was decided about a fact and an older one of the same owner. */
+/** A decision about a fact and an older one of the same owner. */
 export const FactDecision = z.object({
   /** Id of the older fact. */
   other: z.string(),
@@ -177,7 +177,7 @@ export const Fact = z.object({
   /** Id of the fact that replaced it. */
   supersededBy: z.string().optional(),
   updatedAt: z.number().int().optional(),
-  /** Of a finding about a file: the beginning of the sha256 of its content. */
+  /** For a finding about a file: the beginning of the sha256 of its content. */
   digest: z.string().optional(),
   /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
   unsettled: z.array(z.string()).optional(),
@@ -186,7 +186,7 @@ export const Fact = z.object({
    * into words.
    */
   wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
-  /** Older facts that it replaced, newest first. Their words tell what it is about, so it is found by these texts. */
+  /** Older facts that it replaced, newest first. Search also finds it by their texts, since they name its subject. */
   outdated: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
   /** Decisions about it and older facts, oldest first. */
   decisions: z.array(FactDecision).optional(),
@@ -224,7 +224,7 @@ export const DocumentChunk = z.strictObject({
 });
 export type DocumentChunk = z.infer<typeof DocumentChunk>;
 
-/** Code whose work another skill of the same owner does, with the arguments that make it do exactly that. */
+/** Code that another skill of the same owner replaces, with the arguments that make that skill do the same. */
 export const SkillMember = z.strictObject({
   /** A skill that is deprecated when the other one comes into use; absent: the code of an episode. */
   skill: z.strictObject({ name: SkillName, version: z.number().int().min(1) }).optional(),
@@ -243,7 +243,7 @@ export const Skill = z.object({
   code: z.string(),
   /** Name of the function to call; null: a program that reads stdin and writes stdout. */
   entryPoint: z.string().nullable(),
-  /** As declared by the author. `contract` has those read from the code. */
+  /** As declared by the author. `contract` has the parameters read from the code. */
   parameters: z.array(SkillParameter).default([]),
   tests: z.array(SkillTest),
   tags: z.array(z.string()).default([]),
@@ -286,7 +286,7 @@ export const Skill = z.object({
   /** The skills that it was generalised from, or merged with. Not part of the digest. */
   members: z.array(SkillMember).optional(),
   usage: SkillUsage.optional(),
-  /** From the Agent Skills format: files beside the code, and fields that Etude has no place for. */
+  /** From the Agent Skills format: files beside the code, and fields that Etude doesn't know. */
   files: z.array(SandboxFile).optional(),
   metadata: JsonObject.optional(),
 });

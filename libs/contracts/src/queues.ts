@@ -139,7 +139,7 @@ export function verificationOf(
   return { v: 1, ...key, ...(round === undefined ? {} : { round }) };
 }
 
-/** The skill architect writes a skill that was asked for. The wish is stored under its id. */
+/** The skill architect writes a requested skill. The wish is stored under its id. */
 export const SkillRequest = queue({
   name: 'skill.request',
   payload: z.object({ v: z.literal(1), tenant: TenantId, id: z.string().min(1).max(100) }),
@@ -195,7 +195,7 @@ export const MemoryUpkeepJob = queue({
 /** Compares a tenant's unsettled facts. The facts hold the remaining work, so a lost job loses nothing. */
 export const MemorySettleJob = queue({
   name: 'memory.settle',
-  /** `at`: when it is due, in ms since 1970. One job settles all facts that were told until then. */
+  /** `at`: when it is due, in ms since 1970. One job settles all facts told until then. */
   payload: z.object({ v: z.literal(1), tenant: TenantId, at: z.number().int() }),
   result: z.object({ modelCalls: z.number().int(), left: z.number().int(), failure: z.string().nullable() }),
   jobId: ({ tenant, at }) => `${tenant}~${at}`,

@@ -98,7 +98,7 @@ export const SkillProof = z.strictObject({
   verifiedAt: z.number().int(),
   testsPassed: z.number().int().min(0),
   heldOutPassed: z.number().int().min(0),
-  /** Inputs that no test has and the code answered; absent where none were made, as for a skill that isn't shared. */
+  /** Inputs outside the tests that the code answered; absent if none were made, as for a skill that isn't shared. */
   generatedAnswers: z.number().int().min(0).optional(),
   /** Mutants are copies of the code with one place broken. Counts those made and noticed by the tests; describes each that survived. */
   mutantsMade: z.number().int().min(0),
@@ -148,7 +148,7 @@ export type SkillChange = z.infer<typeof SkillChange>;
 export const SkillUsage = z.strictObject({
   /** Times it was shown to a model or agent, or loaded into code. */
   offered: z.number().int().min(0),
-  /** Offers since it was last used or loaded; absent: all, of a skill that was never used. */
+  /** Offers since it was last used or loaded; absent for a never used skill: all offers count. */
   idle: z.number().int().min(0).optional(),
   /** Times it ran by name or in a task, with any result. */
   used: z.number().int().min(0),

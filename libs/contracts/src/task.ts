@@ -159,10 +159,10 @@ export const isUnjudged = ({ verdict, casesTotal }: Pick<TaskResult, 'verdict' |
 export const verdictText = (judged: Pick<TaskResult, 'verdict' | 'casesTotal'>): string =>
   isUnjudged(judged) ? 'not judged' : judged.verdict;
 
-/** What follows the end of a training task: lessons and a skill are made from its attempts. `none`: nothing follows. */
+/** Learning after the end of a training task: lessons and a skill are made from its attempts. `none`: nothing follows. */
 export interface Learning {
   readonly state: 'none' | 'pending' | 'done' | 'failed';
-  /** Of the calls that learning made; they are no part of the task's usage. */
+  /** Usage of learning's calls. It isn't part of the task's usage. */
   readonly usage: Usage;
   readonly error: { code: string; message: string } | null;
 }

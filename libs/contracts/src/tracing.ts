@@ -3,7 +3,7 @@ export type SpanValues = Readonly<Record<string, string | number | boolean | rea
 
 export interface Span {
   set(values: SpanValues): void;
-  /** Values that hold prompts, code or answers. They are made and kept only where the operator asked for them, and cut. */
+  /** Values that hold prompts, code or answers. They are made only if the operator asked for them, and long ones are cut. */
   setContent(values: () => SpanValues): void;
 }
 
@@ -21,7 +21,7 @@ export interface SpanStart {
  * Not in it: sampling, export, metrics.
  */
 export interface Tracing {
-  /** W3C `traceparent` of the current span; undefined outside of spans. Work that goes on in another process is given it. */
+  /** W3C `traceparent` of the current span; undefined outside of spans. Pass it to work that goes on in another process. */
   readonly current: string | undefined;
   /** Runs `work` as a span. The span notes the code of an error that `work` throws. */
   span<T>(name: string, start: SpanStart, work: (span: Span) => Promise<T>): Promise<T>;

@@ -23,7 +23,7 @@ interface Listed {
   readonly problems: readonly string[];
 }
 
-/** One server of one agent. Connects at the first use, and again after it was lost. */
+/** One server of one agent. Connects at the first use, and again after a lost connection. */
 export class OutsideConnection {
   #client: Promise<Client> | undefined;
   #listed: { readonly at: number; readonly work: Promise<Listed> } | undefined;
@@ -79,7 +79,7 @@ export class OutsideConnection {
     await lost?.then(ended).catch(() => undefined);
   }
 
-  /** Drops a connection on which a request failed, unless the server answered, or others may still get answers over HTTP. */
+  /** Drops a connection after a failed request, unless the server answered, or others may still get answers over HTTP. */
   async #ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
     const connecting = this.#connected();
     const client = await unlessAborted(connecting, signal);

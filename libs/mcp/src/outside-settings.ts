@@ -62,7 +62,7 @@ function secretOf(name: string, to: { readonly tenant: string; readonly receiver
 }
 
 function maskOf(secrets: readonly string[]): OutsideTarget['masked'] {
-  // As they are in JSON, longest first because one may hold another.
+  // The secrets as in JSON, longest first because one may contain another.
   const texts = secrets.map((secret) => JSON.stringify(secret).slice(1, -1)).toSorted((a, b) => b.length - a.length);
   return <T>(value: T) => JSON.parse(texts.reduce((json, secret) => json.replaceAll(secret, '***'), JSON.stringify(value))) as T;
 }

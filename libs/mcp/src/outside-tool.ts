@@ -9,7 +9,7 @@ const SCHEMA_MAX_BYTES = 64 * 1024;
 const RESULT_MAX_CHARS = 100_000;
 const ERROR_MAX_CHARS = 2_000;
 const DEPTH_MAX = 50;
-/** Parts of a schema, where each reference counts as what it leads to. */
+/** Number of parts of a schema. A reference counts as the parts that it leads to. */
 const PARTS_MAX = 10_000;
 
 const Schema = JsonObject.refine(({ type }) => type === 'object', 'must describe an object')
@@ -37,16 +37,16 @@ const isHarmful = (key: string, value: unknown) =>
   key === 'patternProperties' || (['pattern', '$id', '$async', 'uniqueItems'].includes(key) && typeof value !== 'object');
 
 /**
- * A schema without keywords that others could use to harm this process: a pattern may take forever, and ids are global to the validator.
- * A property may have such a name, but its value is no text.
+ * A schema without keywords that others could use to harm this process: a pattern may take forever, and ids are global to the validator. A
+ * property may have such a name, but its value isn't a text.
  */
 function harmless<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isHarmful(key, value) ? undefined : value)) as T;
 }
 
 /**
- * Whether checking by the schema takes bounded time: no reference leads to itself, and all together lead to few parts. What others describe
- * is left to the server.
+ * Whether a check by the schema takes bounded time: no reference leads to itself, and all together lead to few parts. Otherwise the server
+ * does the check.
  */
 function isBounded(schema: Json): boolean {
   const sizes = new Map<object, number>();
@@ -54,7 +54,7 @@ function isBounded(schema: Json): boolean {
     if (typeof part !== 'object' || part === null) return 1;
     const known = sizes.get(part);
     if (known !== undefined) return known;
-    // Stands while its parts are counted, so a reference to itself has no end.
+    // Set while its parts are counted, so a reference to itself counts as infinite.
     sizes.set(part, Infinity);
     const { $ref: ref, $dynamicRef: dynamic } = part as { readonly $ref?: unknown; readonly $dynamicRef?: unknown };
     const led = typeof dynamic === 'string' ? Infinity : typeof ref === 'string' ? sizeOf(partAt(schema, ref)) : 0;

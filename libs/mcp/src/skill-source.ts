@@ -117,8 +117,8 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
 const MANIFEST = 'SKILL.md';
 
 /**
- * The skill that a URI names, by its name in the registry, and the decoded path in its folder, empty for the folder itself. null if the URI
- * can't name a skill. The Agent Skills format has "-" where Etude's names have "_".
+ * The skill that a URI names, by its name in the registry, and the decoded path in its folder. The path is empty for the folder itself.
+ * null if the URI can't name a skill. The Agent Skills format has "-" where Etude's names have "_".
  */
 function placeOf(uri: string): { readonly skill: string; readonly path: string } | null {
   const [, folder = '', path = ''] = /^skill:\/\/([a-z0-9-]+)(?:\/([^?#]*))?$/.exec(uri) ?? [];

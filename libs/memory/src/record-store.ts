@@ -160,9 +160,9 @@ export interface RecordStore {
    * Applies changes in order and returns for each whether it took place.
    *
    * A `replace` or `update` fails if its revision isn't the stored one or its record is gone. It never recreates a record. Its answer and
-   * all later answers are then false. A store with transactions then applies nothing. One without may have applied the earlier changes, and
-   * a crash may leave any first part of the list applied. So order changes such that a repeat completes them. Each single change is atomic
-   * in every store.
+   * all later answers are then false. A store with transactions then applies nothing. A store without them may have applied the earlier
+   * changes, and a crash may leave any first part of the list applied. So order changes such that a repeat completes them. Each single
+   * change is atomic in every store.
    *
    * With `unsynced`, the answer doesn't wait for the disk: a power failure may undo the changes, and nothing that was written before them.
    * The next write without it, of any process, puts them on disk too.
@@ -172,8 +172,8 @@ export interface RecordStore {
   /** The records with these keys that the reader sees, in the order of `keys`. */
   load(scope: ReadScope, layer: MemoryLayer, kind: RecordKind, keys: readonly string[]): Promise<readonly StoredRecord[]>;
   /**
-   * `newest`: by `createdAt`, newest first, then by key descending, from behind `after`. `key`: by key in code point order, from behind
-   * `afterKey`.
+   * `newest`: by `createdAt`, newest first, then by key descending, starting after `after`. `key`: by key in code point order, starting
+   * after `afterKey`.
    */
   find(scope: ReadScope, layer: MemoryLayer, filter: RecordFilter, page: FindPage): Promise<readonly StoredRecord[]>;
   search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<Candidates>;

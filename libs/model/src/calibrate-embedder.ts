@@ -24,7 +24,7 @@ export interface CalibrationReport {
   readonly cosines: Readonly<Record<LabelledPair['same'] | 'unrelated', Quantiles | null>>;
   /** Right judgements with the calibration in use. */
   readonly now: Right;
-  /** The fitted calibration; null where a kind of pair is missing or the embedder doesn't tell the kinds apart. */
+  /** The fitted calibration; null if a kind of pair is missing or the embedder can't distinguish the kinds. */
   readonly fitted: (Right & { readonly anchors: CosineAnchors; readonly settings: readonly string[] }) | null;
 }
 export interface Quantiles {

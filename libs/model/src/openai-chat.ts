@@ -55,7 +55,7 @@ export class OpenAiChatModel implements ChatModel {
         const said = refusedText(error);
         const next = said === null ? null : simpler(dialect, request, said);
         if (!next) throw error;
-        // A server that refuses one agent's tools, such as a schema of theirs, may accept those of others.
+        // A server that refuses one agent's tools, perhaps for a schema, may accept the tools of others.
         lacksTools ||= !next.tools && LACKS_TOOLS.test(said ?? '');
         dialect = next;
       }
@@ -113,7 +113,7 @@ export function requestBody(request: ChatRequest, model: string, dialect: Dialec
   };
 }
 
-/** A refusal of tools as such, or one without a reason. */
+/** A refusal of all tools, or a refusal without a reason. */
 const LACKS_TOOLS =
   /^$|^(?!.*schema).*(not support|unsupported|requires|unknown|unrecogni[sz]ed|not permitted|unexpected|extra (field|input|param))/is;
 

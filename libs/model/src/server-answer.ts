@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 
-/** Parses JSON; undefined where the text is none. */
+/** Parses JSON; undefined if the text isn't JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

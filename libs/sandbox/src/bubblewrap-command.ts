@@ -43,7 +43,7 @@ export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxSha
 /**
  * The bwrap command of a nest. Its process 1 opens the sandboxes, each with the same limits as a single one.
  *
- * @param usersPipe pipe on which bwrap waits until users are mapped, of which each sandbox gets one. null: bwrap maps one for all
+ * @param usersPipe pipe on which bwrap waits until users are mapped, one for each sandbox. null: bwrap maps one for all
  */
 export function nestCommand(
   options: BubblewrapOptions & { readonly seccomp: Buffer | null },
@@ -100,7 +100,10 @@ function bundle(): string[] {
 
 const LOAD = `import marshal;c=marshal.load(open(${JSON.stringify(BUNDLE)},'rb'));n={'__name__':'runner.bundle'};exec(c['runner.bundle'],n);n['install'](${JSON.stringify(BUNDLE)});`;
 
-/** Appended, so that no package hides a standard module. `listdir` fails for an unreadable folder, which an import would take for empty. */
+/**
+ * Appended, so that no package hides a standard module. `listdir` fails for an unreadable folder. An import would take the folder for
+ * empty.
+ */
 const APPEND = `import os,sys;os.listdir(${JSON.stringify(PACKAGES)});sys.path.append(${JSON.stringify(PACKAGES)});`;
 
 function python({ pythonPath, safePath, packagesPath }: BubblewrapOptions, statement: string): string[] {

@@ -45,7 +45,7 @@ export interface ProvenSource {
   withPackages(template: string, packagesPath: string): Promise<SandboxSource>;
 }
 
-/** Controls that this machine lacks. `accept` adds only those that the operator allows to be missing. */
+/** Controls that this machine lacks. `accept` adds only controls that the operator allows to be missing. */
 class Missing extends Set<OptionalControl> {
   constructor(private readonly allowed: readonly string[]) {
     super();

@@ -43,8 +43,8 @@ const FIRST_INSIDE = 2_000;
 const run = promisify(execFile);
 
 /**
- * Users of this machine for the sandboxes of this process. No two live sandboxes have the same one, not even of two processes: each
- * process takes a block of the range. The block is locked by a local socket, whose name the kernel frees when the process ends.
+ * Users of this machine for the sandboxes of this process. No two live sandboxes have the same user, even in two processes: each process
+ * takes a block of the range. The block is locked by a local socket, whose name the kernel frees when the process ends.
  */
 export class HostUsers {
   /** Numbers in the block, longest unused first. */
@@ -55,7 +55,7 @@ export class HostUsers {
     private readonly lock: Server,
     private readonly isRoot: boolean,
   ) {
-    // The first ones may still be those of sandboxes that are dying with the process that had the block before.
+    // The first ones may still belong to dying sandboxes of the process that had the block before.
     const start = randomInt(block.count);
     this.free = Array.from({ length: block.count }, (_, i) => (start + i) % block.count);
   }

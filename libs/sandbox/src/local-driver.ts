@@ -10,7 +10,7 @@ import type { SandboxSource } from './sandbox-driver.js';
 export interface LocalOptions {
   /** Sandboxes kept ready; default 2. */
   readonly warm?: number;
-  /** Disk of a ready sandbox in MiB; default that of SandboxLimits. Claims of another size open a new sandbox. */
+  /** Disk of a ready sandbox in MiB; default as in SandboxLimits. Claims of another size open a new sandbox. */
   readonly warmDiskMiB?: number;
   /** Controls that this machine need not enforce, by name; see OPTIONAL_CONTROLS. */
   readonly allowMissingControls?: readonly string[];
@@ -18,7 +18,7 @@ export interface LocalOptions {
   readonly isolation?: Isolation;
   /** Folder with one folder of packages per template, named like the template; see `readOverlays`. Absent: only "default" exists. */
   readonly overlaysPath?: string | undefined;
-  /** Users of this machine for the sandboxes, each of which gets its own; see `HostUsers`. */
+  /** Users of this machine, one for each sandbox; see `HostUsers`. */
   readonly userRange?: HostUserRange | undefined;
   readonly pythonPath?: string;
   readonly bwrapPath?: string;

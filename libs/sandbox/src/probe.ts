@@ -6,7 +6,7 @@ import { type ClaimedSandbox, unavailable } from './sandbox-driver.js';
 
 const PROBE = new URL('../runner/probe.py', import.meta.url);
 
-/** The setting that names the controls which may be missing. */
+/** The setting that names the controls that may be missing. */
 export const ALLOW_MISSING = 'ETUDE_SANDBOX_ALLOW_MISSING';
 
 /**

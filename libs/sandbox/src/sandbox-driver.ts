@@ -29,7 +29,7 @@ export interface ExecutionSink {
   result(run: number, result: RunResult, at: number): void;
 }
 
-/** `lost`: the sandbox ended while the code ran. RETRYABLE_EXITS has the exits for which the infrastructure is at fault. */
+/** `lost`: the sandbox ended while the code ran. RETRYABLE_EXITS has the exits that the infrastructure caused. */
 export type ExecutionEnd = { readonly ended: 'done' } | LostSandbox;
 
 export interface LostSandbox {

@@ -19,7 +19,7 @@ const DENIED = [
   // The whole machine shares its number of asynchronous operations.
   'io_setup',
   'mount umount2 pivot_root chroot unshare setns open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr',
-  // /usr is the host's, so a watch of it would show the activity of other processes.
+  // /usr belongs to the host, so watching it would show the activity of other processes.
   'inotify_init inotify_init1 fanotify_init fanotify_mark',
   // Pages of other processes, and memory that no limit counts.
   'migrate_pages move_pages memfd_secret vmsplice',

@@ -1,7 +1,7 @@
 /** What one request or message may carry. */
 export interface BatchLimits {
   readonly itemsMax?: number;
-  /** Most of the sum of the items' sizes. */
+  /** The largest sum of the items' sizes. */
   readonly sizeMax?: number;
 }
 

@@ -58,7 +58,7 @@ function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonl
   return pages.flat().filter((line) => !dropped.has(line));
 }
 
-/** The levels of the outline, and below them those by look. */
+/** The levels of the outline, and below them the levels by font. */
 function levelsOf(lines: readonly Line[], body: ReturnType<typeof bodyOf>, outline: readonly OutlineEntry[]): Map<Line, number> {
   const named = levelsByOutline(lines, outline);
   const depth = Math.max(0, ...named.values());
@@ -70,7 +70,10 @@ const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu,
 /** In front of a title, such as "Chapter 12" or "3.1.4". */
 const NUMBER = /^(?:(?:chapter|part|section|appendix)(?:\d+|[ivxlc]+|[a-z])|[a-z]?\d+)?$/iu;
 
-/** The lines with an outline entry's title, perhaps behind a number. The largest on the entry's page count; unseen titles are left out. */
+/**
+ * The lines with an outline entry's title, perhaps after a number. Only the largest lines on the entry's page count. Unseen titles are left
+ * out.
+ */
 function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[]): Map<Line, number> {
   const onPage = Map.groupBy(lines, ({ page }) => page);
   return new Map(

@@ -20,8 +20,8 @@ export const AUTHORED = [
 ] as const satisfies ReadonlyArray<keyof Skill>;
 
 /**
- * The fields of a skill that a folder holds. What an installation learned or decided about the skill (status, proof, history, uses,
- * readers, held-out tests) stays in the installation.
+ * The fields of a skill that a folder holds. The installation keeps its own knowledge of the skill: status, proof, history, uses, readers,
+ * held-out tests.
  */
 export type SkillParts = Pick<Skill, (typeof AUTHORED)[number] | 'cues' | 'sources' | 'model' | 'scripted' | 'dependencies' | 'files'> & {
   /** null: the code is a program. Absent: the folder doesn't state it, so it is read from the code. */

@@ -16,7 +16,7 @@ export interface UnitDeps extends LayerDeps, SemanticOptions {
 
 /**
  * A unit is one list of changes: its record, then facts and marks of reading. A store with transactions applies all of it or nothing.
- * Without them the record comes first, and whoever finds it unfinished completes it. Skills follow through the outbox.
+ * Without transactions the record comes first, and the next call that finds it unfinished completes it. Skills follow through the outbox.
  */
 export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
   const { store } = deps;
@@ -82,7 +82,7 @@ async function commit(deps: UnitDeps, unit: ConsolidationUnit, staged: readonly 
   if (staged.some(({ record }) => record.kind === 'fact' && knownFact(record, 0).fact.unsettled)) await onUnsettled?.(unit.tenant);
 }
 
-/** Does what is missing of a unit whose record is stored. Each step can be repeated. */
+/** Completes the missing steps of a unit whose record is stored. Each step can be repeated. */
 async function completeUnit(deps: UnitDeps, head: UnitHead, outbox: MemoryOutbox): Promise<void> {
   const parts = await completeFacts(deps, head);
   for (const skill of parts.flatMap(({ skills }) => skills)) {

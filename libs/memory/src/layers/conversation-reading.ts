@@ -22,7 +22,7 @@ const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const
 const CONVERSATIONS = 100;
 const WINDOW = 40;
 const CALL_TOKENS_MAX = 4_000;
-/** An addition that was cut off leaves a gap, which its repeat fills. Later nobody waits for it. */
+/** An interrupted addition leaves a gap, which its repeat fills. After this time the gap is skipped. */
 const GAP_WAIT_MS = 600_000;
 const CONFIDENCE = 0.8;
 
@@ -87,7 +87,7 @@ async function affordable(turns: readonly Turn[], { budget }: SettlingDeps): Pro
   return turns.slice(0, count);
 }
 
-/** What an unreadable answer says is lost; the turns themselves stay and are found. */
+/** The content of an unreadable answer is lost. The turns stay, and search finds them. */
 async function notesOn(turns: readonly Turn[], { budget, model, signal }: SettlingDeps): Promise<readonly Note[]> {
   const request = readingRequest(turns);
   await budget.charge(promptTokens(request));
@@ -103,7 +103,7 @@ async function notesOn(turns: readonly Turn[], { budget, model, signal }: Settli
 function factFrom({ turn: { scope, conversation, at, createdAt }, text, about }: Note, now: number): Fact {
   const told = { id: '', scope, text, category: 'conversation', confidence: CONFIDENCE, source: 'conversation', episodes: [] };
   const subject = about === '' ? {} : { subject: about };
-  // Ordered by when it was said: an old conversation may be added after a new one.
+  // Ordered by the time of the message, since an old conversation may be added after a new one.
   return {
     ...told,
     ...subject,

@@ -26,7 +26,7 @@ export async function loadConversation(store: RecordStore, scope: ReadScope, id:
   return (await store.load(requireScope(scope), LAYER, 'conversation', [id]))[0] ?? null;
 }
 
-/** Both count as worth the most, since nothing measures how useful a turn is. */
+/** Both have the highest worth, since nothing measures how useful a turn is. */
 const WORTH = 1;
 
 export function conversationRecord(conversation: Conversation, taken: readonly string[]): MemoryRecord {

@@ -72,7 +72,7 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
       const record = await loadConversation(store, scope, id);
       return record === null ? null : conversationOf(record);
     },
-    /** Turns in their order, from behind the turn `afterKey`. */
+    /** Turns in their order, starting after the turn `afterKey`. */
     turns: async (scope: ReadScope, id: string, page: Page) =>
       (await pageOf(store, scope, { kinds: ['turn'], where: { document: id } }, page)).map(turnOf),
   };
@@ -233,7 +233,7 @@ function otherMessage(index: number): EtudeError {
   return new EtudeError('ALREADY_EXISTS', message, { field: 'first' });
 }
 
-/** Where this write put its first message; null if it wasn't carried out, or more than 30 days ago. */
+/** Place of this write's first message; null if the write wasn't carried out, or was more than 30 days ago. */
 async function notedPlace(store: RecordStore, scope: Scope, writeId: string): Promise<number | null> {
   const [note] = await store.load(wholeTenant(scope), LAYER, 'applied', [writeId]);
   return note === undefined ? null : Number(note.sources[0]);

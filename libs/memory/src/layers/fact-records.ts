@@ -42,12 +42,12 @@ export function knownFact(record: StoredRecord, similarity: number): StoredKnown
   return { record, fact, taken, similarity };
 }
 
-/** A look-up key that stays when the fact's text changes, so that no other fact gets the same id. */
+/** A look-up key that survives a change of the fact's text, so that no other fact gets the same id. */
 function firstLifeKey(id: string): string {
   return `text:${id.split('.', 1)[0]}`;
 }
 
-/** Calibrated similarity from which a fact may say the same or the opposite. Rewordings and other languages come as low as this. */
+/** Calibrated similarity from which a fact may say the same or the opposite. Rewordings and translations can be as low as this. */
 const RELATED_MIN = 0.3;
 const NEAR_MAX = 16;
 const KEYED_MAX = 100;
@@ -93,7 +93,7 @@ export interface ToldDecision extends Omit<FactDecision, 'other' | 'at'> {
   readonly decideTime: number;
 }
 
-/** What was decided about these facts and older ones, oldest first. */
+/** The decisions about these facts and older ones, oldest first. */
 export async function decisionsAbout(store: RecordStore, scope: ReadScope, facts: readonly Fact[]): Promise<readonly ToldDecision[]> {
   const made = facts.flatMap((fact) => (fact.decisions ?? []).map((decision) => ({ fact, decision })));
   const others = await store.load(scope, LAYER, 'fact', [...new Set(made.map(({ decision }) => decision.other))]);
@@ -129,7 +129,7 @@ function newestFirst(a: Fact, b: Fact): number {
 
 export const FACTS = 'facts/';
 
-/** The fact of a name such as "facts/f1"; null if there is none, and for any other name. */
+/** The fact with a name such as "facts/f1"; null if there is none, or for another kind of name. */
 export async function namedFact(store: RecordStore, tenant: string, name: string): Promise<Fact | null> {
   if (!name.startsWith(FACTS)) return null;
   const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [name.slice(FACTS.length)]);

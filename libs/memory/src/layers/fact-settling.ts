@@ -21,7 +21,7 @@ export interface SettlingBudget {
 export interface SettlingDeps {
   readonly model: ChatModel;
   readonly budget: SettlingBudget;
-  /** Whether the facts of an agent are settled. The others stay as they are. */
+  /** Whether the facts of an agent are settled. Facts of other agents stay unchanged. */
   readonly isOn: (agent: string) => Promise<boolean>;
   readonly signal: AbortSignal;
 }
@@ -160,7 +160,7 @@ class Judge {
       }
       rest = rest.slice(batch.length);
       const verdicts = await this.#ask(batch);
-      // Asked one by one after that, so that no text can keep the others from being decided.
+      // Afterwards the pairs are asked about one by one, so that no text can block decisions about the others.
       if (verdicts === null && batch.length > 1) for (const pair of batch) yield* this.verdictsOn([pair]);
       else for (const [at, pair] of batch.entries()) yield [pair, verdicts?.[at] ?? NO_ANSWER];
     }
@@ -172,7 +172,7 @@ class Judge {
     const isWithin = (count: number, tokens: number) => judgeTokens(pairs.slice(0, count)) <= tokens;
     let count = 0;
     while (count < Math.min(pairs.length, CALL_PAIRS_MAX) && isWithin(count + 1, Math.min(promptTokens, CALL_TOKENS_MAX))) count += 1;
-    // One pair of long facts may be larger than a call usually is.
+    // One pair of long facts may be larger than a usual call.
     return pairs.slice(0, count === 0 && isWithin(1, promptTokens) ? 1 : count);
   }
 
@@ -260,7 +260,7 @@ export async function undoDecision(
 
 /**
  * Removes a deleted fact from the other facts of its owner: its text among theirs, and decisions about it, since their reasons may quote
- * it. The facts that it replaced count as replaced by the one that replaced it, so that their history stays whole.
+ * it. Facts that it replaced now count as replaced by its successor, so that their history stays whole.
  */
 export async function unlinkFact(
   { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,

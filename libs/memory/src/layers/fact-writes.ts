@@ -41,7 +41,7 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
       const [inserted] = await deps.store.write(tenant, [insert], { unsynced: note });
       if (!inserted) return null;
       isAdded = true;
-      // Plan again with the fact stored, to see facts that others stored at the same time.
+      // Plans again after the insert, to see facts that others stored at the same time.
       plan = planFact(told, await surroundingFacts(deps, fact, similar));
     }
     const { kept, replaced } = plan;

@@ -65,7 +65,7 @@ async function countShow(store: RecordStore, writeId: string, { scope: { tenant 
   });
 }
 
-/** `name`: the record that the item is, or is a part of, so that deleting that one deletes the counters. */
+/** `name`: the record of the item, or the one it belongs to. Deleting that record also deletes the counters. */
 export function showsRecord(layer: MemoryLayer, shows: ItemShows, taken: readonly string[]): MemoryRecord {
   const { scope, kind, id, createdAt } = shows;
   const key = showKey({ owner: scope, kind, id });

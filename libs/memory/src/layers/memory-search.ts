@@ -74,7 +74,7 @@ function onePerRollout(ranked: readonly Ranked[]): readonly Ranked[] {
 /** A passing remark resembles a question about it less than a statement does. */
 const SIMILARITY_OF_TURN = 0.15;
 
-/** Whether a hit is more than the best of strangers: near in meaning, with telling words, or with every word of the query. */
+/** Whether a hit is better than the best unrelated one: near in meaning, with rare words, or with every word of the query. */
 function relevantTo(query: string): (hit: RankedRecord) => boolean {
   const asked = queryWordsOf(query).filter(({ text }) => !STOP_WORDS.has(text));
   return ({ similarity, explanation, record }) => {
@@ -98,7 +98,7 @@ function withReasons(found: readonly RankedRecord[], profile: EmbedderProfile): 
 
 /** Ranks of turns that are looked at, as a multiple of the wanted hits, because a named speaker moves turns up. */
 const TURN_RANKS = 3;
-/** Factor of the score of a turn whose speaker isn't the one that the query names. Measured in docs/retrieval.md. */
+/** Factor for the score of a turn, if the query names another speaker. Measured in docs/retrieval.md. */
 const OTHER_SPEAKER = 0.87;
 
 function withMoreTurns(ranked: readonly Ranked[], wanted: number): readonly Ranked[] {
@@ -168,7 +168,7 @@ function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuer
   return { text: searchableText(text), vector, limit, kinds, worthMin, createdSince, where } satisfies StoreQuery;
 }
 
-/** In a conversation many turns are near a question, so that the words count more. Measured in docs/retrieval.md. */
+/** In a conversation many turns are near a question, so the words count more. Measured in docs/retrieval.md. */
 const DENSE_SHARE_OF_TURN = 0.75;
 
 const denseWeightOf = (kind: RecordKind, { denseWeight }: EmbedderProfile) => (kind === 'turn' ? DENSE_SHARE_OF_TURN : 1) * denseWeight;

@@ -62,7 +62,7 @@ export function proceduralLayer(deps: LayerDeps) {
       const found = await ownedSkills(store, owner, { where: { name, ...(status === undefined ? {} : { status }) } });
       return found.map(({ skill }) => skill).toReversed();
     },
-    // A name is in order before the keys of its versions.
+    // A name sorts before the keys of its versions.
     every: (scope: ReadScope, statuses?: readonly SkillStatus[], fromName?: string) =>
       skillsIn(store, scope, statuses === undefined ? {} : { status: statuses }, fromName),
     countNames: (owner, countMax) => countNames(store, owner, countMax),
@@ -192,7 +192,7 @@ interface Write {
   readonly telling: Telling;
 }
 
-/** Returns null if another writer was faster. A repeat deprecates what its first try left. */
+/** Returns null if another writer was faster. A repeat deprecates the versions that its first try left active. */
 async function storeWords(deps: LayerDeps, { writeId, namesMax, telling }: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
   const { store, embedder } = deps;
   const { scope, name, words } = telling;

@@ -13,7 +13,7 @@ export interface LayerDeps {
   readonly store: RecordStore;
   readonly embedder: Embedder;
   readonly clock: Clock;
-  /** Reranks the best hits of searches with `rerank`. Absent: the chat model does. */
+  /** Reranks the best hits of searches with `rerank`. Absent: the chat model reranks them. */
   readonly reranker?: Reranker;
   /** Absent, too: such searches report `rerankFailed`. */
   readonly chatModel?: ChatModel;

@@ -49,7 +49,7 @@ export interface RequestClaim {
   readonly digest: string;
   /** ms since 1970 */
   readonly at: number;
-  /** What a repeat must know about the first try, such as which version it used. */
+  /** Facts that a repeat must know about the first try, such as the used version. */
   readonly note?: string;
   /** See `WriteOptions`. Only where the request has no effect outside of the store. */
   readonly unsynced?: boolean;

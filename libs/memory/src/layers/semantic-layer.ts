@@ -16,7 +16,7 @@ import { withNeighbours } from './conversations.js';
 import { listDocuments, storeDocument, wholeDocument } from './documents.js';
 
 export interface SemanticOptions {
-  /** Called after a fact was stored that has to be compared with others, or turns that have to be read for facts. Default: nobody does. */
+  /** Called after new facts must be compared, or new turns must be read for facts. Default: no call. */
   readonly onUnsettled?: (tenant: string) => Promise<void>;
   /** Logs failures of background work. Default: nothing is logged. */
   readonly log?: LogFailure;

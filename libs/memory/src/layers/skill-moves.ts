@@ -63,7 +63,7 @@ export function callGraph(store: RecordStore): CallGraph {
   };
 }
 
-/** Embeds the skill's texts again only where it absorbed another one. */
+/** Embeds the skill's texts again only if it absorbed another skill. */
 async function changeOf({ embedder }: MoveDeps, known: StoredSkill | undefined, skill: Skill): Promise<readonly Change[]> {
   if (known === undefined || known.skill === skill) return [];
   const update = skillUpdate(known, skill);
@@ -80,7 +80,7 @@ function tenantOf(moves: readonly SkillMove[]): string {
 }
 
 const LAYER = 'procedural';
-/** A turn ends after this time, since its writer must have died. */
+/** A turn ends after this time, because its writer must be dead by then. */
 const TURN_MS = 10_000;
 const WAIT_MS_MAX = 50;
 const WAITS_MS_MAX = 60_000;

@@ -91,7 +91,7 @@ export async function ownedSkills(
     .toSorted((a, b) => a.skill.version - b.skill.version || (userOf(a.skill) < userOf(b.skill) ? 1 : -1));
 }
 
-/** The reader's newest version; if there is none, that without a user; if there is none either, any user's. */
+/** The reader's newest version, else the newest without a user, else any user's newest. */
 export function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
   const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
   const [first] = skills.toSorted((a, b) => placeOf(a) - placeOf(b) || compareKeys(userOf(a), userOf(b)) || b.version - a.version);

@@ -125,7 +125,7 @@ export async function setHead(store: RecordStore, head: UnitHead, next: Partial<
 
 const PAGE = 100;
 
-/** The units of a run, or those that a crash cut off, of one agent or of all (null). */
+/** The units of a run, or the units that a crash cut off, for one agent or for all (null). */
 export async function findHeads(
   store: RecordStore,
   { tenant, agent }: { readonly tenant: string; readonly agent: string | null },
@@ -135,7 +135,7 @@ export async function findHeads(
   return (await Array.fromAsync(records)).map(headOf);
 }
 
-/** Cuts a deleted fact or skill out of its owner's units. Undoing then leaves the facts alone whose earlier values quote it. */
+/** Cuts a deleted fact or skill out of its owner's units. Undoing then skips facts whose earlier values quote it. */
 export async function cutFromUnits(store: RecordStore, tenant: string, { name, agent, user }: NamedRecord): Promise<void> {
   const [, kind = '', id = ''] = /^(\w+)\/(.*?)(?:@\d+)?$/.exec(name) ?? [];
   const isOther = (fact: Fact) => kind !== 'facts' || factId(fact.scope, fact.text) !== baseOf(id);

@@ -26,8 +26,8 @@ interface Undoing {
 }
 
 /**
- * Takes back what a unit in state `undoing` changed: first decisions about its facts, then the facts in one write, then its skills. What
- * somebody changed since stays. Each step can be repeated.
+ * Takes back what a unit in state `undoing` changed: first decisions about its facts, then the facts in one write, then its skills. Later
+ * changes by others stay. Each step can be repeated.
  */
 export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUnit> {
   const { store } = deps;
@@ -100,7 +100,7 @@ async function planFacts(store: RecordStore, tenant: string, changed: readonly C
   return plan;
 }
 
-/** The added fact out of the view, or the reason why it stays. */
+/** The added fact, removed from the view, or the reason why it stays. */
 function withoutAdded({ fact, taken }: StoredKnownFact, { after, taken: ours }: ChangedFact, at: number): Fact | string {
   if (fact.validTo !== undefined && fact.supersededBy === undefined) return fact;
   if (fact.text !== after.text) return 'it was reworded since';

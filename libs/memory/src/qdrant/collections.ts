@@ -47,7 +47,7 @@ const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = 
 
 type Model = StoreOptions['model'];
 
-/** Creates what is missing of the layers' collections, with vectors for these models. Safe for several processes at once. */
+/** Creates the missing collections of the layers, with vectors for these models. Safe for several processes at once. */
 export async function ensureCollections(server: QdrantServer, { layers }: CollectionNames, models: readonly Model[]): Promise<void> {
   // Layers are prepared at the same time, since each index costs the server several disk writes in sequence.
   await Promise.all(LAYERS.map((layer) => ensureLayer(server, layer, layers[layer], models)));

@@ -71,7 +71,7 @@ export class QdrantServer {
   }
 }
 
-/** The port in the text. `URL` drops the default port of the protocol, but Qdrant's default is another. */
+/** The port in the text. `URL` drops the protocol's default port, which differs from Qdrant's. */
 function portOf(text: string): number {
   return Number(/:(\d+)(?:[/?#]|$)/.exec(text)?.[1] ?? DEFAULT_PORT);
 }
@@ -81,7 +81,7 @@ function trust(path: string): void {
   const known = getCACertificates('default');
   try {
     const added = readFileSync(path, 'utf8');
-    // Throws for a file that is no certificate, which `setDefaultCACertificates` would ignore.
+    // Throws for a file without a certificate, because `setDefaultCACertificates` would ignore it.
     void new X509Certificate(added);
     if (!known.includes(added)) setDefaultCACertificates([...known, added]);
   } catch (cause) {

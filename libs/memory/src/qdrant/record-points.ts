@@ -124,7 +124,7 @@ function anyOf(key: string, values: readonly string[]): Condition {
   return values.length === 0 ? { has_id: [] } : { key, match: { any: values } };
 }
 
-/** Leaves out infinite bounds, which JSON can't express. A range without bounds needs no condition. */
+/** Omits infinite bounds, which JSON can't express. A range without bounds needs no condition. */
 function rangeOf(key: string, range: { gte?: number | undefined; lt?: number | undefined }): Condition[] {
   const bounded = Object.fromEntries(Object.entries(range).filter(([, value]) => Number.isFinite(value)));
   return Object.keys(bounded).length === 0 ? [] : [{ key, range: bounded }];
@@ -146,7 +146,7 @@ export function loadRecords(points: TenantPoints, collection: string, kind: Reco
   return recordsOf(points, collection, ids, []);
 }
 
-/** Newest first, then by key descending, from behind `after`. */
+/** Newest first, then by key descending, starting after `after`. */
 export async function newestRecords(points: TenantPoints, collection: string, must: Conditions, { limit, after }: Omit<FindPage, 'order'>) {
   if (limit <= 0) return [];
   if (after === undefined) return recordsOf(points, collection, idsOf(await newestNamed(points, collection, must, limit)), must);

@@ -124,7 +124,9 @@ export class RecordWrites {
     return taken;
   }
 
-  /** Payload about a record's texts: whether they have words, the words' weights, and the models that give them no direction. */
+  /**
+   * Payload about a record's texts: whether they have words, the weights of the words, and models for which the texts have no direction.
+   */
   #textState(vector: Point['vector']): Payload {
     const worded = WORDS in vector;
     return {

@@ -13,7 +13,7 @@ const WIDER = 4;
 const CODES_PER_PLACE = 4;
 /** If a tenant has at most this many vectors in a layer, all are compared. */
 const COMPARED_MAX = 512;
-/** Tolerances in standard deviations: `leftOut` for the first look, `seen` for the distance that must be covered in the end. */
+/** Tolerances in standard deviations: `leftOut` for the first search, `seen` for the distance to cover in the end. */
 const DEVIATIONS = { leftOut: 2, seen: 1 };
 /** A distance below every code's: nothing was searched yet. */
 const NOT_YET = -1;
@@ -73,8 +73,8 @@ export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, numb
 }
 
 /**
- * The number of codes to take, and the distance within which to take them. By chance, half of that number lies within that distance. Known
- * records can make the distance smaller.
+ * The number of codes to take, and the distance within which to take them. Half of that number is expected within that distance by chance.
+ * Known records can make the distance smaller.
  */
 function firstLook({ size: { records, texts }, query: { limit }, known }: NearestQuery): { k: number; within: number } {
   if (texts <= COMPARED_MAX) return { k: COMPARED_MAX + 1, within: CODE_BITS };

@@ -89,7 +89,7 @@ export function searchCondition(rows: TenantRows, layer: MemoryLayer, query: Sto
   return { sql: ` AND record.kind IN (${kindCodes(layer, query.kinds).join(', ')})${sql}${within}`, values };
 }
 
-/** The most selective fields first: those whose values have few records each. */
+/** The most selective fields first: their values have few records each. */
 const FEWEST_FIRST = RECORD_FIELDS.toSorted((a, b) => placeOf(a) - placeOf(b));
 
 function placeOf(field: RecordField): number {

@@ -45,7 +45,7 @@ export interface SqliteStoreOptions extends StoreOptions {
   readonly sizeMaxMiB?: number;
 }
 
-/** As long as another process may take to rewrite a large file. */
+/** The time that another process may take to rewrite a large file. */
 const LOCK_WAIT_MS = 30_000;
 
 /**

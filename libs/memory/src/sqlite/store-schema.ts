@@ -13,7 +13,7 @@ export const APPLICATION_ID = 0x4574_7531;
 /** "Etud": marks files of versions before the first release. */
 const UNRELEASED_ID = 0x4574_7564;
 
-/** One column per number of occurrences, so that a word list tells how often each record has the word. */
+/** One column per number of occurrences, so that a word list shows how often each record has the word. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
 
 export const TEXTS_MAX = RECORD_TEXTS_MAX;

@@ -138,7 +138,7 @@ export async function archiveHarmful(store: RecordStore, clock: Clock, owners: O
   return archived;
 }
 
-/** The shown record of an item; none for passages of documents and turns, which people add and remove. */
+/** The shown record of an item. Passages of documents and turns have none, because people add and remove them. */
 async function itemsOf(store: RecordStore, { layer, scope }: StoredRecord, { kind, id }: ItemShows): Promise<readonly StoredRecord[]> {
   const recordKind = FORGETTABLE.find((one: RecordKind) => one === kind);
   if (recordKind === undefined) return [];

@@ -122,7 +122,7 @@ function withoutRecalled(record: StoredRecord, isErased: IsErased): MemoryRecord
   return recalled.length === value.recalled.length ? null : { ...record, body: bodyOf({ ...value, recalled }, taken) };
 }
 
-/** The name by which a task of the same agent recalls a record. Skills are numbered per user, so theirs includes the user. */
+/** The name by which a task of the same agent recalls a record. Skills are numbered per user, so a skill's name includes the user. */
 function nameOf({ agent, user }: Scope, layer: string, id: string): string {
   return `${agent} ${layer} ${id}${layer === 'procedural' ? ` ${user ?? ''}` : ''}`;
 }

@@ -17,7 +17,7 @@ export interface ImportOptions {
    * Absent: skills are stored as they are.
    */
   readonly proposeSkill?: ProposeSkill;
-  /** Says why the text of a line is refused. null: it isn't. */
+  /** The reason why the text of a line is refused; null: the text is accepted. */
   readonly reasonAgainst?: (line: string) => string | null;
 }
 
@@ -123,7 +123,7 @@ class Intake {
     return { lines: this.lines, ...this.#counts, refused: this.#refused };
   }
 
-  /** If one record is refused, for example one of an erased user, each is tried alone. */
+  /** If one record is refused, for example because its user was erased, each record is tried alone. */
   async #insert(batch: readonly Numbered[]): Promise<void> {
     const [only] = batch;
     if (batch.length === 1 && only !== undefined) return this.#unlessRefused(only.line, () => this.#write(batch));

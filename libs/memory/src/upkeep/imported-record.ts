@@ -135,7 +135,7 @@ function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): str
 /** An imported skill, which nobody here has verified or approved. */
 export interface Proposal {
   readonly skill: Skill;
-  /** Why it is stored out of use; null if it is to be verified. */
+  /** Why it is stored out of use; null if it will be verified. */
   readonly setAside: string | null;
 }
 
@@ -166,7 +166,7 @@ export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill &
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** The source that all skills of one import name, by which they can be withdrawn together. The same skills give the same source. */
+/** The source that all skills of one import name. Revoking it withdraws them together. The same skills give the same source. */
 export function importOf(skills: readonly ToldSkill[]): string {
   const hash = createHash('sha256');
   for (const { told } of skills)
@@ -212,7 +212,7 @@ export function proposalOf(told: Skill, source: string): Proposal {
 
 const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 
-/** Points a skill's dependencies at the importing tenant. Those on global skills stay. */
+/** Points a skill's dependencies at the importing tenant. Dependencies on global skills stay. */
 function withOwnPins(skill: Skill, tenant: string): Skill {
   if (skill.dependencies === undefined) return skill;
   const dependencies = skill.dependencies.map((pin) => (pin.tenant === GLOBAL_TENANT ? pin : { ...pin, tenant }));

@@ -208,11 +208,11 @@ const textOf = ({ name, version, scope }: Skill) => `skill ${name}@${version} of
 const BATCH = 128;
 
 /**
- * Copies every record of every tenant into a store that no service uses, with notes of applied writes and marks of erasures. Texts are
+ * Copies every record of every tenant, with notes of applied writes and marks of erasures, into a store that no service uses. Texts are
  * embedded anew, so both stores may have different models. A repeat adds what is missing.
  *
- * Notes of applied writes come first. A copied note's record was stored before the note, so it is copied too, although services write
- * meanwhile.
+ * Notes of applied writes come first. The record of a copied note was stored before the note, so it is copied too, even while services
+ * write.
  * @param onCopied gets the number of records so far
  */
 export async function copyRecords(

@@ -26,7 +26,7 @@ export class EmbeddingServer {
   async listen(): Promise<void> {
     const { path } = this.options;
     rmSync(path, { force: true });
-    // The mode is that of the file, from its first moment.
+    // The file has this mode from its first moment.
     const before = process.umask(0o177);
     try {
       await new Promise<void>((resolve, reject) => this.#server.once('error', reject).listen(path, resolve));
@@ -35,7 +35,7 @@ export class EmbeddingServer {
     }
   }
 
-  /** Takes no more clients, and removes the socket. Those that are there keep their connection until this process ends. */
+  /** Takes no more clients, and removes the socket. Connected clients keep their connection until this process ends. */
   close(): void {
     this.#server.close();
   }

@@ -19,7 +19,7 @@ const PATIENCE: RetryPolicy = { attemptsMax: 1_000, waitTotalMaxMs: 20_000 };
  * The sentence model of an embedding process on this machine. One connection serves all calls; it is opened by the first one, and keeps
  * the process alive only while a call waits.
  *
- * A call is asked again where the process ends meanwhile, since the same texts give the same vectors.
+ * A call is repeated if the process ends meanwhile, since the same texts give the same vectors.
  */
 export class ServedEmbedder implements Embedder {
   readonly profile = SENTENCE_PROFILE;

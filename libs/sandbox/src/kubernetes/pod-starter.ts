@@ -121,7 +121,7 @@ export class PodStarter {
 }
 
 export interface RefillPlan {
-  /** Number of missing pods for which slots are free. */
+  /** Number of missing pods that have free slots. */
   readonly short: number;
   readonly create: number;
 }

@@ -18,7 +18,7 @@ export interface OwnPod {
 
 /** Share of its deadline that a pod may wait for a claim. */
 const WAITING_SHARE = 1 / 3;
-/** Time between two looks at a pool without a change: while work is left, and while none is. */
+/** Time between two checks of an unchanged pool: while work is left, and while none is left. */
 const TICK_MS = 25;
 const IDLE_TICK_MS = 1_000;
 /** Wait between attempts to connect to a starting pod. */
