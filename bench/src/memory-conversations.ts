@@ -1,4 +1,4 @@
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { openMemory } from '@etude/memory/open-memory';
 import { embedderFrom, embedderConfig } from '@etude/model/model-config';
 import { mkdtempSync, rmSync } from 'node:fs';

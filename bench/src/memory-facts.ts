@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { openMemory, type MemoryPlace } from '@etude/memory/open-memory';
 import type { Memory } from '@etude/memory/memory';
 import { embedderConfig, embedderFrom } from '@etude/model/model-config';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
 import { describeQdrant, findQdrant, startQdrant } from '@etude/test-support/qdrant';

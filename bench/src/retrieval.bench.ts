@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { type Half, halfOf } from './retrieval/metrics.js';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import { round, summaryLine } from './figures.js';
 import { readCorpus, readQueries } from './retrieval/beir-files.js';

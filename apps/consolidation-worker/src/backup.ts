@@ -3,7 +3,7 @@ import { copyFileSync, createReadStream, existsSync, mkdirSync, readdirSync, rea
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { type MemoryPlace, modelOf, openStore } from '@etude/memory/open-memory';
 import { modelOfFile, snapshotFile } from '@etude/memory/sqlite/file-upkeep';
 import { copyRecords } from '@etude/memory/upkeep/record-upkeep';

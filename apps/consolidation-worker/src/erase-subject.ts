@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { SkillKey } from '@etude/domain/ports/skill-registry';
+import type { SkillKey } from '@etude/domain/ports/memory';
 import { versionOfKey } from '@etude/domain/skills/life/find-skill';
 import type { Memory } from '@etude/memory/memory';
 import type { Erasable } from '@etude/memory/upkeep/owned-records';

@@ -5,7 +5,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { MemoryUpkeepJob } from '@etude/contracts/queues';
 import { TaskSpec } from '@etude/contracts/task';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import type { Memory } from '@etude/memory/memory';

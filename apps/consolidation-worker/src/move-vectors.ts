@@ -2,7 +2,7 @@ import { builtInOf, modelNameOf } from '@etude/contracts/embedder-names';
 import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Reembedding } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import type { Memory, Progress } from '@etude/memory/memory';
 import { type EmbedderConfig, embedderFrom } from '@etude/model/model-config';
 import type { JobContext } from '@etude/queue/jobs/consumer';

@@ -5,7 +5,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { ListeningServer } from '@etude/contracts/grpc-server';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { agentTools, type AgentToolsDeps, type ToolRegistry } from '@etude/domain/tools/agent-tools';
 import { worldTools } from '@etude/domain/tools/world-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';

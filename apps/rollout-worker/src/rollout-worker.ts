@@ -2,7 +2,7 @@ import { maskedOutbox } from '@etude/analysis/masked-outbox';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
-import type { SkillWishes } from '@etude/domain/tools/tool-ports';
+import type { SkillWishes } from '@etude/domain/tools/tool-definition';
 import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { OutsideServers } from '@etude/mcp/outside-servers';

@@ -1,5 +1,5 @@
 import type { BeirDocument } from './beir.js';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { searchableText } from '@etude/domain/retrieval/entries';
 import type { Candidates, Change, RecordStore } from '@etude/memory/record-store';
 import type { JudgedQuery } from './beir-files.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { EmbedderProfile } from '@etude/domain/ports/model';
 import { openQdrantStore } from '@etude/memory/qdrant/qdrant-store';
 import type { RecordStore } from '@etude/memory/record-store';
 import { openSqliteStore } from '@etude/memory/sqlite/sqlite-store';

@@ -1,5 +1,5 @@
 import { type RetrievalFigures, retrievalFigures } from './metrics.js';
-import type { EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { EmbedderProfile } from '@etude/domain/ports/model';
 import { rankCandidates } from '@etude/memory/layers/memory-search';
 import type { Answer } from './candidates.js';
 

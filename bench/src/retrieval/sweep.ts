@@ -1,5 +1,5 @@
 import { halfOf } from './metrics.js';
-import type { EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { EmbedderProfile } from '@etude/domain/ports/model';
 import type { Answer } from './candidates.js';
 import { figuresOf } from './rankings.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 
 const DIGEST_BYTES = 32;
 const BATCH = 16;

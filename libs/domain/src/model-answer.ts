@@ -6,6 +6,23 @@ const TRIES = 3;
 /** The maximum length of a complaint, in characters. */
 const WRONG_CHARS = 4_000;
 
+/** The messages of a question: rules, and the data to which they apply. */
+export function question(rules: string, asked: string): ChatMessage[] {
+  return [
+    { role: 'system', content: rules },
+    { role: 'user', content: asked },
+  ];
+}
+
+/** undefined for a text that is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Data for a prompt, as JSON in an element that no text inside can close. */
 export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.stringify(data).replaceAll('<', '\\u003c')}</${tag}>`;
 
@@ -39,7 +56,20 @@ export interface JsonAnswer<T> {
   readonly scripted: boolean;
 }
 
-const NOTHING_TOLD = { model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+/** What answers of a model cost together, and the model that gave the last one. */
+export type AnswerCost = Pick<JsonAnswer<unknown>, 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
+
+export const NO_COST: AnswerCost = { model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+
+export function addCost(cost: AnswerCost, { model, scripted, inputTokens, outputTokens, costUsd }: AnswerCost): AnswerCost {
+  return {
+    model,
+    scripted: cost.scripted || scripted,
+    inputTokens: cost.inputTokens + inputTokens,
+    outputTokens: cost.outputTokens + outputTokens,
+    costUsd: cost.costUsd + costUsd,
+  };
+}
 
 export interface AnswerChecks<T> {
   /** Returns the reasons why data can't be used; empty if it can. */
@@ -57,13 +87,13 @@ export interface AnswerChecks<T> {
  */
 export async function askForJson<S extends z.ZodType>(
   schema: S,
-  question: readonly ChatMessage[],
+  asked: readonly ChatMessage[],
   model: ChatModel,
   signal: AbortSignal,
   { check, onFailure }: AnswerChecks<z.output<S>> = {},
 ): Promise<JsonAnswer<z.output<S>>> {
-  const messages = [...question];
-  let told: Omit<JsonAnswer<never>, 'data' | 'failure' | 'modelCalls'> = NOTHING_TOLD;
+  const messages = [...asked];
+  let told = NO_COST;
   for (let modelCalls = 1; ; modelCalls += 1) {
     const failed = (failure: string) => ({ ...told, data: null, failure, modelCalls });
     const answer = await model.chat({ messages, temperature: 0 }, signal).catch((error: unknown) => {
@@ -71,13 +101,7 @@ export async function askForJson<S extends z.ZodType>(
       return { failure: `${errorCode(error)}: ${(error as Error).message}` };
     });
     if ('failure' in answer) return failed(answer.failure);
-    told = {
-      model: answer.model,
-      scripted: told.scripted || answer.scripted,
-      inputTokens: told.inputTokens + answer.inputTokens,
-      outputTokens: told.outputTokens + answer.outputTokens,
-      costUsd: told.costUsd + answer.costUsd,
-    };
+    told = addCost(told, answer);
     const read = readJsonAnswer(schema, answer.text);
     const wrong = 'wrong' in read ? read.wrong : ((await check?.(read.data, signal)) ?? []).join('; ');
     if ('data' in read && wrong === '') return { ...told, data: read.data, failure: '', modelCalls };

@@ -4,10 +4,8 @@ import { ProceduralMemorySettings, type SkillStatus } from '@etude/contracts/ski
 import { consolidate, type ConsolidationDeps } from '../src/consolidation/consolidate.js';
 import type { ConsolidationInput } from '../src/consolidation/consolidate-agent.js';
 import type { ConsolidationUnit, ConsolidationUnits } from '../src/ports/consolidation-units.js';
-import type { Embedder } from '../src/ports/embedder.js';
-import type { MemoryHit, ProceduralMemory } from '../src/ports/memory.js';
-import type { ChatResponse } from '../src/ports/model.js';
-import type { SkillMove } from '../src/ports/skill-registry.js';
+import type { ChatResponse, Embedder } from '../src/ports/model.js';
+import type { MemoryHit, ProceduralMemory, SkillMove } from '../src/ports/memory.js';
 import { episodeOf } from './memory-records.js';
 import { AnsweringModel } from './rollout-fixture.js';
 

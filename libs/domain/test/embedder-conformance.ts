@@ -1,6 +1,6 @@
 import { isAbort } from '@etude/contracts/errors';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Embedder } from '../src/ports/embedder.js';
+import type { Embedder } from '../src/ports/model.js';
 import { cosineOf } from '../src/retrieval/calibration.js';
 
 export interface EmbedderUnderTest {

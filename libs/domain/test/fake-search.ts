@@ -1,11 +1,10 @@
 import type { Scope } from '@etude/contracts/memory';
-import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
+import { type ReadScope, requireScope, type SearchQuery } from '../src/ports/memory.js';
 import { bm25Weight, idf, queryTerms, termCounts } from '../src/retrieval/bm25.js';
 import { cosineOf } from '../src/retrieval/calibration.js';
 import type { SearchEntry } from '../src/retrieval/entries.js';
 import { fusedScore } from '../src/retrieval/fuse.js';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
-import { requireScope } from '../src/retrieval/scopes.js';
 
 export interface FakeItem<T> {
   readonly record: T;

@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillMove } from '../src/ports/skill-registry.js';
+import type { SkillMove } from '../src/ports/memory.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
 import { proofOf } from './skill-lives.js';

@@ -1,7 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory } from '../src/ports/memory.js';
-import type { SkillMove } from '../src/ports/skill-registry.js';
+import type { ProceduralMemory, SkillMove } from '../src/ports/memory.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';

@@ -1,7 +1,6 @@
 import { errorCode } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
-import type { ProceduralMemory } from '../src/ports/memory.js';
-import type { SkillMove } from '../src/ports/skill-registry.js';
+import type { ProceduralMemory, SkillMove } from '../src/ports/memory.js';
 import { keyOf } from '../src/skills/life/skill-life.js';
 import type { MakeMemory } from './memory-conformance-start.js';
 import { start } from './memory-conformance-start.js';

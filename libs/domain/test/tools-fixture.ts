@@ -11,7 +11,6 @@ import { hitOf, skillOf as recordOf } from './memory-records.js';
 import type { SkillReader } from '../src/skills/life/find-skill.js';
 import { agentTools } from '../src/tools/agent-tools.js';
 import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
-import type { ToolContext } from '../src/tools/tool-definition.js';
 import type {
   RegisteredSkill,
   SkillCall,
@@ -21,9 +20,10 @@ import type {
   SkillWish,
   SkillWishes,
   Todo,
+  ToolContext,
   ToolSessions,
   ToolSkillDraft,
-} from '../src/tools/tool-ports.js';
+} from '../src/tools/tool-definition.js';
 
 /** The most files that a session lists. */
 const FILES_MAX = 1_000;

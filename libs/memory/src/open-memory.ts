@@ -2,8 +2,7 @@ import { consolidationUnits } from './layers/consolidation-units.js';
 import { conversationLayer } from './layers/conversations.js';
 import { episodicLayer } from './layers/episodic-layer.js';
 import { itemShows } from './layers/item-shows.js';
-import { sharedEmbedding } from './layers/indexed-texts.js';
-import type { LayerDeps } from './layers/records.js';
+import { type LayerDeps, sharedEmbedding } from './layers/records.js';
 import { getRecord, listRecords, recallMemory } from './layers/memory-reads.js';
 import { proceduralLayer } from './layers/procedural-layer.js';
 import { appliedWrites } from './layers/repeats.js';
@@ -16,7 +15,7 @@ import { openSqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.
 import { guardedStore } from './upkeep/erasure-marks.js';
 import { recordUpkeep } from './upkeep/record-upkeep.js';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 
 export type MemoryPlace =
   | ({ readonly adapter: 'sqlite' } & Omit<SqliteStoreOptions, 'model'>)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { expect, it, onTestFinished } from 'vitest';
 import { type MemoryPlace, modelOf, openMemory, openStore } from '../src/open-memory.js';
 import { modelOfFile } from '../src/sqlite/file-upkeep.js';

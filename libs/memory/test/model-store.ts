@@ -1,6 +1,5 @@
-import { requireOwn, requireScope } from '@etude/domain/retrieval/scopes';
+import { type ReadScope, requireOwn, requireScope } from '@etude/domain/ports/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { ReadScope } from '@etude/domain/ports/memory';
 import type { RecordFilter, RecordStore, StoredRecord } from '../src/record-store.js';
 import { byCodePoints, isBehind, RecordModel } from './record-model.js';
 

@@ -1,5 +1,5 @@
 import type { Fact } from '@etude/contracts/memory';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

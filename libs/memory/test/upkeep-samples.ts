@@ -1,4 +1,4 @@
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import type { Memory } from '../src/memory.js';

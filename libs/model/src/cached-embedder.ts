@@ -1,6 +1,6 @@
 import { abortError } from '@etude/contracts/errors';
 import { createHash } from 'node:crypto';
-import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 
 /** About how many bytes an entry needs besides its numbers: the digest, the objects and the place in the map. */
 const ENTRY_BYTES = 250;

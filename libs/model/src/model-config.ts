@@ -1,8 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { ChatModel, Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { areAnchors, calibration, type CosineAnchors } from '@etude/domain/retrieval/calibration';
 import { UNTRACED } from '@etude/contracts/tracing';
-import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { z } from 'zod';
 import { CachedEmbedder } from './cached-embedder.js';

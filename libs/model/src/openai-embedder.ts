@@ -1,5 +1,5 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
-import type { Embedder, EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
 import { faultError, faultIn, parsedJson, quoted, type ServerContext, serverName } from './server-answer.js';

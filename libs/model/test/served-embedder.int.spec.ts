@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Answered, onFrames, sendFrame } from '@etude/contracts/embedding-socket';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { embedderConformance } from '@etude/domain/testing/embedder-conformance';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';

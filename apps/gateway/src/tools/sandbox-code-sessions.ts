@@ -5,7 +5,7 @@ import { SandboxId, sandboxName } from '@etude/contracts/ids';
 import { type SandboxFile, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
 import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
 import type { CodeSession, CodeSessions } from '@etude/domain/tools/execute-in-session';
-import type { SessionKey } from '@etude/domain/tools/tool-ports';
+import type { SessionKey } from '@etude/domain/tools/tool-definition';
 import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
 import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { CallContext } from '../calls/caller.js';

@@ -4,7 +4,7 @@ import { findSkill, searchSkills, type SkillReader } from '@etude/domain/skills/
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { bundledCode, loadFunctions } from '@etude/domain/skills/proof/bundle-code';
 import { loadedWith, useSkill } from '@etude/domain/skills/proof/use-skill';
-import type { RegisteredSkill, SkillFinder, SkillRegistrar, SkillRunner, ToolSkillDraft } from '@etude/domain/tools/tool-ports';
+import type { RegisteredSkill, SkillFinder, SkillRegistrar, SkillRunner, ToolSkillDraft } from '@etude/domain/tools/tool-definition';
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../skills/list-skills.js';

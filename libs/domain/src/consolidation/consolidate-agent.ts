@@ -3,13 +3,12 @@ import type { Skill } from '@etude/contracts/memory';
 import { TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import { batchesOf } from '@etude/contracts/wire/batches';
 import type { ConsolidationReport, ConsolidationUnit, ConsolidationUnits } from '../ports/consolidation-units.js';
-import type { Embedder } from '../ports/embedder.js';
+import type { ChatModel, Embedder } from '../ports/model.js';
 import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
 import { type GateDeps, HELD_BACK_MAX, type HeldBack, heldBack, recallReason, skillReason } from './gate.js';
 import { groupEpisodes, pagesOf } from './pages.js';
 import { mergeAll, planMerges, skillsToCompare } from './plan-merges.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, readMark } from './plan.js';
-import type { ChatModel } from '../ports/model.js';
 import { contentDigest } from '../skills/content-digest.js';
 
 export interface ConsolidationInput {

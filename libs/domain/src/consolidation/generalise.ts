@@ -2,7 +2,7 @@ import { Json } from '@etude/contracts/json';
 import type { Episode, Scope, Skill, SkillMember, SkillTest } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { definesName } from '../evaluation/answer-code.js';
-import { askForJson, dataElement, type JsonAnswer } from '../model-answer.js';
+import { askForJson, dataElement, type JsonAnswer, question } from '../model-answer.js';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { chargedTo, type ChatModel } from '../ports/model.js';
@@ -182,16 +182,12 @@ function askForGeneral(
   signal: AbortSignal,
 ): Promise<JsonAnswer<z.infer<typeof General>>> {
   const shown = members.map(({ code, entryPoint, description }) => ({ entryPoint, description: description.slice(0, 500), code }));
-  const question = [
-    { role: 'system', content: SYSTEM },
-    { role: 'user', content: dataElement('members', shown) },
-  ] as const;
   const check = async ({ code, entryPoint, calls }: z.infer<typeof General>) => {
     if (code === null) return [];
     const missing = members.flatMap((_, at) => (calls.some(({ member }) => member === at) ? [] : [`calls: member ${at} is missing`]));
     return definesName(code, entryPoint) ? missing : [`code: it doesn't define ${entryPoint}`, ...missing];
   };
-  return askForJson(General, question, chargedTo(model, scope, 'generalise'), signal, { check });
+  return askForJson(General, question(SYSTEM, dataElement('members', shown)), chargedTo(model, scope, 'generalise'), signal, { check });
 }
 
 interface Family {

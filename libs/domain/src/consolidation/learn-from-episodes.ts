@@ -1,7 +1,7 @@
 import type { Episode } from '@etude/contracts/memory';
 import { VisibleText } from '@etude/contracts/visible-text';
 import { z } from 'zod';
-import { askForJson, cutText, dataElement, type JsonAnswer } from '../model-answer.js';
+import { askForJson, cutText, dataElement, type JsonAnswer, question } from '../model-answer.js';
 import type { EpisodicMemory } from '../ports/memory.js';
 import { chargedTo, type ChatModel } from '../ports/model.js';
 import type { EpisodePage } from './pages.js';
@@ -69,11 +69,8 @@ export async function learnFromEpisodes(
     reflection: reflection && cut(reflection),
     code: onceIn(codes, at),
   }));
-  const question = [
-    { role: 'system', content: SYSTEM },
-    { role: 'user', content: dataElement('experiences', shown) },
-  ] as const;
-  return askForJson(Lessons, question, chargedTo(model, episodes[0]!.scope, 'consolidate'), signal);
+  const asked = question(SYSTEM, dataElement('experiences', shown));
+  return askForJson(Lessons, asked, chargedTo(model, episodes[0]!.scope, 'consolidate'), signal);
 }
 
 async function codeOf(

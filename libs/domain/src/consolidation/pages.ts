@@ -1,7 +1,7 @@
 import type { Episode } from '@etude/contracts/memory';
 import { episodeKey } from '../trust/sources.js';
 import { SUCCESSES_MIN } from './propose-skill.js';
-import type { Embedder } from '../ports/embedder.js';
+import type { Embedder } from '../ports/model.js';
 import { cosineOf } from '../retrieval/calibration.js';
 
 /** From this calibrated similarity of prompts on, two tasks are "probably the same". */

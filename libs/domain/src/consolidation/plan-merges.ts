@@ -1,6 +1,6 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillRegistry } from '../ports/skill-registry.js';
+import type { SkillRegistry } from '../ports/memory.js';
 import { mergeMoves, wasBroughtBack } from '../skills/life/merged-skills.js';
 import { activatedAt, type Decision, isProofOf, isSameOwner } from '../skills/life/skill-life.js';
 import { marksOf } from '../trust/sources.js';

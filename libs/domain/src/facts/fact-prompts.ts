@@ -1,6 +1,6 @@
 import { Fact, FactDecision } from '@etude/contracts/memory';
 import { z } from 'zod';
-import { cutText, dataElement, readJsonAnswer } from '../model-answer.js';
+import { cutText, dataElement, readJsonAnswer, question } from '../model-answer.js';
 import type { ChatRequest } from '../ports/model.js';
 import type { Turn } from '@etude/contracts/conversation';
 import { transcriptLine } from '../recall/turn-text.js';
@@ -42,14 +42,7 @@ export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
   const ids = [...notes.keys()];
   const numbered = pairs.map(({ older, newer }) => [ids.indexOf(older.id), ids.indexOf(newer.id)]);
   const asked = `${dataElement('notes', [...notes.values()])}\n${dataElement('pairs', numbered)}`;
-  return {
-    messages: [
-      { role: 'system', content: SYSTEM },
-      { role: 'user', content: asked },
-    ],
-    temperature: 0,
-    outputTokensMax: OUTPUT_TOKENS_MAX,
-  };
+  return { messages: question(SYSTEM, asked), temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX };
 }
 
 /** A prompt's tokens, estimated from its size. */
@@ -91,11 +84,7 @@ export interface Note {
 export function readingRequest(turns: readonly Turn[]): ChatRequest {
   const lines = turns.map((turn) => cutText(transcriptLine(turn), TURN_CHARS_MAX));
   const asked = `${dataElement('before', turns[0]?.previous ?? '')}\n${dataElement('turns', lines)}`;
-  const messages = [
-    { role: 'system', content: READING },
-    { role: 'user', content: asked },
-  ] as const;
-  return { messages, temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX };
+  return { messages: question(READING, asked), temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX };
 }
 
 /** The notes of an answer; null if it can't be read. Notes on turns that were not asked about are left out. */

@@ -1,3 +1,4 @@
+import { jsonOf } from '../model-answer.js';
 /** What one call of a tool has shown. */
 export interface Finding {
   readonly tool: string;
@@ -126,7 +127,7 @@ function searchFact(text: string): string {
 }
 
 function pathsOf(text: string): string[] {
-  const { matches = [], names = [] } = (parsed(text) ?? {}) as { matches?: ReadonlyArray<{ path?: unknown }>; names?: readonly unknown[] };
+  const { matches = [], names = [] } = (jsonOf(text) ?? {}) as { matches?: ReadonlyArray<{ path?: unknown }>; names?: readonly unknown[] };
   return [...names, ...matches.map(({ path }) => path)].filter((path) => typeof path === 'string');
 }
 
@@ -136,7 +137,7 @@ function answerFact(text: string): string {
 }
 
 function fieldOf(text: string, field: string): string | null {
-  const value = (parsed(text) as Record<string, unknown> | null)?.[field];
+  const value = (jsonOf(text) as Record<string, unknown> | null)?.[field];
   return typeof value === 'string' ? value : null;
 }
 

@@ -1,7 +1,6 @@
 import type { FoundItem, RecalledItem, Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryPolicy } from '@etude/contracts/task';
-import type { MemoryHit } from '../ports/memory.js';
-import type { SkillRegistry } from '../ports/skill-registry.js';
+import type { MemoryHit, SkillRegistry } from '../ports/memory.js';
 import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { FINDING } from '../retrieval/entries.js';

@@ -1,4 +1,4 @@
-import type { Embedder, EmbedderProfile } from '../ports/embedder.js';
+import type { Embedder, EmbedderProfile } from '../ports/model.js';
 import { through } from './calibration.js';
 import { STOP_WORDS, type Word, wordsOf } from './words.js';
 

@@ -3,6 +3,7 @@ import type { ChatRequest } from '../ports/model.js';
 import { block, type PromptTask, taskSection } from './prompts.js';
 import { type ModelAnswer, modelStep, type RolloutContext } from './rollout-context.js';
 import { CHARS_PER_TOKEN, earlierSteps, leftOut, PROMPT_BUDGETS, shortLines, type StepHistory, type TakenStep } from './step-prompts.js';
+import { question } from '../model-answer.js';
 
 /** The part of the budget that lines of steps may take afterwards, so that most prompts keep their beginning. */
 const LINES_SHARE = 1 / 4;
@@ -75,10 +76,5 @@ function summaryRequest(task: PromptTask, history: StepHistory, oldest: readonly
     `# Next steps\n\n${block(task, 'steps', [...leftOut(history), ...oldest.flatMap(shortLines)].join('\n'))}`,
     `# What to answer\n\nOne summary of all these steps, as plain text of at most ${Math.floor(budget * WORDS_PER_TOKEN)} words: what was found out (names, paths, numbers), what was changed, and what failed. Keep what matters for the task. Add nothing that the steps don't tell.`,
   ];
-  return {
-    messages: [
-      { role: 'system', content: rules.join('\n') },
-      { role: 'user', content: sections.join('\n\n') },
-    ],
-  };
+  return { messages: question(rules.join('\n'), sections.join('\n\n')) };
 }

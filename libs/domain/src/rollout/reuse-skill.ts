@@ -5,7 +5,7 @@ import type { Evaluator, TaskSpec } from '@etude/contracts/task';
 import { z } from 'zod';
 import type { SkillAnswer } from '../evaluation/evaluator.js';
 import { rulesOf } from '../evaluation/evaluators.js';
-import { readJsonAnswer } from '../model-answer.js';
+import { readJsonAnswer, addCost, NO_COST } from '../model-answer.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { ownersFor, searchSkills, type SkillReader, viewOf } from '../skills/life/find-skill.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
@@ -40,7 +40,6 @@ type HowItWent = Pick<SkillUse, 'success' | 'at' | 'inputDigest' | 'outputDigest
 
 const CANDIDATES_MAX = 3;
 const FAILURE_CHARS_MAX = 4_000;
-const NO_BINDING = { text: '', model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 /**
  * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough. If the similar one
@@ -57,7 +56,7 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
     await recordFailedBinding(context, skill);
     return null;
   }
-  const { text: _text, ...asked } = binding ?? NO_BINDING;
+  const asked = addCost(NO_COST, binding ?? NO_COST);
   const said = {
     attempt: 0,
     draft: null,

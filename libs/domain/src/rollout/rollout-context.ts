@@ -6,14 +6,13 @@ import type { AgentSettings, AgentSettingsReader } from '../ports/agent-settings
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import type { ChatModel, ChatRequest, ChatResponse } from '../ports/model.js';
+import type { ChatModel, ChatRequest, ChatResponse, Embedder } from '../ports/model.js';
 import type { ProofChecker } from '../ports/proof-signer.js';
 import type { OutsideTools } from '../ports/outside-tools.js';
 import type { Questions } from '../ports/questions.js';
-import type { Embedder } from '../ports/embedder.js';
 import type { Worlds } from '../ports/worlds.js';
 import type { Sandboxes, WorkSandboxes } from '../ports/sandboxes.js';
-import type { SkillWishes } from '../tools/tool-ports.js';
+import type { SkillWishes } from '../tools/tool-definition.js';
 import type { Attempt, RecordOrigin } from './attempt-record.js';
 import { DurableSteps, type StepLimits, type StepOutcome } from './durable-steps.js';
 import { journaledShows, type Withholding } from './recall-step.js';

@@ -16,6 +16,7 @@ import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { importedBy, importedSkills, noteImports } from './imported-skills.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
 import { tryAnswer } from './try-answer.js';
+import { addCost, NO_COST } from '../model-answer.js';
 
 /**
  * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and
@@ -104,11 +105,7 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
     recalled,
     thought: answer?.thought ?? generated.text,
     skill: null,
-    model: generated.model,
-    scripted: opening.scripted || generated.scripted,
-    inputTokens: opening.inputTokens + generated.inputTokens,
-    outputTokens: opening.outputTokens + generated.outputTokens,
-    costUsd: opening.costUsd + generated.costUsd,
+    ...addCost(opening, generated),
   };
   return tryAnswer(context, said, answer?.code ?? null, {
     load: imports.load,
@@ -117,7 +114,7 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
   });
 }
 
-const NO_OPENING = { text: '', scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+const NO_OPENING = { text: '', ...NO_COST };
 
 /**
  * A draft serves as a cue. It is asked for only if memory isn't empty and the task's own words find nothing related. A later worker decides

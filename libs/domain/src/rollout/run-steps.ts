@@ -10,12 +10,13 @@ import { compactSteps } from './compact-steps.js';
 import { importedBy, importedSkills, noteImports, skillWithId } from './imported-skills.js';
 import { keepFindings, recallFindings } from './kept-findings.js';
 import { recallStep } from './recall-step.js';
-import { askModel, type ModelAnswer, type RolloutContext } from './rollout-context.js';
+import { askModel, type RolloutContext } from './rollout-context.js';
 import { type FinalAnswer, PYTHON, readStep, type StepAnswer } from './step-answer.js';
 import { PROMPT_BUDGETS, type StepHistory, stepRequest, type TakenStep, WHOLE_HISTORY } from './step-prompts.js';
 import { StepTools } from './step-tools.js';
 import { tryAnswer } from './try-answer.js';
 import { Workbench } from './workbench.js';
+import { addCost, type AnswerCost, NO_COST } from '../model-answer.js';
 
 /** Actions of one step; more are not performed. */
 const ACTIONS_MAX = 10;
@@ -66,14 +67,16 @@ async function untrustedOfUsed({ scope, deps }: RolloutContext, { usedSkills }: 
  * judged as in any attempt. The loop follows CodeAct (Wang et al. 2024).
  */
 export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
-  const { stepsMax, taken, cost } = { stepsMax: context.spec.limits.agentStepsMax, taken: [] as TakenStep[], cost: new Cost() };
+  const stepsMax = context.spec.limits.agentStepsMax;
+  const taken: TakenStep[] = [];
+  let cost = NO_COST;
   let end: CompletedAnswer | string = `no final answer within ${stepsMax} steps`;
   let history = WHOLE_HISTORY;
   for (let step = 1; step <= stepsMax; step += 1) {
     const act = `a${attempt}.s${step}.act`;
-    history = await compactSteps(context, { act, taken, history }, (answer) => cost.add(answer));
+    history = await compactSteps(context, { act, taken, history }, (answer) => (cost = addCost(cost, answer)));
     const said = await askModel(context, act, 'act', await requestFor(context, work, { taken, history }, step));
-    cost.add(said);
+    cost = addCost(cost, said);
     const answer = readStep(said, work.tools.nameOf);
     const observations = [];
     for (const [at, call] of answer.calls.slice(0, ACTIONS_MAX).entries()) {
@@ -184,7 +187,7 @@ interface EndedSteps {
   /** The final answer, or why there is none. */
   readonly end: CompletedAnswer | string;
   readonly taken: readonly TakenStep[];
-  readonly cost: Cost;
+  readonly cost: AnswerCost;
 }
 
 async function judged(context: RolloutContext, attempt: number, work: AgentAtWork, { end, taken, cost }: EndedSteps): Promise<Attempt> {
@@ -208,7 +211,7 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
     recalled,
     thought: transcriptOf(taken),
     skill: null,
-    ...cost.total,
+    ...cost,
   };
   const judgement = judgementOf(evaluator.kind === 'none', end, text);
   return tryAnswer(context, said, code, {
@@ -238,20 +241,4 @@ function transcriptOf(taken: readonly TakenStep[]): string {
     return [`Step ${step}: ${text.trim()}`, ...actions].join('\n');
   });
   return steps.join('\n\n').slice(0, 40_000);
-}
-
-/** What the model calls of an attempt cost together. */
-class Cost {
-  total = { model: null as string | null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
-
-  add({ model, scripted, inputTokens, outputTokens, costUsd }: ModelAnswer): void {
-    const { total } = this;
-    this.total = {
-      model,
-      scripted: total.scripted || scripted,
-      inputTokens: total.inputTokens + inputTokens,
-      outputTokens: total.outputTokens + outputTokens,
-      costUsd: total.costUsd + costUsd,
-    };
-  }
 }

@@ -2,6 +2,7 @@ import { isDeeper } from '@etude/contracts/json';
 import { z } from 'zod';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import type { ChatResponse } from '../ports/model.js';
+import { jsonOf } from '../model-answer.js';
 
 /** The tools that a step always has: code to run, and the end of the attempt. */
 export const PYTHON = 'python';
@@ -53,13 +54,9 @@ export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | '
 }
 
 function argumentsIn(text: string): StepCall['args'] {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isUsable = typeof value === 'object' && value !== null && !Array.isArray(value) && !isDeeper(value, DEPTH_MAX);
-    return isUsable ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonOf(text);
+  const isUsable = typeof value === 'object' && value !== null && !Array.isArray(value) && !isDeeper(value, DEPTH_MAX);
+  return isUsable ? (value as Record<string, unknown>) : undefined;
 }
 
 function finalOf(args: unknown): FinalAnswer {

@@ -4,7 +4,7 @@ import { RECALL_TOKENS } from '../recall/recollect.js';
 import { extractFact } from '../findings/execution-memory.js';
 import type { ChatMessage, ChatRequest, ChatTool, ChatToolCall } from '../ports/model.js';
 import { type Scratchpad, workingMemory } from '@etude/contracts/scratchpad';
-import type { Todo } from '../tools/tool-ports.js';
+import type { Todo } from '../tools/tool-definition.js';
 import type { Attempt } from './attempt-record.js';
 import { attemptsSection, block, expectationSection, memorySection, type PromptTask, sourcesOf, taskSection } from './prompts.js';
 import type { ModelAnswer } from './rollout-context.js';

@@ -15,8 +15,7 @@ import {
   type WorkSandbox,
 } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
-import type { Todo } from '../tools/tool-ports.js';
-import type { ToolContext } from '../tools/tool-definition.js';
+import type { Todo, ToolContext } from '../tools/tool-definition.js';
 import { cellText, isCall, offerOf, recordsIn, textOf, type ToolValue } from './tool-value.js';
 import { importedSkills } from './imported-skills.js';
 import { RolloutStop } from './durable-steps.js';

@@ -1,4 +1,4 @@
-import type { Embedder } from '../ports/embedder.js';
+import type { Embedder } from '../ports/model.js';
 import { type CodeInterpreterDeps, codeInterpreterTool } from './code-interpreter.js';
 import { executeCodeTool, loadFunctionsTool, writeTodosTool } from './execute-code.js';
 import { listSkillsTools, NearTools, searchTool } from './search-tool.js';

@@ -5,8 +5,7 @@ import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-cod
 import { executeInSession, NO_SESSION, readSessionFiles, type SessionCodeDeps, withoutFiles } from './execute-in-session.js';
 import { RegisterInput, registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
 import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
-import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
-import type { SkillFinder } from './tool-ports.js';
+import { defineTool, type SkillFinder, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
 
 export type CodeInterpreterDeps = ExecuteCodeDeps &

@@ -2,8 +2,7 @@ import { type Display, RETRYABLE_EXITS, type RunResult, type SandboxFile } from 
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { endingOf } from './execute-code.js';
-import type { ToolContext, ToolOutcome } from './tool-definition.js';
-import type { SessionKey, SkillRunner, ToolSessions } from './tool-ports.js';
+import type { SessionKey, SkillRunner, ToolContext, ToolOutcome, ToolSessions } from './tool-definition.js';
 
 /** The session of calls without a session id. Nothing is kept between these calls. */
 export const NO_SESSION = 'default';

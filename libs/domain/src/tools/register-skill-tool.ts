@@ -9,8 +9,8 @@ import { refuseUnfinished } from '../evaluation/judge.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { CODE_MAX_CHARS, LIMITS } from './execute-code.js';
-import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
-import type { BundledCode, SkillRegistrar, ToolSkillDraft } from './tool-ports.js';
+import type { BundledCode, SkillRegistrar, ToolContext, ToolDefinition, ToolSkillDraft } from './tool-definition.js';
+import { defineTool } from './tool-definition.js';
 
 const TESTS_MAX = 100;
 

@@ -3,9 +3,8 @@ import { SkillCategory, type SkillParameter } from '@etude/contracts/skill-proof
 import { z } from 'zod';
 import { provenanceOf } from '../recall/recall.js';
 import { cosineOf } from '../retrieval/calibration.js';
-import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition } from './tool-definition.js';
-import type { SkillFinder } from './tool-ports.js';
-import type { Embedder } from '../ports/embedder.js';
+import { defineTool, type SkillFinder, skillsAreOff, type ToolContext, type ToolDefinition } from './tool-definition.js';
+import type { Embedder } from '../ports/model.js';
 
 export const FoundSkill = z.strictObject({
   name: z.string(),

@@ -4,8 +4,8 @@ import { SkillName } from '@etude/contracts/ids';
 import type { SandboxFile } from '@etude/contracts/sandbox';
 import { wrongName } from '../skills/life/register-skill.js';
 import { parametersOf } from './search-tool.js';
-import { defineTool, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
-import type { SkillFinder, SkillRunner, SkillWish, SkillWishes } from './tool-ports.js';
+import type { SkillFinder, SkillRunner, SkillWish, SkillWishes, ToolContext, ToolDefinition, ToolOutcome } from './tool-definition.js';
+import { defineTool } from './tool-definition.js';
 
 export interface UseSkillToolDeps {
   readonly finder: Pick<SkillFinder, 'find'>;

@@ -3,9 +3,8 @@ import { LAYER } from './fact-records.js';
 import { bodyOf, parseBody } from './records.js';
 import type { Conversation, Turn } from '@etude/contracts/conversation';
 import type { Scope } from '@etude/contracts/memory';
-import type { ReadScope } from '@etude/domain/ports/memory';
+import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
 import { dayOf, speakerOf } from '@etude/domain/recall/turn-text';
-import { requireScope } from '@etude/domain/retrieval/scopes';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
 const INDEX_DIGITS = 7;

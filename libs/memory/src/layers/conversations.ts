@@ -11,17 +11,15 @@ import {
 } from './conversation-records.js';
 import { LAYER } from './fact-records.js';
 import type { SettlingDeps } from './fact-settling.js';
-import { insertsOf } from './indexed-texts.js';
-import { type LayerDeps, parseBody, putRecord, untilTaken, withTaken } from './records.js';
+import { insertsOf, type LayerDeps, parseBody, putRecord, untilTaken, withTaken } from './records.js';
 import { markApplied } from './repeats.js';
 import type { SemanticOptions } from './semantic-layer.js';
 import { type Conversation, type Message, type Turn, TURNS_MAX } from '@etude/contracts/conversation';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import type { MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
+import { type MemoryHit, type ReadScope, requireScope, type SemanticMemory, wholeTenant } from '@etude/domain/ports/memory';
 import { speakerOf } from '@etude/domain/recall/turn-text';
 import { cut } from '@etude/domain/retrieval/entries';
-import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 
 /** Messages for one conversation, new or known. */
 export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'> {

@@ -1,11 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
-import { insertsOf } from './indexed-texts.js';
-import { bodyOf, type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
+import { bodyOf, insertsOf, type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
-import type { ReadScope } from '@etude/domain/ports/memory';
-import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { type ReadScope, requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
 /** Few, because a write of SQLite keeps other calls waiting. */

@@ -1,12 +1,10 @@
 import type { LayerQuery } from '../memory.js';
 import type { Change, MemoryRecord, RecordFilter, RecordStore } from '../record-store.js';
-import { insertsOf } from './indexed-texts.js';
+import { bodyOf, everyRecord, insertsOf, type LayerDeps, parseBody } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
-import { bodyOf, everyRecord, type LayerDeps, parseBody } from './records.js';
 import { type Episode, Scope, type Transition } from '@etude/contracts/memory';
-import type { EpisodicMemory, MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import { type EpisodicMemory, type MemoryHit, type ReadScope, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from '@etude/domain/retrieval/entries';
-import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { z } from 'zod';
 
 const LAYER = 'episodic';

@@ -1,15 +1,13 @@
 import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { FACTS, factRecord, knownFact, LAYER, namedFact, type StoredKnownFact } from './fact-records.js';
-import { embedTexts, indexedTextsOf } from './indexed-texts.js';
-import { type LayerDeps, untilTaken } from './records.js';
+import { embedTexts, indexedTextsOf, type LayerDeps, untilTaken } from './records.js';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { decided, decisionAbout, ended, type FactsOfPair, isCurrent, leftToCompare, pairOf, undone } from '@etude/domain/facts/fact-plan';
 import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts } from '@etude/domain/facts/fact-prompts';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import { chargedTo, type ChatModel, type Embedder } from '@etude/domain/ports/model';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { type ChatModel, chargedTo } from '@etude/domain/ports/model';
 
 /** What the model may still be asked. */
 export interface SettlingBudget {

@@ -4,8 +4,7 @@ import { errorCode } from '@etude/contracts/errors';
 import type { FoundItem, ItemShow, ItemShows, MemoryWrite } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { addSides, NO_SHOWS, showKey } from '@etude/domain/lift/effects';
-import type { ReadScope, ShowCounters } from '@etude/domain/ports/memory';
-import { requireScope } from '@etude/domain/retrieval/scopes';
+import { type ReadScope, requireScope, type ShowCounters } from '@etude/domain/ports/memory';
 import { nameOfShown } from '@etude/domain/trust/sources';
 
 type ShowsWrite = Extract<MemoryWrite, { kind: 'shows' }>;

@@ -11,8 +11,7 @@ import type {
 import { LAYERS, RECORD_KINDS, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { idOf } from './memory-search.js';
 import { parseBody } from './records.js';
-import type { ReadScope } from '@etude/domain/ports/memory';
-import { requireScope } from '@etude/domain/retrieval/scopes';
+import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
 import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
 import { RECALL_TOKENS, recollect } from '@etude/domain/recall/recollect';
 import { type FoundSkill, searchSkills, viewOf } from '@etude/domain/skills/life/find-skill';

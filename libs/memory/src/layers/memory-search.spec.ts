@@ -7,7 +7,7 @@ import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { episodicLayer } from './episodic-layer.js';
-import { sharedEmbedding } from './indexed-texts.js';
+import { sharedEmbedding } from './records.js';
 import { rankCandidates } from './memory-search.js';
 import { proceduralLayer } from './procedural-layer.js';
 import { semanticLayer } from './semantic-layer.js';

@@ -1,18 +1,16 @@
-import { byAge, nameOf, ordered } from '../candidate-lists.js';
-import type { LayerQuery } from '../memory.js';
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
-import { embedTexts } from './indexed-texts.js';
-import { type LayerDeps, parseBody } from './records.js';
+import { byAge, nameOf, ordered } from '../record-store.js';
+import type { LayerQuery } from '../memory.js';
+import { embedTexts, type LayerDeps, parseBody } from './records.js';
 import { rerank, rerankedMax } from './rerank.js';
 import type { Turn } from '@etude/contracts/conversation';
 import type { Fact, Transition } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { EmbedderProfile } from '@etude/domain/ports/embedder';
-import type { MemoryHit, ReadScope } from '@etude/domain/ports/memory';
+import type { EmbedderProfile } from '@etude/domain/ports/model';
+import { type MemoryHit, type ReadScope, requireScope } from '@etude/domain/ports/memory';
 import { namesSpeaker, speakerOf } from '@etude/domain/recall/turn-text';
 import { SCRIPTED_SOURCE, searchableText, transitionEntry } from '@etude/domain/retrieval/entries';
 import { BM25_TELLING, comparedWith, fusedScore, SIMILARITY_RELEVANT, sumOf } from '@etude/domain/retrieval/fuse';
-import { requireScope } from '@etude/domain/retrieval/scopes';
 import { queryWordsOf, STOP_WORDS, wordsOf } from '@etude/domain/retrieval/words';
 
 /** A search result with its score. `docs/memory.md` describes the names in `explanation`. */

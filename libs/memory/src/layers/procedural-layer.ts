@@ -1,8 +1,7 @@
 import type { LayerQuery } from '../memory.js';
 import type { Change, Fields, RecordStore } from '../record-store.js';
-import { embedTexts, indexedTextsOf, insertsOf } from './indexed-texts.js';
+import { embedTexts, everyRecord, indexedTextsOf, insertsOf, type LayerDeps, untilTaken, withTaken } from './records.js';
 import { searchLayer } from './memory-search.js';
-import { everyRecord, type LayerDeps, untilTaken, withTaken } from './records.js';
 import { markApplied, wasApplied } from './repeats.js';
 import { inTurn, moveSkills } from './skill-moves.js';
 import {
@@ -20,10 +19,9 @@ import {
 } from './skill-records.js';
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory, ReadScope, StoreSkillOptions } from '@etude/domain/ports/memory';
-import type { SkillMove, SkillOwner } from '@etude/domain/ports/skill-registry';
+import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, StoreSkillOptions } from '@etude/domain/ports/memory';
+import { requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
-import { requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
 import { codeDigest } from '@etude/domain/skills/content-digest';
 import { knownVersion, staleEdit, withCarriedMembers } from '@etude/domain/skills/life/known-version';
 import { codeToLookFor, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/life/marks';

@@ -4,8 +4,7 @@ import { bodyOf } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { StoreSkillOptions } from '@etude/domain/ports/memory';
-import { requireOwn, requireScope, wholeTenant } from '@etude/domain/retrieval/scopes';
+import { requireOwn, requireScope, type StoreSkillOptions, wholeTenant } from '@etude/domain/ports/memory';
 import { isInWords } from '@etude/domain/skills/content-digest';
 
 /**

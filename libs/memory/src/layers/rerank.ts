@@ -4,6 +4,7 @@ import type { Turn } from '@etude/contracts/conversation';
 import { type ChatModel, chargedTo } from '@etude/domain/ports/model';
 import { transcriptLine } from '@etude/domain/recall/turn-text';
 import { z } from 'zod';
+import { question, readJsonAnswer } from '@etude/domain/model-answer';
 
 type RerankDeps = Pick<LayerDeps, 'chatModel' | 'reranker'>;
 
@@ -63,14 +64,10 @@ function textFor(record: RankedRecord['record']): string {
 async function chatOrder(model: ChatModel, query: string, best: readonly RankedRecord[], signal: AbortSignal): Promise<number[] | null> {
   const results = best.map(({ record }, id) => ({ id, title: record.title, text: record.text.slice(0, CANDIDATE_CHARS_MAX) }));
   const content = JSON.stringify({ query: query.slice(0, QUERY_CHARS_MAX), results });
-  const messages = [
-    { role: 'system', content: RULES },
-    { role: 'user', content },
-  ] as const;
   const charged = chargedTo(model, best[0]!.record.scope, 'rerank');
-  const { text } = await charged.chat({ messages, temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX }, signal);
-  const answer = Answer.safeParse(JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)));
-  return answer.success ? answer.data.order : null;
+  const { text } = await charged.chat({ messages: question(RULES, content), temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX }, signal);
+  const read = readJsonAnswer(Answer, text);
+  return 'wrong' in read ? null : read.data.order;
 }
 
 function explained(ranked: RankedRecord, name: string, value: number): RankedRecord {

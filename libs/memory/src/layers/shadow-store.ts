@@ -2,13 +2,15 @@ import { cosineOf } from '@etude/domain/retrieval/calibration';
 import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { compareKeys, nameOf, ordered } from '../candidate-lists.js';
 import {
   type Candidate,
   type Change,
+  compareKeys,
   type Fields,
   type IndexedText,
   type MemoryRecord,
+  nameOf,
+  ordered,
   type RecordFilter,
   type RecordStore,
   seenBy,

@@ -1,12 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillMove } from '@etude/domain/ports/skill-registry';
-import { requireScope } from '@etude/domain/retrieval/scopes';
+import { requireScope, type SkillMove } from '@etude/domain/ports/memory';
 import { type CallGraph, type MovedVersion, requireCallable } from '@etude/domain/skills/life/call-graph';
 import { movedSkill, noSuchSkill, requireOnlyActive } from '@etude/domain/skills/life/skill-life';
 import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
-import { embedTexts, indexedTextsOf } from './indexed-texts.js';
-import { bodyOf, type LayerDeps, OwnerTurns, parseBody, putRecord, untilTaken } from './records.js';
+import { bodyOf, embedTexts, indexedTextsOf, type LayerDeps, OwnerTurns, parseBody, putRecord, untilTaken } from './records.js';
 import { dependentsOf, ownedSkills, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { markApplied } from './repeats.js';

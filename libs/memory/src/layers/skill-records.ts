@@ -1,12 +1,10 @@
-import type { Change, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
-import { compareKeys } from '../candidate-lists.js';
+import { type Change, compareKeys, type MemoryRecord, type RecordFilter, type RecordStore, type StoredRecord } from '../record-store.js';
 import { bodyOf, everyRecord, parseBody } from './records.js';
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/skill-registry';
+import { requireScope, type SkillKey, type SkillOffer, type SkillOwner } from '@etude/domain/ports/memory';
 import { skillEntry } from '@etude/domain/retrieval/entries';
-import { requireScope } from '@etude/domain/retrieval/scopes';
 import { mayCall } from '@etude/domain/skills/life/call-graph';
 import { viewOf } from '@etude/domain/skills/life/find-skill';
 import { markedCode } from '@etude/domain/skills/life/marks';

@@ -7,7 +7,7 @@ import { dyingStore } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
 import { proceduralLayer } from './procedural-layer.js';
-import { insertsOf } from './indexed-texts.js';
+import { insertsOf } from './records.js';
 import { skillRecord } from './skill-records.js';
 
 const embedder = new LexicalEmbedder();

@@ -1,6 +1,5 @@
 import type { MemoryLayer } from '@etude/contracts/task';
-import { candidateLists } from '../candidate-lists.js';
-import type { Candidates, RecordKind, StoreOptions, StoreQuery } from '../record-store.js';
+import { candidateLists, type Candidates, type RecordKind, type StoreOptions, type StoreQuery } from '../record-store.js';
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
 import { decodeText } from './record-points.js';
 import { countedIn, denseOf, type PointVectors, type SparseVector, surplusOf, weightName } from './point-vectors.js';

@@ -1,5 +1,5 @@
-import { compareKeys } from '../candidate-lists.js';
 import {
+  compareKeys,
   type FindPage,
   LAYERS,
   type MemoryRecord,

@@ -5,7 +5,7 @@ import { contentOf, hasMark, is, markOf, marksIn, ownerPayload, recordId, revisi
 import type { Conditions, FoundPoint, Payload, Point, TenantPoints } from './tenant-points.js';
 import { errorCode } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { requireOwn } from '@etude/domain/retrieval/scopes';
+import { requireOwn } from '@etude/domain/ports/memory';
 import { randomUUID } from 'node:crypto';
 
 type Insert = Extract<Change, { do: 'insert' }>;

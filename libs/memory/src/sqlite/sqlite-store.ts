@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
-import { requireScope } from '@etude/domain/retrieval/scopes';
+import { requireScope } from '@etude/domain/ports/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import {
+  candidateLists,
   type Candidates,
   type FindPage,
   ownedBy,
@@ -32,7 +33,6 @@ import { StoreFile, type WholeFile } from './store-file.js';
 import { fileDamage, purgeFile } from './file-upkeep.js';
 import type { TenantRows, Values } from './tenant-rows.js';
 import { deleteVectors, insertVectors, vectorBytes, type VectorBytes, VectorModels } from './vectors.js';
-import { candidateLists } from '../candidate-lists.js';
 import { cosinesOf, layerSize, nearest } from './nearest-records.js';
 import { searchWords } from './words.js';
 

@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import { requireOwn } from '@etude/domain/retrieval/scopes';
+import { requireOwn } from '@etude/domain/ports/memory';
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import type { TenantView } from '../record-store.js';
 

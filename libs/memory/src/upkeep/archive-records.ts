@@ -4,7 +4,7 @@ import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
 import { LAYERS, type MemoryRecord, type Owners, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { OWNED_KINDS, walkOwned } from './owned-records.js';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { forgettingScore } from '@etude/domain/retrieval/fuse';
 import { showsRecord } from '../layers/item-shows.js';
 import type { ItemShows } from '@etude/contracts/memory';

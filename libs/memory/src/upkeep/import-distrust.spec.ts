@@ -12,7 +12,7 @@ import { conversationId, conversationRecord, turnRecord } from '../layers/conver
 import { chunkRecord, documentRecord } from '../layers/documents.js';
 import { episodeRecord, noteRecords, transitionRecord } from '../layers/episodic-layer.js';
 import { proceduralLayer } from '../layers/procedural-layer.js';
-import { insertsOf } from '../layers/indexed-texts.js';
+import { insertsOf } from '../layers/records.js';
 import { factRecord } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { guardedStore } from './erasure-marks.js';

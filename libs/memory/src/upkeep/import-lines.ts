@@ -1,5 +1,4 @@
-import { insertsOf } from '../layers/indexed-texts.js';
-import { parseBody } from '../layers/records.js';
+import { insertsOf, parseBody } from '../layers/records.js';
 import type { ImportReport } from '../memory.js';
 import type { MemoryRecord } from '../record-store.js';
 import { isErased } from './erasure-marks.js';

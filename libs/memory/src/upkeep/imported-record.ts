@@ -7,7 +7,7 @@ import type { StoredBody } from '../layers/records.js';
 import { skillKey, skillRecord } from '../layers/skill-records.js';
 import { type MemoryRecord, RECORD_KINDS, type RecordKind } from '../record-store.js';
 import { asArchived, isArchived } from './archive-records.js';
-import { type ExportLine, parseJson, reasonOf } from './export-lines.js';
+import { type ExportLine, reasonOf } from './export-lines.js';
 import type { UpkeepDeps } from './record-upkeep.js';
 import { Conversation, Turn } from '@etude/contracts/conversation';
 import { DocumentChunk, DocumentRecord, Episode, Fact, ItemShows, Skill, Transition } from '@etude/contracts/memory';
@@ -20,6 +20,7 @@ import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/con
 import { isProofOf } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
+import { jsonOf } from '@etude/domain/model-answer';
 
 interface Owned {
   readonly scope?: MemoryRecord['scope'];
@@ -35,7 +36,7 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
   if (!kinds.includes(line.kind)) return `kind: ${line.kind} is no kind of the ${line.layer} layer`;
   const now = clock.now();
-  const raw = parseJson(line.body);
+  const raw = jsonOf(line.body);
   const [schema, build] = KINDS[line.kind];
   const parsed = z.strictObject({ value: schema, taken: z.array(z.string()).max(TAKEN_READ_MAX).optional() }).safeParse(raw);
   if (!parsed.success) return `body.${reasonOf(parsed.error)}`;

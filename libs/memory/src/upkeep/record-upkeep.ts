@@ -1,5 +1,5 @@
 import type { Clock } from '@etude/domain/ports/clock';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Skill } from '@etude/contracts/memory';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
@@ -12,7 +12,7 @@ import { type CountsByPlace, type Erasable, walkOwned } from './owned-records.js
 import { archiveHarmful, archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
-import { embedTexts, indexedTextsOf, insertsOf } from '../layers/indexed-texts.js';
+import { embedTexts, indexedTextsOf, insertsOf } from '../layers/records.js';
 import { mendDocuments } from '../layers/documents.js';
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';

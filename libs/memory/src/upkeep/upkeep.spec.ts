@@ -5,7 +5,7 @@ import { modelStore } from '../../test/model-store.js';
 import { exportOf, linesOf } from '../../test/upkeep-samples.js';
 import type { MemoryRecord, Owners, RecordStore } from '../record-store.js';
 import { episodeRecord, transitionRecord } from '../layers/episodic-layer.js';
-import { insertsOf } from '../layers/indexed-texts.js';
+import { insertsOf } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
 import { factOfRecord, factRecord as factRecordOf, learnedRecords } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';

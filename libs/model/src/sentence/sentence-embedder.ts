@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { abortError, EtudeError } from '@etude/contracts/errors';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { SENTENCE_PROFILE, TEXT_CHARS_MAX } from './sentence-profile.js';
 import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
 

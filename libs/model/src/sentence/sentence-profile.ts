@@ -1,4 +1,4 @@
-import type { EmbedderProfile } from '@etude/domain/ports/embedder';
+import type { EmbedderProfile } from '@etude/domain/ports/model';
 import { calibration } from '@etude/domain/retrieval/calibration';
 
 /** Fitted by `etude memory calibrate` on the built-in pairs; docs/embeddings.md has the figures. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { type Answered, type Asked, type Frame, onFrames, sendFrame } from '@etude/contracts/embedding-socket';
 import { abortError, type ErrorCode, EtudeError } from '@etude/contracts/errors';
-import type { Embedder } from '@etude/domain/ports/embedder';
+import type { Embedder } from '@etude/domain/ports/model';
 import { type RetryPolicy, withRetries } from '../retry.js';
 import { SENTENCE_PROFILE, TEXT_CHARS_MAX } from '../sentence/sentence-profile.js';
 

@@ -1,8 +1,8 @@
 import { SkillDependency } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
-import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
-import { type SessionKey, type Todo, TODO_STATUSES, type ToolSession, type ToolSessions } from '@etude/domain/tools/tool-ports';
+import type { SessionKey, Todo, ToolOutcome, ToolSession, ToolSessions } from '@etude/domain/tools/tool-definition';
+import { TODO_STATUSES } from '@etude/domain/tools/tool-definition';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';

@@ -1,19 +1,9 @@
 import { errorCode, EtudeError, unlessAborted } from '@etude/contracts/errors';
-import {
-  CreateSandboxRequestSchema,
-  type ExecutionOutcome,
-  RenewSandboxRequestSchema,
-  SandboxState,
-} from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import type { ExecutionOutcome } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { CreateSandboxRequestSchema, RenewSandboxRequestSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import {
-  type Display,
-  EXIT_REASONS,
-  FILE_CHUNK_BYTES_MAX,
-  RETRYABLE_EXITS,
-  type SandboxSession,
-  SESSION_TTL_MS_DEFAULT,
-} from '@etude/contracts/sandbox';
+import type { Display, SandboxSession } from '@etude/contracts/sandbox';
+import { EXIT_REASONS, FILE_CHUNK_BYTES_MAX, RETRYABLE_EXITS, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
 import { toWire } from '@etude/contracts/wire/messages';
 import {
   type CellToolAnswer,

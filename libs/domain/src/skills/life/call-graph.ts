@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillMove, SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
+import type { SkillMove, SkillOwner, SkillRegistry } from '../../ports/memory.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { isReadBy } from './find-skill.js';
 import { CALLABLE, GONE, IN_USE, isSameOwner } from './skill-life.js';

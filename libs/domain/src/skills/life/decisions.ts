@@ -8,7 +8,7 @@ import {
   type SkillProof,
   type SkillStatus,
 } from '@etude/contracts/skill-proof';
-import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import type { SkillMove, SkillRegistry } from '../../ports/memory.js';
 import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
 import { findSkill } from './find-skill.js';
 import { membersReplaced, mergeMoves } from './merged-skills.js';

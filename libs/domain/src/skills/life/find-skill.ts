@@ -3,8 +3,7 @@ import { GLOBAL_TENANT, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import { isSameOwner } from './skill-life.js';
-import type { ProceduralMemory, ReadScope, SearchQuery } from '../../ports/memory.js';
-import type { SkillKey, SkillRegistry } from '../../ports/skill-registry.js';
+import type { ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillRegistry } from '../../ports/memory.js';
 
 /** Who reads skills; the tenant comes from authentication. Without a user, skills of users are not visible. */
 export type SkillReader = Scope;

@@ -1,5 +1,5 @@
 import type { Skill, SkillMember } from '@etude/contracts/memory';
-import type { SkillMove, SkillRegistry } from '../../ports/skill-registry.js';
+import type { SkillMove, SkillRegistry } from '../../ports/memory.js';
 import { type Decision, isSameOwner, moveOf } from './skill-life.js';
 
 type Named = Pick<Skill, 'name' | 'version'>;

@@ -1,7 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillChange, SkillStatus } from '@etude/contracts/skill-proof';
-import type { SkillRegistry } from '../../ports/skill-registry.js';
+import type { SkillRegistry } from '../../ports/memory.js';
 import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { GONE, moveOf, wasBefore } from './skill-life.js';
 import { usesOf } from './usage.js';

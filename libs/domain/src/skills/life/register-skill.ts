@@ -9,12 +9,11 @@ import {
   type SkillStatus,
 } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
-import type { ProceduralMemory, StoreSkillOptions } from '../../ports/memory.js';
+import type { ProceduralMemory, SkillOwner, SkillRegistry, StoreSkillOptions } from '../../ports/memory.js';
 import { sourceOf } from '../../trust/sources.js';
 import { ownerOf, ownersFor, scopeOf } from './find-skill.js';
 import { withCarriedTests } from './known-version.js';
 import { PROMOTED_MARK } from './marks.js';
-import type { SkillOwner, SkillRegistry } from '../../ports/skill-registry.js';
 import { CALLABLE, type Decision, GONE, isProofOf } from './skill-life.js';
 
 export interface RegistrationDeps {

@@ -1,9 +1,8 @@
 import { SKILL_STATUSES, type SkillChange, type SkillProof, type SkillStatus } from '@etude/contracts/skill-proof';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import type { StoreSkillOptions } from '../../ports/memory.js';
+import type { SkillKey, SkillMove, StoreSkillOptions } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
-import type { SkillKey, SkillMove } from '../../ports/skill-registry.js';
 import { canonicalJson, isInWords, proofText, skillDigest } from '../content-digest.js';
 import { withMarks } from '../../trust/sources.js';
 import { absorbed } from './usage.js';

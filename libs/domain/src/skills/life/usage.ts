@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { MemoryWrite, Scope, Skill, SkillMember } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
-import type { SkillOffer } from '../../ports/skill-registry.js';
+import type { SkillOffer } from '../../ports/memory.js';
 
 /** The maximum number of cues of a skill, each the prompt of a solved task. More would slow search down. */
 export const SKILL_CUES_MAX = 64;

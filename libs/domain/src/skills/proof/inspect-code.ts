@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { pythonProgram } from '../../python-files.js';
 import { contentDigest } from '../content-digest.js';
+import { jsonOf } from '../../model-answer.js';
 
 const INSPECT_PROGRAM = pythonProgram('inspect_skill', ['top_level', 'contract', 'mutants']);
 
@@ -92,15 +93,6 @@ export async function inspectCode(
   if (run.exit !== 'ok') return whole(`it could not be parsed: the parser ended with ${run.exit}; make it smaller or less deeply nested`);
   const parsed = Inspection.safeParse(jsonOf(run.stdout));
   return parsed.success ? parsed.data : whole('it could not be parsed: the answer of the parser is too large; make the code smaller');
-}
-
-/** null where the text isn't JSON, or is nested too deeply. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 const whole = (message: string): Inspection => ({ problems: [{ line: null, message }] });

@@ -1,8 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory } from '../../ports/memory.js';
-import type { SkillRegistry } from '../../ports/skill-registry.js';
+import type { ProceduralMemory, SkillRegistry } from '../../ports/memory.js';
 import { contentDigest } from '../content-digest.js';
 import { contentOf, isPinOf, neededSkills, refusalOf, versionKey } from '../life/call-graph.js';
 import { activeVersion } from '../life/decisions.js';

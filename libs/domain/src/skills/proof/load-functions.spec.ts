@@ -1,6 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { ProceduralMemory } from '../../ports/memory.js';
-import type { SkillOffer } from '../../ports/skill-registry.js';
+import type { ProceduralMemory, SkillOffer } from '../../ports/memory.js';
 import { describe, expect, it } from 'vitest';
 import { errorOf, printed, registryOf, skillOf, provenSkillOf, TEST_SIGNER } from '../../../test/bundle-fixture.js';
 import { loadFunctions, pinnedTo } from './bundle-code.js';

@@ -1,6 +1,6 @@
 import { Json } from '@etude/contracts/json';
 import { z } from 'zod';
-import { type AnswerChecks, askForJson, cutText, type JsonAnswer } from '../../model-answer.js';
+import { type AnswerChecks, askForJson, cutText, type JsonAnswer, question } from '../../model-answer.js';
 import type { ChatModel } from '../../ports/model.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
@@ -52,11 +52,7 @@ export function writeSkill(
   const cut = shown.length > EXAMPLE_CHARS ? cutText(shown, EXAMPLE_CHARS) : example;
   const data = JSON.stringify({ skill, description: description.slice(0, DESCRIPTION_CHARS), example: cut }, null, 1);
   const request = `<request>\n${data.replaceAll('<', '\\u003c')}\n</request>`;
-  const question = [
-    { role: 'system', content: SYSTEM },
-    { role: 'user', content: request },
-  ] as const;
-  return askForJson(WrittenSkill, question, model, signal, checks);
+  return askForJson(WrittenSkill, question(SYSTEM, request), model, signal, checks);
 }
 
 export interface Writer {
