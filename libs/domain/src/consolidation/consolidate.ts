@@ -12,11 +12,6 @@ export interface ConsolidationDeps extends AgentDeps {
   ) => Promise<readonly SkillStatus[]>;
 }
 
-export interface ConsolidationOutcome extends ConsolidationCounts {
-  readonly skillsActivated: number;
-  readonly skillsRejected: number;
-}
-
 /** If so many agents fail in a row, they have a common reason. */
 const FAILURES_MAX = 3;
 
@@ -27,7 +22,7 @@ const FAILURES_MAX = 3;
  * @throws the first agent's error, after the others are done: EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED,
  *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
-export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal): Promise<ConsolidationOutcome> {
+export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal) {
   const { tenant, dryRun } = input;
   const { report } = deps;
   const totals = ConsolidationCounts.parse({});

@@ -6,7 +6,6 @@ import { askForJson, dataElement, type JsonAnswer, question } from '../model-ans
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory } from '../ports/memory.js';
 import { chargedTo, type ChatModel } from '../ports/model.js';
-import { canonicalJson } from '../skills/content-digest.js';
 import { searchSkills } from '../skills/life/find-skill.js';
 import { isSameOwner } from '../skills/life/skill-life.js';
 import { candidateFromTests } from '../skills/proof/skill-candidate.js';
@@ -14,6 +13,7 @@ import { marksOf, withMarks } from '../trust/sources.js';
 import type { EpisodePage } from './pages.js';
 import { isSolved, seenBy, type Solved, TESTS_MAX, unique } from './propose-skill.js';
 import { alikeInShape, codeKey, type ShapedCode, sharedFunction } from './shared-shape.js';
+import { distinct } from '../skills/content-digest.js';
 
 export interface GeneralisingDeps {
   readonly model: ChatModel;
@@ -259,8 +259,4 @@ function argumentsText(fixed: SkillMember['fixed']): string {
   return Object.entries(fixed)
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(', ');
-}
-
-function distinct(tests: readonly SkillTest[]): SkillTest[] {
-  return [...new Map(tests.map((test) => [canonicalJson(test), test])).values()];
 }

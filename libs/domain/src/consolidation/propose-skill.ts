@@ -1,8 +1,8 @@
 import type { Episode, Skill, SkillTest } from '@etude/contracts/memory';
 import { candidateFromTests } from '../skills/proof/skill-candidate.js';
-import { canonicalJson } from '../skills/content-digest.js';
 import { isSameOwner } from '../skills/life/skill-life.js';
 import { withMarks } from '../trust/sources.js';
+import { distinct } from '../skills/content-digest.js';
 
 /** A single success may be luck. */
 export const SUCCESSES_MIN = 2;
@@ -80,7 +80,7 @@ function bestOf(group: readonly Episode[]): Solved | null {
 function testsOf(best: Solved, peers: readonly Solved[]): SkillTest[] {
   if (best.tests.some(({ kind }) => kind === 'python')) return best.tests;
   const all = [best, ...peers].flatMap(({ tests }) => tests.filter(({ kind }) => kind === best.tests[0]?.kind));
-  return [...new Map(all.map((test) => [canonicalJson(test), test])).values()].slice(0, TESTS_MAX);
+  return distinct(all).slice(0, TESTS_MAX);
 }
 
 /** The possible sources of the skill's words and code: its authors, or the model that described it, may have read the whole group. */

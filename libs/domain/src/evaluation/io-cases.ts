@@ -14,14 +14,17 @@ import {
   WRONG,
 } from './evaluator.js';
 
-/** Gives a program each case's standard input and compares its standard output. */
-export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { kind: 'io_cases' }>): EvaluatorRules => ({
+interface IoCase {
+  readonly stdin: string;
+  readonly expectedStdout: string;
+  readonly public: boolean;
+}
+
+/** Gives a program each case's standard input, and judges its standard output by `isRight`, unless a part of it was cut. */
+const ioRules = (cases: readonly IoCase[], isRight: (stdout: string, at: number) => boolean): EvaluatorRules => ({
   plan: (code) => cases.map(({ stdin }) => ({ kind: 'program', code, stdin })),
   cases,
-  outcome(run, at, code) {
-    const isSame = () => run.stdoutCutBytes === 0 && sameOutput(run.stdout, cases[at]!.expectedStdout, comparison, tolerance);
-    return crashOutcome(run, code) ?? (isSame() ? PASSED : WRONG);
-  },
+  outcome: (run, at, code) => crashOutcome(run, code) ?? (run.stdoutCutBytes === 0 && isRight(run.stdout, at) ? PASSED : WRONG),
   showCase(at, run) {
     const { stdin, expectedStdout } = cases[at]!;
     return [`Input:\n${shown(stdin)}`, `Expected output:\n${shown(expectedStdout)}`, ...streams(run)];
@@ -36,6 +39,11 @@ export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { k
   },
   visible: publicOf(cases),
   adapt: ({ entryPoint, code }) => (entryPoint === null ? { code } : null),
+});
+
+/** Compares the output of each case with the expected one. */
+export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { kind: 'io_cases' }>): EvaluatorRules => ({
+  ...ioRules(cases, (stdout, at) => sameOutput(stdout, cases[at]!.expectedStdout, comparison, tolerance)),
   tests: cases.map(({ stdin, expectedStdout }) => ({ kind: 'io', stdin, expectedStdout, comparison, tolerance })),
 });
 
@@ -44,15 +52,7 @@ const Case = z.strictObject({ stdin: z.string(), outputs: z.array(z.string()).mi
 /** Accepts any of several outputs for each case. The cases can't become a skill's tests, since a test has one output. */
 export const acceptedOutputs = namedKind(z.strictObject({ cases: z.array(Case).min(1).max(1_000) }), ({ cases }) => {
   const first = cases.map(({ outputs, ...given }) => ({ ...given, expectedStdout: outputs[0]! }));
-  const { tests: _tests, ...rules } = ioCases({ kind: 'io_cases', cases: first, comparison: 'whitespace', tolerance: 0 });
-  return {
-    ...rules,
-    outcome(run, at, code) {
-      const isAccepted = () =>
-        run.stdoutCutBytes === 0 && cases[at]!.outputs.some((output) => sameOutput(run.stdout, output, 'whitespace', 0));
-      return crashOutcome(run, code) ?? (isAccepted() ? PASSED : WRONG);
-    },
-  };
+  return ioRules(first, (stdout, at) => cases[at]!.outputs.some((output) => sameOutput(stdout, output, 'whitespace', 0)));
 });
 
 const Tolerance = z.number().min(0).nullable().default(null);
@@ -72,16 +72,9 @@ const FlaggedCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string
  * Judges like the default output validator of Kattis problem packages, with its flags
  * (github.com/Kattis/problemtools, support/default_validator). The cases can't become a skill's tests, which know no such flags.
  */
-export const kattisOutput = namedKind(Flags.extend({ cases: z.array(FlaggedCase).min(1).max(1_000) }), ({ cases, ...flags }) => {
-  const { tests: _tests, ...rules } = ioCases({ kind: 'io_cases', cases, comparison: 'whitespace', tolerance: 0 });
-  return {
-    ...rules,
-    outcome(run, at, code) {
-      const isSame = () => run.stdoutCutBytes === 0 && fitsFlags(run.stdout, cases[at]!.expectedStdout, flags);
-      return crashOutcome(run, code) ?? (isSame() ? PASSED : WRONG);
-    },
-  };
-});
+export const kattisOutput = namedKind(Flags.extend({ cases: z.array(FlaggedCase).min(1).max(1_000) }), ({ cases, ...flags }) =>
+  ioRules(cases, (stdout, at) => fitsFlags(stdout, cases[at]!.expectedStdout, flags)),
+);
 
 /** White space is what C's `isspace` accepts. */
 const SPACE = /([ \t\n\v\f\r]+)/;

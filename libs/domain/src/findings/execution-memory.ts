@@ -13,16 +13,8 @@ export interface Finding {
   readonly digest?: string;
 }
 
-export interface ToolStep {
-  readonly tool: string;
-  readonly query: string;
-  readonly step: number;
-  readonly success: boolean;
-  /** The tool's answer as text. */
-  readonly text: string;
-  readonly filePath?: string;
-  readonly digest?: string;
-}
+/** A call. `text`: the tool's answer. */
+type ToolStep = Omit<Finding, 'fact'> & { readonly text: string };
 
 /** Findings shown in each group of the section. */
 const SHOWN_PER_GROUP = 12;

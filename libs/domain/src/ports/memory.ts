@@ -186,6 +186,14 @@ export interface StoreSkillOptions {
   readonly setAside?: string;
 }
 
+export interface FoundSkill {
+  readonly skill: Skill;
+  readonly similarity: number;
+  readonly score: number;
+  readonly explanation?: Readonly<Record<string, number>>;
+  readonly why?: readonly string[];
+}
+
 /** Stores skills with their versions and status. Not in it: verification, approval. */
 export interface ProceduralMemory extends SkillRegistry {
   /**
@@ -199,18 +207,7 @@ export interface ProceduralMemory extends SkillRegistry {
   /** The version asked for, or the newest. The reader's own skill comes before one without a user, then any user's. null: there is none. */
   get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
   /** Active skills only, best first. */
-  search(
-    scope: ReadScope,
-    query: SearchQuery,
-  ): Promise<
-    ReadonlyArray<{
-      skill: Skill;
-      similarity: number;
-      score: number;
-      explanation?: Readonly<Record<string, number>>;
-      why?: readonly string[];
-    }>
-  >;
+  search(scope: ReadScope, query: SearchQuery): Promise<readonly FoundSkill[]>;
   /** Active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
   /** Adds a use to counts and success rate (alpha 0.1); a success also adds its cue and fingerprint. Exactly once per `useId`. */

@@ -68,12 +68,16 @@ function isHitOf({ name, version, scope }: Skill, { kind, id, agent }: MemoryHit
   return kind === 'skill' && `${name}@${version}` === id && scope.agent === agent;
 }
 
+/** A hit without what only searches and readers need. */
+export function itemOf({ id, layer, kind, title, text, score, similarity, sources = [] }: RecalledItem) {
+  return { id, layer, kind, title, text, score, similarity, sources: [...sources] };
+}
+
 /** A hit for a prompt. A fact keeps all its sources, other memories only the untrusted ones. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
-  const { id, layer, kind, title, score, similarity } = hit;
-  const item = { id, layer, kind, title, text: shownText(hit), score, similarity };
+  const { sources: _sources, ...item } = itemOf({ ...hit, text: shownText(hit) });
   const skill = skills.find((one) => isHitOf(one, hit));
-  const sources = skill ? untrustedOfSkill(skill) : kind === 'fact' ? hit.sources : untrustedAmong(hit.sources);
+  const sources = skill ? untrustedOfSkill(skill) : hit.kind === 'fact' ? hit.sources : untrustedAmong(hit.sources);
   return sources.length > 0 ? { ...item, sources } : item;
 }
 

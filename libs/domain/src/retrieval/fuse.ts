@@ -1,3 +1,5 @@
+import type { EmbedderProfile } from '../ports/model.js';
+
 /** A record with its scores from both searches. */
 export interface Match {
   readonly createdAt: number;
@@ -9,14 +11,8 @@ export interface Match {
   readonly bm25: number;
 }
 
-export interface Fusion {
-  /** From the embedder's profile. */
-  readonly denseWeight: number;
-  /** From the embedder's profile: maps a cosine to 0 to 1. */
-  readonly calibrate: (cosine: number) => number;
-  /** ms since 1970 */
-  readonly now: number;
-}
+/** The profile of the embedder, and the time in ms since 1970. */
+type Fusion = Pick<EmbedderProfile, 'denseWeight' | 'calibrate'> & { readonly now: number };
 
 /** The BM25 that counts as one half; docs/retrieval.md explains the choice. */
 export const BM25_HALF = 40;

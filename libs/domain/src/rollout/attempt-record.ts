@@ -30,6 +30,9 @@ export interface Attempt {
   readonly at: number;
 }
 
+/** What an attempt says that neither drafted, criticised nor recalled anything. */
+export const NOTHING_SAID = { draft: null, critique: null, recalled: [], thought: '', skill: null } as const;
+
 export interface RecordOrigin {
   readonly taskId: string;
   readonly rolloutId: string;

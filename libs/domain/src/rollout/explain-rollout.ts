@@ -120,10 +120,8 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     if (!(error instanceof Asked)) throw error;
   }
   if (asked) return asked;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `the prompt of step "${step}" can't be made again, because memory or settings have changed since`,
-  );
+  const message = `the prompt of step "${step}" can't be made again, because memory or settings have changed since`;
+  throw new EtudeError('FAILED_PRECONDITION', message);
 }
 
 const UNLIMITED = { wallMs: Infinity, modelTokensMax: Infinity };

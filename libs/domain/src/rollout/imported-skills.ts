@@ -1,18 +1,19 @@
 import { errorCode } from '@etude/contracts/errors';
-import type { MemoryWrite, RecalledItem, Skill } from '@etude/contracts/memory';
+import type { RecalledItem, Skill } from '@etude/contracts/memory';
 import { nothingToCall } from '../skills/life/call-graph.js';
 import { findSkill } from '../skills/life/find-skill.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { bundledCode, dependencyOn, importedNames } from '../skills/proof/bundle-code.js';
 import { isProven } from '../skills/proof/proof.js';
 import { loadedWith } from '../skills/proof/use-skill.js';
-import type { Attempt } from './attempt-record.js';
+import { type Attempt, NOTHING_SAID } from './attempt-record.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { wrapRequest } from './prompts.js';
 import type { ReusableSkill } from './reuse-skill.js';
 import { tryAnswer } from './try-answer.js';
+import { useOf } from '../skills/life/usage.js';
 
 /** Skills that an answer's code imports. */
 export interface ImportedSkills {
@@ -67,21 +68,9 @@ export async function noteImports(
   used: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>,
   attempt: Attempt,
 ): Promise<void> {
-  for (const { name, version, scope: owner } of used) {
-    const { tenant: ownersTenant, agent, user } = owner;
-    const use: Extract<MemoryWrite, { kind: 'skill_use' }> = {
-      kind: 'skill_use',
-      scope,
-      owner: { tenant: ownersTenant, agent, ...(user === null ? {} : { user }) },
-      name,
-      version,
-      success: attempt.judgement.verdict === 'AC',
-      fingerprint: '',
-      cue: '',
-      at: attempt.at,
-    };
-    await deps.outbox.put(tenant, `${rolloutId}.a${attempt.attempt}.use.${name}`, use);
-  }
+  const success = attempt.judgement.verdict === 'AC';
+  for (const skill of used)
+    await deps.outbox.put(tenant, `${rolloutId}.a${attempt.attempt}.use.${skill.name}`, useOf(skill, scope, { success, at: attempt.at }));
 }
 
 export function importedBy({ used }: ImportedSkills): Pick<Attempt, 'imported' | 'ofSkill'> {
@@ -111,12 +100,9 @@ export async function wrapSkill(context: RolloutContext, skill: ReusableSkill): 
   const answer = extractAnswer(text, rulesOf(context.spec.evaluator).entryPoint);
   if (answer === null || !importedNames(answer.code).has(skill.name) || answer.code.split('\n').length > WRAPPER_LINES_MAX) return null;
   const said = {
+    ...NOTHING_SAID,
     attempt: 0,
-    draft: null,
-    critique: null,
-    recalled: [],
     thought: answer.thought,
-    skill: null,
     imported: [`${skill.name}@${skill.version}`],
     ofSkill: skill.ofSkill,
     ...asked,

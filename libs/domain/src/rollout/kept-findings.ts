@@ -3,7 +3,7 @@ import { factId } from '../facts/fact-keys.js';
 import { factEntry, FINDING } from '../retrieval/entries.js';
 import { namesAsWords } from '../retrieval/words.js';
 import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';
-import { recallsNothing } from '../recall/recall.js';
+import { recallsNothing, itemOf } from '../recall/recall.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { isRelevant } from '../retrieval/fuse.js';
 import { viewOf } from '../skills/life/find-skill.js';
@@ -63,16 +63,7 @@ export async function recallFindings(context: RolloutContext, bench: Workbench):
     const found = await deps.semantic.search(viewOf(scope, scope.user), findingQuery(spec.prompt));
     // Names in code resemble a task in words too little, so rare words in common count as well.
     const related = found.filter((hit) => isRelevant(hit) && !isWithheldFrom(context, hit));
-    const value = related.map(({ id, layer, kind, title, text, score, similarity, sources }) => ({
-      id,
-      layer,
-      kind,
-      title,
-      text,
-      score,
-      similarity,
-      sources: [...sources],
-    }));
+    const value = related.map(itemOf);
     return { value, summary: `${value.length} findings of earlier tasks` };
   });
   for (const { text } of items) {

@@ -14,11 +14,12 @@ import { bundledCode } from '../skills/proof/bundle-code.js';
 import { validateArguments } from '../skills/proof/call-values.js';
 import { isProven } from '../skills/proof/proof.js';
 import { loadedWith } from '../skills/proof/use-skill.js';
-import type { Attempt } from './attempt-record.js';
+import { type Attempt, NOTHING_SAID } from './attempt-record.js';
 import { bindRequest } from './prompts.js';
 import { askModel, type ModelAnswer, type RolloutContext, type RolloutDeps } from './rollout-context.js';
 import { type Ran, tryAnswer } from './try-answer.js';
 import { canBeWrapped, loadedForWrapper, wrapSkill } from './imported-skills.js';
+import { useOf } from '../skills/life/usage.js';
 
 type KeptSkill = Omit<Skill, 'tests' | 'cues' | 'evidence'>;
 const kept = ({ tests: _tests, cues: _cues, evidence: _evidence, ...skill }: Skill): KeptSkill => skill;
@@ -58,11 +59,8 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
   }
   const asked = addCost(NO_COST, binding ?? NO_COST);
   const said = {
+    ...NOTHING_SAID,
     attempt: 0,
-    draft: null,
-    critique: null,
-    recalled: [],
-    thought: '',
     skill: `${skill.name}@${skill.version}`,
     ofSkill: skill.ofSkill,
     ...asked,
@@ -256,18 +254,9 @@ const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS
 /** Records the use. After a failure `fellBack` says that the model wrote the code instead. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
-  { name, version, scope: { user, ...owner } }: ReusableSkill,
+  skill: ReusableSkill,
   went: HowItWent,
 ): Promise<void> {
-  await deps.outbox.put(tenant, `${rolloutId}.a0.use`, {
-    kind: 'skill_use',
-    scope,
-    owner: { ...owner, ...(user === null ? {} : { user }) },
-    name,
-    version,
-    fingerprint,
-    cue: spec.prompt,
-    ...went,
-    ...(went.success ? {} : { fellBack: true }),
-  });
+  const more = { ...went, ...(went.success ? {} : { fellBack: true }), fingerprint, cue: spec.prompt };
+  await deps.outbox.put(tenant, `${rolloutId}.a0.use`, useOf(skill, scope, more));
 }

@@ -4,7 +4,7 @@ import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { touchedSources } from '../trust/sources.js';
-import type { Attempt } from './attempt-record.js';
+import { type Attempt, NOTHING_SAID } from './attempt-record.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { compactSteps } from './compact-steps.js';
 import { importedBy, importedSkills, noteImports, skillWithId } from './imported-skills.js';
@@ -205,12 +205,10 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   const said = {
     ...importedBy(imports),
     ...(untrusted.length === 0 ? {} : { ofSkill: untrusted }),
+    ...NOTHING_SAID,
     attempt,
-    draft: null,
-    critique: null,
     recalled,
     thought: transcriptOf(taken),
-    skill: null,
     ...cost,
   };
   const judgement = judgementOf(evaluator.kind === 'none', end, text);

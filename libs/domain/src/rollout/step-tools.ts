@@ -133,9 +133,9 @@ export class StepTools {
   }
 
   forCells(): readonly CellTool[] {
-    const own = this.#registry.list().map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
-    const outside = this.#outside.tools.map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
-    return [...own, ...outside].filter(({ name }) => name !== 'ask_caller');
+    return [...this.#registry.list(), ...this.#outside.tools]
+      .filter(({ name }) => name !== 'ask_caller')
+      .map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
   }
 
   /** Whether the prompt may have words of an outside server: descriptions of its tools, or their results, even from unlisted tools. */
@@ -201,11 +201,7 @@ function outsideDefinition({ name, description, inputSchema }: OutsideTool): Too
     readOnly: false,
     idempotent: false,
     describe: () => description,
-    call: () =>
-      Promise.resolve({
-        success: false,
-        error: `${name} is called at its server`,
-      }),
+    call: async () => ({ success: false, error: `${name} is called at its server` }),
   };
 }
 

@@ -13,6 +13,11 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.join(',')}}`;
 }
 
+/** The values without repeats of equal content; the last of equal ones stays, in the place of the first. */
+export function distinct<T>(values: readonly T[]): T[] {
+  return [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
+}
+
 const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** The sha256 of the canonical JSON, in hex. */

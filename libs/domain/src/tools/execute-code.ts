@@ -45,12 +45,6 @@ export interface ExecuteCodeDeps {
   readonly sessions: ToolSessions;
 }
 
-export interface ExecutedCode {
-  /** Empty if the code ran to its end. */
-  readonly error: string;
-  readonly result: z.infer<typeof Output>;
-}
-
 /**
  * Runs Python once, in a fresh sandbox without network, where it can call the session's loaded functions.
  *
@@ -62,7 +56,7 @@ export async function executeCode(
   context: ToolContext,
   { sandboxes, runner, sessions }: ExecuteCodeDeps,
   signal: AbortSignal,
-): Promise<ExecutedCode> {
+) {
   const { tenant, agent, user, callId } = context;
   const { todos, loaded } = await sessions.read(context);
   const functions = loaded.map(({ name }) => name);

@@ -1,8 +1,9 @@
-import { type Display, RETRYABLE_EXITS, type RunResult, type SandboxFile } from '@etude/contracts/sandbox';
+import { type Display, RETRYABLE_EXITS, type SandboxFile } from '@etude/contracts/sandbox';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { endingOf } from './execute-code.js';
 import type { SessionKey, SkillRunner, ToolContext, ToolOutcome, ToolSessions } from './tool-definition.js';
+import type { WorkCellOutcome } from '../ports/sandboxes.js';
 
 /** The session of calls without a session id. Nothing is kept between these calls. */
 export const NO_SESSION = 'default';
@@ -141,12 +142,8 @@ export function literalOf(repr: string): unknown {
   }
 }
 
-/** How a cell ended. Long streams are cut in the middle. `displays` are the values it showed, in order. */
-export interface CellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'stdout' | 'stderr' | 'error'> {
-  readonly displays: readonly Display[];
-  /** The interpreter was restarted. Its variables are lost, files are kept. */
-  readonly stateLost: boolean;
-}
+/** How a cell of a session ended, which has no scratchpad. */
+export type CellOutcome = Omit<WorkCellOutcome, 'scratchpad'>;
 
 /** A sandbox that keeps variables and files between calls. */
 export interface CodeSession {

@@ -1,14 +1,15 @@
-import type { Fact, RecalledItem, Scope } from '@etude/contracts/memory';
+import type { Fact, Scope } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { factId } from '../facts/fact-keys.js';
 import type { Clock } from '../ports/clock.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import { provenanceOf } from '../recall/recall.js';
+import { provenanceOf, itemOf } from '../recall/recall.js';
 import { skillHit } from '../recall/recollect.js';
 import { shownText } from '../recall/turn-text.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
+import type { MemoryLayer } from '@etude/contracts/task';
 
 export interface SearchedMemory {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
@@ -48,7 +49,7 @@ const Output = z.strictObject({
 const Query = z.string().trim().min(1).max(4_000).describe('What to look for, in words.');
 
 interface Place {
-  readonly layer: RecalledItem['layer'];
+  readonly layer: MemoryLayer;
   readonly kinds?: readonly string[];
   readonly limit: number;
 }
@@ -123,10 +124,6 @@ async function find(memory: SearchedMemory, context: ToolContext, text: string, 
     return found.map(({ skill, similarity, score }) => itemOf({ ...skillHit(skill), similarity, score }));
   }
   return (await memory[layer].search(viewOf(scope, scope.user), query)).map((hit) => itemOf({ ...hit, text: shownText(hit) }));
-}
-
-function itemOf({ id, layer, kind, title, text, score, similarity, sources = [] }: RecalledItem) {
-  return { id, layer, kind, title, text, score, similarity, sources: [...sources] };
 }
 
 function rememberTool({ outbox, clock, provenance }: MemoryToolsDeps): ToolDefinition {

@@ -104,17 +104,11 @@ export function homeOf(land: Land, name: string): Cell {
   }
 }
 
-interface Inhabitant extends Cell {
-  /** Such as "@guide-3". No agent's name starts with "@". */
-  readonly name: string;
-  readonly type: string;
-}
-
 const TYPES = ['innkeeper', 'guide'] as const;
 const CELLS_PER_INHABITANT = 128;
 
-/** Those who live in a world and never move. */
-export function inhabitantsOf(land: Land): readonly Inhabitant[] {
+/** Those who live in a world and never move, by names such as "@guide-3". No agent's name starts with "@". */
+export function inhabitantsOf(land: Land) {
   const count = Math.max(TYPES.length, Math.floor((land.width * land.height) / CELLS_PER_INHABITANT));
   return Array.from({ length: count }, (_, i) => {
     const type = TYPES[i % TYPES.length] ?? 'guide';

@@ -11,10 +11,10 @@ import type {
 import { LAYERS, RECORD_KINDS, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { idOf } from './memory-search.js';
 import { parseBody } from './records.js';
-import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
+import { type ReadScope, requireScope, type FoundSkill } from '@etude/domain/ports/memory';
 import { GLOBAL_TENANT, TENANT_AGENT } from '@etude/contracts/ids';
 import { RECALL_TOKENS, recollect } from '@etude/domain/recall/recollect';
-import { type FoundSkill, searchSkills, viewOf } from '@etude/domain/skills/life/find-skill';
+import { searchSkills, viewOf } from '@etude/domain/skills/life/find-skill';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 
 type Layer = Parameters<Memory['get']>[1];

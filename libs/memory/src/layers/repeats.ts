@@ -73,11 +73,8 @@ export async function claimRequest(store: RecordStore, claim: RequestClaim): Pro
   if (await insertNote(store, claim, claim.requestId, note)) return { isRepeat: false, note };
   const known = await readNote(store, claim, claim.requestId);
   if (known?.digest === claim.digest) return { isRepeat: true, note: known.text };
-  throw new EtudeError(
-    'ALREADY_EXISTS',
-    `request_id "${claim.requestId}" was used for another request in this tenant; use a new request_id for a new request`,
-    { field: 'request_id' },
-  );
+  const message = `request_id "${claim.requestId}" was used for another request in this tenant; use a new request_id for a new request`;
+  throw new EtudeError('ALREADY_EXISTS', message, { field: 'request_id' });
 }
 
 /** The key of a request's result. Request ids contain no space, so no claim has the same key. */

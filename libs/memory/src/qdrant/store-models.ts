@@ -26,11 +26,10 @@ export async function requireServer(server: QdrantServer): Promise<void> {
       if (errorCode(error) !== 'NOT_FOUND') throw error;
     });
   const { version } = VersionInfo.safeParse(told).data ?? {};
-  if (version === undefined)
-    throw new EtudeError(
-      'MEMORY_UNAVAILABLE',
-      `the server at ${server.where} returns no version, so it isn't Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`,
-    );
+  if (version === undefined) {
+    const message = `the server at ${server.where} returns no version, so it isn't Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`;
+    throw new EtudeError('MEMORY_UNAVAILABLE', message);
+  }
   const [major = 0, minor = 0] = version.split('.', 2).map(Number);
   if (major > SERVER_MIN.major || (major === SERVER_MIN.major && minor >= SERVER_MIN.minor)) return;
   const message = `Qdrant at ${server.where} is ${version}; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. Upgrade the server`;
@@ -66,10 +65,8 @@ export class StoreModels {
     const { schema, secret } = point?.payload ?? {};
     if (schema === SCHEMA && typeof secret === 'string') return secret;
     if (schema === undefined) {
-      throw new EtudeError(
-        'MEMORY_UNAVAILABLE',
-        `the collection ${meta} on Qdrant at ${this.#server.where} is empty; restore it from a snapshot`,
-      );
+      const message = `the collection ${meta} on Qdrant at ${this.#server.where} is empty; restore it from a snapshot`;
+      throw new EtudeError('MEMORY_UNAVAILABLE', message);
     }
     const message =
       `the collections ${meta} and its neighbours on Qdrant at ${this.#server.where} are of version ${JSON.stringify(schema)}, and this release reads ${SCHEMA}; ` +

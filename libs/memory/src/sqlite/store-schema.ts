@@ -57,22 +57,22 @@ export function ensureSchema(db: DatabaseSync, path: string, model: Model): void
 /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
 export function checkIdentity(db: DatabaseSync, path: string, model: Model): void {
   const applicationId = pragma(db, 'application_id');
-  if (applicationId === UNRELEASED_ID)
-    throw new EtudeError(
-      'MEMORY_VERSION',
+  if (applicationId === UNRELEASED_ID) {
+    const message =
       `the memory file ${path} was written by a version of Etude before the first release, and this version doesn't read it. ` +
-        'Nothing of it was changed. Export it with the version that wrote it ("etude memory export"), start anew with another file, and import ' +
-        'that there; or move the file away to start with an empty memory',
-    );
+      'Nothing of it was changed. Export it with the version that wrote it ("etude memory export"), start anew with another file, and import ' +
+      'that there; or move the file away to start with an empty memory';
+    throw new EtudeError('MEMORY_VERSION', message);
+  }
   if (applicationId !== APPLICATION_ID)
     throw new EtudeError('MEMORY_UNAVAILABLE', `${path} is a database of another program; name another path for the memory file`);
   const layout = pragma(db, 'user_version');
-  if (layout !== SCHEMA_VERSION)
-    throw new EtudeError(
-      'MEMORY_VERSION',
+  if (layout !== SCHEMA_VERSION) {
+    const message =
       `the memory file ${path} was written by a later version of Etude: it has layout ${layout}, and this version reads ${SCHEMA_VERSION}. ` +
-        'Nothing of it was changed. Stop every service that uses it, install the version that wrote it or a later one, and start that; or name another file',
-    );
+      'Nothing of it was changed. Stop every service that uses it, install the version that wrote it or a later one, and start that; or name another file';
+    throw new EtudeError('MEMORY_VERSION', message);
+  }
   requireReadable(db.prepare(MODELS).all() as unknown as VectorModel[], model, `the memory file ${path}`);
 }
 

@@ -128,10 +128,9 @@ export function forwardedError(error: unknown): unknown {
   if (!isServiceError(error)) return error;
   const said = decodeStatus(error.metadata);
   if (said?.code === 'UNAUTHENTICATED' || said?.code === 'PERMISSION_DENIED' || (!said && error.code === status.UNAUTHENTICATED)) {
-    return new EtudeError(
-      'SANDBOX_UNAVAILABLE',
-      'The sandbox controller refused this service. The operator must set the same ETUDE_SANDBOX_INTERNAL_TOKEN for gateways, rollout workers and sandbox controllers.',
-    );
+    const message =
+      'The sandbox controller refused this service. The operator must set the same ETUDE_SANDBOX_INTERNAL_TOKEN for gateways, rollout workers and sandbox controllers.';
+    return new EtudeError('SANDBOX_UNAVAILABLE', message);
   }
   if (said) {
     const { code, ...details } = said;

@@ -3,7 +3,7 @@ import { GLOBAL_TENANT, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import { isSameOwner } from './skill-life.js';
-import type { ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillRegistry } from '../../ports/memory.js';
+import type { ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillRegistry, FoundSkill } from '../../ports/memory.js';
 
 /** Who reads skills; the tenant comes from authentication. Without a user, skills of users are not visible. */
 export type SkillReader = Scope;
@@ -58,14 +58,6 @@ interface FindOptions {
   readonly version?: number;
   /** The newest version with this status. Absent: the active one, or its replacement. */
   readonly status?: SkillStatus | 'any';
-}
-
-export interface FoundSkill {
-  readonly skill: Skill;
-  readonly similarity: number;
-  readonly score: number;
-  readonly explanation?: Readonly<Record<string, number>>;
-  readonly why?: readonly string[];
 }
 
 export interface SkillSearch extends SearchQuery {

@@ -3,26 +3,21 @@ import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillWords } from '../../ports/memory.js';
 import { marksOf } from '../../trust/sources.js';
-import { canonicalJson, hasHiddenTests, skillDigest } from '../content-digest.js';
+import { canonicalJson, hasHiddenTests, skillDigest, distinct } from '../content-digest.js';
 import { LIVING } from './skill-life.js';
 
 /** A skill in one of these statuses is not in use yet, so a new mark still takes effect. */
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
 
-/** The existing version with the content of a given skill. `changed`: this version with added sources and marks; null: nothing is added. */
-interface KnownVersion {
-  readonly version: Skill;
-  readonly changed: Skill | null;
-}
-
 /**
- * The existing version with the content of the given skill; null where a new version is needed. New sources and their marks are added to
- * it. An active version without a mark stays unchanged. The same content from an untrusted source becomes another, marked version.
+ * The existing version with the content of the given skill; null where a new version is needed. `changed`: this version with new sources and
+ * their marks; null: nothing is added. An active version without a mark stays unchanged. The same content from an untrusted source becomes
+ * another, marked version.
  *
  * @param own the owner's versions, newest first
  * @param words see `StoreSkillOptions`
  */
-export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWords = 'ignored'): KnownVersion | null {
+export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWords = 'ignored') {
   const digest = skillDigest(given);
   const same = own.filter((version) => version.digest === digest);
   const worded = words === 'ignored' ? same : same.filter((version) => hasSameWords(version, given));
@@ -95,5 +90,5 @@ export function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Sk
 
 /** Both lists without repeats. */
 export function joinedTests(known: readonly SkillTest[] = [], more: readonly SkillTest[] = []): SkillTest[] {
-  return [...new Map([...known, ...more].map((test) => [canonicalJson(test), test])).values()];
+  return distinct([...known, ...more]);
 }

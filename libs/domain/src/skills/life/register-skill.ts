@@ -70,11 +70,8 @@ function requireLiving(stored: Skill, versions: readonly Skill[]): void {
   if (status !== 'deprecated' && status !== 'archived') return;
   const active = versions.find((other) => other.status === 'active');
   const inUse = active === undefined ? 'and no version is active' : `and version ${active.version} is active`;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `version ${version} of skill "${name}" has this content already; it is ${status}, ${inUse}. Nothing was stored: a reviewer ${wayBack(stored)}, or change the content.`,
-    { field: 'skill', metadata: { version: String(version), status } },
-  );
+  const message = `version ${version} of skill "${name}" has this content already; it is ${status}, ${inUse}. Nothing was stored: a reviewer ${wayBack(stored)}, or change the content.`;
+  throw new EtudeError('FAILED_PRECONDITION', message, { field: 'skill', metadata: { version: String(version), status } });
 }
 
 function wayBack({ name, version, status, proof }: Skill): string {
@@ -101,11 +98,8 @@ export function wrongName(name: string): string | null {
 /** @throws EtudeError FAILED_PRECONDITION where skills are switched off for the agent */
 export function requireEnabled(agent: string, { enabled }: Pick<ProceduralMemorySettings, 'enabled'>): void {
   if (enabled) return;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `agent "${agent}" learns no skills: its setting procedural_memory_settings.enabled is false`,
-    { field: 'enabled' },
-  );
+  const message = `agent "${agent}" learns no skills: its setting procedural_memory_settings.enabled is false`;
+  throw new EtudeError('FAILED_PRECONDITION', message, { field: 'enabled' });
 }
 
 /**
@@ -142,11 +136,8 @@ export function needsRoom(versions: ReadonlyArray<{ readonly status: SkillStatus
 /** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where the limit is reached */
 export function requireRoom({ agent }: Pick<SkillOwner, 'agent'>, names: number, namesMax: number): void {
   if (namesMax === 0 || names < namesMax) return;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `"${agent}" has as many skills as it may have (max_skills is ${namesMax}); archive some, or raise the setting`,
-    { field: ROOM_FIELD },
-  );
+  const message = `"${agent}" has as many skills as it may have (max_skills is ${namesMax}); archive some, or raise the setting`;
+  throw new EtudeError('FAILED_PRECONDITION', message, { field: ROOM_FIELD });
 }
 
 const ROOM_FIELD = 'max_skills';
@@ -177,12 +168,10 @@ export async function promoteSkill(
     const shared = `skill "${skill.name}" is shared with ${now} already; choose a wider scope`;
     throw new EtudeError('INVALID_ARGUMENT', shared, { field: 'scope' });
   }
-  if (skill.status !== 'active' || !isProofOf(skill, skill.proof))
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `Skill "${skill.name}" is ${skill.status}${skill.proof === undefined ? ' and has no proof' : ''}; only an active skill with a proof for its content can be shared.`,
-      { field: 'name' },
-    );
+  if (skill.status !== 'active' || !isProofOf(skill, skill.proof)) {
+    const message = `Skill "${skill.name}" is ${skill.status}${skill.proof === undefined ? ' and has no proof' : ''}; only an active skill with a proof for its content can be shared.`;
+    throw new EtudeError('FAILED_PRECONDITION', message, { field: 'name' });
+  }
   const owner = ownerOf(scope, skill.scope);
   const needed = await Promise.all((skill.dependencies ?? []).map((one) => readablePin(procedural, one, owner)));
   // A global copy names no users: other tenants must not read these names, and global skills are never revoked by user.
@@ -202,9 +191,6 @@ async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, o
     const same = versions.find(({ digest, status }) => digest === pin.digest && CALLABLE.has(status));
     if (same !== undefined) return { ...pin, ...view, version: same.version };
   }
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `the new readers can't see the called skill "${pin.name}" version ${pin.version} of "${pin.agent}"; share and approve that skill first`,
-    { field: 'scope' },
-  );
+  const message = `the new readers can't see the called skill "${pin.name}" version ${pin.version} of "${pin.agent}"; share and approve that skill first`;
+  throw new EtudeError('FAILED_PRECONDITION', message, { field: 'scope' });
 }

@@ -34,10 +34,6 @@ export interface RevokeInput {
   readonly at: number;
 }
 
-export interface RevokeDeps extends PruneDeps {
-  readonly learned: LearnedRecords;
-}
-
 /**
  * Withdraws everything that rests on a source, directly or through other records. Skills that name the source are withdrawn with their
  * callers, later versions and marked copies. So are records that were made while such an episode or skill was shown. So are facts without
@@ -51,7 +47,7 @@ export interface RevokeDeps extends PruneDeps {
  */
 export async function revokeSource(
   input: RevokeInput,
-  deps: RevokeDeps,
+  deps: PruneDeps & { readonly learned: LearnedRecords },
 ): Promise<{ readonly skills: readonly Skill[]; readonly facts: readonly string[] }> {
   const { tenant, global = false, dryRun, by, at } = input;
   const source = requireSource(input.source);
@@ -77,12 +73,10 @@ export async function revokeSource(
 
 function requireSource(name: string): Source {
   const source = sourceOf(name);
-  if (source === null || source.kind === 'untrustedTasks' || source.kind === 'markedSkills')
-    throw new EtudeError(
-      'INVALID_ARGUMENT',
-      `${JSON.stringify(name.slice(0, 100))} is not a source; name a task, an episode, a document, a conversation, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`,
-      { field: 'source' },
-    );
+  if (source === null || source.kind === 'untrustedTasks' || source.kind === 'markedSkills') {
+    const message = `${JSON.stringify(name.slice(0, 100))} is not a source; name a task, an episode, a document, a conversation, a fact, a procedure, a wanted skill, an import, a version of a skill or a user, such as "tasks/t0192f0c8a1b2".`;
+    throw new EtudeError('INVALID_ARGUMENT', message, { field: 'source' });
+  }
   return source;
 }
 

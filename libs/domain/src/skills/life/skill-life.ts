@@ -157,20 +157,16 @@ function changedBy(skill: Skill, { to, by, reason, at, evidence = [], contract, 
 
 function requireDigest(skill: Skill, key: SkillKey): void {
   if (skill.digest === key.digest) return;
-  throw new EtudeError(
-    'ABORTED',
-    `skill ${nameOf(key)} has digest ${skill.digest}, not ${key.digest}; read the skill again, then decide again`,
-  );
+  const message = `skill ${nameOf(key)} has digest ${skill.digest}, not ${key.digest}; read the skill again, then decide again`;
+  throw new EtudeError('ABORTED', message);
 }
 
 function requireStatus(skill: Skill, { key, to, from = [skill.status] }: SkillMove): void {
   const isUndo = skill.status !== 'archived' || !UNDONE.has(to) || wasBefore(skill) === to;
   if (TRANSITIONS[skill.status].includes(to) && from.includes(skill.status) && isUndo) return;
   const expected = from.includes(skill.status) ? '' : ` instead of ${from.join(' or ')}`;
-  throw new EtudeError(
-    'ABORTED',
-    `skill ${nameOf(key)} is ${skill.status}${expected}, so it can't become ${to}; read the skill again, then decide again`,
-  );
+  const message = `skill ${nameOf(key)} is ${skill.status}${expected}, so it can't become ${to}; read the skill again, then decide again`;
+  throw new EtudeError('ABORTED', message);
 }
 
 /** A procedure in words has no proof. It may become active again unchanged, because it contains no code. */
@@ -178,11 +174,8 @@ function requireProof(before: Skill, moved: Skill, checker: ProofChecker | null)
   const { proof } = moved;
   if (isProofOf(moved, proof) && (checker === null || isSigned(proof, checker))) return;
   if (moved.proof === undefined && isInWords(moved) && wasActive(before) && before.digest === skillDigest(moved)) return;
-  throw new EtudeError(
-    'FAILED_PRECONDITION',
-    `skill ${nameOf(moved)} has no proof for its content (digest ${skillDigest(moved)}), so it can't become ${moved.status}; verify it again`,
-    { field: 'digest' },
-  );
+  const message = `skill ${nameOf(moved)} has no proof for its content (digest ${skillDigest(moved)}), so it can't become ${moved.status}; verify it again`;
+  throw new EtudeError('FAILED_PRECONDITION', message, { field: 'digest' });
 }
 
 function isSigned(proof: SkillProof | undefined, checker: ProofChecker): boolean {
@@ -254,11 +247,8 @@ export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): voi
       status === 'active' && name === skill.name && version !== skill.version && isSameOwner(scope, skill.scope),
   );
   if (other === undefined) return;
-  throw new EtudeError(
-    'ABORTED',
-    `version ${other.version} of skill "${skill.name}" became active meanwhile, so version ${skill.version} did not; read the skill again, then decide again`,
-    { field: 'version', metadata: { active_version: String(other.version) } },
-  );
+  const message = `version ${other.version} of skill "${skill.name}" became active meanwhile, so version ${skill.version} did not; read the skill again, then decide again`;
+  throw new EtudeError('ABORTED', message, { field: 'version', metadata: { active_version: String(other.version) } });
 }
 
 /** The version that stays active: the one activated last. Only a store without transactions can hold several active versions. */

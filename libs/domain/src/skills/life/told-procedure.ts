@@ -1,11 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryWrite, Scope, Skill } from '@etude/contracts/memory';
+import type { Scope, Skill } from '@etude/contracts/memory';
 import { contentDigest, isInWords } from '../content-digest.js';
 import { withCarriedMarks, withMarkOfCode } from './marks.js';
 import { withMarks } from '../../trust/sources.js';
 import { keyOf, LIVING, movedSkill, newCandidate, newSkill, wasOnlyTold } from './skill-life.js';
 import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
 import { findSkill, type SkillReader } from './find-skill.js';
+import { useOf } from './usage.js';
 
 /** The success rate of an untried procedure. A function that passed its tests starts at 1. */
 const RATE_AT_FIRST = 0.5;
@@ -49,12 +50,13 @@ export function toldProcedure(
   const living = same.find(({ status }) => LIVING.has(status));
   if (living !== undefined) return { version: living, isNew: false };
   const [gone] = same;
-  if (gone !== undefined)
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `version ${gone.version} of procedure "${gone.name}" has these words already, and is ${gone.status}. Nothing was stored: ask a reviewer to bring it back (RestoreSkill, RollbackSkill or VerifySkill), or store other words.`,
-      { field: 'prompt', metadata: { version: String(gone.version), status: gone.status } },
-    );
+  if (gone !== undefined) {
+    const message = `version ${gone.version} of procedure "${gone.name}" has these words already, and is ${gone.status}. Nothing was stored: ask a reviewer to bring it back (RestoreSkill, RollbackSkill or VerifySkill), or store other words.`;
+    throw new EtudeError('FAILED_PRECONDITION', message, {
+      field: 'prompt',
+      metadata: { version: String(gone.version), status: gone.status },
+    });
+  }
   const candidate = newSkill(withMarkOfCode(withCarriedMarks(made, versions, {}), isMarked), made.version, telling);
   return { version: candidate, isNew: true };
 }
@@ -131,7 +133,11 @@ export async function countWordsUsed(
     const isUsed = found !== null && (isInWords(found) || isPartOf(found, code));
     if (!isUsed) continue;
     const { tenant, agent, user } = reader;
-    await outbox.put(tenant, `words-${contentDigest({ tenant, agent, user, useId, bare })}`, useOfWords(found, reader, success, at));
+    await outbox.put(
+      tenant,
+      `words-${contentDigest({ tenant, agent, user, useId, bare })}`,
+      useOf(found, { tenant, agent, user }, { success, at }),
+    );
   }
 }
 
@@ -141,25 +147,4 @@ const dense = (text: string) => text.replaceAll(/\s+/g, '');
 function isPartOf({ kind, entryPoint, code: own }: Skill, code: string): boolean {
   if (kind === 'snippet') return entryPoint !== null && new RegExp(`^class[ \\t]+${entryPoint}\\b`, 'm').test(code);
   return kind === 'function' && own.trim() !== '' && dense(code).includes(dense(own));
-}
-
-function useOfWords(
-  { name, version, scope: { user, ...owner } }: Skill,
-  reader: SkillReader,
-  success: boolean,
-  at: number,
-): Extract<MemoryWrite, { kind: 'skill_use' }> {
-  const owned = { ...owner, ...(user === null ? {} : { user }) };
-  const { tenant, agent } = reader;
-  return {
-    kind: 'skill_use',
-    scope: { tenant, agent, user: reader.user },
-    owner: owned,
-    name,
-    version,
-    success,
-    fingerprint: '',
-    cue: '',
-    at,
-  };
 }

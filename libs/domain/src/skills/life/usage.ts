@@ -22,12 +22,24 @@ export const UNUSED: SkillUsage = {
  *
  * @throws EtudeError PERMISSION_DENIED for a skill of another tenant that is not global
  */
-export function ownersOfUse({ scope, owner }: Extract<MemoryWrite, { kind: 'skill_use' }>): readonly Scope[] {
+export function ownersOfUse({ scope, owner }: SkillUse): readonly Scope[] {
   const { tenant, agent } = owner ?? scope;
   if (tenant !== scope.tenant && tenant !== GLOBAL_TENANT)
     throw new EtudeError('PERMISSION_DENIED', `tenant "${scope.tenant}" can't have used a skill of tenant "${tenant}"`);
   const users = owner?.user === undefined ? [...new Set([null, scope.user])] : [owner.user];
   return users.map((user) => ({ tenant, agent, user }));
+}
+
+type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
+
+/** The write that counts a use of a skill by `scope`. Without `more` it teaches the skill no task. */
+export function useOf(
+  { name, version, scope: { tenant, agent, user } }: Pick<Skill, 'name' | 'version' | 'scope'>,
+  scope: Scope,
+  more: Pick<SkillUse, 'success' | 'at'> & Partial<SkillUse>,
+): SkillUse {
+  const owner = { tenant, agent, ...(user === null ? {} : { user }) };
+  return { kind: 'skill_use', scope, owner, name, version, fingerprint: '', cue: '', ...more };
 }
 
 const LISTED_MAX = 10;

@@ -3,7 +3,7 @@ import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { TENANT_AGENT } from '@etude/contracts/ids';
 import { type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
 import { sameValue } from '../../evaluation/compare.js';
-import { canonicalJson, hasHiddenTests } from '../content-digest.js';
+import { canonicalJson, hasHiddenTests, distinct } from '../content-digest.js';
 import type { Stage } from './proof.js';
 import { runTests, type TestPlace, type Trial } from './run-skill-tests.js';
 
@@ -77,8 +77,6 @@ function answerOf({ exit, error, value, stdout }: RunResult): Json | undefined {
   if (exit !== 'ok' || error !== undefined) return undefined;
   return value === undefined ? stdout.trim() || undefined : value;
 }
-
-const distinct = (values: readonly Json[]): Json[] => [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 
 /** Inputs near the tests' inputs, but equal to none. They are made from each test in turn, so that every test has neighbours. */
 export function newInputs(tests: readonly SkillTest[]): Input[] {

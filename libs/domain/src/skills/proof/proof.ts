@@ -5,18 +5,7 @@ import { proofText, skillDigest } from '../content-digest.js';
 import { isProofOf } from '../life/skill-life.js';
 
 /** The findings of a verification, before they are bound to a digest and signed. */
-export type ProofFindings = Pick<
-  SkillProof,
-  | 'testsPassed'
-  | 'heldOutPassed'
-  | 'generatedAnswers'
-  | 'mutantsMade'
-  | 'mutantsNoticed'
-  | 'mutantsSurvived'
-  | 'findings'
-  | 'kept'
-  | 'alike'
->;
+export type ProofFindings = Omit<SkillProof, 'v' | 'digest' | 'verifiedAt' | 'confidence' | 'keyId' | 'signature'>;
 
 export const NOTHING_FOUND: ProofFindings = {
   testsPassed: 0,

@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import {
   type ExecutionRequest,
   type RunResult,
@@ -23,6 +23,7 @@ import { fixedFor } from '../life/merged-skills.js';
 import { countWordsUsed } from '../life/told-procedure.js';
 import { isProven } from './proof.js';
 import { noteOfPlainValue, placedArguments, plainValue, requireCallable, validateArguments } from './call-values.js';
+import { useOf } from '../life/usage.js';
 
 export interface SkillCall {
   readonly reader: SkillReader;
@@ -83,11 +84,10 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   const skill = await findSkill(deps.procedural, call.reader, call.name);
   if (skill === null) return whyNotActive(call, deps);
   if (isInWords(skill)) return useWords(skill, call, deps);
-  if (!isProven(skill, deps.checker))
-    throw new EtudeError(
-      'FAILED_PRECONDITION',
-      `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`,
-    );
+  if (!isProven(skill, deps.checker)) {
+    const message = `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`;
+    throw new EtudeError('FAILED_PRECONDITION', message);
+  }
   const { needed, ...place } = await loadedWith(skill, deps);
   const parameters = { ...fixedFor(skill, call.name), ...call.parameters };
   const { run, input: given } = executableOf(skill, { ...call, parameters }, bundledCode(skill.code, needed, skill.dependencies));
@@ -99,7 +99,8 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   const { tenant, agent, user } = call.reader;
   // Tenants share one space of job ids, so the id covers the tenant.
   const writeId = `use-${contentDigest({ tenant, agent, user, useId: call.useId })}`;
-  await deps.outbox.put(tenant, writeId, useOf(skill, call, { result, error, input, at: deps.clock.now() }));
+  const use = useOf(skill, { tenant, agent, user }, went({ result, error, input, at: deps.clock.now() }));
+  await deps.outbox.put(tenant, writeId, use);
   return {
     outcome: 'used',
     success: error === '',
@@ -199,26 +200,11 @@ function errorOf(result: RunResult, { kind }: SandboxRun): string {
   return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
 }
 
-function useOf(
-  skill: Skill,
-  { reader: { tenant, agent, user } }: SkillCall,
-  { result, error, input, at }: { result: RunResult; error: string; input: unknown; at: number },
-): Extract<MemoryWrite, { kind: 'skill_use' }> {
+/** How the use went, with digests of what was given and returned. */
+function went({ result, error, input, at }: { result: RunResult; error: string; input: unknown; at: number }) {
   const success = error === '';
-  return {
-    kind: 'skill_use',
-    scope: { tenant, agent, user },
-    owner: { tenant: skill.scope.tenant, agent: skill.scope.agent, ...(skill.scope.user === null ? {} : { user: skill.scope.user }) },
-    name: skill.name,
-    version: skill.version,
-    success,
-    fingerprint: '',
-    cue: '',
-    at,
-    inputDigest: contentDigest(input),
-    ...outputDigestOf(result, success),
-    ...(success ? {} : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } }),
-  };
+  const failure = success ? {} : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } };
+  return { success, at, inputDigest: contentDigest(input), ...outputDigestOf(result, success), ...failure };
 }
 
 /**
