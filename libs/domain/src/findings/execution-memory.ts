@@ -132,11 +132,3 @@ function fieldOf(text: string, field: string): string | null {
   const value = (jsonOf(text) as Record<string, unknown> | null)?.[field];
   return typeof value === 'string' ? value : null;
 }
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

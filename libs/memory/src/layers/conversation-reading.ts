@@ -2,10 +2,9 @@ import { chargedTo } from '@etude/domain/ports/model';
 import type { RecordStore, StoredRecord } from '../record-store.js';
 import { conversationOf, conversationRecord, loadConversation, turnKey, turnOf } from './conversation-records.js';
 import { LAYER } from './fact-records.js';
-import type { SettlingDeps } from './fact-settling.js';
+import { type SettlingDeps, askWithin } from './fact-settling.js';
 import { type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
 import type { Conversation, Turn } from '@etude/contracts/conversation';
-import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact } from '@etude/contracts/memory';
 import { type Note, promptTokens, readingRequest, readNotes } from '@etude/domain/facts/fact-prompts';
 import type { SemanticMemory } from '@etude/domain/ports/memory';
@@ -88,15 +87,9 @@ async function affordable(turns: readonly Turn[], { budget }: SettlingDeps): Pro
 }
 
 /** The content of an unreadable answer is lost. The turns stay, and search finds them. */
-async function notesOn(turns: readonly Turn[], { budget, model, signal }: SettlingDeps): Promise<readonly Note[]> {
-  const request = readingRequest(turns);
-  await budget.charge(promptTokens(request));
-  const answer = await chargedTo(model, turns[0]!.scope, 'read')
-    .chat(request, signal)
-    .catch((error: unknown) => {
-      if (!isOnlyThisAnswer(error)) throw error;
-      return null;
-    });
+async function notesOn(turns: readonly Turn[], reading: SettlingDeps): Promise<readonly Note[]> {
+  const charged = { ...reading, model: chargedTo(reading.model, turns[0]!.scope, 'read') };
+  const answer = await askWithin(charged, readingRequest(turns));
   return (answer === null ? null : readNotes(answer.text, turns)) ?? [];
 }
 

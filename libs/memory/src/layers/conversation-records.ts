@@ -1,9 +1,9 @@
 import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
-import { bodyOf, parseBody } from './records.js';
+import { bodyOf, parseBody, loadOne } from './records.js';
 import type { Conversation, Turn } from '@etude/contracts/conversation';
 import type { Scope } from '@etude/contracts/memory';
-import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
+import type { ReadScope } from '@etude/domain/ports/memory';
 import { dayOf, speakerOf } from '@etude/domain/recall/turn-text';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
@@ -21,9 +21,7 @@ export function turnKey(conversation: string, index: number): string {
 export const conversationOf = (record: StoredRecord) => parseBody<Conversation>(record).value;
 export const turnOf = (record: StoredRecord) => parseBody<Turn>(record).value;
 
-export async function loadConversation(store: RecordStore, scope: ReadScope, id: string): Promise<StoredRecord | null> {
-  return (await store.load(requireScope(scope), LAYER, 'conversation', [id]))[0] ?? null;
-}
+export const loadConversation = (store: RecordStore, scope: ReadScope, id: string) => loadOne(store, scope, LAYER, 'conversation', id);
 
 /** Both have the highest worth, since nothing measures how useful a turn is. */
 const WORTH = 1;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord, FindPage } from '../record-store.js';
 import { LAYER } from './fact-records.js';
-import { bodyOf, insertsOf, type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
+import { bodyOf, insertsOf, type LayerDeps, parseBody, putRecord, untilTaken, loadOne } from './records.js';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
 import { type ReadScope, requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
@@ -34,7 +34,7 @@ export async function storeDocument(
   chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
   const { store } = deps;
   const edition: Edition = { document, chunks, digest: editionDigest(document, chunks) };
-  const known = await loadDocument(store, document.scope, document.id);
+  const known = await loadOne(store, document.scope, LAYER, 'document', document.id);
   const named = await othersOfName(store, document);
   const isKnown = known !== null && digestOf(known) === edition.digest;
   if (isKnown && named.length === 0 && (await isWhole(store, edition))) return 'unchanged';
@@ -49,16 +49,14 @@ export async function storeDocument(
 export async function listDocuments(
   store: RecordStore,
   scope: ReadScope,
-  { limit, afterKey }: { readonly limit: number; readonly afterKey?: string },
+  page: Omit<FindPage, 'order'>,
 ): Promise<readonly DocumentRecord[]> {
-  requireScope(scope);
-  const page = { order: 'key', limit, ...(afterKey === undefined ? {} : { afterKey }) } as const;
-  return limit > 0 ? (await store.find(scope, LAYER, { kinds: ['document'] }, page)).map(documentOf) : [];
+  return (await store.find(requireScope(scope), LAYER, { kinds: ['document'] }, { order: 'key', ...page })).map(documentOf);
 }
 
 /** The document, if all of its chunks are stored and none belongs to another edition. null otherwise, also while it is being stored. */
 export async function wholeDocument(store: RecordStore, scope: DocumentRecord['scope'], id: string): Promise<DocumentRecord | null> {
-  const record = await loadDocument(store, requireScope(scope), id);
+  const record = await loadOne(store, scope, LAYER, 'document', id);
   if (record === null) return null;
   const document = documentOf(record);
   return (await isWhole(store, { document, digest: digestOf(record) })) ? document : null;
@@ -106,7 +104,7 @@ async function isWhole(store: RecordStore, { document: { id, scope, chunks }, di
 async function putDocument({ store }: LayerDeps, edition: Edition): Promise<void> {
   const { document, digest } = edition;
   await untilTaken(`document ${document.id}`, async () => {
-    const known = await loadDocument(store, document.scope, document.id);
+    const known = await loadOne(store, document.scope, LAYER, 'document', document.id);
     if (known !== null && digestOf(known) === digest) return true;
     return (await putRecord(store, documentRecord(edition), known)) || null;
   });
@@ -122,17 +120,13 @@ async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<Documen
   const filter: RecordFilter = { kinds: ['chunk'], where: { document: id } };
   const digests = new Set<string>();
   for await (const page of store.each(scope, LAYER, filter)) for (const record of page) digests.add(digestOf(record));
-  const current = await loadDocument(store, scope, id);
+  const current = await loadOne(store, scope, LAYER, 'document', id);
   let removed = 0;
   for (const digest of digests) {
     if (current !== null && digestOf(current) === digest) continue;
     removed += await store.remove(scope, LAYER, { kinds: ['chunk'], where: { document: id, digest } });
   }
   return removed;
-}
-
-async function loadDocument(store: RecordStore, scope: ReadScope, id: string): Promise<StoredRecord | null> {
-  return (await store.load(scope, LAYER, 'document', [id]))[0] ?? null;
 }
 
 async function othersOfName(store: RecordStore, { id, name, scope }: DocumentRecord): Promise<readonly StoredRecord[]> {

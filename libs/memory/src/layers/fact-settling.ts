@@ -5,8 +5,8 @@ import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { decided, decisionAbout, ended, type FactsOfPair, isCurrent, leftToCompare, pairOf, undone } from '@etude/domain/facts/fact-plan';
-import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts } from '@etude/domain/facts/fact-prompts';
-import { chargedTo, type ChatModel, type Embedder } from '@etude/domain/ports/model';
+import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts, promptTokens } from '@etude/domain/facts/fact-prompts';
+import { chargedTo, type ChatModel, type Embedder, type ChatRequest, type ChatResponse } from '@etude/domain/ports/model';
 import type { ReadScope } from '@etude/domain/ports/memory';
 
 /** What the model may still be asked. */
@@ -39,6 +39,15 @@ const CHAIN_MAX = 20;
 const CALL_TOKENS_MAX = 4_000;
 const CALL_PAIRS_MAX = 60;
 const NO_ANSWER: PairVerdict = { verdict: 'differs', reason: 'the judge gave no readable answer; both are kept' };
+
+/** Asks the model and counts the call. null if no answer came that could be read; any other failure is thrown. */
+export async function askWithin({ budget, model, signal }: SettlingDeps, request: ChatRequest): Promise<ChatResponse | null> {
+  await budget.charge(promptTokens(request));
+  return model.chat(request, signal).catch((error: unknown) => {
+    if (!isOnlyThisAnswer(error)) throw error;
+    return null;
+  });
+}
 
 /** Number of current facts of the tenant that wait for a comparison. */
 export function countUnsettled(store: RecordStore, tenant: string): Promise<number> {
@@ -165,22 +174,18 @@ class Judge {
   }
 
   async #affordable(pairs: readonly FactPair[]): Promise<readonly FactPair[]> {
-    const { calls, promptTokens } = await this.#settling.budget.left();
+    const { calls, promptTokens: tokensLeft } = await this.#settling.budget.left();
     if (calls < 1) return [];
     const isWithin = (count: number, tokens: number) => judgeTokens(pairs.slice(0, count)) <= tokens;
     let count = 0;
-    while (count < Math.min(pairs.length, CALL_PAIRS_MAX) && isWithin(count + 1, Math.min(promptTokens, CALL_TOKENS_MAX))) count += 1;
+    while (count < Math.min(pairs.length, CALL_PAIRS_MAX) && isWithin(count + 1, Math.min(tokensLeft, CALL_TOKENS_MAX))) count += 1;
     // One pair of long facts may be larger than a usual call.
-    return pairs.slice(0, count === 0 && isWithin(1, promptTokens) ? 1 : count);
+    return pairs.slice(0, count === 0 && isWithin(1, tokensLeft) ? 1 : count);
   }
 
   async #ask(pairs: readonly FactPair[]): Promise<readonly PairVerdict[] | null> {
-    await this.#settling.budget.charge(judgeTokens(pairs));
     this.calls += 1;
-    const answer = await this.#settling.model.chat(judgeRequest(pairs), this.#settling.signal).catch((error: unknown) => {
-      if (!isOnlyThisAnswer(error)) throw error;
-      return null;
-    });
+    const answer = await askWithin(this.#settling, judgeRequest(pairs));
     if (answer === null) return null;
     this.name = answer.scripted ? `${answer.model} (scripted)` : answer.model;
     return readVerdicts(answer.text, pairs.length);

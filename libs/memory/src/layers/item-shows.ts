@@ -1,4 +1,4 @@
-import { bodyOf, everyRecord, parseBody, putRecord, untilTaken, withTaken } from './records.js';
+import { bodyOf, everyRecord, parseBody, putRecord, untilTaken, withTaken, UNSEARCHED } from './records.js';
 import { LAYERS, type MemoryRecord, type RecordStore } from '../record-store.js';
 import { errorCode } from '@etude/contracts/errors';
 import type { FoundItem, ItemShow, ItemShows, MemoryWrite } from '@etude/contracts/memory';
@@ -70,6 +70,5 @@ export function showsRecord(layer: MemoryLayer, shows: ItemShows, taken: readonl
   const key = showKey({ owner: scope, kind, id });
   const name = nameOfShown({ kind, id });
   const fields = { id, ...(name === null ? {} : { name }) };
-  const unsearched = { worth: 0, shown: false, title: '', text: '', sources: [] };
-  return { layer, kind: 'shows', key, scope, createdAt, ...unsearched, fields, body: bodyOf(shows, taken) };
+  return { layer, kind: 'shows', key, scope, createdAt, ...UNSEARCHED, fields, body: bodyOf(shows, taken) };
 }

@@ -14,7 +14,7 @@ import type { DocumentChunk, Episode, Fact, Scope, Skill, Transition } from '@et
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ChatModel, Embedder, Reranker } from '@etude/domain/ports/model';
-import type { ReadScope } from '@etude/domain/ports/memory';
+import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpisodeNote } from './episodic-layer.js';
@@ -43,6 +43,9 @@ export interface StoredBody<T> {
 
 /** Maximum number of write ids that a record remembers. Later only the `applied` record shows that a write was applied. */
 export const TAKEN_MAX = 256;
+
+/** Of a record that no search finds. */
+export const UNSEARCHED = { worth: 0, shown: false, title: '', text: '', sources: [] } as const;
 
 export function bodyOf(value: object, taken: readonly string[] = []): string {
   return JSON.stringify(taken.length === 0 ? { value } : { value, taken });
@@ -101,6 +104,17 @@ export class OwnerTurns {
       if (this.#last.get(owner) === turn) this.#last.delete(owner);
     }
   }
+}
+
+/** The record with this key, if the reader sees it. @throws EtudeError TENANT_MISSING */
+export async function loadOne(
+  store: RecordStore,
+  scope: ReadScope,
+  layer: MemoryLayer,
+  kind: RecordKind,
+  key: string,
+): Promise<StoredRecord | null> {
+  return (await store.load(requireScope(scope), layer, kind, [key]))[0] ?? null;
 }
 
 /** All records that a reader sees and the filter accepts, in key order, read page by page. */

@@ -1,6 +1,6 @@
-import type { AppliedWrite, EpisodicLayer, ItemShowsLayer, ProceduralLayer, SemanticLayer } from '../memory.js';
+import type { AppliedWrite, Memory } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
-import { bodyOf } from './records.js';
+import { bodyOf, UNSEARCHED } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -12,20 +12,7 @@ import { isInWords } from '@etude/domain/skills/content-digest';
  * the changed record (`StoredBody.taken`) and only adds the note.
  */
 export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, createdAt: number): Extract<Change, { do: 'insert' }> {
-  const record = {
-    layer,
-    kind: 'applied',
-    key: writeId,
-    scope,
-    createdAt,
-    worth: 0,
-    shown: false,
-    fields: {},
-    title: '',
-    text: '',
-    sources: [],
-    body: bodyOf({}),
-  } as const;
+  const record = { ...UNSEARCHED, layer, kind: 'applied', key: writeId, scope, createdAt, fields: {}, body: bodyOf({}) } as const;
   return { do: 'insert', record, indexed: [] };
 }
 
@@ -104,16 +91,14 @@ async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key:
   return known === undefined ? null : { digest: known.sources[0], text: known.sources[1] ?? '' };
 }
 
-interface Layers {
-  readonly store: RecordStore;
-  readonly episodic: EpisodicLayer;
-  readonly semantic: SemanticLayer;
-  readonly procedural: ProceduralLayer;
-  readonly shows: ItemShowsLayer;
-}
-
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
-export function appliedWrites({ store, episodic, semantic, procedural, shows }: Layers) {
+export function appliedWrites({
+  store,
+  episodic,
+  semantic,
+  procedural,
+  shows,
+}: Pick<Memory, 'store' | 'episodic' | 'semantic' | 'procedural' | 'shows'>) {
   const applied = async (layer: MemoryLayer, scope: Scope, writeId: string, at: number, changes: readonly Change[] = []) =>
     (await store.write(scope.tenant, [...changes, markApplied(layer, scope, writeId, at)])).at(-1) === true;
   return {

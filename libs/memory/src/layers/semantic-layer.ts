@@ -4,9 +4,9 @@ import { factId, subjectKey } from '@etude/domain/facts/fact-keys';
 import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import type { LayerQuery, StoredFact } from '../memory.js';
-import type { RecordStore, StoredRecord } from '../record-store.js';
+import type { RecordStore } from '../record-store.js';
 import { markApplied, wasApplied } from './repeats.js';
-import { embedTexts, factTexts, indexedTextsOf, type LayerDeps, OwnerTurns, untilTaken } from './records.js';
+import { embedTexts, factTexts, indexedTextsOf, type LayerDeps, OwnerTurns, untilTaken, loadOne } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { AccessCounts, type FactWrite, type LogFailure, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
@@ -56,7 +56,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       return withNeighbours(store, scope, hits);
     },
     async get(scope: ReadScope, id: string): Promise<Fact | null> {
-      const record = await factWithId(store, scope, id);
+      const record = await loadOne(store, scope, LAYER, 'fact', id);
       return record === null ? null : factOfRecord(record);
     },
     async about(owner: Scope, category: string, subject: string): Promise<Fact | null> {
@@ -73,15 +73,12 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     },
     /** The fact with all its predecessors and successors, newest first. */
     history: async (scope: ReadScope, id: string) => historyOf(store, requireScope(scope), id),
-    /** See `decisionsAbout`. */
     decisions: (scope: ReadScope, facts: readonly Fact[]) => decisionsAbout(store, requireScope(scope), facts),
     /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT */
     update: (scope: ReadScope, id: string, change: FactChange) => updateFact(deps, scope, id, change),
     /** Number of current facts of the tenant that have to be compared with others. */
     unsettled: (tenant: string) => countUnsettled(store, tenant),
-    /** See `settleFacts`. */
     settle: (tenant: string, settling: SettlingDeps) => settleFacts(deps, tenant, settling),
-    /** See `undoDecision`. */
     undoDecision: (scope: ReadScope, ids: readonly [string, string], by: string) => undoDecision(deps, requireScope(scope), ids, by),
     /** Adds one to the access count of each fact, in the background. A lost count is no error. */
     countAccess: async (scope: ReadScope, ids: readonly string[]) => access.add(requireScope(scope), ids),
@@ -98,7 +95,6 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
   } satisfies SemanticMemory & Record<string, unknown>;
 }
 
-/** See `SemanticMemory.applyFacts`. */
 async function applyUnit(
   { store, embedder }: LayerDeps,
   take: (write: FactWrite) => Promise<TakenFact>,
@@ -131,7 +127,7 @@ interface FactChange {
 
 async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScope, id: string, change: FactChange): Promise<Fact> {
   return untilTaken(`fact ${id}`, async () => {
-    const record = await factWithId(store, scope, id);
+    const record = await loadOne(store, scope, LAYER, 'fact', id);
     if (record === null) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
     const { fact, taken } = knownFact(record, 0);
     // A reworded fact counts as told by the person who changed it, no longer as learned.
@@ -156,14 +152,10 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
 /** @throws EtudeError ALREADY_EXISTS if another owner used the write id; that owner's fact isn't returned */
 async function unchanged(store: RecordStore, writeId: string, fact: Fact): Promise<StoredFact> {
   const { tenant, agent, user } = fact.scope;
-  const record = await factWithId(store, wholeTenant(fact.scope), (await notedFactId(store, tenant, writeId)) ?? fact.id);
+  const record = await loadOne(store, wholeTenant(fact.scope), LAYER, 'fact', (await notedFactId(store, tenant, writeId)) ?? fact.id);
   if (record !== null && (record.scope.agent !== agent || record.scope.user !== user))
     throw new EtudeError('ALREADY_EXISTS', 'this write id was used for a fact of another owner; use a new write id');
   return { fact: record === null ? fact : factOfRecord(record), outcome: 'unchanged', replaced: [] };
-}
-
-async function factWithId(store: RecordStore, scope: ReadScope, id: string): Promise<StoredRecord | null> {
-  return (await store.load(requireScope(scope), LAYER, 'fact', [id]))[0] ?? null;
 }
 
 /** The fact with the id derived from its owner and text. @throws EtudeError INVALID_ARGUMENT */

@@ -4,7 +4,7 @@ import { factId } from '@etude/domain/facts/fact-keys';
 import type { ConsolidationUnit, UnitName, UnitPage } from '@etude/domain/ports/consolidation-units';
 import { type Change, compareKeys, type MemoryRecord, type RecordStore, type StoredRecord } from '../record-store.js';
 import { knownFact } from './fact-records.js';
-import { bodyOf, everyRecord, parseBody, untilTaken, updateEach } from './records.js';
+import { bodyOf, everyRecord, parseBody, untilTaken, updateEach, UNSEARCHED } from './records.js';
 import type { ShadowRecord } from './shadow-store.js';
 
 const LAYER = 'episodic';
@@ -88,7 +88,7 @@ function changedFact({ record, before }: ShadowRecord): ChangedFact {
 
 function recordOf({ tenant, agent, at }: Pick<UnitHead, 'tenant' | 'agent' | 'at'>, key: string, value: object): MemoryRecord {
   const named = { layer: LAYER, kind: KIND, key, scope: { tenant, agent, user: null } } as const;
-  return { ...named, createdAt: at, worth: 0, shown: false, fields: {}, title: '', text: '', sources: [], body: bodyOf(value) };
+  return { ...named, createdAt: at, ...UNSEARCHED, fields: {}, body: bodyOf(value) };
 }
 
 function headRecord(head: UnitHead): MemoryRecord {

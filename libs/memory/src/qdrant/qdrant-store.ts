@@ -1,7 +1,15 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ownedBy, type Owners, type RecordStore, seenBy, type StoredRecord, type StoreOptions } from '../record-store.js';
+import {
+  ownedBy,
+  type Owners,
+  type RecordStore,
+  seenBy,
+  type StoredRecord,
+  type StoreOptions,
+  type RecordFilter,
+} from '../record-store.js';
 import { searchCandidates } from './candidate-search.js';
 import { ANCHOR_TENANT, type CollectionNames, collectionNames, vectorName } from './collections.js';
 import { denseOf, PointVectors } from './point-vectors.js';
@@ -10,6 +18,7 @@ import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId,
 import { RecordWrites } from './record-writes.js';
 import { requireServer, StoreModels } from './store-models.js';
 import { type Conditions, TenantPoints } from './tenant-points.js';
+import type { MemoryLayer } from '@etude/contracts/task';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
   /** Prefix of the collection names, so that several stores can share a server. */
@@ -29,6 +38,9 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   const secret = await models.open(model);
   const seen = (scope: ReadScope) => new TenantPoints(server, seenBy(scope));
   const owned = (owners: Owners) => new TenantPoints(server, ownedBy(owners));
+  /** The arguments of every access to records: the points, their collection, and conditions. */
+  const at = (points: TenantPoints, layer: MemoryLayer, filter: RecordFilter) =>
+    [points, layers[layer], filterConditions(points.tenant, filter)] as const;
   const vectorsOf = ({ tenant }: TenantPoints) => new PointVectors(secret, tenant);
   return {
     name: 'qdrant',
@@ -37,28 +49,21 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
       return new RecordWrites({ points, names, vectors: vectorsOf(points), model, models: () => models.list() }).write(changes);
     },
     load: async (scope, layer, kind, keys) => loadRecords(seen(scope), layers[layer], kind, keys),
-    async find(scope, layer, filter, { order, ...page }) {
-      const points = seen(scope);
-      const must = filterConditions(points.tenant, filter);
-      return order === 'newest' ? newestRecords(points, layers[layer], must, page) : recordsByKey(points, layers[layer], must, page);
-    },
+    find: async (scope, layer, filter, { order, ...page }) =>
+      (order === 'newest' ? newestRecords : recordsByKey)(...at(seen(scope), layer, filter), page),
     async search(scope, layer, query) {
       const points = seen(scope);
       const must = filterConditions(points.tenant, { ...query, shown: query.shown ?? true });
       return searchCandidates({ points, names, vectors: vectorsOf(points), model }, layer, query, must);
     },
     async *each(owners, layer, filter) {
-      const points = owned(owners);
-      yield* eachRecord(points, layers[layer], filterConditions(points.tenant, filter));
+      yield* eachRecord(...at(owned(owners), layer, filter));
     },
     async count(owners, layer, filter) {
-      const points = owned(owners);
-      return points.count(layers[layer], filterConditions(points.tenant, filter));
+      const [points, ...asked] = at(owned(owners), layer, filter);
+      return points.count(...asked);
     },
-    async remove(owners, layer, filter) {
-      const points = owned(owners);
-      return removeRecords(points, layers[layer], filterConditions(points.tenant, filter));
-    },
+    remove: async (owners, layer, filter) => removeRecords(...at(owned(owners), layer, filter)),
     purge: () => purge(server, names),
     tenants: () => tenantsOf(server, Object.values(layers)),
     models: () => models.list(),

@@ -68,8 +68,8 @@ export function markOf(revision: number, writer: string): Payload {
   return { [`by${revision % MARKS}`]: writer };
 }
 
-export function hasMark(payload: Payload, revision: number, writer: string): boolean {
-  return payload[`by${revision % MARKS}`] === writer;
+export function hasMark(payload: Payload | undefined, revision: number, writer: string): boolean {
+  return payload?.[`by${revision % MARKS}`] === writer;
 }
 
 export function marksIn(payload: Payload): Payload {

@@ -96,7 +96,7 @@ export class RecordWrites {
     const states = new Map(found.map(({ id, payload }) => [id, payload]));
     const answers = run.map(() => false);
     // A missing record was inserted, then removed by somebody else.
-    for (const [id, { at, writer }] of prepared) answers[at] = !states.has(id) || isTaken(states.get(id), 1, writer);
+    for (const [id, { at, writer }] of prepared) answers[at] = !states.has(id) || hasMark(states.get(id), 1, writer);
     return answers;
   }
 
@@ -112,14 +112,14 @@ export class RecordWrites {
     const payload = { ...ownerPayload(record), content, revision: revision + 1, ...markOf(revision + 1, writer) };
     if (change.do === 'update') {
       await points.setPayload(collection, payload, at(revision));
-      return isTaken(await stateNow(), revision + 1, writer);
+      return hasMark(await stateNow(), revision + 1, writer);
     }
     const before = await stateNow();
     if (before === undefined || revisionIn(before) !== revision) return false;
     const vector = this.#vectorOf(change);
     const whole = { ...marksIn(before), ...payload, ...this.#textState(vector) };
     await points.replace(collection, [{ id, payload: whole, vector }], at(revision));
-    const taken = isTaken(await stateNow(), revision + 1, writer);
+    const taken = hasMark(await stateNow(), revision + 1, writer);
     if (taken) await deleteStale(points, collection, staleNames(vector, await models()), at(revision + 1));
     return taken;
   }
@@ -153,10 +153,6 @@ function runOfInserts(changes: readonly Change[], from: number): Insert[] {
     run.push(change);
   }
   return run;
-}
-
-function isTaken(state: Payload | undefined, revision: number, writer: string): boolean {
-  return state !== undefined && hasMark(state, revision, writer);
 }
 
 /**

@@ -118,19 +118,10 @@ export const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_a
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 
 export const STORED_TABLES = 'record CROSS JOIN record_body ON record_body.id = record.id';
-export interface StoredRow {
-  readonly kind: number;
-  readonly key: string;
-  readonly createdAt: number;
-  readonly worth: number;
-  readonly shown: number;
-  readonly revision: number;
-  readonly fields: string;
-  readonly title: string;
-  readonly text: string;
-  readonly sources: string;
-  readonly body: string;
-  readonly agent: string;
+export interface StoredRow
+  extends
+    Pick<StoredRecord, 'key' | 'createdAt' | 'worth' | 'revision' | 'title' | 'text' | 'body'>,
+    Readonly<Record<'kind' | 'shown', number> & Record<'fields' | 'sources' | 'agent', string>> {
   readonly user: string | null;
 }
 

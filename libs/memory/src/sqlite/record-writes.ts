@@ -185,13 +185,6 @@ const BATCH = 200;
 /** The pause between transactions, in which this process renews its locks and others write. */
 const PAUSE_MS = 5;
 
-interface Doomed {
-  readonly id: number;
-  readonly texts: number;
-  readonly words: number;
-  readonly fields: string;
-}
-
 /** Removes records with everything that belongs to them. Returns their number. */
 export async function removeRecords(file: StoreFile, owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
   if (kindCodes(layer, filter.kinds).length === 0) return 0;
@@ -209,7 +202,7 @@ export async function removeRecords(file: StoreFile, owners: Owners, layer: Memo
 }
 
 function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, values: Values): number {
-  const doomed = rows.all<Doomed>(
+  const doomed = rows.all<Pick<KnownRecord, 'id' | 'texts' | 'words' | 'fields'>>(
     `SELECT record.id AS id, texts, words, fields FROM record CROSS JOIN record_body ON record_body.id = record.id
      WHERE ${condition}${rows.within} LIMIT ${BATCH}`,
     values,

@@ -230,13 +230,7 @@ function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, 
   return candidateLists({ records, near: cosines.keys(), bm25s, cosineOf }, limit);
 }
 
-interface CandidateRow {
-  readonly id: number;
-  readonly kind: number;
-  readonly key: string;
-  readonly createdAt: number;
-  readonly worth: number;
-}
+type CandidateRow = Pick<StoredRow, 'kind' | 'key' | 'createdAt' | 'worth'> & { readonly id: number };
 
 function loadCandidates(rows: TenantRows, ids: readonly number[]): CandidateRow[] {
   return rows.all<CandidateRow>(

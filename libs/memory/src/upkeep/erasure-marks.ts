@@ -1,4 +1,4 @@
-import { putRecord, untilTaken } from '../layers/records.js';
+import { putRecord, untilTaken, loadOne } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
 import type { MemoryRecord, RecordStore } from '../record-store.js';
 import { type Erasable, nameOfRecord, removeOwned } from './owned-records.js';
@@ -16,7 +16,7 @@ interface Forbidden {
 export async function forbid(store: RecordStore, owners: Erasable, at: number): Promise<void> {
   await untilTaken('the mark of an erasure', async () => {
     const known = await loadMark(store, owners);
-    if (known !== undefined && known.createdAt >= at) return true;
+    if (known !== null && known.createdAt >= at) return true;
     return (await putRecord(store, markRecord(owners, at), known)) || null;
   });
 }
@@ -50,10 +50,8 @@ export function isErased(error: unknown): boolean {
   return errorCode(error) === 'ABORTED' && errorDetails(error).metadata?.reason === ERASED;
 }
 
-async function loadMark(store: RecordStore, owners: Erasable) {
-  const [known] = await store.load({ tenant: owners.tenant, agent: null }, 'semantic', 'erasure', [markKey(owners)]);
-  return known;
-}
+const loadMark = (store: RecordStore, owners: Erasable) =>
+  loadOne(store, { tenant: owners.tenant, agent: null }, 'semantic', 'erasure', markKey(owners));
 
 /** Contains digests instead of names, because the mark outlives the erased agent or user. */
 function markKey({ agent, user, record }: Erasable): string {

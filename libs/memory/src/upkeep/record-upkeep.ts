@@ -1,6 +1,4 @@
-import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/model';
-import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import type { Skill } from '@etude/contracts/memory';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
@@ -12,19 +10,13 @@ import { type CountsByPlace, type Erasable, walkOwned } from './owned-records.js
 import { archiveHarmful, archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
-import { embedTexts, indexedTextsOf, insertsOf } from '../layers/records.js';
+import { embedTexts, indexedTextsOf, insertsOf, type LayerDeps } from '../layers/records.js';
 import { mendDocuments } from '../layers/documents.js';
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
 
-export interface UpkeepDeps {
-  /** A `guardedStore`, because imports are writes too. */
-  readonly store: RecordStore;
-  readonly embedder: Embedder;
-  readonly clock: Clock;
-  /** Absent: an import checks that a proof is for the skill's content, but not its signature. */
-  readonly proofChecker?: ProofChecker;
-}
+/** `store`: a `guardedStore`, because imports are writes too. */
+export type UpkeepDeps = Pick<LayerDeps, 'store' | 'embedder' | 'clock' | 'proofChecker'>;
 
 export function recordUpkeep(deps: UpkeepDeps) {
   const { store, embedder, clock } = deps;
