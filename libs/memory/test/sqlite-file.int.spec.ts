@@ -247,7 +247,7 @@ describe('erasing from a SQLite store', () => {
     await store.remove(ANN, 'semantic', {});
     await expect(store.purge()).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
-      message: expect.stringMatching(/another process.*write-ahead log.*repeat/s),
+      message: expect.stringMatching(/another process.*write-ahead log.*repeat/is),
     });
     reader.exec('COMMIT');
     await store.purge();
