@@ -97,16 +97,8 @@ function appliedLine(line: ConsolidatedAgent): ConsolidatedAgent {
   return { ...line, state: isChange ? 'applied' : 'unchanged', reason: line.state === 'failed' ? '' : line.reason };
 }
 
-interface AgentPlan {
-  readonly pages: readonly PlannedUnit[];
-  /** Held-back episodes that test the plan. */
-  readonly held: readonly HeldBack[];
-  /** The skills that the agent can read. */
-  readonly skills: readonly Skill[];
-}
-
-/** Plans the agent's pages, as far as the budget goes. Counts and describes them in `line`. */
-async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent, deps: AgentDeps, signal: AbortSignal): Promise<AgentPlan> {
+/** Plans the agent's pages, as far as the budget goes. Counts and describes them in `line`. `held`: held-back episodes that test the plan. */
+async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent, deps: AgentDeps, signal: AbortSignal) {
   const { tenant, agent, days, now, budget } = run;
   const model = countedModel(deps.model, agent, deps.report, line);
   const skills = await skillsReadBy(run, deps);

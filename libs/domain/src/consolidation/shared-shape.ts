@@ -6,11 +6,6 @@ export interface ShapedCode {
   readonly entryPoint: string;
 }
 
-export interface SharedFunction extends ShapedCode {
-  /** For each member, the arguments that replace its literals. The first has none, because its literals are the defaults. */
-  readonly fixed: ReadonlyArray<Readonly<Record<string, Json>>>;
-}
-
 interface Token {
   readonly text: string;
   readonly kind: 'comment' | 'literal' | 'name' | 'space' | 'other';
@@ -28,14 +23,8 @@ function tokensOf(code: string): readonly Token[] {
   });
 }
 
-interface Shape {
-  readonly tokens: readonly Token[];
-  /** The code without comments, blank lines and docstrings, with a mark for each literal and for the entry point. */
-  readonly text: string;
-  readonly literals: readonly Token[];
-}
-
-function shapeOf({ code, entryPoint }: ShapedCode): Shape {
+/** `text`: the code without comments, blank lines and docstrings, with a mark for each literal and for the entry point. */
+function shapeOf({ code, entryPoint }: ShapedCode) {
   const tokens = tokensOf(code);
   const literals: Token[] = [];
   let [line, depth, lines] = ['', 0, ''];
@@ -76,10 +65,11 @@ export function codeKey(member: ShapedCode): string {
 /**
  * One function for codes of one shape (`alikeInShape`): the first code, whose differing literals become keyword parameters with these
  * literals as defaults. null if no rule can do that: for recursion, and for literals outside the function or without a form in JSON.
+ * `fixed`: for each member, the arguments that replace its literals. The first has none, because its literals are the defaults.
  *
  * @param name of the function
  */
-export function sharedFunction(members: readonly ShapedCode[], name: string): SharedFunction | null {
+export function sharedFunction(members: readonly ShapedCode[], name: string) {
   const shapes = members.map(shapeOf);
   const [first] = shapes;
   const head = first === undefined ? null : headOf(members[0]!, first.tokens);

@@ -43,17 +43,13 @@ export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
 
 const undoing = ({ clock }: UnitDeps, by: string) => ({ state: 'undoing', undo: { by, at: clock.now() } }) as const;
 
-interface Shadow extends Omit<StagedUnit, 'commit'> {
-  readonly written: readonly ShadowRecord[];
-}
-
 async function stage(deps: UnitDeps, unit: ConsolidationUnit): Promise<StagedUnit> {
   const { written, ...shadow } = await shadowOf(deps, unit);
   return { ...shadow, commit: (outbox) => commit(deps, unit, written, outbox) };
 }
 
 /** Applies the unit to a copy of the view. */
-async function shadowOf(deps: UnitDeps, { tenant, pages }: ConsolidationUnit): Promise<Shadow> {
+async function shadowOf(deps: UnitDeps, { tenant, pages }: ConsolidationUnit) {
   const { store, written } = shadowStore(deps.store);
   const layer = semanticLayer({ ...deps, store });
   let [added, reinforced] = [0, 0];

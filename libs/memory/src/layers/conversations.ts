@@ -40,12 +40,6 @@ export interface AddedTurns {
   readonly outcome: 'added' | 'appended' | 'unchanged';
 }
 
-interface Places {
-  readonly conversation: Conversation;
-  readonly first: number;
-  readonly isNew: boolean;
-}
-
 const BATCH = 64;
 /** Turns that search reads together with a turn. Measured in docs/retrieval.md. */
 const PREVIOUS = 2;
@@ -139,7 +133,7 @@ function around(id: string): readonly string[] {
 }
 
 /** Reserves places for the messages. A repeat of the request gets the places of its first try. */
-async function takePlaces(store: RecordStore, addition: Addition): Promise<Places> {
+async function takePlaces(store: RecordStore, addition: Addition) {
   const { scope, name, writeId, messages, at } = addition;
   const id = conversationId(scope, name);
   return untilTaken(`conversation ${id}`, async () => {
@@ -159,14 +153,8 @@ async function takePlaces(store: RecordStore, addition: Addition): Promise<Place
   });
 }
 
-interface Inserted {
-  readonly inserted: number;
-  /** Messages whose places hold other messages. */
-  readonly displaced: readonly Message[];
-}
-
-/** Stores the turns that are missing. Turns that are already stored aren't embedded again. */
-async function insertTurns(deps: LayerDeps, addition: Addition, first: number, signal?: AbortSignal): Promise<Inserted> {
+/** Stores the turns that are missing. Turns that are already stored aren't embedded again. `displaced`: messages whose places hold others. */
+async function insertTurns(deps: LayerDeps, addition: Addition, first: number, signal?: AbortSignal) {
   const { scope, messages, writeId } = addition;
   const turns = await turnsOf(deps.store, addition, first);
   const displaced: Message[] = [];

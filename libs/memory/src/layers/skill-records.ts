@@ -15,13 +15,8 @@ import { afterOffers } from '@etude/domain/skills/life/usage';
 /** Pads versions to this many digits, so that keys sort by version. */
 const VERSION_DIGITS = 10;
 
-interface OwnedName {
-  readonly name: string;
-  readonly agent: string;
-}
-
 /** The key of a skill's version. Keys sort by name, agent, user (none first) and version. Versions are counted per name, agent and user. */
-export function skillKey({ name, agent, user, version }: OwnedName & { readonly user: string | null; readonly version: number }): string {
+export function skillKey({ name, agent, user, version }: Omit<SkillKey, 'tenant' | 'digest'>): string {
   return `${name} ${agent} ${user ?? ''} ${digitsOf(version)}`;
 }
 
@@ -103,7 +98,7 @@ export async function versionsOfKeys(
   keys: readonly VersionName[],
 ): Promise<ReadonlyArray<StoredSkill | undefined>> {
   const scope = requireScope({ tenant, agent: null });
-  const names = keys.map((key) => skillKey({ ...key, user: key.user ?? null }));
+  const names = keys.map(skillKey);
   const stored = new Map((await store.load(scope, LAYER, 'skill', [...new Set(names)])).map((record) => [record.key, openedSkill(record)]));
   return names.map((name) => stored.get(name));
 }

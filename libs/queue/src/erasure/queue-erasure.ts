@@ -7,25 +7,9 @@ import type { Producer } from '../jobs/producer.js';
 import { type ErasureSubject, markOf } from '../redis/keys.js';
 import { isConnectionError, runScript, whileRedisAnswers } from '../redis/redis.js';
 import { TaskStore } from '../tasks/task-store.js';
-import { type Erased, type ErasurePlace, keysStartingWith, type Trace } from './erasure-place.js';
+import { type Erased, keysStartingWith, type Trace } from './erasure-place.js';
 import { JOBS, JOURNALS, ownedTasks, SCHEDULES, TASKS } from './job-places.js';
-import {
-  AGENTS,
-  CONSOLIDATIONS,
-  DELETIONS,
-  EXECUTIONS,
-  LINE,
-  OUTBOX,
-  REQUESTS,
-  SANDBOXES,
-  SETTLING,
-  SPEND,
-  TOOL_ANSWERS,
-  TOOL_SESSIONS,
-  WANTED_SKILLS,
-  WORLD_MOVES,
-  WORLDS,
-} from './record-places.js';
+import { AFTER_TASKS, BEFORE_TASKS, DELETIONS } from './record-places.js';
 
 /** Number of things by place, such as "queue.tasks". Places with none are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
@@ -40,27 +24,7 @@ export interface QueueErasureOptions {
  * The order counts. Executions and jobs are found by their tasks, so they come before the tasks. Jobs of wishes and request ids are
  * found by the absence of their records, so they come after these.
  */
-const PLACES: readonly ErasurePlace[] = [
-  SCHEDULES,
-  OUTBOX,
-  EXECUTIONS,
-  WANTED_SKILLS,
-  ...JOBS,
-  TASKS,
-  CONSOLIDATIONS,
-  TOOL_SESSIONS,
-  TOOL_ANSWERS,
-  REQUESTS,
-  SANDBOXES,
-  AGENTS,
-  SETTLING,
-  SPEND,
-  LINE,
-  WORLDS,
-  WORLD_MOVES,
-  JOURNALS,
-  DELETIONS,
-];
+const PLACES = [SCHEDULES, ...BEFORE_TASKS, ...JOBS, TASKS, ...AFTER_TASKS, JOURNALS, DELETIONS];
 const STOP_WAIT_MS = 30_000;
 const REWRITE_WAIT_MS = 60_000;
 const POLL_MS = 100;

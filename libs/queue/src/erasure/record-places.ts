@@ -27,7 +27,7 @@ import {
 } from './erasure-place.js';
 
 /** Writes that memory has not taken yet. One that can't be read is erased only with its tenant. */
-export const OUTBOX: ErasurePlace = {
+const OUTBOX: ErasurePlace = {
   name: 'queue.outbox',
   async *traces(erased) {
     const { tenant, producer } = erased;
@@ -70,7 +70,7 @@ function isWrittenCopy(erased: Erased, text: string): boolean {
 }
 
 /** Settings of agents. They hold no data of users. */
-export const AGENTS: ErasurePlace = {
+const AGENTS: ErasurePlace = {
   name: 'queue.agents',
   async *traces({ tenant, subject, at, producer: { redis, keys } }) {
     if ('user' in subject || 'record' in subject) return;
@@ -87,7 +87,7 @@ export const AGENTS: ErasurePlace = {
 };
 
 /** What comparing the tenant's facts has cost, and why it failed last. */
-export const SETTLING: ErasurePlace = {
+const SETTLING: ErasurePlace = {
   name: 'queue.settling',
   async *traces({ tenant, subject, producer: { redis, keys } }) {
     const key = keys.settling(tenant);
@@ -96,7 +96,7 @@ export const SETTLING: ErasurePlace = {
 };
 
 /** What model calls have cost. An agent's own counts are removed from each day. Those of a user or a record can't be separated. */
-export const SPEND = keyedPlace({
+const SPEND = keyedPlace({
   name: 'queue.spend',
   start: ({ producer, tenant }) => producer.keys.spend(tenant, ''),
   trace: async (erased, key) => {
@@ -109,7 +109,7 @@ export const SPEND = keyedPlace({
 });
 
 /** The tenant's place in the line and the numbers of its refusals. They belong to the tenant. One with newer tasks keeps its place. */
-export const LINE: ErasurePlace = {
+const LINE: ErasurePlace = {
   name: 'queue.line',
   async *traces({ producer: { redis, keys }, tenant, subject }) {
     if (!('all' in subject) || (await redis.scard(keys.openTasks(tenant))) > 0) return;
@@ -125,7 +125,7 @@ const deletion =
     producer.redis.del(key);
 
 /** Requests and results of executions: those of the subject's tasks, of tasks that are gone, and of skill verification. */
-export const EXECUTIONS = keyedPlace({
+const EXECUTIONS = keyedPlace({
   name: 'queue.executions',
   start: ({ producer, tenant }) => producer.keys.execution(tenant, ''),
   trace: async (erased, key, id) => ((await isOwnExecution(erased, key, id)) ? deletion(erased, key) : null),
@@ -142,7 +142,7 @@ async function isOwnExecution(erased: Erased, key: string, id: string): Promise<
 }
 
 /** Consolidation runs: the agent's own, and those that may quote anybody in their plan. */
-export const CONSOLIDATIONS = keyedPlace({
+const CONSOLIDATIONS = keyedPlace({
   name: 'queue.consolidations',
   start: ({ producer, tenant }) => producer.keys.consolidation(tenant, ''),
   async trace(erased, key, id) {
@@ -189,7 +189,7 @@ export const DELETIONS = keyedPlace({
 });
 
 /** Request ids whose record is gone. For a tenant, also those of other methods. Request ids of erasures hold only digests and stay. */
-export const REQUESTS = keyedPlace({
+const REQUESTS = keyedPlace({
   name: 'queue.requests',
   start: ({ producer, tenant }) => producer.keys.request(tenant, '', '').slice(0, -1),
   async trace(erased, key, rest) {
@@ -204,7 +204,7 @@ export const REQUESTS = keyedPlace({
   },
 });
 
-export const WANTED_SKILLS = keyedPlace({
+const WANTED_SKILLS = keyedPlace({
   name: 'queue.wanted-skills',
   start: ({ producer, tenant }) => producer.keys.wantedSkill(tenant, ''),
   async trace(erased, key, id) {
@@ -218,7 +218,7 @@ export const WANTED_SKILLS = keyedPlace({
 });
 
 /** Answers of tool calls, which are kept for an hour. */
-export const TOOL_ANSWERS = keyedPlace({
+const TOOL_ANSWERS = keyedPlace({
   name: 'queue.tool-answers',
   start: ({ producer, tenant }) => producer.keys.toolAnswer(tenant, '', '', '').slice(0, -2),
   async trace(erased, key, rest) {
@@ -233,7 +233,7 @@ export const TOOL_ANSWERS = keyedPlace({
 });
 
 /** Characters of the subject in worlds; for a tenant, its worlds, and the names of those that expired. */
-export const WORLDS: ErasurePlace = {
+const WORLDS: ErasurePlace = {
   name: 'queue.worlds',
   async *traces(erased) {
     const { redis, keys } = erased.producer;
@@ -261,7 +261,7 @@ async function worldTraces(erased: Erased, name: string): Promise<readonly Trace
 }
 
 /** Outcomes of moves, which are kept for a day. They name nobody but the mover. */
-export const WORLD_MOVES = keyedPlace({
+const WORLD_MOVES = keyedPlace({
   name: 'queue.world-moves',
   start: ({ producer, tenant }) => producer.keys.worldMove(tenant, ''),
   async trace(erased, key, rest) {
@@ -272,7 +272,7 @@ export const WORLD_MOVES = keyedPlace({
 });
 
 /** Tool sessions: todos, loaded functions and the sandbox. A session that began before the erasure is removed with all its data. */
-export const TOOL_SESSIONS = keyedPlace({
+const TOOL_SESSIONS = keyedPlace({
   name: 'queue.tool-sessions',
   start: ({ producer, tenant }) => producer.keys.toolSession(tenant, '', '', '').slice(0, -2),
   async trace(erased, key, rest) {
@@ -295,7 +295,7 @@ export const TOOL_SESSIONS = keyedPlace({
  * Sandbox sessions. A session belongs to its tenant. Once a tool session opens or names it, it belongs to that tool session's agent and
  * user. An open one is closed first; its controller finds its record gone and removes the sandbox.
  */
-export const SANDBOXES = keyedPlace({
+const SANDBOXES = keyedPlace({
   name: 'queue.sandboxes',
   start: ({ producer, tenant }) => producer.keys.sandbox(tenant, ''),
   async trace(erased, key, id) {
@@ -315,3 +315,19 @@ async function eraseSandbox({ producer: { redis, keys }, tenant }: Erased, id: s
   await redis.del(key, ...(requestKey ? [requestKey] : []));
   await redis.zrem(keys.sandboxes(tenant), id);
 }
+
+/** Places in the order in which an erasure goes through them, first those that come before the tasks. */
+export const BEFORE_TASKS = [OUTBOX, EXECUTIONS, WANTED_SKILLS];
+export const AFTER_TASKS = [
+  CONSOLIDATIONS,
+  TOOL_SESSIONS,
+  TOOL_ANSWERS,
+  REQUESTS,
+  SANDBOXES,
+  AGENTS,
+  SETTLING,
+  SPEND,
+  LINE,
+  WORLDS,
+  WORLD_MOVES,
+];

@@ -84,14 +84,9 @@ export async function unschedule(producer: Producer, name: WorkName, tenant: str
   return whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));
 }
 
-export interface KeptSchedule {
-  readonly tenant: string;
-  remove(): Promise<boolean>;
-}
-
 const Owner = z.object({ tenant: z.string() });
 
-export async function keptSchedules(producer: Producer): Promise<readonly KeptSchedule[]> {
+export async function keptSchedules(producer: Producer) {
   const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
   const all = await whileRedisAnswers(producer.redis, Promise.all(queues.map((queue) => queue.getJobSchedulers())));
   return queues.flatMap((queue, i) =>

@@ -6,11 +6,6 @@ import { nothingToCall } from '../life/call-graph.js';
 import type { SandboxRun } from '@etude/contracts/sandbox';
 
 type Arguments = Readonly<Record<string, unknown>>;
-interface Violation {
-  readonly field: string;
-  readonly description: string;
-}
-
 /**
  * Checks arguments against the skill's contract and returns those that were given. Defaults are left to Python, which has the exact value;
  * JSON may lack it (a tuple, 1.0).
@@ -49,7 +44,7 @@ function requireContract(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'co
   throw new EtudeError('FAILED_PRECONDITION', `The parameters of ${skill.name} are unknown; verify it again to read them from its code.`);
 }
 
-function violationsOf(issue: z.core.$ZodIssue, given: Arguments, { parameters }: SkillContract): Violation[] {
+function violationsOf(issue: z.core.$ZodIssue, given: Arguments, { parameters }: SkillContract) {
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
     const known = parameters.map(({ name }) => name).join(', ');
     return issue.keys.map((name) => ({ field: `parameters.${name}`, description: `is not known; known are ${known || 'no arguments'}` }));
