@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
+import { EtudeError, isAbort } from '@etude/contracts/errors';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing';
-import { type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq';
+import { type Job, WaitingError, Worker } from 'bullmq';
 import type { z } from 'zod';
-import { type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure } from './job-end.js';
+import { asJobError, type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure, withinTime } from './job-end.js';
 import { requireSlot } from '../redis/connector.js';
 import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, outageOf, type QueueLogger } from '../redis/redis.js';
@@ -42,12 +42,11 @@ export type Admission<P> = (payload: P, job: { readonly priority: number }, sign
 
 export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'drain' | 'close'>;
 
-/** How long a handler may go on after the queue's `timeoutMs`. Then the job fails, even if the handler still runs. */
-const OVERTIME_MS = 5_000;
 /** How long one blocking read waits for a job. */
 const DRAIN_DELAY_S = 10;
 /** How long a job waits at least after Redis refused what it stores. */
 const UNAVAILABLE_AGAIN_MS = 1_000;
+const REFUSALS_APART_MS = 10_000;
 /** Turns BullMQ's own limit off, because it gives no reason. The limit in use is the queue's `workersLostMax`. */
 const STALLED_COUNT_MAX = 1_000_000;
 
@@ -83,6 +82,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   readonly #draining = new AbortController();
   #closed: Promise<void> = Promise.resolve();
   #isClosed = false;
+  #refusalNoted = -Infinity;
   readonly queue: string;
 
   constructor(
@@ -172,7 +172,11 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     } catch (error) {
       const isHandedOver = leaseEndOf(stop.signal) === 'shutdown' || (this.#closing && isAbort(error));
       if (error === NOT_ADMITTED || isHandedOver) throw await this.#giveBack(job, token);
-      if (toFailure(error).code === 'QUEUE_UNAVAILABLE') throw await this.#giveBackLater(job, token, stop.signal);
+      const { code, message: reason } = toFailure(error);
+      if (code === 'QUEUE_UNAVAILABLE') {
+        this.#noteRefusal(id, reason);
+        throw await this.#giveBackLater(job, token, stop.signal);
+      }
       throw asJobError(error);
     } finally {
       this.#running.delete(id);
@@ -250,6 +254,12 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     }
   }
 
+  #noteRefusal(jobId: string, reason: string): void {
+    if (performance.now() - this.#refusalNoted < REFUSALS_APART_MS) return;
+    this.#refusalNoted = performance.now();
+    this.options.logger?.warn({ queue: this.declaration.name, jobId, reason }, 'Redis refuses what jobs store; they are tried again');
+  }
+
   #onFailed(job: Job | undefined, error: Error): void {
     if (!job?.finishedOn) return;
     // Logged as `errorCode`, because logs leave out the key `code`, which means a program's source there.
@@ -278,25 +288,4 @@ function spanOf(queue: string, { id, opts, data, stalledCounter }: Job, attempt:
     'etude.job.workers_lost': stalledCounter,
   };
   return { kind: 'consumer', parent: opts.telemetry?.metadata, values };
-}
-
-async function withinTime<T>(stop: AbortController, declaration: QueueDeclaration, work: () => Promise<T>): Promise<T> {
-  const timers: NodeJS.Timeout[] = [];
-  const late = new EtudeError('DEADLINE_EXCEEDED', `a ${declaration.name} job ran longer than ${declaration.timeoutMs} ms`);
-  const overtime = new Promise<never>((_, reject) => {
-    timers.push(setTimeout(() => stop.abort(late), Math.min(declaration.timeoutMs, 2 ** 31 - 1)));
-    timers.push(setTimeout(() => reject(late), Math.min(declaration.timeoutMs + OVERTIME_MS, 2 ** 31 - 1)));
-  });
-  try {
-    return await Promise.race([work(), overtime]);
-  } catch (error) {
-    throw stop.signal.reason === late ? late : error;
-  } finally {
-    timers.forEach(clearTimeout);
-  }
-}
-
-function asJobError(error: unknown): Error {
-  const text = JSON.stringify(toFailure(error));
-  return isRetryable(error) ? new Error(text, { cause: error }) : new UnrecoverableError(text);
 }

@@ -1,5 +1,6 @@
 import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError, isRetryable } from '@etude/contracts/errors';
-import type { Job } from 'bullmq';
+import { type Job, UnrecoverableError } from 'bullmq';
+import type { QueueDeclaration } from '@etude/contracts/queues';
 import { z } from 'zod';
 
 /** Why a job failed, stored as JSON with the job. Errors cross queues by code, never by class. */
@@ -92,4 +93,30 @@ export type JobEnd =
 /** Why a job is dead; null where it is not. A completed job may still hold the failure of an earlier attempt, which doesn't count. */
 export function deathOf(job: Job): JobFailure | null {
   return job.finishedOn && job.failedReason && job.returnvalue === null ? readFailure(job.failedReason) : null;
+}
+
+/** How long a handler may go on after the queue's `timeoutMs`. Then the job fails, even if the handler still runs. */
+const OVERTIME_MS = 5_000;
+
+/** Aborts `stop` with DEADLINE_EXCEEDED after the queue's `timeoutMs`. */
+export async function withinTime<T>(stop: AbortController, declaration: QueueDeclaration, work: () => Promise<T>): Promise<T> {
+  const timers: NodeJS.Timeout[] = [];
+  const late = new EtudeError('DEADLINE_EXCEEDED', `a ${declaration.name} job ran longer than ${declaration.timeoutMs} ms`);
+  const overtime = new Promise<never>((_, reject) => {
+    timers.push(setTimeout(() => stop.abort(late), Math.min(declaration.timeoutMs, 2 ** 31 - 1)));
+    timers.push(setTimeout(() => reject(late), Math.min(declaration.timeoutMs + OVERTIME_MS, 2 ** 31 - 1)));
+  });
+  try {
+    return await Promise.race([work(), overtime]);
+  } catch (error) {
+    throw stop.signal.reason === late ? late : error;
+  } finally {
+    timers.forEach(clearTimeout);
+  }
+}
+
+/** The error that BullMQ stores: retried, or final at once. */
+export function asJobError(error: unknown): Error {
+  const text = JSON.stringify(toFailure(error));
+  return isRetryable(error) ? new Error(text, { cause: error }) : new UnrecoverableError(text);
 }
