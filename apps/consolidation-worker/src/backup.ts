@@ -37,7 +37,7 @@ export interface Installation {
   readonly embedder: Embedder;
   /** Environment of redis-cli. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Gets a line about what is being done. */
+  /** Gets a line about each step. */
   readonly onProgress: (line: string) => void;
 }
 
@@ -51,8 +51,8 @@ async function digestOf(path: string): Promise<string> {
  * Copies Redis and memory into a new folder while services run. `files` go along, such as keys.
  *
  * The copy is one point that a crash could have left. Memory is never earlier than Redis: a write leaves Redis only after memory has it, so
- * none is missing in both. What memory has and Redis doesn't know is done again, and memory's note of the write makes the repeat harmless.
- * SQLite's writers wait for Redis's moment, at most 10 s, so both are of the same time. Qdrant is read after it.
+ * none is missing in both. Writes that Redis doesn't know are repeated, and memory's notes of them make the repeats harmless. SQLite's
+ * writers wait for Redis's moment, at most 10 s, so both have the same time. Qdrant is read after it.
  * @throws EtudeError FAILED_PRECONDITION if the folder isn't empty; QUEUE_UNAVAILABLE, MEMORY_UNAVAILABLE. Without a manifest it is no backup
  */
 export async function backUp(installation: Installation, folder: string, files: readonly string[], madeBy: string): Promise<Manifest> {
@@ -124,7 +124,7 @@ export async function readBackup(folder: string, version: string): Promise<Manif
  * Restores a backup into an installation whose services are stopped.
  *
  * @param redisFolder data of a Redis that isn't running; null: the Redis at `redisUrl` is filled over the network
- * @param force whether files of the installation are replaced, and running stores with data are added to
+ * @param force whether to replace files of the installation, and to add to running stores with data
  * @throws EtudeError FAILED_PRECONDITION if the installation has data; as `readBackup`, before anything is changed
  */
 export async function restore(

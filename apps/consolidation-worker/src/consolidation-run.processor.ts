@@ -59,7 +59,7 @@ async function mayStore(text: string): Promise<boolean> {
   return findSecrets(text).length === 0;
 }
 
-/** Waits at most `writesWaitMs` until the writes accepted before the run are applied. @returns a note of those left out */
+/** Waits at most `writesWaitMs` until the writes accepted before the run are applied. @returns a note about the missing writes */
 async function waitForWrites(tenant: string, deps: ConsolidationRunDeps, signal: AbortSignal): Promise<string[]> {
   const { pendingWrites, writesWaitMs } = deps;
   if (await waitUntil(async () => (await pendingWrites.pending(tenant)) === 0, writesWaitMs, signal)) return [];

@@ -89,7 +89,7 @@ export interface MemorySettleDeps {
 const BUSY_WAIT_MS = 15_000;
 const FAILURE_WAIT_MS = 300_000;
 
-/** Turns that earn as much of the budget as one stored fact. Few of them tell one. */
+/** Turns that earn as much budget as one stored fact, since few turns contain a fact. */
 const TURNS_PER_FACT = 4;
 
 /**
@@ -130,7 +130,7 @@ export function memorySettleProcessor(deps: MemorySettleDeps): JobHandler<typeof
   };
 }
 
-/** Has every tenant's turns read and facts compared, since a job that was lost with its process is not added again by anybody else. */
+/** Starts reading turns and comparing facts for every tenant, since nobody else adds a job that was lost with its process. */
 export async function settleAll({ memory, settling }: Pick<MemorySettleDeps, 'memory' | 'settling'>): Promise<void> {
   for (const tenant of await memory.store.tenants()) {
     const isWaiting = (await memory.semantic.unsettled(tenant)) > 0 || (await memory.conversations.unread(tenant)) > 0;

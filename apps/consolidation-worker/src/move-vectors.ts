@@ -23,7 +23,7 @@ export interface ReembedDeps {
 const BEAT_MS = 1_000;
 
 /**
- * Moves all vectors to another model, one worker at a time, until none is missing, the move is stopped, or another one replaces it. A
+ * Moves all vectors to another model, one worker at a time, until no vector is missing, the move is stopped, or another move replaces it. A
  * repeat continues after the vectors that are done.
  */
 export async function moveVectors(id: string, deps: ReembedDeps, context: JobContext): Promise<void> {

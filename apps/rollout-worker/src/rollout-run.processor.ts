@@ -32,8 +32,8 @@ export interface RolloutRunDeps {
 }
 
 /**
- * Runs one rollout, from the point where an earlier worker left it. A worker that was replaced by another ends without an error, and so
- * does one whose rollout waits for the task's caller.
+ * Runs one rollout, from the point where an earlier worker left it. It ends without an error if another worker replaced this one, or if the
+ * rollout waits for the task's caller.
  *
  * @throws EtudeError WORKER_LOST for a rollout that lost too many workers; system errors, retried by the queue
  */
@@ -69,7 +69,7 @@ export function rolloutRunProcessor({
       logger.info({ ...named, state: 'running' }, 'A rollout has started');
       const { findSecrets } = await import('@etude/analysis/find-secrets');
       const secrets = findSecrets(task.spec.prompt).map(({ rule, line }) => `${rule} in line ${line}`);
-      // The task may be about them, so the model is shown them.
+      // The task may be about them, so the model sees them.
       if (secrets.length > 0)
         logger.warn({ ...named, secrets }, 'The task holds secrets. The model sees them, and memory keeps them masked');
       const { state, stopReason, usage, error, learnFrom } = await traced(task, deps, () =>

@@ -109,7 +109,7 @@ export interface SandboxDriver {
   /**
    * For readiness.
    *
-   * @returns a shortcoming of the machine with which sandboxes work all the same, for people
+   * @returns a shortcoming of the machine that doesn't stop sandboxes, for people
    * @throws EtudeError SANDBOX_UNAVAILABLE while no sandbox can be provided
    */
   check(): string | undefined;

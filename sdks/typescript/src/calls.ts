@@ -34,7 +34,7 @@ interface Page {
 
 export const newRequestId = () => crypto.randomUUID();
 
-/** Calls for one caller: deadlines, retries of what may be repeated, and streams that resume by themselves. */
+/** Calls for one caller: deadlines, retries of repeatable calls, and streams that resume by themselves. */
 export class Calls {
   readonly address: string;
   readonly #client: Client;

@@ -115,7 +115,7 @@ export class EtudeStore extends BaseStore {
   }
 }
 
-/** @returns null for a fact that is no item of a store */
+/** @returns null for a fact that isn't an item of a store */
 function storedOf({ id, fields = {}, createTime }: MemoryRecord): Stored | null {
   const { subject: key, category, fact } = fields;
   if (typeof key !== 'string' || typeof category !== 'string' || typeof fact !== 'string') return null;

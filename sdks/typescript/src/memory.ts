@@ -40,16 +40,16 @@ export function* chunksOf(data: Uint8Array): Generator<Uint8Array, void> {
   for (let at = 0; at < data.length; at += CHUNK_BYTES) yield data.subarray(at, at + CHUNK_BYTES);
 }
 
-/** What was experienced, told and learned. A memory belongs to an agent, and to a user where one is given. */
+/** Memories that were experienced, told or learned. Each belongs to an agent, and to a user if one is given. */
 export class Memory {
   constructor(private readonly calls: Calls) {}
 
-  /** Stores a fact. `outcome` says whether it was new, and `replaced` which facts it made untrue. */
+  /** Stores a fact. `outcome` says whether it was new, `replaced` lists the facts that it made untrue. */
   async remember(text: string, options: FactOptions = {}): Promise<StoreFactResponse> {
     return this.calls.unary(Service.method.storeFact, { text, source: 'told', ...options });
   }
 
-  /** What helps with a task: facts, experiences and procedures; `tokensMax` bounds them together. */
+  /** Facts, experiences and procedures that help with a task; `tokensMax` bounds them together. */
   async recall(context: string, options: MemoryOwner & { readonly tokensMax?: number } = {}): Promise<RecallResponse> {
     return this.calls.unary(Service.method.recall, { context, ...options });
   }

@@ -54,7 +54,7 @@ export class Skills {
   }
 
   /**
-   * The result of a skill as plain data; of a program, its output.
+   * The result of a skill as plain data; for a program, its output.
    *
    * @param requestMissing request a skill that doesn't exist
    * @throws SkillFailedError

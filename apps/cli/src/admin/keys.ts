@@ -54,7 +54,7 @@ async function listKeys(cli: Cli, options: FileOption): Promise<number> {
   return EXIT.ok;
 }
 
-/** The one key with this name or with a digest that begins so. @throws CliError for none or several */
+/** The only key with this name, or with a digest that begins with this text. @throws CliError for none or several */
 function keyCalled(keys: readonly KeyEntry[], which: string): KeyEntry {
   const found = keys.filter(({ name, sha256 }) => name === which || (which.length >= 6 && sha256.startsWith(which)));
   if (found.length === 1) return found[0]!;

@@ -168,7 +168,7 @@ interface DemoOptions {
   readonly keep?: boolean;
 }
 
-/** Leaves the stack running until Ctrl-C, with the console on what the demo did. */
+/** Leaves the stack running until Ctrl-C. The console shows the results of the demo. */
 async function keepOpen({ out, signal }: Cli, home: string, ended: Promise<void>): Promise<void> {
   const state = await findStack(home);
   if (state === null) return;

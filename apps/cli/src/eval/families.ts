@@ -3,7 +3,7 @@ import { CliError, EXIT } from '../errors.js';
 import { parseEntries, type Problem, readEntries, specOf } from './problems.js';
 
 /**
- * `house_rule`: its rule is told in no task, only in references. `procedure`: one function under several names. `distractor`: the words of
+ * `house_rule`: no task states its rule, only references do. `procedure`: one function under several names. `distractor`: the words of
  * another family, with a rule of its own.
  */
 export const KINDS = ['house_rule', 'procedure', 'distractor'] as const;

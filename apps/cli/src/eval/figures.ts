@@ -38,7 +38,7 @@ type TaskLine = Extract<RunLine, { kind: 'problem' }>;
 export interface Row {
   readonly round: number;
   readonly arm: Arm;
-  /** `all`: tasks of every kind; with memory its sums hold the consolidation after the round too. */
+  /** `all`: tasks of every kind. With memory, its sums include the consolidation after the round. */
   readonly kind: Kind | 'all';
   readonly tasks: number;
   /** Tasks that a skill answered, or the first attempt. */
@@ -58,7 +58,7 @@ export interface Figures {
   readonly rows: readonly Row[];
 }
 
-/** @param lines of one run or of several, which are added up */
+/** @param lines of one or several runs, which are added up */
 export function figuresOf(lines: readonly RunLine[]): Figures {
   const tasks = lines.filter((line) => line.kind === 'problem');
   const learned = lines.filter((line) => line.kind === 'consolidation');
@@ -91,7 +91,7 @@ function sums(tasks: readonly TaskLine[], spenders: readonly Spent[]): Omit<Row,
   };
 }
 
-/** The figures that are drawn and listed, each of one row. `percent`: a share of its tasks; else a mean per task. */
+/** The figures that are drawn and listed, one row each. `percent`: a share of its tasks; else a mean per task. */
 export const MEASURES = [
   { title: 'First attempts right', unit: 'percent', of: ({ firstRight, tasks }: Row) => (100 * firstRight) / tasks },
   { title: 'Model calls per task', unit: 'number', of: ({ modelCalls, tasks }: Row) => modelCalls / tasks },

@@ -32,7 +32,7 @@ export function judgedProblem(id: string, specJson: () => object): Problem | Ref
 const OUTPUT_KIB = { usual: 256, max: 16_384 };
 const WALL_SECONDS_MIN = 20;
 
-/** Unset or 0: those of the product. */
+/** Unset or 0: the product's limits. */
 export interface ProblemLimits {
   /** Of CPU. */
   readonly seconds?: number | null | undefined;
@@ -40,7 +40,7 @@ export interface ProblemLimits {
 }
 
 /**
- * The sandbox limits of a program: those of the problem within those of the product, and room for the longest expected output.
+ * The sandbox limits of a program: the problem's limits, capped by the product's, and room for the longest expected output.
  * @throws Error if an expected output is longer than the product keeps
  */
 export function programLimits(cases: readonly ProgramCase[], { seconds, memoryMiB }: ProblemLimits): object {

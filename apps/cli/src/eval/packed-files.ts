@@ -13,7 +13,7 @@ function refuseBeyondMax(bytes: number, path: string): void {
   if (bytes > BYTES_MAX) throw new CliError(EXIT.usage, `${path} has more than ${BYTES_MAX / 1024 / 1024} MiB`);
 }
 
-/** Links are left out. @param isWanted tells by its path whether a file is read @throws CliError beyond 512 MiB */
+/** Links are left out. @param isWanted whether to read the file with this path @throws CliError beyond 512 MiB */
 export function filesOfFolder(folder: string, isWanted: (path: string) => boolean): PackedFiles {
   const files = new Map<string, Buffer>();
   let bytes = 0;

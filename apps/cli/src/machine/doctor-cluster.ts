@@ -4,7 +4,7 @@ import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { type Finding, findingLines } from './doctor.js';
 
-/** Runs kubectl. Returns its stdout. @throws Error with what it says */
+/** Runs kubectl. Returns its stdout. @throws Error with its message */
 export type Kubectl = (...args: readonly string[]) => string;
 
 const SERVICES = ['gateway', 'rollout-worker', 'consolidation-worker', 'sandbox-controller'] as const;
@@ -51,7 +51,7 @@ interface Seen {
   readonly budgets: readonly Item[];
 }
 
-/** @returns the state, and what is wrong: null if nothing is */
+/** @returns the state and the problem; null: no problem */
 type Look = (seen: Seen) => readonly [state: string, wrong: string | null];
 
 const serviceOf = ({ spec }: Item): Service | undefined => SERVICES.find((name) => spec.selector?.matchLabels[NAME] === `etude-${name}`);

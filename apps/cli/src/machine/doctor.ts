@@ -64,7 +64,7 @@ function sandboxUsers({ settings, root }: Machine): Seen {
   return { ok: status === 0, state: (stdout || stderr || 'no answer').trim() };
 }
 
-/** Tries the isolation that sandboxes use. Settings don't tell, because containers and AppArmor forbid it in many ways. */
+/** Tries the isolation that sandboxes use. Settings don't show it, because containers and AppArmor can forbid it in many ways. */
 const SANDBOX = ['--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', 'true'];
 const ALLOW =
   'Allow them: sudo sysctl -w kernel.unprivileged_userns_clone=1 (Debian) or kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04); in a container, allow clone and mount';
@@ -105,7 +105,7 @@ export const inspectTestNeeds = (machine: Machine): Finding[] =>
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 
-/** A finding for people: its state, and below what it costs and what to do. */
+/** A finding for people: its state, and below it the consequence and the remedy. */
 export function findingLines({ name, ok, needed, state, cost, fix }: Finding): string {
   const word = ok ? 'ok' : needed ? 'MISSING' : 'note';
   const rest = [cost && `costs: ${cost}`, fix && `do: ${fix}`].filter(Boolean).map((line) => `${' '.repeat(26)}${line}`);

@@ -80,7 +80,7 @@ export function skippedFiles(files: readonly string[], findings: ReadonlyArray<P
 
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
 const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
-/** Those of them that build images and programs first. */
+/** The ones that build images and programs first. */
 const SLOW_SPEC = /\.slow\.cluster\.spec\.ts$/;
 /** Tests of the contract that every sandbox driver keeps. With a cluster they run again, in pods. */
 const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;

@@ -140,7 +140,7 @@ const READING: readonly Entry[] = [
   plain(Memory.method.getMemoryStats, { command: 'stats', help: 'count the records, and name the database and the embedding model' }),
 ];
 
-/** Fields that tell best what a record says. */
+/** Fields that describe a record best. */
 const TELLING = ['fact', 'prompt', 'summary', 'text', 'title', 'description'];
 
 function recordLine({ id, agent, user, createTime, fields }: MemoryRecord): string[] {

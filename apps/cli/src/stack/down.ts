@@ -76,7 +76,7 @@ function stateText(state: StackState, home: string, embedding: EmbeddingStatus |
   return `${head}\n\n${table([['PROCESS', 'STATE', 'PID', 'RESTARTS'], ...rows])}`;
 }
 
-/** What the gateway tells about comparing facts; null if it doesn't answer. */
+/** The gateway's numbers about comparing facts; null if it doesn't answer. */
 async function settlingOf(cli: Cli): Promise<Settling | null> {
   try {
     let found: Settling | null = null;
@@ -97,7 +97,7 @@ function settlingText({ unsettled, modelCalls, modelCallsToday, promptTokens, fa
   return `memory: ${waiting} to be compared; ${spent}${failure === '' ? '' : `\nthe last comparison failed: ${failure}`}`;
 }
 
-/** Shows the stack, with what its embedding process says about itself, and in `status` also what comparing facts has cost. */
+/** Shows the stack with the status of its embedding process, and in `status` also the cost of comparing facts. */
 export async function showState(cli: Cli, state: StackState, settling: Settling | null = null, more: object = {}): Promise<void> {
   const embedding = state.embedderSocket === null ? null : await embeddingStatus(state.embedderSocket).catch(() => null);
   const text = settling === null ? '' : `\n\n${settlingText(settling)}`;

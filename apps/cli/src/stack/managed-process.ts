@@ -17,7 +17,7 @@ export interface Program {
   readonly stopTimeoutMs?: number;
   /** The process isn't started again when it dies. */
   readonly once?: boolean;
-  /** Asked again and again. A program that misses three in a row is ended, and then restarted as if it had died. */
+  /** Asked at intervals. A program that misses three in a row is ended and restarted, as if it had died. */
   readonly check?: { readonly answers: () => Promise<unknown>; readonly everyMs: number };
   /** Matches output lines about the progress of the start. The first group is reported. */
   readonly progress?: RegExp;

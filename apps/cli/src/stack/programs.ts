@@ -23,10 +23,10 @@ export type ClusterReady = z.infer<typeof ClusterReady>;
 
 const templatesPath = (home: string) => join(home, 'sandbox-templates.json');
 
-/** Label that tells this home's pods from those of other homes in one namespace. */
+/** Label that distinguishes this home's pods from those of other homes in one namespace. */
 const installationOf = (home: string) => `local-${hash('sha256', home).slice(0, 8)}`;
 
-/** Secret that survives restarts, so that a new controller recognises the pods of the one before. */
+/** Secret that survives restarts, so that a new controller recognises its predecessor's pods. */
 function tokenSecret(home: string): string {
   const path = join(home, 'sandbox-secret');
   if (!existsSync(path)) writeFileSync(path, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
@@ -132,7 +132,7 @@ function redisProgram(setup: Setup): Program {
     'appendfsync always',
     'save ""',
     'maxmemory-policy noeviction',
-    // A backup reads as a replica does, and is the only one.
+    // A backup reads like a replica. There is no other replica.
     'repl-diskless-sync-delay 0',
     `requirepass ${setup.redisPassword}`,
   ];
@@ -211,7 +211,7 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
     ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *',
     ETUDE_CONSOLIDATION_TIME_ZONE: Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
-  // A script's answers tell nothing about what memory is worth.
+  // A script's answers say nothing about the worth of memory.
   const measuring = options.scripted ? usual({ ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' }) : {};
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const doors = {

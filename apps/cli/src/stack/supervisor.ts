@@ -113,7 +113,7 @@ class Stack {
     try {
       await Promise.all(starts);
     } catch (error) {
-      // Another one may take minutes to be ready, or never be.
+      // Another program may take minutes to be ready, or never become ready.
       await this.stop(added);
       await Promise.allSettled(starts);
       throw error;

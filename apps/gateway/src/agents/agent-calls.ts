@@ -75,7 +75,7 @@ const OWN = { strategy: 'strategy', mcp_servers: 'mcpServers' } as const;
 const isOwn = (path: string): path is keyof typeof OWN => Object.hasOwn(OWN, path);
 
 /**
- * The changed settings: those that the mask names. Without a mask, all procedural memory settings, and of the others those that aren't empty.
+ * The settings that the mask names. Without a mask: all procedural memory settings, and the other settings that aren't empty.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the wrong field
  */

@@ -109,7 +109,7 @@ export class Calls {
     return (request, call) => tracing.span(name, spanOf(method, call), async () => (await Array.fromAsync(answers(request, call)))[0]);
   }
 
-  /** Yields one answer, or those of a stream. If the caller leaves early, a stream ends without an error. */
+  /** Yields one answer, or the answers of a stream. If the caller leaves early, a stream ends without an error. */
   async *#answers(method: DescMethod, call: CallContext, request: object, work: () => unknown): AsyncGenerator<object> {
     const stop = seconds.startTimer({ method: nameOf(method) });
     let code = 'CANCELLED';

@@ -17,7 +17,10 @@ export function localClient<S extends DescService>(calls: Calls, service: S): Om
   return Object.fromEntries(entries) as Omit<ServiceClient<S>, 'close'>;
 }
 
-/** Yields one answer, or those of a stream. If the caller leaves or the deadline passes, work continues but nobody waits, as over gRPC. */
+/**
+ * Yields one answer, or the answers of a stream. If the caller leaves or the deadline passes, work continues but nobody waits, as over
+ * gRPC.
+ */
 const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
   async function* answers(request: object, { timeoutMs = Infinity, signal, metadata = {} }: CallSettings = {}): AsyncGenerator<object> {
     const ended = new AbortController();

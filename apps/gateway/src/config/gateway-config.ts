@@ -82,7 +82,7 @@ export function isLoopback(host: string): boolean {
   return isIP(host) === 4 && host.startsWith('127.');
 }
 
-/** Refuses settings by which nobody could call, or everybody could. @throws EtudeError FAILED_PRECONDITION */
+/** Refuses settings with which nobody could call, or everybody could. @throws EtudeError FAILED_PRECONDITION */
 export function checkAuthentication(config: GatewayConfig): void {
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous, ETUDE_GRPC_HOST: host, ETUDE_JWT_ISSUER: issuer } = config;
   if (keys === undefined && anonymous === undefined && issuer === undefined) {

@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Only the console's own files run, and only this server is spoken to. Pictures of sandboxes are blobs of the page. */
+/** Only the console's own files run, and they call only this server. Pictures of sandboxes are blobs of the page. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -10,7 +10,7 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 const calls = counter({ name: 'etude_rerank_calls_total', help: 'Calls of the rerank server by outcome', labels: ['outcome'] });
 const seconds = histogram({ name: 'etude_rerank_call_seconds', help: 'How long calls of the rerank server took', labels: ['outcome'] });
 
-/** What searches can rerank hits with. A server and a chat model are both optional here. */
+/** The rerankers of searches. A server and a chat model are both optional here. */
 export function rerankersOf(
   config: GatewayConfig,
   log: NonNullable<MemoryDeps['log']>,

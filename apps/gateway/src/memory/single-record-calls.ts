@@ -44,8 +44,8 @@ export const singleRecordCalls = {
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
 /**
- * Erases one record: what is to be done is stored, then the record is removed from memory. A worker removes all copies. A repeat with the
- * same request id returns the first receipt.
+ * Erases one record: stores the erasure, then removes the record from memory. A worker removes all copies. A repeat with the same request
+ * id returns the first receipt.
  *
  * @param asked the whole request; a repeat must have the same
  * @param find the record to delete @throws EtudeError NOT_FOUND

@@ -4,8 +4,8 @@ import { refuseAny } from '@etude/contracts/wire/validation';
 const scanner = () => import('@etude/analysis/find-secrets');
 
 /**
- * Refuses what holds a key or a password, because memory is shown to models and other readers. The message names the kind of secret and its
- * line, and never shows it.
+ * Refuses a text with a key or a password, because models and other readers see memory. The message names the kind of secret and its line,
+ * and never shows it.
  *
  * @param told texts, or JSON values, by the names of their fields
  * @throws EtudeError INVALID_ARGUMENT naming the fields

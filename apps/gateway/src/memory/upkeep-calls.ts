@@ -35,7 +35,7 @@ import type { CallContext } from '../calls/caller.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 
 const IDS_MAX = 1_000;
-/** What one message of an export carries, in lines and characters. */
+/** The size of one message of an export, in lines and characters. */
 const MESSAGE = { itemsMax: 500, sizeMax: 1_000_000 };
 const Layers = z.array(MemoryLayer);
 const Archiving = z.object({

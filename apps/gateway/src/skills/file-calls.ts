@@ -76,8 +76,8 @@ export const fileCalls = {
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
 /**
- * Reads all skills before any is stored. Returns those that are ready, as they would be stored, and one message for each skill that waits
- * for a called skill to become active, for example one of the same import.
+ * Reads all skills before any is stored. Returns the ready skills as they would be stored. Returns one message for each skill that waits
+ * for a called skill to become active, for example a skill of the same import.
  *
  * @throws EtudeError as registering each of them
  */

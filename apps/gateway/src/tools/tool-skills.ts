@@ -35,7 +35,7 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
   archived: 'rejected',
 };
 
-/** What the tools do with skills, over the gateway's memory and sandboxes. */
+/** The tools' calls on skills, over the gateway's memory and sandboxes. */
 export function toolSkills(deps: SkillDeps): {
   readonly finder: SkillFinder;
   readonly runner: SkillRunner;

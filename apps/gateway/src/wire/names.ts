@@ -56,8 +56,8 @@ export function afterPageToken(token: string, filter: unknown): string | null {
 }
 
 /**
- * The page that a request asks for, behind `after` (null: the first). `tokenOf` gives the token of the page behind a place (null: the last).
- * `cut` is for a list with one record more than the page, if there is one: it gives the page and its token.
+ * The requested page, which starts after `after` (null: the first page). `tokenOf` gives the token of the page after a place (null: the
+ * last page). `cut` is for a list with one record more than the page, if there is one: it gives the page and its token.
  *
  * @throws EtudeError INVALID_ARGUMENT
  */

@@ -20,7 +20,7 @@ import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlO
 
 interface InternalCaller {
   readonly tenant: string;
-  /** Whether its sandboxes don't count among the tenant's. */
+  /** Whether its sandboxes are left out of the tenant's count. */
   readonly uncounted: boolean;
   readonly signal: AbortSignal;
   readonly traceparent: string | undefined;
@@ -163,8 +163,8 @@ interface UploadPlace {
 }
 
 /**
- * Writes each chunk before it takes the next. The file appears after the last chunk: the one that completes `sizeBytes`, else that before the
- * end of the stream.
+ * Writes each chunk before it takes the next. The file appears after the last chunk: the chunk that completes `sizeBytes`, else the last
+ * one of the stream.
  *
  * @throws EtudeError ABORTED for fewer bytes than `sizeBytes`, INVALID_ARGUMENT for more; those of `SandboxFiles.write`
  */
@@ -176,7 +176,7 @@ export async function writeFile(
 ): Promise<SandboxFileInit> {
   let at = offset;
   const sent = chunks[Symbol.asyncIterator]();
-  // Once the file is whole, the stream's end tells nothing: the server would wait 50 ms to tell it from a cancellation.
+  // Once the file is whole, the stream's end doesn't matter. The server would wait 50 ms to distinguish it from a cancellation.
   for (let next; at !== sizeBytes && (next = await sent.next()).done !== true;) {
     const { part } = next.value;
     signal.throwIfAborted();

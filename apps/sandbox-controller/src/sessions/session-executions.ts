@@ -48,7 +48,7 @@ export class SessionExecutions {
       await other.settled;
     }
     const { scratchpad: _begin, ...asked } = { scratchpad: null, ...run };
-    // Another state to begin with makes no other execution: the interpreter may have had its own.
+    // A different first state doesn't make a different execution, because the interpreter may have had its own.
     const digest = contentDigest({ run: asked, limits });
     const known = this.#known.get(executionId);
     if (known && known !== digest && !isEmpty(run)) throw usedOtherwise(executionId);

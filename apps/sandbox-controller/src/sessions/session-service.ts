@@ -121,7 +121,7 @@ interface SessionUpkeepParts {
   readonly host: SessionHost;
   readonly store: SandboxSessionStore;
   readonly directory: ControllerDirectory;
-  /** The part of this controller's announcement that stays. */
+  /** The constant part of this controller's announcement. */
   readonly self: Pick<ControllerAnnouncement, 'controllerId' | 'address' | 'sessionsMax'>;
   readonly logger: QueueLogger;
 }
