@@ -1,5 +1,5 @@
 import { type TaskEvent, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { useVirtualizer } from '@tanstack/react-virtual';
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef } from 'react';
 import { duration, firstLine, Scripted } from '../ui/text.js';
 import { State, tokensOf, VerdictOf } from './task-words.js';
@@ -47,16 +47,35 @@ interface TraceProps {
   readonly isLive: boolean;
 }
 
+interface Sight {
+  readonly count: number;
+  /** The place of the chosen step, or -1. */
+  readonly at: number;
+  readonly isLive: boolean;
+}
+
+/** Keeps the end of a running task in sight while `isAtEnd`, and brings the step that an ended one opens with into sight. @returns `isAtEnd` */
+function useSight(rows: Virtualizer<HTMLDivElement, Element>, { count, at, isLive }: Sight) {
+  const isAtEnd = useRef(true);
+  const isPlaced = useRef(false);
+  useEffect(() => {
+    if (isLive && isAtEnd.current && count > 0) rows.scrollToIndex(count - 1);
+  }, [count, isLive, rows]);
+  useEffect(() => {
+    if (isLive || isPlaced.current || at < 0) return;
+    isPlaced.current = true;
+    rows.scrollToIndex(at, { align: 'center' });
+  }, [at, isLive, rows]);
+  return isAtEnd;
+}
+
 /** All events of a task. Only those in sight are in the page; arrow keys, j and k choose a step. While the task runs, its end stays in sight. */
 export function Trace({ events, chosen, onChoose, isLive }: TraceProps) {
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
-  const isAtEnd = useRef(true);
   const rows = useVirtualizer({ count: events.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 });
-  useEffect(() => {
-    if (isLive && isAtEnd.current && events.length > 0) rows.scrollToIndex(events.length - 1);
-  }, [events.length, isLive, rows]);
   const at = events.findLastIndex((event) => chosen !== '' && stepOf(event) === chosen);
+  const isAtEnd = useSight(rows, { count: events.length, at, isLive });
   const move = (by: number) => {
     for (let next = at + by; next >= 0 && next < events.length; next += by) {
       const step = stepOf(events[next]!);
