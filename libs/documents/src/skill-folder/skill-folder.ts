@@ -92,7 +92,7 @@ function overlaid(files: readonly FolderFile[], over: readonly FolderFile[]): Fo
 
 const sameBytes = (a: Uint8Array | undefined, b: Uint8Array) => a !== undefined && Buffer.compare(a, b) === 0;
 
-/** The files that are written from a skill's fields. Tests that `extras` hold as Python files are not written again. */
+/** The files that are written from a skill's fields. Tests that are Python files in `extras` are not written again. */
 function canonicalFiles(parts: SkillParts, extras: readonly FolderFile[]): FolderFile[] {
   const files: FolderFile[] = [file(SKILL_TEXT, writeSkillText({ frontmatter: frontmatterOf(parts), body: bodyOf(parts) }))];
   if (parts.kind !== 'procedure') files.push(file(codePath(parts.name), parts.code));

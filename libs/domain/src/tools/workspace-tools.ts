@@ -133,7 +133,7 @@ async function replaced(
   const bytes = await sandbox.read(path, FILE_BYTES_MAX + 1, signal);
   if (bytes === null) return failed(`There is no file "${path}". Leave "old" out to create it.`);
   const text = bytes.length > FILE_BYTES_MAX ? null : textOf(bytes);
-  if (text === null) return failed(`"${path}" is larger than 1 MiB or no UTF-8 text. Change it by code.`);
+  if (text === null) return failed(`"${path}" is larger than 1 MiB, or isn't UTF-8 text. Change it with code.`);
   const places = text.split(old).length - 1;
   // "old" occurs only within the new text, so the place looks the same afterwards.
   if (places === 1 && content.includes(old) && text.includes(content)) return { text };

@@ -13,7 +13,7 @@ const World = z.string().min(1).max(64).optional().describe('Name of the world; 
 /** Whether a tool only reads the world. A change of the world, which is a tick, makes its answer stale. */
 export const isWorldRead = (tool: string): boolean => tool === 'observe_location';
 
-/** The tools of agents in a world. @param worldName the world of a call that names none; null: none */
+/** The tools of agents in a world. @param worldName the world for calls without a world; null: they have none */
 export function worldTools(worlds: Worlds, worldName: (context: ToolContext) => string | null): readonly ToolDefinition[] {
   const worldTool = (tool: Move['tool'], title: string, description: string, input: z.ZodRawShape, output: z.ZodObject) =>
     defineTool({

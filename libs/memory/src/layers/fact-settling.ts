@@ -40,7 +40,7 @@ const CALL_TOKENS_MAX = 4_000;
 const CALL_PAIRS_MAX = 60;
 const NO_ANSWER: PairVerdict = { verdict: 'differs', reason: 'the judge gave no readable answer; both are kept' };
 
-/** Asks the model and counts the call. null if no answer came that could be read; any other failure is thrown. */
+/** Asks the model and counts the call. null if no readable answer came; any other failure is thrown. */
 export async function askWithin({ budget, model, signal }: SettlingDeps, request: ChatRequest): Promise<ChatResponse | null> {
   await budget.charge(promptTokens(request));
   return model.chat(request, signal).catch((error: unknown) => {

@@ -45,7 +45,7 @@ export class DeadLetters {
     /** Puts a task back to `queued` before its rollout's job is redriven. Otherwise answers `gone` or the state that forbids it. */
     private readonly tasks: {
       requeue(tenant: string, taskId: string): Promise<string>;
-      /** The same for the learning of an ended task: answers `pending` where it can go on. */
+      /** The same for the learning of an ended task: answers `pending` if it can go on. */
       reopenLearning(tenant: string, taskId: string): Promise<string>;
     },
     /** The same for a wish before its `skill.request` is redriven: answers `waiting`, `gone` or the state that forbids it. */

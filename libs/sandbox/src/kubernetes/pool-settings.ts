@@ -23,7 +23,7 @@ export const POOL_SETTINGS = {
   bindTimeoutMs: 1_000,
   /** How long the watch may take to show why a pod was lost. */
   explainMs: 3_000,
-  /** Pods that other controllers owe are replaced by this one too once they have been missing for this long. */
+  /** After this long, this controller also replaces missing pods that other controllers owe. */
   adoptAfterMs: 3_000,
   /** Free pods of a former version of the template are removed after this long. */
   outdatedMaxMs: 30_000,
