@@ -9,7 +9,7 @@ const SCHEMA_MAX_BYTES = 64 * 1024;
 const RESULT_MAX_CHARS = 100_000;
 const ERROR_MAX_CHARS = 2_000;
 const DEPTH_MAX = 50;
-/** Number of parts of a schema. A reference counts as the parts that it leads to. */
+/** Most parts of a schema. A reference counts as the parts that it leads to. */
 const PARTS_MAX = 10_000;
 
 const Schema = JsonObject.refine(({ type }) => type === 'object', 'must describe an object')

@@ -91,7 +91,7 @@ function sums(tasks: readonly TaskLine[], spenders: readonly Spent[]): Omit<Row,
   };
 }
 
-/** The figures that are drawn and listed, one row each. `percent`: a share of its tasks; else a mean per task. */
+/** The figures that are drawn and listed, each computed from one row. `percent`: a share of its tasks; else a mean per task. */
 export const MEASURES = [
   { title: 'First attempts right', unit: 'percent', of: ({ firstRight, tasks }: Row) => (100 * firstRight) / tasks },
   { title: 'Model calls per task', unit: 'number', of: ({ modelCalls, tasks }: Row) => modelCalls / tasks },

@@ -33,7 +33,7 @@ export const Loading = ({ what = 'Loading' }: { readonly what?: string }) => (
 
 export const Empty = ({ children }: { readonly children: ReactNode }) => <div className="note quiet">{children}</div>;
 
-/** The content of a read, or why there is none yet. An earlier content stays visible if a later read fails. */
+/** The content of a read, or why there is none yet. Earlier content stays visible if a later read fails. */
 export function Loaded<T>({ read, children }: { readonly read: Read<T>; readonly children: (data: T) => ReactNode }) {
   const again = () => void read.refetch();
   if (read.data === undefined) return read.error ? <Failed error={read.error} again={again} /> : <Loading />;

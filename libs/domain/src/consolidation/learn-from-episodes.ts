@@ -95,8 +95,8 @@ const LINES_MAX = 40;
 const CONTEXT_LINES = 2;
 
 /**
- * The differences of accepted and failed code: new lines after "+", replaced lines after "-". If no attempt failed, or no line was kept,
- * the beginning of the accepted code.
+ * The differences of accepted and failed code: new lines after "+", replaced lines after "-". If no attempt failed, or both codes begin and
+ * end differently, the beginning of the accepted code.
  */
 function shownCode(accepted: string, failed: string | null): string {
   const after = accepted.trimEnd().split('\n');
