@@ -66,6 +66,16 @@ describe('PodWatch', () => {
     await until(() => times.length === 2);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(999);
   });
+
+  it('lists again after five failed watches', async () => {
+    await started();
+    await watching();
+    for (let i = 0; i < 5; i++) server.next('watch', refuse(504, 'Timeout', 'Too large resource version'));
+    server.end('cut');
+    await until(() => watch.state.relists === 2);
+    await watching();
+    expect(server.count('watch')).toBe(7);
+  });
 });
 
 const step = oneof(
