@@ -91,6 +91,18 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
     expect(await stack.json('conversations', 'list', ...whose)).toEqual({ conversations: [] });
   });
 
+  it('erases only one user, returns a receipt, and refuses to import the erased records', async () => {
+    for (const user of ['bo', 'carl']) await succeeds(stack.run('store', 'fact', `${user} likes tea.`, '--user', user));
+    const copy = join(stack.home, 'bo.jsonl');
+    await succeeds(stack.run('export', '--user', 'bo', '-o', copy));
+    expect((await succeeds(stack.run('erase', '--user', 'bo', '--yes'))).stdout).toMatch(/removed:\n[^]*memory\.semantic\.fact +1/);
+    expect(await stack.run('import', copy)).toMatchObject({ exit: 1, stdout: expect.stringContaining('1 refused') });
+    expect([await stack.export('--user', 'bo'), await stack.export('--user', 'carl')]).toEqual([
+      [],
+      [expect.stringContaining('carl likes tea.')],
+    ]);
+  });
+
   it.each([
     ['sqlite', 'qdrant'],
     ['qdrant', 'sqlite'],

@@ -1,3 +1,4 @@
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { connectHttp, type OfficialClient, REVISIONS, type Revision } from '@etude/mcp/testing/official-client';
 import type { Memory } from '@etude/memory/memory';
 import { skillOf } from '@etude/domain/testing/memory-records';
@@ -25,6 +26,17 @@ const of = (tenant: string, agent: string, user: string | null = null) => ({ ten
 const urisOf = async ({ skills }: OfficialClient) => (await skills.list()).skills.map(({ uri }) => uri);
 
 describe.each(REVISIONS)('MCP of the gateway in %s', (revision) => {
+  it('lists the first ten of etude.v1.Tools, each with schemas of objects', async () => {
+    const { client } = await connect(revision, 'acme');
+    const { tools } = await client.listTools();
+    const known = await rig.client(Tools).listTools({ agent: 'default' });
+    expect(tools.map(({ name }) => name)).toEqual(known.tools.slice(0, 10).map(({ name }) => name));
+    for (const { inputSchema, outputSchema, description } of tools) {
+      expect({ inputSchema, outputSchema }).toMatchObject({ inputSchema: { type: 'object' }, outputSchema: { type: 'object' } });
+      expect(description).not.toBe('');
+    }
+  });
+
   it('returns results that match their output schemas', async () => {
     const { client } = await connect(revision, 'acme');
     await client.listTools();

@@ -242,10 +242,11 @@ describe('deleting one record', () => {
       const scope = { tenant: 'acme', agent: AGENT, user };
       await told.procedural.store(skillOf({ scope, name: `ring_${user ?? 'all'}`, sources: [`facts/${fact?.id}`] }));
     }
-    const receipt = await memory().deleteMemory({ id: fact?.id ?? '', layer: 'semantic' });
+    const request = { id: fact?.id ?? '', layer: 'semantic', requestId: 'delete-1' };
+    const receipt = await memory().deleteMemory(request);
     expect(receipt).toMatchObject({ state: 'running', supported: ['skills/ring_all@1'] });
     expect(await memory().getErasure({ id: receipt.id })).toMatchObject({ supported: receipt.supported });
-    expect((await refusal(memory('globex').getErasure({ id: receipt.id }))).status).toBe(status.NOT_FOUND);
+    expect((await refusal(memory().deleteMemory({ ...request, id: 'other' }))).status).toBe(status.ALREADY_EXISTS);
   });
 
   it('is refused outside of its tenant, agent and user', async () => {
@@ -280,6 +281,14 @@ describe('erasure and re-embedding', () => {
     expect((await refusal(memory().eraseMemory({}))).status).toBe(status.INVALID_ARGUMENT);
     const other = await refusal(memory().eraseMemory({ whose: { case: 'tenant', value: 'globex' } }));
     expect(other).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['tenant'] });
+  });
+
+  it('returns a receipt with the state of the erasure, to the own tenant only', async () => {
+    const receipt = await memory().eraseMemory({ requestId: 'erase-1', whose: { case: 'user', value: 'somebody' } });
+    expect(receipt).toMatchObject({ state: 'running' });
+    expect((await memory().getErasure({ id: receipt.id })).id).toBe(receipt.id);
+    expect((await memory().eraseMemory({ requestId: 'erase-1', whose: { case: 'user', value: 'somebody' } })).id).toBe(receipt.id);
+    expect((await refusal(memory('globex').getErasure({ id: receipt.id }))).status).toBe(status.NOT_FOUND);
   });
 });
 

@@ -61,6 +61,14 @@ describe('an approval', () => {
     expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION, message: expect.stringContaining('verify it again') as string });
     expect(await stateOf('forged', 1)).toBe(SkillStatus.PENDING_REVIEW);
   });
+
+  it('deprecates a merged skill in favour of the approved one', async () => {
+    await store('merged_away', { status: 'active' });
+    const { digest } = await store('merged', { status: 'pending_review' });
+    await skills().approveSkill(named('merged', { digest, merge: 'skills/merged_away' }));
+    const away = await skills().getSkill(named('merged_away'));
+    expect(away).toMatchObject({ status: SkillStatus.DEPRECATED, replacedBy: 'skills/merged' });
+  });
 });
 
 describe('a decision of a reviewer', () => {
