@@ -30,12 +30,9 @@ describe('facts', () => {
     expect(await refusal(memory().updateFact({ id }))).toMatchObject({ fields: ['update_mask'] });
   });
 
-  it.each([
-    'The deploy key is AKIAIOSFODNN7EXAMPLQ.',
-    'Use ghp_0123456789abcdefghijABCDEFGHIJ012345 for the mirror.',
-    'The model key is sk-proj-abcDEF0123456789abcDEF0123456789abcDEF01.',
-  ])('are refused if they hold a secret, which no answer shows: %s', async (text) => {
-    const secret = /AKIA\w+|ghp_\w+|sk-[\w-]+/.exec(text)?.[0] ?? '';
+  it('are refused if they hold a secret, which no answer shows', async () => {
+    const secret = 'ghp_0123456789abcdefghijABCDEFGHIJ012345';
+    const text = `Use ${secret} for the mirror.`;
     const { fact } = await store('The kettle is blue.');
     const episode = { agent: AGENT, context: [text], outcomes: [{ type: 'passed' }] };
     const calls = [

@@ -8,7 +8,7 @@ const limits = { '*': { tasks: 2 }, acme: { weight: 4, tasks: 3, tokensPerDay: 1
 const rig = gatewayForFile({ ETUDE_TENANT_LIMITS: JSON.stringify(limits) });
 const spent = { inputTokens: 90, outputTokens: 10, costUsd: 0.5 };
 
-it('refuses tasks beyond the limits of a tenant, and lists what each tenant uses', async () => {
+it('refuses tasks beyond the limits and the budget of a tenant, and tells what each tenant uses', async () => {
   const tasks = rig.tasks('globex');
   const first = await tasks.submitTask({ spec: SPEC, requestId: 'first' });
   await tasks.submitTask({ spec: SPEC });
@@ -18,7 +18,16 @@ it('refuses tasks beyond the limits of a tenant, and lists what each tenant uses
   await rig.emit('globex', first.name, []);
   for (let i = 0; i < 3; i++) await rig.tasks().submitTask({ spec: SPEC, requestId: `acme-${i}` });
   await new SpendStore(rig.producer, budgetConfig.parse({})).count({ tenant: 'acme', agent: 'coder', purpose: 'generate' }, spent);
-  expect(await refusal(rig.tasks().submitTask({ spec: SPEC }))).toMatchObject({ code: 'BUDGET_USED_UP' });
+  expect(await refusal(rig.tasks().submitTask({ spec: SPEC }))).toMatchObject({
+    status: status.RESOURCE_EXHAUSTED,
+    code: 'BUDGET_USED_UP',
+  });
+  expect(await rig.tasks().getUsage({})).toMatchObject({
+    tokensPerDay: 100n,
+    rows: [{ agent: 'coder', purpose: 'generate', modelCalls: 1n, inputTokens: 90n, outputTokens: 10n, costUsd: 0.5 }],
+  });
+  expect((await tasks.getUsage({})).rows).toEqual([]);
+  expect(await refusal(rig.tasks().getUsage({ days: 500 }))).toMatchObject({ status: status.INVALID_ARGUMENT });
   await rig.tasks().submitTask({ spec: SPEC, requestId: 'acme-0' });
 
   const { tenants, nextPageToken } = await rig.client(Queues, 'ops').listTenants({});
