@@ -1,7 +1,7 @@
-import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { Skill } from '@etude/contracts/memory';
-import type { AgentSettingsReader } from '../src/ports/agent-settings.js';
 import type { ProceduralMemory } from '../src/ports/memory.js';
+import { settingsOf } from './memory-records.js';
 import { PythonSandboxes } from './python-sandboxes.js';
 import type { AdmissionDeps } from '../src/skills/proof/admit-skill.js';
 import { skillDigest } from '../src/skills/content-digest.js';
@@ -18,18 +18,6 @@ export function candidate({ code = 'print(int(input()) * 2)', tests = [io], entr
   if (skill === null) throw new Error('no candidate');
   return { ...skill, digest: skillDigest({ ...skill, ...over }), ...over };
 }
-
-export const settingsOf = (settings: Partial<ProceduralMemorySettings>): AgentSettingsReader => ({
-  get: async (_tenant, agent) => ({
-    agent,
-    settings: ProceduralMemorySettings.parse(settings),
-    strategy: 'attempts',
-    mcpServers: [],
-    isSet: true,
-    updatedAt: 1,
-    etag: '',
-  }),
-});
 
 /** With the machine's own Python, an analyser that finds nothing, and a list of the skills whose verification was requested. */
 export function admissionDeps(

@@ -1,12 +1,12 @@
 import type { Episode, Fact, MemoryWrite, Skill, SkillTest, Transition } from '@etude/contracts/memory';
 import type { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
-import { ProceduralMemorySettings, type SkillStatus } from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
 import { consolidate, type ConsolidationDeps } from '../src/consolidation/consolidate.js';
 import type { ConsolidationInput } from '../src/consolidation/consolidate-agent.js';
 import type { ConsolidationUnit, ConsolidationUnits } from '../src/ports/consolidation-units.js';
 import type { ChatResponse, Embedder } from '../src/ports/model.js';
 import type { MemoryHit, ProceduralMemory, SkillMove } from '../src/ports/memory.js';
-import { episodeOf } from './memory-records.js';
+import { episodeOf, settingsOf } from './memory-records.js';
 import { AnsweringModel } from './rollout-fixture.js';
 
 export const NOW = 10 * 86_400_000;
@@ -118,7 +118,6 @@ export function world(
     putAnswer: async (key: string, kept: ChatResponse) => void effect(() => answers.set(key, kept)),
     progress: async () => {},
   };
-  const settings = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true, ...set });
   const moves: SkillMove[] = [];
   const procedural: Pick<ProceduralMemory, 'every' | 'versions' | 'countNames' | 'search' | 'move'> = {
     search: async () => [],
@@ -140,9 +139,7 @@ export function world(
     report,
     mayStore: async (text) => !text.includes('SECRET'),
     procedural: procedural as ProceduralMemory,
-    settings: {
-      get: async (_tenant, agent) => ({ agent, settings, strategy: 'attempts', mcpServers: [], isSet: true, updatedAt: 1, etag: '' }),
-    },
+    settings: settingsOf({ enabled: true, autoRegisterSkills: true, ...set }),
     model,
     embedder,
     outbox: {

@@ -1,10 +1,9 @@
 import type { Conversation, Message, Turn } from '@etude/contracts/conversation';
 import type { Scope } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { MemoryHit, ReadScope, SearchQuery } from '../src/ports/memory.js';
-import type { MakeMemory } from './memory-conformance-start.js';
-import { start } from './memory-conformance-start.js';
+import { type MakeMemory, start, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE } from './memory-records.js';
 
 export interface AdditionUnderTest {
@@ -62,9 +61,9 @@ async function messagesIn(memory: ConversationsUnderTest): Promise<readonly Mess
 
 /** The promises of every memory about conversations and their turns. */
 export function conversationConformance(make: MakeMemory<ConversationsUnderTest>): void {
+  const it = withMemory(make);
   describe('with conversations', () => {
-    it('finds a turn at once, with its speaker, its time and the turns around it', async () => {
-      const memory = await start(make);
+    it('finds a turn at once, with its speaker, its time and the turns around it', async ({ memory }) => {
       const told = [said('Where is the boat?', 'Ben'), said('At the shed.'), said('Thanks!', 'Ben', null), said('Mind the wasps.')];
       const { conversation, first, outcome } = await memory.add(additionOf(told, { title: 'Boats' }));
       expect({ first, outcome, conversation }).toMatchObject({ first: 0, outcome: 'added', conversation: { turns: 4, title: 'Boats' } });
@@ -78,8 +77,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       ]);
     });
 
-    it('finds an answer by the words of the question before it, and any turn by its speaker', async () => {
-      const memory = await start(make);
+    it('finds an answer by the words of the question before it, and any turn by its speaker', async ({ memory }) => {
       await memory.add(additionOf([said('Which harbour is closest?', 'Ben'), said('Kegimi.')]));
       const found = async (text: string) =>
         (await memory.search(ALL, { text, limit: 5, kinds: ['turn'] })).map((hit) => hit.text).toSorted();
@@ -87,8 +85,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       expect(await found('Ben')).toContain('Which harbour is closest?');
     });
 
-    it('lowers the turns of others where a question names one speaker', async () => {
-      const memory = await start(make);
+    it('lowers the turns of others where a question names one speaker', async ({ memory }) => {
       await memory.add(additionOf([said('Do you sail on Mondays?', 'Ben'), said('I sail on Mondays.', 'Ann')]));
       const lowered = async (text: string) => {
         const hits = await memory.search(ALL, { text, limit: 5, kinds: ['turn'], explain: true });
@@ -101,8 +98,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       expect(await lowered('Who sails on Mondays?')).toEqual([]);
     });
 
-    it('appends to the conversation of that name, and keeps equal messages apart', async () => {
-      const memory = await start(make);
+    it('appends to the conversation of that name, and keeps equal messages apart', async ({ memory }) => {
       const [ok, long] = [said('ok'), said(` ${'whole text, kept byte for byte. '.repeat(300)}\n`)];
       await memory.add(additionOf([ok, ok]));
       expect(await memory.add(additionOf([long, ok]))).toMatchObject({
@@ -113,8 +109,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       expect(await messagesIn(memory)).toEqual([ok, ok, long, ok]);
     });
 
-    it('adds the messages of one request once', async () => {
-      const memory = await start(make);
+    it('adds the messages of one request once', async ({ memory }) => {
       const request = additionOf([said('one'), said('two')]);
       await memory.add(request);
       await memory.add(additionOf([said('three')]));
@@ -122,8 +117,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       expect(await messagesIn(memory)).toEqual([said('one'), said('two'), said('three')]);
     });
 
-    it('skips messages that are in their place already, and refuses other ones there', async () => {
-      const memory = await start(make);
+    it('skips messages that are in their place already, and refuses other ones there', async ({ memory }) => {
       const [one, two, three] = [said('one'), said('two'), said('three')];
       await memory.add(additionOf([one, two], { first: 0 }));
       expect(await memory.add(additionOf([one, two], { first: 0 }))).toMatchObject({ outcome: 'unchanged' });
@@ -137,8 +131,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       expect(await messagesIn(memory)).toEqual([one, two, three]);
     });
 
-    it('completes an addition that was aborted, also if others added meanwhile', async () => {
-      const memory = await start(make);
+    it('completes an addition that was aborted, also if others added meanwhile', async ({ memory }) => {
       const stop = new AbortController();
       const request = additionOf(Array.from({ length: 100 }, (_, n) => said(`number ${n}`)));
       const cut = memory.add(request, stop.signal);
@@ -168,8 +161,7 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
       );
     });
 
-    it('keeps the conversations of two users apart', async () => {
-      const memory = await start(make);
+    it('keeps the conversations of two users apart', async ({ memory }) => {
       const ids = new Map<string, string>();
       for (const user of ['ann', 'bob']) {
         const { conversation } = await memory.add(additionOf([said('the shed')], { scope: { ...SCOPE, user } }));

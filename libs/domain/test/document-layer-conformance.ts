@@ -1,7 +1,6 @@
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
-import { expect, it } from 'vitest';
-import type { MakeMemory } from './memory-conformance-start.js';
-import { start } from './memory-conformance-start.js';
+import { expect } from 'vitest';
+import { type MakeMemory, start, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE } from './memory-records.js';
 import type { SemanticLayerUnderTest } from './semantic-memory-conformance.js';
 
@@ -40,8 +39,8 @@ const chunkTexts = async (memory: SemanticLayerUnderTest) =>
 
 /** The promises of a semantic layer about documents and their searchable chunks. */
 export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
-  it('stores a document once and finds its chunks by title, headings and text', async () => {
-    const memory = await start(make);
+  const it = withMemory(make);
+  it('stores a document once and finds its chunks by title, headings and text', async ({ memory }) => {
     expect(await putInto(memory, ['Boil it.', 'Let it cool.'])).toBe('added');
     expect(await putInto(memory, ['Boil it.', 'Let it cool.'])).toBe('unchanged');
     expect(await chunkTexts(memory)).toEqual(['Boil it.', 'Let it cool.']);
@@ -60,15 +59,13 @@ export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest
     expect(await memory.documents(ALL, { limit: 5 })).toMatchObject([{ id, chunks: 2 }]);
   });
 
-  it('keeps the documents of two users apart', async () => {
-    const memory = await start(make);
+  it('keeps the documents of two users apart', async ({ memory }) => {
     for (const user of ['ann', 'bob']) await putInto(memory, ['Boil it.'], { id: `d-${user}`, scope: { ...SCOPE, user } });
     expect(await memory.documents(ALL, { limit: 5 })).toHaveLength(2);
     expect(await memory.documents({ ...ALL, user: 'ann' }, { limit: 5 })).toMatchObject([{ id: 'd-ann' }]);
   });
 
-  it('completes a document whose first write was aborted', async () => {
-    const memory = await start(make);
+  it('completes a document whose first write was aborted', async ({ memory }) => {
     const texts = Array.from({ length: 100 }, (_, i) => `Paragraph of ${'abcdefghij'[i % 10]}${'abcdefghij'[Math.floor(i / 10)]}.`);
     const stop = new AbortController();
     const cut = putInto(memory, texts, {}, stop.signal);

@@ -1,8 +1,7 @@
 import type { Scope } from '@etude/contracts/memory';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { EpisodicMemory } from '../src/ports/memory.js';
-import type { MakeMemory } from './memory-conformance-start.js';
-import { isReadBy, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
 import { episodeOf, NEW_YEAR, SCOPE, transitionOf } from './memory-records.js';
 
 const ALL = { tenant: 'acme', agent: null };
@@ -10,9 +9,9 @@ const DAY_MS = 86_400_000;
 
 /** The promises of every EpisodicMemory, whatever store it uses. */
 export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): void {
+  const it = withMemory(make);
   describe('as an EpisodicMemory', () => {
-    it('returns transitions in order and in full', async () => {
-      const memory = await start(make);
+    it('returns transitions in order and in full', async ({ memory }) => {
       const long = `${'é😀\u0000\n"\\'.repeat(700_000)}end`;
       const second = transitionOf({ id: 't2', attempt: 2, feedback: long, code: long.slice(7), critique: 'why\ud800' });
       await memory.storeTransition(second);
@@ -23,8 +22,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(found[1]).toEqual(second);
     });
 
-    it('keeps the first record stored under an id', async () => {
-      const memory = await start(make);
+    it('keeps the first record stored under an id', async ({ memory }) => {
       await memory.storeTransition(transitionOf());
       await memory.storeTransition(transitionOf());
       await memory.storeTransition(transitionOf({ code: 'other' }));
@@ -35,8 +33,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.search(ALL, { text: 'even numbers summed', limit: 10 })).toHaveLength(2);
     });
 
-    it('finds transitions by prompt and draft, episodes by all their texts', async () => {
-      const memory = await start(make);
+    it('finds transitions by prompt and draft, episodes by all their texts', async ({ memory }) => {
       await memory.storeTransition(transitionOf({ draft: 'use a sieve of Eratosthenes' }));
       await memory.storeEpisode(episodeOf({ summary: 'Overflowed a buffer.', reflection: 'Bisection would have converged.' }));
       const kindOf = async (text: string) => (await memory.search(ALL, { text, limit: 1 }))[0]?.kind;
@@ -45,8 +42,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await kindOf('bisection')).toBe('episode');
     });
 
-    it('finds told episodes by context, actions, skills and outcomes', async () => {
-      const memory = await start(make);
+    it('finds told episodes by context, actions, skills and outcomes', async ({ memory }) => {
       const experience = { context: ['A walrus waits.'], actions: ['threw a salmon'], outcomes: [{ type: 'applause', loud: 'very' }] };
       await memory.storeEpisode(episodeOf({ experience, summary: 'Fed it.', skillsUsed: ['feed_animals'], reflection: 'Bring gloves.' }));
       for (const text of ['walrus', 'salmon', 'feed animals', 'applause', 'gloves']) {
@@ -55,8 +51,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.recent(ALL, 0, 1)).toMatchObject([{ experience }]);
     });
 
-    it('lists untrusted sources with a hit', async () => {
-      const memory = await start(make);
+    it('lists untrusted sources with a hit', async ({ memory }) => {
       const touched = ['episodes/taaaaaaaa-r1', 'documents/d1', 'skills/a@1'];
       await memory.storeTransition(transitionOf({ touched }));
       await memory.storeEpisode(episodeOf({ touched }));
@@ -68,8 +63,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.recent(ALL, 0, 10)).toEqual([episodeOf({ touched })]);
     });
 
-    it('lists the origin of a hit', async () => {
-      const memory = await start(make);
+    it('lists the origin of a hit', async ({ memory }) => {
       await memory.storeTransition(transitionOf());
       const [hit] = await memory.search(ALL, { text: transitionOf().prompt, limit: 1, explain: true });
       expect(hit).toMatchObject({
@@ -110,8 +104,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       },
     );
 
-    it('returns at most the limit, and nothing below the minimum', async () => {
-      const memory = await start(make);
+    it('returns at most the limit, and nothing below the minimum', async ({ memory }) => {
       for (let i = 0; i < 8; i += 1)
         await memory.storeTransition(transitionOf({ id: `t${i}`, prompt: `even numbers ${'walrus '.repeat(i)}` }));
       expect(await memory.search(ALL, { text: 'even numbers', limit: 3 })).toHaveLength(3);
@@ -122,8 +115,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(await memory.search(ALL, { text: 'zebra crossing', limit: 8, similarityMin: 0.1 })).toEqual([]);
     });
 
-    it('prefers recent and successful transitions', async () => {
-      const memory = await start(make);
+    it('prefers recent and successful transitions', async ({ memory }) => {
       const now = Date.now();
       await memory.storeTransition(transitionOf({ id: 'old', createdAt: now - 400 * DAY_MS }));
       await memory.storeTransition(transitionOf({ id: 'failed', verdict: 'WA', createdAt: now }));
@@ -132,16 +124,14 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       expect(found[0]?.id).toBe('new');
     });
 
-    it('lists recent episodes newest first', async () => {
-      const memory = await start(make);
+    it('lists recent episodes newest first', async ({ memory }) => {
       for (const age of [3, 1, 2, 9]) await memory.storeEpisode(episodeOf({ id: `e${age}`, createdAt: NEW_YEAR - age * DAY_MS }));
       expect((await memory.recent(ALL, NEW_YEAR - 5 * DAY_MS, 10)).map(({ id }) => id)).toEqual(['e1', 'e2', 'e3']);
       expect((await memory.recent(ALL, 0, 2)).map(({ id }) => id)).toEqual(['e1', 'e2']);
       expect(await Array.fromAsync(memory.every(ALL, NEW_YEAR - 5 * DAY_MS), ({ id }) => id)).toEqual(['e1', 'e2', 'e3']);
     });
 
-    it('refuses to work without a tenant', async () => {
-      const memory = await start(make);
+    it('refuses to work without a tenant', async ({ memory }) => {
       await memory.storeTransition(transitionOf());
       for (const scope of SCOPES_WITHOUT_TENANT) {
         await expect(memory.search(scope, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
@@ -153,8 +143,7 @@ export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): voi
       await expect(memory.storeEpisode(episodeOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     });
 
-    it('finds every record of a tenant, an agent or a user, and none of another', async () => {
-      const memory = await start(make);
+    it('finds every record of a tenant, an agent or a user, and none of another', async ({ memory }) => {
       const owners = OWNERS.flatMap((owner) => [null, 'ann', 'bob'].map((user) => ({ ...owner, user })));
       for (const scope of owners) {
         await memory.storeTransition(transitionOf({ id: idOf(scope), rolloutId: 'r', prompt: 'even numbers', scope }));

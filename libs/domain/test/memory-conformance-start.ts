@@ -1,5 +1,5 @@
 import type { Scope } from '@etude/contracts/memory';
-import { onTestFinished } from 'vitest';
+import { it, onTestFinished, type TestContext } from 'vitest';
 import type { ReadScope } from '../src/ports/memory.js';
 
 /** An empty memory of the kind under test, and the function that closes it. */
@@ -16,6 +16,16 @@ export async function start<T>(make: MakeMemory<T>): Promise<T> {
   onTestFinished(async () => made.close?.());
   return made.memory;
 }
+
+/** `it` for tests that get an empty memory of their own, which is closed with the test. */
+export const withMemory = <T>(make: MakeMemory<T>) =>
+  it.extend<{ memory: T }>({
+    memory: async ({ task: _task }: TestContext, use: (memory: T) => Promise<void>) => {
+      const made = await make();
+      await use(made.memory);
+      await made.close?.();
+    },
+  });
 
 /** Scopes that the types forbid but that a faulty caller can pass. */
 export const SCOPES_WITHOUT_TENANT = [

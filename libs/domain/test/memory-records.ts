@@ -1,4 +1,6 @@
 import type { Episode, Fact, MemoryWrite, Scope, Skill, Transition } from '@etude/contracts/memory';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import type { AgentSettingsReader } from '../src/ports/agent-settings.js';
 import type { MemoryHit } from '../src/ports/memory.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 
@@ -137,3 +139,11 @@ export function skillUseOf(
     ...changes,
   };
 }
+
+/** The settings of every agent. */
+export const settingsOf = (given: Partial<ProceduralMemorySettings>): AgentSettingsReader => {
+  const settings = ProceduralMemorySettings.parse(given);
+  return {
+    get: async (_tenant, agent) => ({ agent, settings, strategy: 'attempts', mcpServers: [], isSet: true, updatedAt: 1, etag: '' }),
+  };
+};

@@ -1,9 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { SKILL_CUES_MAX } from '../src/skills/life/usage.js';
 import { keyOf, newSkill } from '../src/skills/life/skill-life.js';
-import { isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 import { skillRegistryConformance } from './skill-registry-conformance.js';
 import { storeAt } from './skill-lives.js';
@@ -17,14 +17,14 @@ const storedOf = (changes: Partial<Skill> = {}) => newSkill(skillOf(changes), ch
 
 /** The conformance suite for every ProceduralMemory. */
 export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>): void {
+  const it = withMemory(make);
   skillRegistryConformance(make);
   skillCallersConformance(make);
   skillStoringConformance(make);
   skillUsageConformance(make);
 
   describe('as a ProceduralMemory', () => {
-    it('numbers versions and keeps one per digest', async () => {
-      const memory = await start(make);
+    it('numbers versions and keeps one per digest', async ({ memory }) => {
       expect(await memory.store(skillOf({ version: 7 }))).toEqual(storedOf());
       expect(await memory.store(skillOf({ description: 'other words' }))).toEqual(storedOf());
       const second = await memory.store(skillOf({ code: code('b') }));
@@ -36,8 +36,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.get(ALL, 'sum_odd')).toBeNull();
     });
 
-    it('carries marks over to later versions, unless a reviewer stores them', async () => {
-      const memory = await start(make);
+    it('carries marks over to later versions, unless a reviewer stores them', async ({ memory }) => {
       const untrusted = ['imported'];
       const lines = "def total(xs):\n    return '#'";
       const edit = (more: string, options = {}) => memory.store(skillOf({ code: `${lines}${more}` }), options);
@@ -49,8 +48,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(ofAnn).not.toHaveProperty('untrusted');
     });
 
-    it('carries marks of a rejected version over only to its edits and copies', async () => {
-      const memory = await start(make);
+    it('carries marks of a rejected version over only to its edits and copies', async ({ memory }) => {
       const untrusted = ['imported'];
       await storeAt(memory, skillOf({ code: code('a'), untrusted, status: 'rejected' }));
       expect(await memory.store(skillOf({ code: code('b') }), { isReviewed: true })).not.toHaveProperty('untrusted');
@@ -58,8 +56,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.store(skillOf({ code: `# mine\n${code('a')}` }))).toMatchObject({ version: 4, untrusted });
     });
 
-    it("returns the reader's own version first, then nobody's, then any user's", async () => {
-      const memory = await start(make);
+    it("returns the reader's own version first, then nobody's, then any user's", async ({ memory }) => {
       const ofAnn = await memory.store(skillOf({ scope: { ...SCOPE, user: 'ann' } }));
       const users = async (user?: string | null, version?: number) =>
         (await memory.get({ ...ALL, ...(user === undefined ? {} : { user }) }, 'sum_even', version))?.scope.user;
@@ -71,8 +68,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.get({ ...ALL, user: 'ann' }, 'sum_even')).toEqual(ofAnn);
     });
 
-    it('keeps equal skills of two users, and of nobody, apart', async () => {
-      const memory = await start(make);
+    it('keeps equal skills of two users, and of nobody, apart', async ({ memory }) => {
       const users = ['ann', 'bob', null];
       for (const user of users) await storeAt(memory, skillTold(user));
       for (const user of users) {
@@ -86,8 +82,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       }
     });
 
-    it('finds a skill only while it is active', async () => {
-      const memory = await start(make);
+    it('finds a skill only while it is active', async ({ memory }) => {
       const stored = await memory.store(skillOf());
       const found = async () => [
         (await memory.search(ALL, { text: 'even numbers', limit: 5 })).length,
@@ -100,8 +95,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await found()).toEqual([0, 0]);
     });
 
-    it('finds a skill once, by its closest name, description or cue', async () => {
-      const memory = await start(make);
+    it('finds a skill once, by its closest name, description or cue', async ({ memory }) => {
       await storeAt(memory, { ...ACTIVE, cues: ['Add up all even values', 'even numbers in a column', 'even entries'] });
       await storeAt(memory, { ...ACTIVE, name: 'walrus', description: 'Feeds a walrus with numbers.', cues: [] });
       const found = await memory.search(ALL, { text: 'Add up all even values', limit: 5, explain: true });
@@ -113,15 +107,13 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       expect(await memory.search(ALL, { text: 'zebra', limit: 5, similarityMin: 0.2 })).toEqual([]);
     });
 
-    it('finds many skills behind one with many cues', async () => {
-      const memory = await start(make);
+    it('finds many skills behind one with many cues', async ({ memory }) => {
       await storeAt(memory, { ...ACTIVE, cues: Array.from({ length: SKILL_CUES_MAX }, (_, i) => `sum of even numbers case${i}`) });
       for (const name of ['b', 'c', 'd']) await storeAt(memory, { ...ACTIVE, name, cues: [], description: `even numbers and ${name}oats` });
       expect(await memory.search(ALL, { text: 'sum of even numbers', limit: 4 })).toHaveLength(4);
     });
 
-    it('refuses to work without a tenant', async () => {
-      const memory = await start(make);
+    it('refuses to work without a tenant', async ({ memory }) => {
       for (const scope of SCOPES_WITHOUT_TENANT) {
         await expect(memory.get(scope, 'a')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
         await expect(Array.fromAsync(memory.every(scope))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
@@ -141,8 +133,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       await expect(memory.recordUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     });
 
-    it('finds all skills of a tenant or an agent, and no others', async () => {
-      const memory = await start(make);
+    it('finds all skills of a tenant or an agent, and no others', async ({ memory }) => {
       for (const scope of OWNERS)
         for (const name of ['sum_even', 'sum_odd']) await storeAt(memory, skillOf({ name, status: 'active', scope }));
       for (const reader of READERS) {
@@ -167,6 +158,7 @@ const gave = (inputDigest: string, outputDigest?: string) => skillUseOf(outputDi
 
 /** The conformance suite for uses of skills. */
 function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
+  const it = withMemory(make);
   const used = async (...uses: ReadonlyArray<ReturnType<typeof skillUseOf>>) => {
     const memory = await start(make);
     await storeAt(memory, ACTIVE);
@@ -199,8 +191,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect(other?.usage?.nondeterministic).toBe(true);
     });
 
-    it('counts a use once and learns from its success', async () => {
-      const memory = await start(make);
+    it('counts a use once and learns from its success', async ({ memory }) => {
       await storeAt(memory, { ...ACTIVE, successRate: 1 });
       await memory.recordUse('u1', skillUseOf({ success: false, fellBack: true, cue: 'failed here', fingerprint: 'f9' }));
       await memory.recordUse('u1', skillUseOf({ success: false }));
@@ -221,8 +212,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect((await memory.search(ALL, { text: 'Total of the even entries', limit: 1 }))[0]?.similarity).toBeGreaterThan(0.95);
     });
 
-    it('stores no prompt of a user in a shared skill', async () => {
-      const memory = await start(make);
+    it('stores no prompt of a user in a shared skill', async ({ memory }) => {
       await storeAt(memory, ACTIVE);
       const secret = { scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts', fingerprint: 'debts' };
       await memory.recordUse('u1', skillUseOf(secret));
@@ -234,8 +224,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       await expect(memory.recordUse('u3', ofBob)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     });
 
-    it('keeps a bounded number of cues and every fingerprint', async () => {
-      const memory = await start(make);
+    it('keeps a bounded number of cues and every fingerprint', async ({ memory }) => {
       await storeAt(memory, ACTIVE);
       for (let i = 0; i < SKILL_CUES_MAX + 5; i += 1)
         await memory.recordUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
@@ -244,8 +233,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect(after?.fingerprints).toHaveLength(SKILL_CUES_MAX + 6);
     });
 
-    it('refuses to count a use of an unknown skill', async () => {
-      const memory = await start(make);
+    it('refuses to count a use of an unknown skill', async ({ memory }) => {
       await expect(memory.recordUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
       await storeAt(memory, ACTIVE);
       await expect(memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({
@@ -255,8 +243,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
       expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1 });
     });
 
-    it('puts what succeeds first for a fingerprint', async () => {
-      const memory = await start(make);
+    it('puts what succeeds first for a fingerprint', async ({ memory }) => {
       await storeAt(memory, { ...ACTIVE, name: 'a', successRate: 0.5 });
       await storeAt(memory, { ...ACTIVE, name: 'b', successRate: 0.9 });
       expect((await memory.byFingerprint(ALL, 'f1')).map(({ name }) => name)).toEqual(['b', 'a']);

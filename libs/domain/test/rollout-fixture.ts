@@ -13,7 +13,7 @@ import { FakeClock } from './fake-clock.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
 import { FakeQuestions } from './fake-questions.js';
-import { hitOf } from './memory-records.js';
+import { hitOf, settingsOf } from './memory-records.js';
 import { FakeSandboxes, type FakeRun } from './fake-sandboxes.js';
 import { type LearningDeps, learnFromRollout } from '../src/rollout/learn-from-rollout.js';
 import type { RolloutDeps, RolloutInput } from '../src/rollout/rollout-context.js';
@@ -134,18 +134,7 @@ export class World {
         (this.given.skills ?? []).map(({ skill, similarity }) => ({ skill: skill.proof ? skill : proven(skill), similarity })),
         this.offered,
       ),
-      settings: {
-        get: (_, agent) =>
-          Promise.resolve({
-            agent,
-            settings: { ...LEARNS, ...this.given.settings },
-            strategy: 'attempts',
-            mcpServers: [],
-            isSet: true,
-            updatedAt: 1,
-            etag: '',
-          }),
-      },
+      settings: settingsOf({ ...LEARNS, ...this.given.settings }),
       embedder: new LexicalEmbedder(),
       worlds: new FakeWorlds(),
       wishes: { request: () => Promise.resolve('w1') },

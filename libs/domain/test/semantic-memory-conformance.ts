@@ -1,11 +1,10 @@
 import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { factId } from '../src/facts/fact-keys.js';
 import type { MemoryHit, ReadScope, SearchQuery, SemanticMemory } from '../src/ports/memory.js';
 import { documentLayerConformance } from './document-layer-conformance.js';
-import type { MakeMemory } from './memory-conformance-start.js';
-import { SCOPES_WITHOUT_TENANT, start } from './memory-conformance-start.js';
+import { type MakeMemory, SCOPES_WITHOUT_TENANT, withMemory } from './memory-conformance-start.js';
 import { factOf as recordOf, NEW_YEAR, SCOPE } from './memory-records.js';
 
 const ALL = { tenant: 'acme', agent: null };
@@ -49,8 +48,8 @@ export function semanticMemoryConformance(make: MakeMemory<SemanticLayerUnderTes
 }
 
 function unitsConformance(make: MakeMemory<SemanticMemory>): void {
-  it('applies a unit once', async () => {
-    const memory = await start(make);
+  const it = withMemory(make);
+  it('applies a unit once', async ({ memory }) => {
     expect([...(await memory.appliedAmong('acme', ['u1', 'u9']))]).toEqual([]);
     expect(await memory.applyFacts('acme', 'u1', [factOf()])).toEqual({ added: 1, reinforced: 0 });
     expect(await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES })])).toEqual({ added: 0, reinforced: 0 });
@@ -59,8 +58,7 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
     expect(await memory.list(ALL, 10)).toEqual([factOf()]);
   });
 
-  it('reinforces a fact that is known', async () => {
-    const memory = await start(make);
+  it('reinforces a fact that is known', async ({ memory }) => {
     await memory.applyFacts('acme', 'u1', [factOf()]);
     const again = factOf({ episodes: ['e1', 'e2', 'e3'], confidence: 0.9, createdAt: NEW_YEAR + 5 });
     expect(await memory.applyFacts('acme', 'u2', [again, factOf({ text: 'Another one.' })])).toEqual({
@@ -73,16 +71,14 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
     expect(hit).toMatchObject({ sources: ['e1', 'e2', 'e3'] });
   });
 
-  it('applies nothing of a unit with a fact of another tenant', async () => {
-    const memory = await start(make);
+  it('applies nothing of a unit with a fact of another tenant', async ({ memory }) => {
     const foreign = factOf({ scope: { ...SCOPE, tenant: 'beta' } });
     await expect(memory.applyFacts('acme', 'u1', [factOf(), foreign])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
     expect(await memory.list(ALL, 10)).toEqual([]);
     expect([...(await memory.appliedAmong('acme', ['u1', 'u9']))]).toEqual([]);
   });
 
-  it('finds facts by their words', async () => {
-    const memory = await start(make);
+  it('finds facts by their words', async ({ memory }) => {
     await memory.applyFacts('acme', 'u1', [factOf(), factOf({ text: DATES, category: 'format' })]);
     const hits = await memory.search(ALL, { text: 'how are dates written', limit: 5, explain: true });
     expect(hits[0]).toMatchObject({
@@ -98,8 +94,7 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
     expect(await memory.search(ALL, { text: 'walrus', limit: 5 })).toEqual([]);
   });
 
-  it('finds the current fact about a subject, of exactly its owner', async () => {
-    const memory = await start(make);
+  it('finds the current fact about a subject, of exactly its owner', async ({ memory }) => {
     const facts = ['old', 'new'].map((text, at) =>
       factOf({ text, subject: 'dates', category: 'finding', digest: 'd1', createdAt: NEW_YEAR + at }),
     );
@@ -118,8 +113,7 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
       expect(await memory.about(scope, category, subject)).toBeNull();
   });
 
-  it('prefers a fact of more confidence', async () => {
-    const memory = await start(make);
+  it('prefers a fact of more confidence', async ({ memory }) => {
     await memory.applyFacts('acme', 'u1', [
       factOf({ text: 'Walnut is a word of maps.', confidence: 0.1 }),
       factOf({ text: 'Walnut is a word of trees.', confidence: 1 }),
@@ -128,8 +122,7 @@ function unitsConformance(make: MakeMemory<SemanticMemory>): void {
     expect(best?.text).toBe('Walnut is a word of trees.');
   });
 
-  it('refuses to work without a tenant', async () => {
-    const memory = await start(make);
+  it('refuses to work without a tenant', async ({ memory }) => {
     for (const scope of SCOPES_WITHOUT_TENANT) {
       await expect(memory.search(scope, { text: 'even', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
       await expect(memory.list(scope, 1)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
@@ -148,16 +141,15 @@ const limitOf = (limit: number, day = 0, changes: Partial<Fact> = {}) =>
 const textsOf = (facts: readonly { text: string }[]) => facts.map(({ text }) => text);
 
 function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
-  it('stores each write once', async () => {
-    const memory = await start(make);
+  const it = withMemory(make);
+  it('stores each write once', async ({ memory }) => {
     expect(await memory.store('w1', told('Ann likes tea.'))).toMatchObject({ outcome: 'added', replaced: [], fact: { support: 1 } });
     expect(await memory.store('w1', told('Ann likes tea.'))).toMatchObject({ outcome: 'unchanged', fact: { support: 1 } });
     expect(await memory.store('w2', told(' Ann likes tea.\n'))).toMatchObject({ outcome: 'reinforced', fact: { support: 2 } });
     expect(await memory.list(ALL, 10)).toMatchObject([{ text: 'Ann likes tea.', support: 2 }]);
   });
 
-  it('keeps facts apart that differ in a letter, a name, a number or a negation', async () => {
-    const memory = await start(make);
+  it('keeps facts apart that differ in a letter, a name, a number or a negation', async ({ memory }) => {
     const texts = [
       'Ann met Bob',
       'ann met Bob',
@@ -179,8 +171,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(textsOf(await memory.list(ALL, 20)).toSorted()).toEqual(texts.toSorted());
   });
 
-  it('supersedes a fact of the same subject and keeps its history', async () => {
-    const memory = await start(make);
+  it('supersedes a fact of the same subject and keeps its history', async ({ memory }) => {
     const berlin = await memory.store('w1', told('Ann lives in Berlin', 0, { subject: 'home' }));
     const munich = await memory.store('w2', told('Ann moved to Munich', 5, { subject: 'home' }));
     expect(munich).toMatchObject({ outcome: 'superseded', replaced: [berlin.fact.id] });
@@ -193,8 +184,7 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.history(ALL, 'none')).toEqual([]);
   });
 
-  it('puts a fact older than the known one into the history', async () => {
-    const memory = await start(make);
+  it('puts a fact older than the known one into the history', async ({ memory }) => {
     const now = await memory.store('w1', limitOf(8, 9));
     const old = await memory.store('w2', limitOf(5, 3));
     expect(old).toMatchObject({ outcome: 'added', replaced: [], fact: { supersededBy: now.fact.id } });
@@ -203,16 +193,14 @@ function factsConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.store('w3', limitOf(5, 4))).toMatchObject({ outcome: 'reinforced', fact: { support: 2 } });
   });
 
-  it('stores a returning value as a new record', async () => {
-    const memory = await start(make);
+  it('stores a returning value as a new record', async ({ memory }) => {
     for (const [day, limit] of [5, 8, 5, 8].entries()) await memory.store(`w${day}`, limitOf(limit, day));
     const [current] = await memory.list(ALL, 10);
     expect(current).toMatchObject({ text: 'The limit is 8', createdAt: NEW_YEAR + 3 * DAY_MS });
     expect(textsOf(await memory.history(ALL, current!.id))).toEqual([8, 5, 8, 5].map((limit) => `The limit is ${limit}`));
   });
 
-  it('leaves the facts of other owners alone', async () => {
-    const memory = await start(make);
+  it('leaves the facts of other owners alone', async ({ memory }) => {
     const owners = [
       SCOPE,
       { ...SCOPE, user: 'ann' },
@@ -257,8 +245,8 @@ async function endsInOneTruth(make: MakeMemory<SemanticLayerUnderTest>, tellings
 }
 
 function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
-  it('changes text and confidence under the same id', async () => {
-    const memory = await start(make);
+  const it = withMemory(make);
+  it('changes text and confidence under the same id', async ({ memory }) => {
     const { fact } = await memory.store('w1', told('Ann likes tea'));
     expect(await memory.update(ALL, fact.id, { text: 'Ann collects stamps', confidence: 0.4 })).toMatchObject({
       id: fact.id,
@@ -279,8 +267,7 @@ function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     await expect(memory.update({ tenant: 'beta', agent: null }, fact.id, { confidence: 1 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('counts accesses in the background', async () => {
-    const memory = await start(make);
+  it('counts accesses in the background', async ({ memory }) => {
     const { fact } = await memory.store('w1', told('Ann likes tea'));
     for (let i = 0; i < 5; i += 1) await memory.countAccess(ALL, [fact.id, 'none']);
     await memory.countAccess({ tenant: 'beta', agent: null }, [fact.id]);
@@ -288,8 +275,7 @@ function changesConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
     expect(await memory.get(ALL, fact.id)).toMatchObject({ accessCount: 5, support: 1 });
   });
 
-  it('searches one category', async () => {
-    const memory = await start(make);
+  it('searches one category', async ({ memory }) => {
     await memory.store('w1', told('Tea is brewed in the kitchen', 0, { category: 'house' }));
     await memory.store('w2', told('Tea is sold in the market', 0, { category: 'town' }));
     expect(await memory.search(ALL, { text: 'tea', limit: 5, category: 'town' })).toMatchObject([{ text: 'Tea is sold in the market' }]);

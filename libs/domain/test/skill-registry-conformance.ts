@@ -1,9 +1,8 @@
 import { errorCode } from '@etude/contracts/errors';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { ProceduralMemory, SkillMove } from '../src/ports/memory.js';
 import { keyOf } from '../src/skills/life/skill-life.js';
-import type { MakeMemory } from './memory-conformance-start.js';
-import { start } from './memory-conformance-start.js';
+import { type MakeMemory, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 import { moveOf, proofOf, storeAt } from './skill-lives.js';
 
@@ -13,9 +12,9 @@ const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` }
 
 /** The conformance suite for the life of skills. */
 export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): void {
+  const it = withMemory(make);
   describe('as a SkillRegistry', () => {
-    it('stores a candidate, whatever its author claims', async () => {
-      const memory = await start(make);
+    it('stores a candidate, whatever its author claims', async ({ memory }) => {
       const claimed = skillOf({
         status: 'active',
         evidence: ['all good'],
@@ -33,8 +32,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(unsigned.history?.[0]).toMatchObject({ by: 'import' });
     });
 
-    it('moves a version and records who, when and why', async () => {
-      const memory = await start(make);
+    it('moves a version and records who, when and why', async ({ memory }) => {
       const stored = await memory.store(skillOf());
       const proof = proofOf(stored);
       const [verified] = await memory.move([moveOf(stored, 'verified', { proof, evidence: ['twice'], reason: 'tests passed' })]);
@@ -49,8 +47,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.get(ALL, 'sum_even')).toEqual(verified);
     });
 
-    it('absorbs a merged skill, whose name, cues and tasks then lead to it', async () => {
-      const memory = await start(make);
+    it('absorbs a merged skill, whose name, cues and tasks then lead to it', async ({ memory }) => {
       const one = await storeAt(memory, skillOf({ status: 'active' }));
       const merged = await storeAt(
         memory,
@@ -73,8 +70,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
         expect((await memory.search(ALL, { text, limit: 1 })).map(({ skill }) => skill.name)).toEqual(['sum_even']);
     });
 
-    it('refuses a move of another digest, status or version', async () => {
-      const memory = await start(make);
+    it('refuses a move of another digest, status or version', async ({ memory }) => {
       const stored = await memory.store(skillOf());
       const proof = proofOf(stored);
       const codeOf = (move: SkillMove) => memory.move([move]).catch(errorCode);
@@ -87,8 +83,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.get(ALL, 'sum_even')).toEqual(stored);
     });
 
-    it('requires a proof for the content of a verified or active skill', async () => {
-      const memory = await start(make);
+    it('requires a proof for the content of a verified or active skill', async ({ memory }) => {
       const stored = await memory.store(skillOf());
       const wrong = [undefined, null, proofOf(stored, { digest: 'f'.repeat(64) }), proofOf(skillOf(other('b')))];
       for (const proof of wrong)
@@ -101,8 +96,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       await expect(memory.move([moveOf(retired!, 'active', { at: NEW_YEAR + 10 })])).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
     });
 
-    it('makes all moves of a call or none', async () => {
-      const memory = await start(make);
+    it('makes all moves of a call or none', async ({ memory }) => {
       const first = await storeAt(memory, skillOf({ status: 'active' }));
       const second = await storeAt(memory, skillOf({ ...other('b'), status: 'pending_review' }));
       await expect(memory.move([moveOf(second, 'active'), moveOf(first, 'rejected')])).rejects.toMatchObject({ code: 'ABORTED' });
@@ -118,8 +112,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       await expect(memory.move([moveOf(first, 'archived'), elsewhere])).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     });
 
-    it('ignores a repeated move that was undone since', async () => {
-      const memory = await start(make);
+    it('ignores a repeated move that was undone since', async ({ memory }) => {
       const active = await storeAt(memory, skillOf({ status: 'active' }));
       const away = moveOf(active, 'deprecated');
       await memory.move([away]);
@@ -127,8 +120,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.move([away])).toEqual([back]);
     });
 
-    it('moves and counts offers for the user in the key', async () => {
-      const memory = await start(make);
+    it('moves and counts offers for the user in the key', async ({ memory }) => {
       const [ofAnn, nobodys] = await Promise.all(['ann', null].map((user) => memory.store(skillOf({ scope: { ...SCOPE, user } }))));
       await memory.move([moveOf(ofAnn!, 'rejected')]);
       expect(await memory.versions({ ...OWNER, user: null }, 'sum_even')).toEqual([nobodys]);
@@ -144,8 +136,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.move([moveOf(ofBob, 'archived')]).catch(errorCode)).toBe('NOT_FOUND');
     });
 
-    it('returns the versions of one owner, newest first', async () => {
-      const memory = await start(make);
+    it('returns the versions of one owner, newest first', async ({ memory }) => {
       await storeAt(memory, skillOf({ status: 'active' }));
       await memory.store(skillOf({ ...other('b'), scope: { ...SCOPE, user: 'ann' } }));
       await memory.store(skillOf({ ...other('c'), scope: { ...SCOPE, agent: 'tester' } }));
@@ -161,8 +152,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.versions({ ...OWNER, tenant: 'beta' }, 'sum_even')).toEqual([]);
     });
 
-    it('returns all versions of a tenant or an owner, by status', async () => {
-      const memory = await start(make);
+    it('returns all versions of a tenant or an owner, by status', async ({ memory }) => {
       for (const name of ['a', 'b']) await memory.store(skillOf({ name }));
       await memory.store(skillOf({ name: 'a', code: 'def a(): ...', scope: { ...SCOPE, agent: '@tenant' } }));
       const names = async (...args: Parameters<typeof memory.every>) => {
@@ -177,8 +167,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await names({ tenant, agent: null }, undefined, 'b')).toEqual([`b ${agent}`]);
     });
 
-    it("returns each user's versions in order, and to a user the visible ones", async () => {
-      const memory = await start(make);
+    it("returns each user's versions in order, and to a user the visible ones", async ({ memory }) => {
       for (const user of ['bob', null, 'ann']) await memory.store(skillOf({ name: 'a', scope: { ...SCOPE, user } }));
       await memory.store(skillOf({ name: 'a', code: 'def a(): ...', scope: { ...SCOPE, user: 'ann' } }));
       await memory.store(skillOf({ name: 'a_b', scope: { ...SCOPE, user: 'ann' } }));
@@ -191,8 +180,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await seen('ann')).toEqual(['a@1 nobody', 'a@1 ann', 'a@2 ann', 'a_b@1 ann']);
     });
 
-    it('refuses an edit of an old version and names the author of the newest', async () => {
-      const memory = await start(make);
+    it('refuses an edit of an old version and names the author of the newest', async ({ memory }) => {
       await memory.store(skillOf(), { by: 'ann' });
       await memory.store(skillOf(other('b')), { by: 'bob', baseVersion: 1 });
       const stale = memory.store(skillOf({ ...other('c') }), { by: 'ann', baseVersion: 1 });
@@ -206,8 +194,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     });
 
-    it('counts names towards the limit', async () => {
-      const memory = await start(make);
+    it('counts names towards the limit', async ({ memory }) => {
       await storeAt(memory, skillOf({ status: 'active' }));
       await memory.store(skillOf(other('b')));
       await storeAt(memory, skillOf({ name: 'gone', status: 'archived' }));
@@ -222,8 +209,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await memory.countNames(OWNER, 10)).toBe(4);
     });
 
-    it('stores the latest load and counts it as an offer, not as a use', async () => {
-      const memory = await start(make);
+    it('stores the latest load and counts it as an offer, not as a use', async ({ memory }) => {
       const skill = await storeAt(memory, skillOf({ status: 'active' }));
       const after = async (...offers: Array<{ loadedAt?: number }>) => {
         await memory.countOffers(offers.map((offer) => ({ ...keyOf(skill), ...offer })));
@@ -234,8 +220,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await after({ loadedAt: 10 })).toMatchObject({ offered: 3, used: 0, lastUsedAt: 30 });
     });
 
-    it('searches only the given owners', async () => {
-      const memory = await start(make);
+    it('searches only the given owners', async ({ memory }) => {
       for (const agent of ['coder', 'tester', '@tenant', '@user'])
         for (const user of [null, 'ann', 'bob'])
           await storeAt(
@@ -247,8 +232,7 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(found.map(({ skill }) => skill.name).toSorted()).toEqual(['of_coder_ann', 'of_coder_null', 'of_tenant_ann', 'of_tenant_null']);
     });
 
-    it('counts a use of a global skill once and stores no words of a tenant', async () => {
-      const memory = await start(make);
+    it('counts a use of a global skill once and stores no words of a tenant', async ({ memory }) => {
       const everybody = { tenant: '@global', agent: '@tenant', user: null };
       await storeAt(memory, skillOf({ status: 'active', scope: everybody }));
       const use = skillUseOf({ owner: { tenant: '@global', agent: '@tenant' }, cue: 'our merger', fingerprint: 'secret' });

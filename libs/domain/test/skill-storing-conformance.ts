@@ -1,9 +1,9 @@
 import type { Skill } from '@etude/contracts/memory';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { PROMOTED_MARK, SAME_CODE_MARK } from '../src/skills/life/marks.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
-import { type MakeMemory, start } from './memory-conformance-start.js';
+import { type MakeMemory, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
 import { moveOf, storeAt } from './skill-lives.js';
 
@@ -13,9 +13,9 @@ const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` }
 
 /** The conformance suite for storing a skill: the limit of names, its marks and its version. */
 export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): void {
+  const it = withMemory(make);
   describe('as a store of skills', () => {
-    it('never exceeds the limit of names, also with concurrent calls', async () => {
-      const memory = await start(make);
+    it('never exceeds the limit of names, also with concurrent calls', async ({ memory }) => {
       const register = (name: string, more: Partial<Skill> = {}) => memory.store(skillOf({ name, ...more }), { namesMax: 3 });
       const raced = await Promise.allSettled(Array.from({ length: 12 }, (_, i) => register(`skill_${i}`)));
       expect(raced.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
@@ -32,8 +32,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       await expect(register('one_more')).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });
     });
 
-    it('archives a skill that is set aside, without counting its name', async () => {
-      const memory = await start(make);
+    it('archives a skill that is set aside, without counting its name', async ({ memory }) => {
       await memory.store(skillOf({ name: 'first' }), { namesMax: 1 });
       const aside = await memory.store(skillOf({ name: 'aside', statusReason: 'imported' }), {
         namesMax: 1,
@@ -52,8 +51,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.move([moveOf(aside, 'candidate')])).toMatchObject([{ status: 'candidate' }]);
     });
 
-    it('marks code that is marked elsewhere in the tenant', async () => {
-      const memory = await start(make);
+    it('marks code that is marked elsewhere in the tenant', async ({ memory }) => {
       const code = 'def total(xs):\n    return sum(xs)\n';
       const renamed = { code: code.replace('total', 'add_up').replace('\n', '\n    # mine\n'), entryPoint: 'add_up' };
       await memory.store(skillOf({ name: 'a', code, scope: { ...SCOPE, user: 'ann' }, untrusted: ['it came in with imports/x'] }));
@@ -64,14 +62,12 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.store(skillOf({ name: 'a', code, scope: { ...SCOPE, tenant: 'beta' } }))).not.toHaveProperty('untrusted');
     });
 
-    it('marks no code because it was promoted', async () => {
-      const memory = await start(make);
+    it('marks no code because it was promoted', async ({ memory }) => {
       await memory.store(skillOf({ scope: { ...SCOPE, agent: '@tenant' }, untrusted: [PROMOTED_MARK] }), { isReviewed: true });
       expect(await memory.store(skillOf({ name: 'other' }))).not.toHaveProperty('untrusted');
     });
 
-    it('marks no code that its owner uses without a mark', async () => {
-      const memory = await start(make);
+    it('marks no code that its owner uses without a mark', async ({ memory }) => {
       await storeAt(memory, skillOf({ status: 'active' }));
       await memory.store(skillOf({ scope: { ...SCOPE, agent: 'guest' }, untrusted: ['imported'] }));
       const heldOut = [{ kind: 'call' as const, args: [[4]], kwargs: {}, expected: 4, tolerance: 0 }];
@@ -79,8 +75,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.store(skillOf({ name: 'other' }))).toMatchObject({ untrusted: [SAME_CODE_MARK] });
     });
 
-    it('adds sources and their marks to the existing version', async () => {
-      const memory = await start(make);
+    it('adds sources and their marks to the existing version', async ({ memory }) => {
       const first = await memory.store(skillOf({ sources: ['tasks/tabcdefgh'] }));
       const both = await memory.store(skillOf({ sources: ['documents/d1'], description: 'as a model words it anew' }));
       expect(both).toMatchObject({ version: 1, sources: ['tasks/tabcdefgh', 'documents/d1'], description: first.description });
@@ -90,8 +85,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.store(skillOf({ sources: ['documents/d1'] }))).toEqual(both);
     });
 
-    it('stores a marked version beside an active unmarked one', async () => {
-      const memory = await start(make);
+    it('stores a marked version beside an active unmarked one', async ({ memory }) => {
       const active = await storeAt(memory, skillOf({ status: 'active', sources: ['tasks/tabcdefgh'] }));
       const told = await memory.store(skillOf({ sources: ['documents/d1'] }));
       expect(told).toMatchObject({ version: 2, status: 'candidate', digest: active.digest });
@@ -104,8 +98,7 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.get(ALL, 'sum_even', 1)).not.toHaveProperty('untrusted');
     });
 
-    it("stores a new version for an author's other words, and none for the same words", async () => {
-      const memory = await start(make);
+    it("stores a new version for an author's other words, and none for the same words", async ({ memory }) => {
       await storeAt(memory, skillOf({ status: 'active' }));
       const edit = (changes: Partial<Skill>) => memory.store(skillOf(changes), { words: 'edited' });
       expect(await edit({})).toMatchObject({ version: 1 });
@@ -123,9 +116,9 @@ export function skillStoringConformance(make: MakeMemory<ProceduralMemory>): voi
 
 /** The conformance suite for skills that call skills. */
 export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): void {
+  const it = withMemory(make);
   describe('as a registry of skills that call skills', () => {
-    it('finds the skills that call another', async () => {
-      const memory = await start(make);
+    it('finds the skills that call another', async ({ memory }) => {
       const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active' }));
       const pin = dependencyOn(needed);
       for (const scope of [
@@ -144,8 +137,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.dependents({ ...OWNER, name: 'a' })).toEqual([]);
     });
 
-    it('activates no caller of an archived skill', async () => {
-      const memory = await start(make);
+    it('activates no caller of an archived skill', async ({ memory }) => {
       const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active' }));
       const calling = { dependencies: [dependencyOn(needed)] };
       const verified = await storeAt(memory, skillOf({ name: 'a', status: 'verified', ...calling }));
@@ -160,8 +152,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect((await memory.move(both)).map(({ status }) => status)).toEqual(['deprecated', 'active']);
     });
 
-    it('archives no callee in use, unless its proof is removed', async () => {
-      const memory = await start(make);
+    it('archives no callee in use, unless its proof is removed', async ({ memory }) => {
       const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active' }));
       const between = await storeAt(memory, skillOf({ name: 'a', status: 'active', dependencies: [dependencyOn(needed)] }));
       const caller = await storeAt(memory, skillOf({ name: 'b', status: 'active', dependencies: [dependencyOn(between)] }));
@@ -177,8 +168,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await memory.move([moveOf(needed, 'archived', { proof: null, at: NEW_YEAR + 11 })])).toMatchObject([{ status: 'archived' }]);
     });
 
-    it("finds the callers of one user's skill", async () => {
-      const memory = await start(make);
+    it("finds the callers of one user's skill", async ({ memory }) => {
       for (const user of [null, 'ann', 'bob']) {
         const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active', scope: { ...SCOPE, user } }));
         if (user === 'bob') continue;
@@ -191,8 +181,7 @@ export function skillCallersConformance(make: MakeMemory<ProceduralMemory>): voi
       expect(await callers()).toEqual(['of_ann', 'of_null']);
     });
 
-    it('finds the callers of a global skill in every tenant', async () => {
-      const memory = await start(make);
+    it('finds the callers of a global skill in every tenant', async ({ memory }) => {
       const everybody = { tenant: '@global', agent: '@tenant' };
       const needed = await storeAt(memory, skillOf({ name: 'parse', status: 'active', scope: { ...everybody, user: null } }));
       const pin = dependencyOn(needed);

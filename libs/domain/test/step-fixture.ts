@@ -1,5 +1,12 @@
+import { Buffer } from 'node:buffer';
+import { afterAll } from 'vitest';
 import type { ChatRequest, ChatResponse } from '../src/ports/model.js';
-import type { FakeAnswer } from './fake-chat-model.js';
+import { type FakeAnswer, FakeChatModel } from './fake-chat-model.js';
+import { FakeWorkSandboxes } from './fake-work-sandboxes.js';
+import { type SpecGiven, World, type WorldGiven } from './rollout-fixture.js';
+
+/** A file of a task. */
+export const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
 
 /** An answer that calls tools by the server's own function calling. */
 export function calls(...called: ReadonlyArray<readonly [name: string, args: object]>): Partial<ChatResponse> {
@@ -25,3 +32,36 @@ export const stepOf = ({ messages }: ChatRequest): number => Number(/Step (\d+) 
 
 /** All texts of a request as one. */
 export const textOf = (request: ChatRequest | undefined): string => (request?.messages ?? []).map(({ content }) => content).join('\n');
+
+/** All texts of the last request as one. */
+export const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
+
+/** Rollouts of an agent that acts in steps, in sandboxes of this spec file. */
+export function stepWorlds() {
+  const workSandboxes = new FakeWorkSandboxes();
+  afterAll(() => workSandboxes.close());
+  let rollouts = 0;
+  /** Sandboxes that share no names with those of other tests. */
+  const own = (): Pick<FakeWorkSandboxes, 'open'> => {
+    const prefix = `${(rollouts += 1)}-`;
+    return { open: (request, signal) => workSandboxes.open({ ...request, requestId: prefix + request.requestId }, signal) };
+  };
+  /** A rollout whose model gives these answers, one for each step. */
+  const worldOf = (answers: readonly FakeAnswer[], spec: SpecGiven = {}, { deps, ...given }: Partial<WorldGiven> = {}) => {
+    const model = new FakeChatModel(Array.from({ length: 60 }, () => stepByStep(answers)));
+    const world = new World({
+      ...given,
+      model,
+      spec: { strategy: 'codeact', evaluator: { kind: 'none' }, memory: { off: true }, limits: { attemptsMax: 1 }, ...spec },
+      deps: { workSandboxes: own(), ...deps },
+    });
+    return { world, model };
+  };
+  /** Ends the latest rollout's first sandbox, as its machine would. */
+  const lose: FakeAnswer = () => {
+    const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
+    sandboxes.opened.get(`${rollouts}-t00000000-r1.w0`)!.lose('its machine went away');
+    return python('print(1)');
+  };
+  return { own, worldOf, lose };
+}

@@ -1,9 +1,9 @@
 import type { Episode, Skill } from '@etude/contracts/memory';
 import { expect, it } from 'vitest';
-import { admissionDeps, candidate, scope, settingsOf } from '../../test/admission-fixture.js';
+import { admissionDeps, candidate, scope } from '../../test/admission-fixture.js';
 import { FakeMemoryOutbox } from '../../test/fake-memory-outbox.js';
 import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';
-import { episodeOf } from '../../test/memory-records.js';
+import { episodeOf, settingsOf } from '../../test/memory-records.js';
 import { AnsweringModel } from '../../test/rollout-fixture.js';
 import { call } from '../../test/skill-tests.js';
 import { findSkill } from '../skills/life/find-skill.js';

@@ -33,11 +33,6 @@ describe('a procedure from actions', () => {
     });
   });
 
-  it('leaves out a success that went another way', () => {
-    const group = [told('x1', ['drop anchor', 'wait']), told('x2', slowly), told('x3', slowly)];
-    expect(procedureFromActions(group, [], 7)?.sources).toEqual(['episodes/x2', 'episodes/x3']);
-  });
-
   it.each([
     ['only one success', [told('x1', slowly), told('x2', slowly, { success: false })]],
     ['successes without a common way', [told('x1', ['a', 'b', 'c']), told('x2', ['c', 'd', 'e'])]],

@@ -82,12 +82,6 @@ it('puts facts first, and shows one experience for each lesson', async () => {
   expect(hits.map(({ id }) => id)).toEqual(['f1', 'e1', 'c1', 'e3']);
 });
 
-it('replaces a duplicate by the next best hit', async () => {
-  const twice = answers([EPISODE, EPISODE, hit('e2', 'episodic', 'episode')]);
-  const { hits } = await recollect(asked, { semantic: answers([]), episodic: twice, procedural: answers([]) });
-  expect(hits.map(({ id }) => id)).toEqual([EPISODE.id, 'e2']);
-});
-
 it('returns a partial result only if the caller accepts one', async () => {
   const deps = { semantic: fails('MEMORY_UNAVAILABLE'), episodic: answers([EPISODE]), procedural: answers([]) };
   await expect(recollect(asked, deps)).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE' });

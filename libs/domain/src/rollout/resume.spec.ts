@@ -1,9 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Journal, LearningJournal } from '../ports/journal.js';
-import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
-import type { WorkSandboxRequest } from '../ports/sandboxes.js';
 import {
   AnsweringModel,
   fenced,
@@ -17,6 +15,7 @@ import {
 import { runRollout } from './run-rollout.js';
 import { PROMPT_BUDGETS, type PromptBudgets } from './step-prompts.js';
 import { programOf } from '../../test/bundle-fixture.js';
+import { stepWorlds } from '../../test/step-fixture.js';
 
 interface Story {
   readonly spec: SpecGiven;
@@ -85,19 +84,10 @@ function dyingAt<J extends Journal | LearningJournal>(journal: J, n: number, whe
   };
 }
 
-const workSandboxes = new FakeWorkSandboxes();
-afterAll(() => workSandboxes.close());
-let worlds = 0;
+const { own } = stepWorlds();
 
 function worldOf({ spec, skills, answers = learnsFromCritique, promptBudgets }: Story): World {
-  const own = `${(worlds += 1)}-`;
-  const deps = {
-    ...(promptBudgets && { promptBudgets }),
-    workSandboxes: {
-      open: (request: WorkSandboxRequest, signal: AbortSignal) =>
-        workSandboxes.open({ ...request, requestId: own + request.requestId }, signal),
-    },
-  };
+  const deps = { ...(promptBudgets && { promptBudgets }), workSandboxes: own() };
   return new World({ spec, skills, model: new AnsweringModel(answers), runs: runsCode, deps });
 }
 

@@ -2,8 +2,11 @@ import type { Json } from '@etude/contracts/json';
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from './rollout-context.js';
 import { dependencyOn } from '../skills/proof/bundle-code.js';
-import { contractOf, proven, provenSkillOf, programOf } from '../../test/bundle-fixture.js';
-import { AnsweringModel, fenced, specOf, type SpecGiven, World } from '../../test/rollout-fixture.js';
+import { contractOf, programOf, proven, provenSkillOf } from '../../test/bundle-fixture.js';
+import { AnsweringModel, fenced, type SpecGiven, specOf, World } from '../../test/rollout-fixture.js';
+import type { SkillTest } from '@etude/contracts/memory';
+import { episode, world as consolidation } from '../../test/consolidation-fixture.js';
+import { PythonSandboxes } from '../../test/python-sandboxes.js';
 
 const near = (given: Parameters<typeof programOf>[0], similarity = 0.85) => [{ skill: programOf(given), similarity }];
 const askedIn = (world: World) => (world.model as AnsweringModel).asked;
@@ -231,4 +234,129 @@ it.each<[string, ConstructorParameters<typeof World>[0], string[]]>([
   const world = new World(given);
   await world.run();
   expect(world.offered).toEqual(offered);
+});
+
+const OWNER = { tenant: 'acme', agent: 'default', user: null };
+const DOUBLE = provenSkillOf('double_number', 'def double_number(n):\n    return 2 * n', { n: { type: 'integer' } }, { scope: OWNER });
+const OTHER = provenSkillOf('triple_number', 'def triple_number(n):\n    return 3 * n', { n: { type: 'integer' } }, { scope: OWNER });
+const SPEC: SpecGiven = {
+  evaluator: { kind: 'function_cases', entryPoint: 'quadruple', cases: [{ args: [3], expected: 12 }] },
+  limits: { attemptsMax: 1 },
+};
+const IMPORTS = 'from skills import (\n    double_number,\n)\n\ndef quadruple(n):\n    return double_number(double_number(n))';
+
+function importing(code: string, { skills = [DOUBLE, OTHER], spec = SPEC }: { skills?: (typeof DOUBLE)[]; spec?: SpecGiven } = {}) {
+  return new World({
+    spec,
+    skills: skills.map((skill) => ({ skill, similarity: 0.5 })),
+    model: new AnsweringModel(() => fenced(code)),
+    deps: { sandboxes: new PythonSandboxes() },
+  });
+}
+
+describe('an answer that imports a skill', () => {
+  it.each([
+    IMPORTS,
+    'import skills\n\ndef quadruple(n):\n    return skills.double_number(skills.double_number(n))',
+    'import math, skills as known\n\ndef quadruple(n):\n    return known.double_number(known.double_number(n))',
+    'from skills import double_number as twice  # shown\n\ndef quadruple(n):\n    return twice(twice(n))',
+  ])('runs with the version that its prompt showed, and counts the use: %s', async (code) => {
+    const one = importing(code);
+    expect(await one.run()).toMatchObject({ result: { verdict: 'AC', skill: null, code } });
+    expect((one.model as AnsweringModel).asked.at(-1)).toContain('from skills import NAME');
+    expect(one.outbox.of('skill_use')).toMatchObject([{ name: 'double_number', version: 1, success: true }]);
+    expect(one.outbox.of('episode')).toMatchObject([{ episode: { skillsUsed: ['double_number@1'] } }]);
+    expect(one.outbox.of('transition')).toMatchObject([{ transition: { skill: null, imported: ['double_number@1'] } }]);
+  });
+
+  it('gives a skill that is pinned to the imported one', async () => {
+    const one = importing(IMPORTS, { spec: { ...SPEC, mode: 'training' } });
+    await one.run();
+    const { version, digest } = DOUBLE;
+    expect(one.outbox.of('skill')).toMatchObject([
+      { skill: { name: 'quadruple', dependencies: [{ name: 'double_number', version, digest }] } },
+    ]);
+  });
+
+  it('gives a pinned skill by consolidation too', async () => {
+    const tests: SkillTest[] = [{ kind: 'call', args: [3], kwargs: {}, expected: 12, tolerance: 0 }];
+    const solved = { scope: OWNER, code: IMPORTS, entryPoint: 'quadruple', tests, fingerprint: 'quadruple' };
+    const { run, skills } = consolidation(
+      [episode('e1', solved), episode('e2', solved)],
+      () => '{"facts": [], "skill": {"description": "4n."}}',
+    );
+    skills.set('double_number', DOUBLE);
+    await run();
+    expect([...skills.values()].at(-1)).toMatchObject({ name: 'quadruple', dependencies: [{ name: 'double_number', version: 1 }] });
+  });
+
+  it('loads every shown skill for an import of all', async () => {
+    const one = importing('from skills import *\ndef quadruple(n):\n    return triple_number(n) + double_number(n) - n');
+    expect(await one.run()).toMatchObject({ result: { verdict: 'AC' } });
+    expect(one.outbox.of('skill_use')).toHaveLength(2);
+  });
+
+  it('counts a use without success where the attempt failed', async () => {
+    const one = importing(IMPORTS.replace('(double_number(n))', '(n)'));
+    expect(await one.run()).toMatchObject({ result: { verdict: 'WA' } });
+    expect(one.outbox.of('skill_use')).toMatchObject([{ name: 'double_number', success: false }]);
+  });
+
+  it.each([
+    ['it was not shown', { skills: [OTHER] }],
+    ['its proof is for other code', { skills: [{ ...DOUBLE, code: 'def double_number(n):\n    return 12' }] }],
+    ["it is another user's", { skills: [{ ...DOUBLE, scope: { ...OWNER, user: 'ann' } }] }],
+    ['it is not active', { skills: [{ ...DOUBLE, status: 'rejected' as const }] }],
+    ['memory is off', { spec: { ...SPEC, memory: { off: true } } }],
+  ])('fails where %s', async (_, given) => {
+    const one = importing(IMPORTS, given);
+    expect(await one.run()).toMatchObject({ result: { verdict: 'RE' } });
+    expect(one.outbox.of('skill_use')).toEqual([]);
+  });
+});
+
+/** A list of numbers, which the skill doesn't take. */
+const NUMBERS: SpecGiven = {
+  evaluator: { kind: 'function_cases', entryPoint: 'double_all', cases: [{ args: [[3, 4]], expected: [6, 8] }] },
+};
+const WRAPPER = 'from skills import double_number\n\ndef double_all(ns):\n    return [double_number(n) for n in ns]';
+const PROGRAM = 'def double_all(ns):\n    return [2 * n for n in ns]';
+
+function worldWith(wrapper: string, spec: SpecGiven = NUMBERS) {
+  const model = new AnsweringModel((text) => (text.includes('# Function to use') ? wrapper : fenced(PROGRAM)));
+  const world = new World({ spec, skills: [{ skill: DOUBLE, similarity: 0.9 }], model, deps: { sandboxes: new PythonSandboxes() } });
+  return { world, model };
+}
+
+it('wraps a near function that does not fit by one short call', async () => {
+  const { world, model } = worldWith(fenced(WRAPPER));
+  expect(await world.run()).toMatchObject({ result: { verdict: 'AC', code: WRAPPER, skill: null }, usage: { modelCalls: 1, attempts: 0 } });
+  expect(model.asked[0]).toContain('def double_number');
+  expect(model.asked[0]).not.toContain('return 2 * n');
+  expect(world.outbox.of('skill_use')).toMatchObject([{ name: 'double_number', version: 1, success: true }]);
+  expect(world.outbox.of('transition')).toMatchObject([{ transition: { attempt: 0, imported: ['double_number@1'] } }]);
+});
+
+it('learns the wrapper, pinned to the function', async () => {
+  const { world } = worldWith(fenced(WRAPPER), { ...NUMBERS, mode: 'training' });
+  await world.run();
+  expect(world.outbox.of('skill')).toMatchObject([
+    { skill: { name: 'double_all', dependencies: [{ name: 'double_number', version: 1 }] } },
+  ]);
+});
+
+it.each([
+  ['declines', 'no'],
+  ['does not import the function', fenced(PROGRAM)],
+  ['is long', fenced(`${WRAPPER}\n${'# more\n'.repeat(60)}`)],
+])('writes the whole program where the answer %s, and does not blame the function', async (_what, wrapper) => {
+  const { world } = worldWith(wrapper);
+  expect(await world.run()).toMatchObject({ result: { verdict: 'AC', code: PROGRAM }, usage: { modelCalls: 2 } });
+  expect(world.outbox.of('skill_use')).toEqual([]);
+});
+
+it('continues with attempts where the wrapper is wrong', async () => {
+  const { world } = worldWith(fenced(WRAPPER.replace('[double_number(n) for', '[-double_number(n) for')));
+  expect(await world.run()).toMatchObject({ result: { verdict: 'AC', code: PROGRAM }, usage: { modelCalls: 2, attempts: 1 } });
+  expect(world.outbox.of('skill_use')).toMatchObject([{ success: false }]);
 });

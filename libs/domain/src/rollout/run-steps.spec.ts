@@ -1,46 +1,23 @@
-import { afterAll, describe, expect, it } from 'vitest';
-import { FakeChatModel, type FakeAnswer } from '../../test/fake-chat-model.js';
-import { FakeWorkSandboxes } from '../../test/fake-work-sandboxes.js';
+import { describe, expect, it } from 'vitest';
+import { type FakeAnswer, FakeChatModel } from '../../test/fake-chat-model.js';
 import { provenSkillOf } from '../../test/bundle-fixture.js';
 import { hitOf } from '../../test/memory-records.js';
-import { type GivenDeps, type SpecGiven, World, type WorldGiven } from '../../test/rollout-fixture.js';
-import { calls, finalAnswer, python, stepByStep, textOf } from '../../test/step-fixture.js';
+import { type GivenDeps, type SpecGiven, World } from '../../test/rollout-fixture.js';
+import { calls, file, finalAnswer, last, python, stepByStep, stepWorlds, textOf } from '../../test/step-fixture.js';
 import type { Json } from '@etude/contracts/json';
+import type { Skill } from '@etude/contracts/memory';
 import type { OutsideServer } from '@etude/contracts/outside-tools';
 import type { OutsideTools } from '../ports/outside-tools.js';
 import type { SearchQuery, SemanticMemory } from '../ports/memory.js';
+import type { Journal } from '../ports/journal.js';
+import { runRollout } from './run-rollout.js';
 
-const workSandboxes = new FakeWorkSandboxes();
-afterAll(() => workSandboxes.close());
+const { own, worldOf, lose } = stepWorlds();
 
-const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
-let rollouts = 0;
-
-/** An agent's rollout whose model gives these answers, one for each step. */
-function worldOf(answers: readonly FakeAnswer[], spec: SpecGiven = {}, { deps, ...given }: Partial<WorldGiven> = {}) {
-  const model = new FakeChatModel(Array.from({ length: 60 }, () => stepByStep(answers)));
-  const world = new World({
-    ...given,
-    model,
-    spec: { strategy: 'codeact', evaluator: { kind: 'none' }, memory: { off: true }, limits: { attemptsMax: 1 }, ...spec },
-    deps: { workSandboxes: own(), ...deps },
-  });
-  return { world, model };
-}
-
-/** Sandboxes that share no names with those of other tests. */
-function own(): Pick<FakeWorkSandboxes, 'open'> {
-  const prefix = `${(rollouts += 1)}-`;
-  return { open: (request, signal) => workSandboxes.open({ ...request, requestId: prefix + request.requestId }, signal) };
-}
-
-/** Ends the latest rollout's first sandbox, as its machine would. */
-const lose: FakeAnswer = () => {
-  const name = `${rollouts}-t00000000-r1.w0`;
-  const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
-  sandboxes.opened.get(name)!.lose('its machine went away');
-  return python('print(1)');
-};
+const JUDGED: SpecGiven = { evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] } };
+const double = (given: Partial<Skill> = {}) =>
+  provenSkillOf('double', 'def double(n):\n    return 2 * n', { n: { type: 'integer' } }, { scope: OWNER, ...given });
+const OWNER = { tenant: 'acme', agent: 'default', user: null };
 
 const finding = (id: string, similarity: number, bm25: number) =>
   hitOf({ id, layer: 'semantic', kind: 'fact', text: `fs_read(${id}.py): File contains: ${id}`, similarity, explanation: { bm25 } });
@@ -77,8 +54,6 @@ async function laterWorld(spec: SpecGiven = {}) {
 const toolSummaries = (world: World) =>
   world.journals.events.flatMap((event) => (event.type === 'step' && event.kind === 'tool' ? event.summary : []));
 
-const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
-
 describe('an agent that acts in steps', () => {
   it('answers in words after code and tools', async () => {
     const { world, model } = worldOf(
@@ -95,21 +70,12 @@ describe('an agent that acts in steps', () => {
     );
   });
 
-  it('is judged exactly by the code of its final answer', async () => {
-    const { world } = worldOf([python('1 + 1'), finalAnswer('```python\nprint("right")\n```')], {
-      evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] },
-    });
+  it.each([
+    ['the code of its final answer', [python('1 + 1'), finalAnswer('```python\nprint("right")\n```')]],
+    ['a file that it names', [calls(['fs_write', { path: 's.py', content: 'print("right")' }]), calls(['final_answer', { file: 's.py' }])]],
+  ])('is judged exactly by %s', async (_, answers) => {
+    const { world } = worldOf(answers, JUDGED);
     expect(await world.run()).toMatchObject({ state: 'succeeded', result: { verdict: 'AC', code: 'print("right")' } });
-  });
-
-  it('is judged by a file that it names', async () => {
-    const { world } = worldOf(
-      [calls(['fs_write', { path: 's.py', content: 'print("right")' }]), calls(['final_answer', { file: 's.py' }])],
-      {
-        evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] },
-      },
-    );
-    expect(await world.run()).toMatchObject({ state: 'succeeded', result: { code: 'print("right")' } });
   });
 
   it('goes on where the file of its final answer has an absolute path or is a folder', async () => {
@@ -125,11 +91,7 @@ describe('an agent that acts in steps', () => {
     const model = new FakeChatModel([steps, steps, again, again]);
     const world = new World({
       model,
-      spec: {
-        strategy: 'codeact',
-        limits: { attemptsMax: 2 },
-        evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] },
-      },
+      spec: { strategy: 'codeact', limits: { attemptsMax: 2 }, ...JUDGED },
       deps: { workSandboxes: own() },
     });
     expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { attempts: 2 } });
@@ -237,30 +199,28 @@ describe('an agent that acts in steps', () => {
         finalAnswer('In words.'),
         finalAnswer('```python\nprint("right")\n```'),
       ],
-      { evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] } },
+      JUDGED,
     );
     expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { attempts: 1 } });
     for (const said of ['it is empty', 'its arguments are "answer" or "file"', 'there is no file "s.py"', 'it held no code'])
       expect(last(model)).toContain(`Your final answer was not taken: ${said}`);
   });
 
-  it('ends after answers without a step', async () => {
-    const { world, model } = worldOf(['Hm.', 'Well.', 'So.']);
-    expect(await world.run()).toMatchObject({ state: 'failed', stopReason: 'attempts', result: { verdict: 'RE' } });
-    expect(last(model)).toContain('Your answer held no step');
-  });
-
-  it('ends when the model repeats one step', async () => {
-    const { world, model } = worldOf(Array.from({ length: 9 }, () => python('print(1)')));
-    expect(await world.run()).toMatchObject({ result: { reason: 'the same step 4 times in a row' } });
-    expect(last(model)).toContain('You have taken this very step 3 times');
-  });
-
-  it('ends at its limit of steps', async () => {
-    const answers = Array.from({ length: 3 }, (_, at) => python(`print(${at})`));
-    const { world, model } = worldOf(answers, { limits: { attemptsMax: 1, agentStepsMax: 3 } });
-    expect(await world.run()).toMatchObject({ result: { reason: 'no final answer within 3 steps' } });
-    expect(last(model)).toContain('Step 3 of 3. This is the last one');
+  it.each([
+    ['no step was in its answers', ['Hm.', 'Well.', 'So.'], 3, /no step/, 'Your answer held no step'],
+    [
+      'it repeats one step',
+      Array<FakeAnswer>(9).fill(python('print(1)')),
+      30,
+      /^the same step 4 times in a row$/,
+      'this very step 3 times',
+    ],
+    ['its steps are used up', [1, 2, 3].map((n) => python(`print(${n})`)), 3, /^no final answer within 3 steps$/, 'This is the last one'],
+  ])('ends where %s', async (_, answers, agentStepsMax, reason, said) => {
+    const { world, model } = worldOf(answers, { limits: { attemptsMax: 1, agentStepsMax } });
+    const why = { verdict: 'RE', reason: expect.stringMatching(reason) };
+    expect(await world.run()).toMatchObject({ state: 'failed', stopReason: 'attempts', result: why });
+    expect(last(model)).toContain(said);
   });
 
   it('goes on in a new sandbox with its scratchpad after a loss', async () => {
@@ -353,12 +313,6 @@ describe('an agent that acts in steps', () => {
   });
 
   it('imports verified skills and runs them by name, and counts both uses', async () => {
-    const double = provenSkillOf(
-      'double',
-      'def double(n):\n    return 2 * n',
-      { n: { type: 'integer' } },
-      { scope: { tenant: 'acme', agent: 'default', user: null } },
-    );
     const { world, model } = worldOf(
       [
         calls(['recall_procedure', { query: 'doubling' }]),
@@ -367,7 +321,7 @@ describe('an agent that acts in steps', () => {
         finalAnswer('done'),
       ],
       { memory: {} },
-      { skills: [{ skill: double, similarity: 0.6 }], runs: (run) => ({ value: run.kind === 'call' ? 8 : null }) },
+      { skills: [{ skill: double(), similarity: 0.6 }], runs: (run) => ({ value: run.kind === 'call' ? 8 : null }) },
     );
     await world.run();
     expect(textOf(model.requests[2])).toContain('42');
@@ -378,13 +332,6 @@ describe('an agent that acts in steps', () => {
   });
 
   it('carries the mark of a skill that it ran into what it remembers', async () => {
-    const scope = { tenant: 'acme', agent: 'default', user: null };
-    const double = provenSkillOf(
-      'double',
-      'def double(n):\n    return 2 * n',
-      { n: { type: 'integer' } },
-      { scope, sources: ['documents/d1'] },
-    );
     const { world } = worldOf(
       [
         calls(['use_skill', { skill_id: 'math.double', parameters: { n: 4 } }]),
@@ -392,7 +339,7 @@ describe('an agent that acts in steps', () => {
         finalAnswer('done'),
       ],
       { memory: {} },
-      { skills: [{ skill: double, similarity: 0.1 }], runs: () => ({ value: 8 }) },
+      { skills: [{ skill: double({ sources: ['documents/d1'] }), similarity: 0.1 }], runs: () => ({ value: 8 }) },
     );
     await world.run();
     expect(world.outbox.of('fact')).toMatchObject([{ fact: { text: 'It is 8.', touched: ['documents/d1'] } }]);
@@ -484,4 +431,55 @@ describe('an agent that acts in steps', () => {
     await world.run();
     expect(world.outbox.of('fact')).toEqual([]);
   });
+});
+
+it('says of an edit without its place that nothing was changed', async () => {
+  const edit = calls(['fs_write', { path: 'a.txt', old: 'no such text', content: '1' }]);
+  const { world, model } = worldOf([edit, calls(['fs_read', { path: 'a.txt' }]), finalAnswer('done')], {
+    files: [file('a.txt', 'x = 1\n')],
+  });
+  await world.run();
+  expect(last(model)).toContain('occurs 0 times in "a.txt", not once. The new text is there already.');
+});
+
+it('edits no file that is large or no text, and keeps a byte order mark', async () => {
+  const edits = ['big', 'latin', 'bom'].map((path) => ['fs_write', { path, old: 'START', content: 'BEGIN' }] as const);
+  const { world, model } = worldOf([
+    python(
+      'open("big","w").write("START" + "x" * 1_100_000)\nopen("latin","wb").write(b"caf\\xe9 START")\nopen("bom","wb").write(b"\\xef\\xbb\\xbfSTART")',
+    ),
+    calls(...edits),
+    python('import os\n(os.stat("big").st_size, open("latin","rb").read(), open("bom","rb").read())'),
+    calls(['final_answer', { file: 'big' }]),
+    finalAnswer('done'),
+  ]);
+  await world.run();
+  const told = last(model);
+  expect(told).toContain("(1100005, b'caf\\xe9 START', b'\\xef\\xbb\\xbfBEGIN')");
+  expect(told).toContain('there is no file "big" of at most 1 MiB');
+});
+
+it('keeps what it changed when the worker dies after a final answer had opened the sandbox', async () => {
+  const end = calls(['final_answer', { file: 's.py' }]);
+  const [one, two] = [stepByStep([end]), stepByStep([calls(['fs_write', { path: 's.py', content: 'print("right")' }]), end])];
+  const world = new World({
+    model: new FakeChatModel([one, two, two, two]),
+    spec: {
+      strategy: 'codeact',
+      files: [file('s.py', 'print("no")')],
+      limits: { attemptsMax: 2 },
+      memory: { off: true },
+      ...JUDGED,
+    },
+    deps: { workSandboxes: own() },
+  });
+  const journal = world.journals.open() as Journal;
+  const dying: Journal['append'] = async (entry, events) => {
+    const answer = await journal.append(entry, events);
+    if (entry.key === 'a2.s1.t1') throw new Error('killed');
+    return answer;
+  };
+  const deps = { ...world.deps, journal: { ...journal, append: dying } };
+  await expect(runRollout(world.input, deps, new AbortController().signal)).rejects.toThrow('killed');
+  expect(await world.run()).toMatchObject({ state: 'succeeded', result: { code: 'print("right")' } });
 });

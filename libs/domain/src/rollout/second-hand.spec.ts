@@ -1,6 +1,5 @@
 import type { Episode, Fact, MemoryWrite, Skill, SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it } from 'vitest';
-import { planUnit } from '../consolidation/plan.js';
 import { proposeSkill } from '../consolidation/propose-skill.js';
 import type { MemoryHit } from '../ports/memory.js';
 import { provenanceOf } from '../recall/recall.js';
@@ -8,9 +7,9 @@ import { episodeEntries, episodeEntry, factEntry, type SearchEntry, transitionEn
 import { reinforce } from '../retrieval/reinforce.js';
 import { withMarks } from '../trust/sources.js';
 import { toldProcedure } from '../skills/life/told-procedure.js';
-import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';
+import { episode as solvedEpisode, world as consolidation } from '../../test/consolidation-fixture.js';
 import { episodeOf, factOf, hitOf, NEW_YEAR } from '../../test/memory-records.js';
-import { AnsweringModel, World, type WorldGiven } from '../../test/rollout-fixture.js';
+import { World, type WorldGiven } from '../../test/rollout-fixture.js';
 import { programOf } from '../../test/bundle-fixture.js';
 
 const isTrusted = (skill: Pick<Skill, 'sources' | 'untrusted'>) => (withMarks(skill).untrusted ?? []).length === 0;
@@ -73,18 +72,12 @@ describe('a skill learned from memories that were made with a document', () => {
     expect(transitions.map(({ touched }) => touched)).toEqual([['documents/d1'], ['documents/d1']]);
   });
 
-  it('is marked by consolidation if one episode recalled the document', () => {
-    const touched = ['episodes/taaaaaaaa-r1', 'documents/d1'];
-    const group = [solved('tbbbbbbbb-r1.episode', { touched }), solved('tcccccccc-r1.episode')];
-    const skill = proposeSkill(group, [], { description: 'Adds.', scenarios: [], scripted: false, at: NEW_YEAR });
-    expect(isTrusted(skill!)).toBe(false);
-  });
-
-  it('is marked by consolidation if an outside agent told one of the episodes', () => {
-    const told = episodeOf({ id: 'x0f', success: false, code: null, experience: { context: ['c'], actions: [], outcomes: [] } });
-    const group = [solved('tbbbbbbbb-r1.episode'), solved('tcccccccc-r1.episode'), told];
-    const skill = proposeSkill(group, [], { description: 'Adds.', scenarios: [], scripted: false, at: NEW_YEAR });
-    expect(skill?.untrusted).toHaveLength(1);
+  it.each([
+    ['recalled the document', solved('taaaaaaaa-r1.episode', { touched: ['episodes/taaaaaaaa-r1', 'documents/d1'] })],
+    ['was told by an outside agent', episodeOf({ id: 'x0f', code: null, experience: { context: ['c'], actions: [], outcomes: [] } })],
+  ])('is marked by consolidation if one episode %s', (_, other) => {
+    const group = [solved('tbbbbbbbb-r1.episode'), solved('tcccccccc-r1.episode'), other];
+    expect(proposeSkill(group, [], { description: 'Adds.', scenarios: [], scripted: false, at: NEW_YEAR })?.untrusted).toHaveLength(1);
   });
 });
 
@@ -99,21 +92,10 @@ it('does not mark a skill learned without sources from outside', async () => {
 
 /** The fact that consolidation makes from two episodes. */
 async function learnedFact(over: Partial<Episode>): Promise<Fact> {
-  const model = new AnsweringModel(() => '{"facts": [{"text": "Loaves double."}], "skill": null}');
-  const semantic = { appliedAmong: async () => new Set<string>(), applyFacts: async () => ({ added: 0, reinforced: 0 }) };
-  const settings = new World().deps.settings;
-  const group = [solved('taaaaaaaa-r1.episode', over), solved('tdddddddd-r1.episode')];
-  const procedural = new FakeProceduralMemory();
-  const planning = { semantic, episodic: { transitions: async () => [] }, procedural, model, settings };
-  const { facts } = await planUnit(
-    { episodes: group, unread: group, group, confirms: false },
-    { tenant: 'acme', now: NEW_YEAR, earlier: [], skills: [] },
-    planning,
-    new AbortController().signal,
-  );
-  const [fact] = facts;
-  if (fact === undefined) throw new Error('nothing was learned');
-  return fact;
+  const group = ['taaaaaaaa-r1.episode', 'tdddddddd-r1.episode'].map((id, at) => solvedEpisode(id, at === 0 ? over : {}));
+  const { run, facts } = consolidation(group, () => '{"facts": [{"text": "Loaves double."}], "skill": null}');
+  await run();
+  return [...facts.values()].at(0)!;
 }
 
 describe('a fact', () => {

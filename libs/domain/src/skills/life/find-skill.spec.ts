@@ -43,14 +43,6 @@ describe('findSkill', () => {
     expect(await findSkill(procedural, ANN, 'sum_even', { version: 7 })).toBeNull();
   });
 
-  it('prefers a wider active skill to a narrower retired one', async () => {
-    const procedural = new FakeProceduralMemory();
-    const shared = await storeAt(procedural, ownOf({ tenant: 'acme', agent: '@tenant', user: null }));
-    procedural.keep(ownOf(ANN, { status: 'deprecated' }), ownOf(ANN, { version: 2, status: 'deprecated', replacedBy: 'nowhere' }));
-    expect(await findSkill(procedural, ANN, 'sum_even')).toEqual(shared);
-    expect(await findSkill(procedural, ANN, 'sum_even', { status: 'any' })).toMatchObject({ scope: ANN, version: 2 });
-  });
-
   it('follows replacements and stops at a circle', async () => {
     const procedural = new FakeProceduralMemory();
     const replace = (name: string, replacedBy: string) => procedural.keep(ownOf(ANN, { name, status: 'deprecated', replacedBy }));

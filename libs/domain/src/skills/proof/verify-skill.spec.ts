@@ -9,12 +9,16 @@ import { call, io } from '../../../test/skill-tests.js';
 import { CLEAN_RUN } from '../../../test/run-results.js';
 import { candidate } from '../../../test/admission-fixture.js';
 import { NO_GROUND, skillOf as named } from '../../../test/bundle-fixture.js';
-import { type VerificationDeps, verifySkill } from './verify-skill.js';
+import { analyseSkill, type VerificationDeps, verifySkill } from './verify-skill.js';
+import { Buffer } from 'node:buffer';
 
 const skillOf = (code: string, tests: SkillTest[], entryPoint: string | null = null): Skill => candidate({ code, tests, entryPoint });
-const analyser = { analyse: async () => [] };
 const verify = (skill: Skill, sandboxes: Sandboxes = new PythonSandboxes(), deps: Partial<VerificationDeps> = {}) =>
-  verifySkill(skill, { sandboxes, analyser, mutationScoreMin: 0.5, ground: NO_GROUND, ...deps }, new AbortController().signal);
+  verifySkill(
+    skill,
+    { sandboxes, analyser: { analyse: async () => [] }, mutationScoreMin: 0.5, ground: NO_GROUND, ...deps },
+    new AbortController().signal,
+  );
 
 describe('verifySkill', () => {
   it('passes a program whose tests notice mutants', async () => {
@@ -242,4 +246,50 @@ it('parses no procedure in words', async () => {
   expect(await verify(procedure, sandboxes)).toMatchObject({ passed: true });
   expect(await verify({ ...procedure, code: '' }, sandboxes)).toMatchObject({ passed: true });
   expect(sandboxes.requests).toEqual([]);
+});
+
+const FOUND: SkillFinding = { analyser: 'a', rule: 'secret/x', severity: 'error', line: 3, message: 'found' };
+const { signal } = new AbortController();
+
+function asked() {
+  const calls: string[] = [];
+  const analyse = async (text: string, _signal?: AbortSignal, language?: string) => {
+    calls.push(`${language}: ${text}`);
+    return text.includes('SECRET') ? [FOUND] : [];
+  };
+  return { calls, analyser: { analyse } };
+}
+const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
+const test: SkillTest = { kind: 'python', setup: '', tests: 'SECRET' };
+
+it('analyses code as Python and a procedure as text', async () => {
+  const { calls, analyser } = asked();
+  await analyseSkill({ kind: 'function', code: 'a', tests: [] }, analyser, signal);
+  await analyseSkill({ kind: 'procedure', code: 'b', tests: [] }, analyser, signal);
+  expect(calls.filter((one) => /[ab]$/.test(one))).toEqual(['python: a', 'text: b']);
+});
+
+it('analyses files and tests, and names the place of a finding', async () => {
+  const { calls, analyser } = asked();
+  const files = [file('scripts/x.py', 'SECRET'), file('notes.md', 'fine'), file('logo.png', '\0SECRET')];
+  const found = await analyseSkill({ kind: 'procedure', code: '', tests: [], heldOut: [test], files }, analyser, signal);
+  expect(found.map(({ line, message }) => [line, message])).toEqual([
+    [null, 'tests, line 3: found'],
+    [null, 'scripts/x.py, line 3: found'],
+  ]);
+  expect(calls.slice(-2)).toEqual(['python: SECRET', 'text: fine']);
+});
+
+it.each<[string, Partial<Skill>]>([
+  ['description', { description: 'SECRET' }],
+  ['display name', { displayName: 'SECRET' }],
+  ['category', { category: 'SECRET' }],
+  ['tags', { tags: ['SECRET'] }],
+  ['example prompts', { examplePrompts: ['log in with SECRET'] }],
+  ['parameters', { parameters: [{ name: 'a', type: '', description: 'SECRET', required: true }] }],
+  ['metadata', { metadata: { note: 'SECRET' } }],
+  ['file names', { files: [file('SECRET.md', 'fine')] }],
+])('searches the words about a skill for secrets: %s', async (_place, said) => {
+  const found = await analyseSkill({ kind: 'function', code: '', tests: [], ...said }, asked().analyser, signal);
+  expect(found.map(({ message }) => message)).toEqual(['its words, line 3: found']);
 });

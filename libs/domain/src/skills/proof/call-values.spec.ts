@@ -1,7 +1,8 @@
 import type { EtudeError } from '@etude/contracts/errors';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
-import { validateArguments } from './call-values.js';
+import { contractOf } from '../../../test/bundle-fixture.js';
+import { escapedText, exactValue, noteOfPlainValue, plainValue, validateArguments } from './call-values.js';
 
 const properties: Record<string, object> = {
   text: { type: 'string', description: 'What to read.' },
@@ -11,19 +12,13 @@ const properties: Record<string, object> = {
   ratio: { type: 'number', default: 1 },
   rows: { type: 'array', items: { type: 'array', items: { type: 'string' } }, default: [] },
   point: { type: 'array', prefixItems: [{ type: 'integer' }, { type: 'integer' }], minItems: 2, maxItems: 2, default: [0, 0] },
-  anything: {},
+  anything: { default: null },
 };
+const { parameters, ...described } = contractOf('parse', properties);
 const contract: SkillContract = {
-  parameters: Object.keys(properties).map((name) => ({
-    name,
-    type: name === 'text' ? 'str' : '',
-    description: '',
-    required: name === 'text',
-  })),
-  inputSchema: { type: 'object', properties, required: ['text'], additionalProperties: false } as SkillContract['inputSchema'],
-  outputSchema: null,
+  ...described,
+  parameters: parameters.map((parameter) => (parameter.name === 'text' ? { ...parameter, type: 'str' } : parameter)),
   signature: "def parse(text: str, separator: str = ',')",
-  docstring: '',
 };
 const skill = { name: 'parse', kind: 'function' as const, entryPoint: 'parse', contract };
 
@@ -38,12 +33,6 @@ function refused(given: Record<string, unknown>, what: Parameters<typeof validat
 }
 
 describe('validateArguments', () => {
-  it('leaves omitted arguments to the code', () => {
-    expect(validateArguments(skill, { text: 'a' })).toEqual({ text: 'a' });
-    const given = { text: 'a', anything: { x: [1] }, limit: 3 };
-    expect(validateArguments(skill, given)).toEqual(given);
-  });
-
   it('names all wrong arguments at once', () => {
     const wrong = refused({ separator: 1, limit: 'x', mode: 'slow', rows: [['a'], [1]], point: [1] });
     expect(wrong.code).toBe('INVALID_ARGUMENT');
@@ -71,17 +60,12 @@ describe('validateArguments', () => {
   });
 });
 
-const taking = (inputs: Record<string, object>, more: object = {}) => {
-  const names = Object.keys(inputs);
-  const inputSchema = { type: 'object', properties: inputs, required: [], additionalProperties: false, ...more };
-  const parameters = names.map((name) => ({ name, type: '', description: '', required: false }));
-  return { ...skill, contract: { ...contract, parameters, inputSchema: inputSchema as SkillContract['inputSchema'] } };
-};
+const taking = (inputs: Record<string, object>) => ({ ...skill, contract: contractOf('parse', inputs) });
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
 
 describe('names of arguments', () => {
   it('may be those of JavaScript objects', () => {
-    const named = taking({ constructor: {}, toString: { type: 'string', default: 'x' }, valueOf: {} }, { required: ['constructor'] });
+    const named = taking({ constructor: {}, toString: { type: 'string', default: 'x' }, valueOf: { default: 0 } });
     expect(validateArguments(named, json('{"constructor": 1}'))).toEqual({ constructor: 1 });
     expect(refused({}, named)).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['parameters.constructor'] });
   });
@@ -90,5 +74,43 @@ describe('names of arguments', () => {
     const dict = taking({ counts: { type: 'object', additionalProperties: { type: 'integer' } }, rest: {} });
     const text = '{"counts":{"__proto__":2,"constructor":1},"rest":{"__proto__":{"a":1}}}';
     expect(JSON.stringify(validateArguments(dict, json(text)))).toBe(text);
+  });
+});
+
+it.each([
+  ['a\ud800', 'a\\ud800'],
+  ['\udc00\ud800', '\\udc00\\ud800'],
+  ['😀\udfff', '😀\\udfff'],
+  ['😀', '😀'],
+  ['\\ud800', '\\ud800'],
+])('escapes lone surrogates of %j', (text, escaped) => {
+  expect(escapedText(text)).toBe(escaped);
+  expect(escapedText(text).isWellFormed()).toBe(true);
+});
+
+describe('a value that code returned', () => {
+  it('keeps every key and marks texts that are not Unicode', () => {
+    expect(JSON.stringify(exactValue(json('{"__proto__":{"a":["\\ud800x",1]}}')))).toBe(
+      '{"__proto__":{"a":[{"$repr":"\\"\\\\ud800x\\""},1]}}',
+    );
+    expect(exactValue(json('{"\\ud800":1,"a":2}'))).toEqual({
+      $dict: [
+        [{ $repr: '"\\ud800"' }, 1],
+        ['a', 2],
+      ],
+    });
+    const plain = json('{"a":[null,true,1.5,"😀"],"$int":"1"}');
+    expect(exactValue(plain)).toEqual(plain);
+  });
+
+  it('is plain JSON with every key, with a note on changed values', () => {
+    const value = json('{"__proto__":{"$int":"9007199254740993"},"b":[{"$float":"nan"},"\\ud800"],"\\udc00":{"$dict":[["$x","\\ud801"]]}}');
+    expect(JSON.stringify(plainValue(value))).toBe(
+      '{"__proto__":"9007199254740993","b":["nan","\\\\ud800"],"\\\\udc00":{"$x":"\\\\ud801"}}',
+    );
+    for (const changed of ['{"a":{"$int":"9007199254740993"}}', '[{"$float":"nan"}]', '"\\ud800"'])
+      expect(noteOfPlainValue(json(changed))).toMatch(/^In the result whole numbers/);
+    expect(noteOfPlainValue(json('{"a":[1,{"$set":["x"]}],"c":"\\\\ud"}'))).toBe('');
+    expect(noteOfPlainValue(undefined)).toBe('');
   });
 });
