@@ -12,7 +12,7 @@ export function useApi(): Api {
   return api;
 }
 
-export interface ReadOptions<T = unknown> {
+interface ReadOptions<T = unknown> {
   /**
    * Interval in ms of further reads while the page is visible, or a function of the last answer; false: no read until the page is shown
    * again.

@@ -1,18 +1,82 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { Modal } from '../ui/dialog.js';
-import { KEYS, listenToKeys } from './keys.js';
-import { Link } from '../ui/router.js';
-import { applyTheme, nextTheme, theme } from './theme.js';
+import { go, Link } from '../ui/router.js';
 
+const PLACE = 'etude-theme';
+const THEMES = ['system', 'light', 'dark'] as const;
+type Theme = (typeof THEMES)[number];
+
+function theme(): Theme {
+  const kept = localStorage.getItem(PLACE);
+  return THEMES.find((one) => one === kept) ?? 'system';
+}
+
+/** Shows the page in the chosen colours, or in those of the system. */
+export function applyTheme(chosen: Theme = theme()): void {
+  localStorage.setItem(PLACE, chosen);
+  if (chosen === 'system') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = chosen;
+}
+
+const nextTheme = (now: Theme): Theme => THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]!;
+
+/** The main pages: path, title, and the key that opens the page after `g`. */
 const PLACES = [
-  ['/tasks', 'Tasks'],
-  ['/skills', 'Skills'],
-  ['/review', 'Review'],
-  ['/memory', 'Memory'],
-  ['/learning', 'Learning'],
-  ['/sandboxes', 'Sandboxes'],
-  ['/operations', 'Operations'],
+  ['/tasks', 'Tasks', 't'],
+  ['/skills', 'Skills', 's'],
+  ['/review', 'Review', 'r'],
+  ['/memory', 'Memory', 'm'],
+  ['/learning', 'Learning', 'l'],
+  ['/sandboxes', 'Sandboxes', 'b'],
+  ['/operations', 'Operations', 'o'],
 ] as const;
+
+const KEYS = [
+  ['j', 'next row of a list'],
+  ['k', 'row before'],
+  ['Enter', 'open the row'],
+  ['/', 'search'],
+  ...PLACES.map(([, title, key]) => [`g ${key}`, title.toLowerCase()] as const),
+  ['Escape', 'leave a field or a dialog'],
+  ['?', 'these keys'],
+] as const;
+
+const isTyping = (target: EventTarget | null) => target instanceof Element && target.matches('input, textarea, select, [contenteditable]');
+
+/** Moves the focus to the link of another row of the list on the page. */
+function moveInList(by: number): void {
+  const links = [...document.querySelectorAll<HTMLElement>('[data-list] tbody tr a:first-of-type')].filter(
+    (link, at, all) => all.findIndex((other) => other.closest('tr') === link.closest('tr')) === at,
+  );
+  const now = links.findIndex((link) => link.closest('tr')?.contains(document.activeElement));
+  links[Math.min(Math.max(now + by, 0), links.length - 1)]?.focus();
+}
+
+/** Acts on keys of the whole page. Returns how to stop it. */
+function listenToKeys(onHelp: () => void): () => void {
+  let isGoing = false;
+  const act = (event: KeyboardEvent) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping(target)) {
+      if (key === 'Escape') (target as HTMLElement).blur();
+      return;
+    }
+    const wasGoing = isGoing;
+    isGoing = key === 'g';
+    const place = wasGoing ? PLACES.find(([, , letter]) => letter === key) : undefined;
+    if (place !== undefined) return go(place[0]);
+    if (key === 'j') moveInList(1);
+    else if (key === 'k') moveInList(-1);
+    else if (key === '?') onHelp();
+    else if (key === '/') {
+      event.preventDefault();
+      document.querySelector<HTMLElement>('[data-search]')?.focus();
+    }
+  };
+  addEventListener('keydown', act);
+  return () => removeEventListener('keydown', act);
+}
 
 interface FrameProps {
   readonly path: string;

@@ -1,5 +1,5 @@
 import { type ItemLift, LiftSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { ListTasksResponseSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { ListTasksResponseSchema, type Task, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/hooks.js';
 import { placeOfRecord } from '../memory/places.js';
 import { Chart, Interval } from '../ui/chart.js';
@@ -7,7 +7,7 @@ import { type Column, List, TextFilter } from '../ui/list.js';
 import { Link, useQueryValue } from '../ui/router.js';
 import { Empty, Loaded } from '../ui/states.js';
 import { Badge, counted, percent, Section } from '../ui/text.js';
-import { endedTasks, type Window, windowOf, windowsOf } from './curves.js';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 
 const TASKS_MAX = 1_000;
 const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'short' });
@@ -114,4 +114,49 @@ function Lifts({ agent }: { readonly agent: string }) {
       )}
     </Loaded>
   );
+}
+
+/** Means over a task and those before it, in the order of their submission. */
+interface Window {
+  /** When the task was submitted, in ms since 1970. */
+  readonly at: number;
+  /** Share of tasks that were solved at the first attempt, or by a skill. */
+  readonly firstRight: number;
+  /** Per task; learning from it counts too. */
+  readonly modelCalls: number;
+  readonly tokens: number;
+  readonly usd: number;
+}
+
+/** More points can't be distinguished. */
+const POINTS_MAX = 200;
+
+/** The number of tasks in each mean. */
+const windowOf = (tasks: number) => Math.min(50, Math.max(3, Math.ceil(tasks / 8)));
+
+/** The tasks that ended by themselves, oldest first. */
+function endedTasks(tasks: readonly Task[]): Task[] {
+  const ended = tasks.filter(({ state, createTime }) => createTime && (state === TaskState.SUCCEEDED || state === TaskState.FAILED));
+  return ended.toSorted((a, b) => timestampMs(a.createTime!) - timestampMs(b.createTime!));
+}
+
+/** @param tasks ended ones, oldest first */
+function windowsOf(tasks: readonly Task[]): Window[] {
+  const size = windowOf(tasks.length);
+  const step = Math.ceil(tasks.length / POINTS_MAX);
+  const ends = [...tasks.keys()].filter((at) => at >= size - 1 && (tasks.length - 1 - at) % step === 0);
+  return ends.map((at) => meansOf(tasks.slice(at - size + 1, at + 1)));
+}
+
+function meansOf(tasks: readonly Task[]): Window {
+  const usages = tasks.flatMap(({ usage, learning }) => [usage, learning?.usage].filter((one) => one !== undefined));
+  const mean = (of: (usage: (typeof usages)[number]) => number) => usages.reduce((sum, usage) => sum + of(usage), 0) / tasks.length;
+  const right = tasks.filter(({ state, usage }) => state === TaskState.SUCCEEDED && (usage?.attempts ?? 0) <= 1);
+  return {
+    at: timestampMs(tasks.at(-1)!.createTime!),
+    firstRight: right.length / tasks.length,
+    modelCalls: mean(({ modelCalls }) => modelCalls),
+    tokens: mean(({ inputTokens, outputTokens }) => Number(inputTokens + outputTokens)),
+    usd: mean(({ costUsd }) => costUsd),
+  };
 }

@@ -6,14 +6,14 @@ import {
   ListConsolidationRunsResponseSchema,
   UndoConsolidationResponseSchema,
 } from '@etude/contracts/gen/etude/v1/consolidation_pb';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { type Column, List } from '../ui/list.js';
+import { type Column, List, ReadList } from '../ui/list.js';
 import { go, Link, useQueryValue } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
-import { Badge, Details, Scripted, Section, When } from '../ui/text.js';
-import { MemoryTabs } from './memory-tabs.js';
+import { Badge, Details, Scripted, Section, submitting, When } from '../ui/text.js';
+import { MemoryTabs } from './places.js';
 
 const { DONE, FAILED, QUEUED, RUNNING } = ConsolidationState;
 const wordOf = (word: string | undefined) => (word ?? 'unknown').toLowerCase();
@@ -28,14 +28,10 @@ export function ConsolidationPage() {
     const { name } = await api.call(ConsolidationRunSchema, 'POST', '/v1/consolidationRuns', { body });
     go(`/memory/consolidation?run=${name.split('/')[1]}`);
   });
-  const plan = (event: FormEvent) => {
-    event.preventDefault();
-    start.mutate(true);
-  };
   return (
     <>
       <MemoryTabs />
-      <form className="filters" onSubmit={plan}>
+      <form className="filters" onSubmit={submitting(() => start.mutate(true))}>
         <label className="field">
           <span>Agent (empty: all)</span>
           <input value={agent} onChange={({ target }) => setAgent(target.value)} />
@@ -85,20 +81,14 @@ function Runs() {
   const [page] = useQueryValue('page');
   const read = useRead(ListConsolidationRunsResponseSchema, '/v1/consolidationRuns', { page_token: page }, { everyMs: 5_000 });
   return (
-    <Loaded read={read}>
-      {({ runs, nextPageToken }) => (
-        <List
-          label="runs"
-          items={runs}
-          keyOf={({ name }) => name}
-          columns={COLUMNS}
-          nextPage={nextPageToken}
-          empty={
-            <p>No run yet. Consolidation turns recent episodes into facts and skills, every night by itself. A plan changes nothing.</p>
-          }
-        />
-      )}
-    </Loaded>
+    <ReadList
+      label="runs"
+      read={read}
+      of={({ runs }) => runs}
+      keyOf={({ name }) => name}
+      columns={COLUMNS}
+      empty={<p>No run yet. Consolidation turns recent episodes into facts and skills, every night by itself. A plan changes nothing.</p>}
+    />
   );
 }
 

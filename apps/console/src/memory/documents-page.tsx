@@ -6,17 +6,15 @@ import {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { List, TextFilter } from '../ui/list.js';
-import { Link, useQueryValue } from '../ui/router.js';
-import { Failed, Loaded } from '../ui/states.js';
+import { ReadList, TextFilter } from '../ui/list.js';
+import { Link, useQueryValues } from '../ui/router.js';
+import { Failed } from '../ui/states.js';
 import { When } from '../ui/text.js';
-import { MemoryTabs } from './memory-tabs.js';
+import { MemoryTabs } from './places.js';
 
 /** Documents. Searches find their passages. */
 export function DocumentsPage() {
-  const [agent] = useQueryValue('agent');
-  const [user] = useQueryValue('user');
-  const [page] = useQueryValue('page');
+  const { agent, user, page } = useQueryValues('agent', 'user', 'page');
   const read = useRead(ListDocumentsResponseSchema, '/v1/memory/documents', { agent, user, page_size: 50, page_token: page });
   const add = useAct((api, file: File) =>
     api.call(ImportDocumentResponseSchema, 'POST', '/v1/memory/documents', { query: { name: file.name, agent, user }, bytes: file }),
@@ -47,34 +45,30 @@ export function DocumentsPage() {
         )}
       </div>
       {error && <Failed error={error} />}
-      <Loaded read={read}>
-        {({ documents, nextPageToken }) => (
-          <List
-            label="documents"
-            items={documents}
-            keyOf={({ id }) => id}
-            nextPage={nextPageToken}
-            columns={[
-              { title: 'Document', cell: ({ id, title, name }) => <Link to={`/memory/records/semantic:${id}`}>{title || name}</Link> },
-              { title: 'Name', cell: ({ name }) => name },
-              { title: 'Type', cell: ({ mediaType }) => mediaType },
-              { title: 'Bytes', number: true, cell: ({ bytes }) => bytes.toLocaleString('en') },
-              { title: 'Passages', number: true, cell: ({ chunks }) => chunks },
-              { title: 'Agent', cell: (document) => document.agent },
-              { title: 'Imported', cell: ({ createTime }) => <When at={createTime} /> },
-              {
-                title: 'Erase',
-                cell: (document) => (
-                  <button type="button" className="danger" disabled={remove.isPending} onClick={() => remove.mutate(document)}>
-                    Erase {document.name}
-                  </button>
-                ),
-              },
-            ]}
-            empty={<p>There is no document yet. Choose a file above: Markdown, text, HTML or PDF.</p>}
-          />
-        )}
-      </Loaded>
+      <ReadList
+        label="documents"
+        read={read}
+        of={({ documents }) => documents}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: 'Document', cell: ({ id, title, name }) => <Link to={`/memory/records/semantic:${id}`}>{title || name}</Link> },
+          { title: 'Name', cell: ({ name }) => name },
+          { title: 'Type', cell: ({ mediaType }) => mediaType },
+          { title: 'Bytes', number: true, cell: ({ bytes }) => bytes.toLocaleString('en') },
+          { title: 'Passages', number: true, cell: ({ chunks }) => chunks },
+          { title: 'Agent', cell: (document) => document.agent },
+          { title: 'Imported', cell: ({ createTime }) => <When at={createTime} /> },
+          {
+            title: 'Erase',
+            cell: (document) => (
+              <button type="button" className="danger" disabled={remove.isPending} onClick={() => remove.mutate(document)}>
+                Erase {document.name}
+              </button>
+            ),
+          },
+        ]}
+        empty={<p>There is no document yet. Choose a file above: Markdown, text, HTML or PDF.</p>}
+      />
     </>
   );
 }

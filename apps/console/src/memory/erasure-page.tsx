@@ -1,12 +1,12 @@
 import { type ErasureReceipt, ErasureReceiptSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { Modal } from '../ui/dialog.js';
+import { ConfirmErasure } from '../ui/dialog.js';
 import { go, useQueryValue } from '../ui/router.js';
-import { Failed, Loaded } from '../ui/states.js';
-import { Badge, Details, When } from '../ui/text.js';
-import { MemoryTabs } from './memory-tabs.js';
+import { Loaded } from '../ui/states.js';
+import { Badge, Details, submitting, When } from '../ui/text.js';
+import { MemoryTabs } from './places.js';
 
 /** Removes every trace of an agent or a user, and shows the receipt. */
 export function ErasurePage() {
@@ -20,14 +20,10 @@ export function ErasurePage() {
     setOpen(false);
     go(`/memory/erasure?receipt=${encodeURIComponent(id)}`);
   });
-  const ask = (event: FormEvent) => {
-    event.preventDefault();
-    setOpen(true);
-  };
   return (
     <>
       <MemoryTabs />
-      <form className="filters" onSubmit={ask}>
+      <form className="filters" onSubmit={submitting(() => setOpen(true))}>
         <label className="field">
           <span>Erase everything of a</span>
           <select value={kind} onChange={({ target }) => setKind(target.value)}>
@@ -43,18 +39,15 @@ export function ErasurePage() {
           Erase…
         </button>
       </form>
-      <Modal title={`Erase every trace of ${kind} “${whose}” for good?`} open={isOpen} onClose={() => setOpen(false)}>
+      <ConfirmErasure
+        title={`Erase every trace of ${kind} “${whose}” for good?`}
+        open={isOpen}
+        onClose={() => setOpen(false)}
+        yes="Erase for good"
+        act={erase}
+      >
         <p>Facts, episodes, documents, conversations, tasks and skills of this {kind} are removed. Nobody can bring them back.</p>
-        <div className="buttons">
-          <button type="button" className="danger" disabled={erase.isPending} onClick={() => erase.mutate(undefined)}>
-            Erase for good
-          </button>
-          <button type="button" onClick={() => setOpen(false)}>
-            Back
-          </button>
-        </div>
-        {erase.error && <Failed error={erase.error} />}
-      </Modal>
+      </ConfirmErasure>
       {receipt === '' ? (
         <p className="quiet">After an erasure its receipt is shown here. Its address can be kept.</p>
       ) : (

@@ -1,14 +1,20 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { ErasureReceiptSchema, type MemoryRecord, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import {
+  ErasureReceiptSchema,
+  type FactDecision,
+  ListFactHistoryResponseSchema,
+  type MemoryRecord,
+  MemoryRecordSchema,
+} from '@etude/contracts/gen/etude/v1/memory_pb';
 import { RevokeSourceResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
 import { Code, Output } from '../ui/code.js';
-import { Modal } from '../ui/dialog.js';
+import { ConfirmErasure } from '../ui/dialog.js';
 import { Graph } from '../ui/graph.js';
-import { go, type PageProps } from '../ui/router.js';
-import { Failed, Loaded } from '../ui/states.js';
+import { go, Link, type PageProps } from '../ui/router.js';
+import { Empty, Failed, Loaded } from '../ui/states.js';
 import { Badge, Details, Section, told, When } from '../ui/text.js';
 import { sourcesOf } from './places.js';
 import { titleOf } from './records-page.js';
@@ -34,7 +40,7 @@ export function MemoryRecordPage({ name }: PageProps) {
   );
 }
 
-export const RecordHead = ({ record: { id, layer, agent, user, createTime } }: { readonly record: MemoryRecord }) => (
+const RecordHead = ({ record: { id, layer, agent, user, createTime } }: { readonly record: MemoryRecord }) => (
   <Details
     rows={[
       ['Id', <code key="id">{id}</code>],
@@ -67,7 +73,7 @@ function Fields({ fields }: { readonly fields: JsonObject | undefined }) {
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
 /** What the record rests on. Reviewers also see what would be withdrawn with it. */
-export function Rests({ record }: { readonly record: MemoryRecord }) {
+function Rests({ record }: { readonly record: MemoryRecord }) {
   const source = record.kind === 'episode' ? `episodes/${told(record.fields?.['rollout_id'])}` : `${record.kind}s/${record.id}`;
   const isSource = ['episode', 'fact', 'document', 'conversation'].includes(record.kind);
   const body = { source, dry_run: true, reason: 'shown in the console' };
@@ -95,18 +101,99 @@ function Erase({ id, layer, agent, user }: Pick<MemoryRecord, 'id' | 'layer' | '
       <button type="button" className="danger" onClick={() => setOpen(true)}>
         Erase
       </button>
-      <Modal title="Erase this record for good?" open={isOpen} onClose={() => setOpen(false)}>
+      <ConfirmErasure title="Erase this record for good?" open={isOpen} onClose={() => setOpen(false)} yes="Erase" act={erase}>
         <p>No read finds it afterwards, and it can't be brought back. What was learned from it stays; the receipt names it.</p>
-        <div className="buttons">
-          <button type="button" className="danger" disabled={erase.isPending} onClick={() => erase.mutate(undefined)}>
-            Erase
-          </button>
-          <button type="button" onClick={() => setOpen(false)}>
-            Back
-          </button>
-        </div>
-        {erase.error && <Failed error={erase.error} />}
-      </Modal>
+      </ConfirmErasure>
     </>
+  );
+}
+
+const factOf = ({ fields }: MemoryRecord) => told(fields?.['fact']);
+
+const VERDICTS: Readonly<Record<string, string>> = {
+  same: 'say the same',
+  replaces: 'the newer replaces the older',
+  differs: 'both are true',
+};
+
+/** A fact, those that it replaced, and what was decided about them. */
+export function FactPage({ name: id }: PageProps) {
+  const path = `/v1/memory/facts/${encodeURIComponent(id)}`;
+  // Facts are compared some time after they were stored.
+  const read = useRead(ListFactHistoryResponseSchema, `${path}/history`, {}, { everyMs: 3_000 });
+  const undo = useAct((api, other: string) => api.call(ListFactHistoryResponseSchema, 'POST', `${path}:undo`, { body: { other } }));
+  return (
+    <Loaded read={read}>
+      {({ facts, decisions }) => {
+        const fact = facts.find((one) => one.id === id) ?? facts[0];
+        if (fact === undefined) return <Empty>This fact is gone.</Empty>;
+        return (
+          <>
+            <h1>
+              <Badge>fact</Badge> {factOf(fact)}
+            </h1>
+            <RecordHead record={fact} />
+            <FactFields fact={fact} />
+            <Rests record={fact} />
+            <Section title="History">
+              <ol>
+                {facts.map((one) => (
+                  <li key={one.id}>
+                    <When at={one.createTime} />: {one.id === id ? factOf(one) : <Link to={`/memory/facts/${one.id}`}>{factOf(one)}</Link>}
+                  </li>
+                ))}
+              </ol>
+            </Section>
+            <Section title="Decisions">
+              {decisions.length === 0 && <p className="quiet">No fact near this one was compared with it yet.</p>}
+              {decisions.toReversed().map((decision) => (
+                <Decision
+                  key={`${decision.newer} ${decision.older}`}
+                  decision={decision}
+                  id={id}
+                  onUndo={undo.mutate}
+                  isBusy={undo.isPending}
+                />
+              ))}
+              {undo.error && <Failed error={undo.error} />}
+            </Section>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+const FactFields = ({ fact: { fields = {} } }: { readonly fact: MemoryRecord }) => (
+  <Details
+    rows={['category', 'subject', 'confidence', 'source', 'support', 'access_count'].map((name) => [
+      name.replace('_', ' '),
+      told(fields[name]),
+    ])}
+  />
+);
+
+interface DecisionProps {
+  readonly decision: FactDecision;
+  /** The fact that is shown. */
+  readonly id: string;
+  readonly onUndo: (other: string) => void;
+  readonly isBusy: boolean;
+}
+
+function Decision({ decision, id, onUndo, isBusy }: DecisionProps) {
+  const { newer, newerText, older, olderText, verdict, reason, by, decideTime } = decision;
+  return (
+    <div className="hit">
+      <p>
+        <Badge tone={verdict === 'replaces' ? 'warn' : 'plain'}>{VERDICTS[verdict] ?? verdict}</Badge> <When at={decideTime} /> by {by}
+      </p>
+      <p>Newer: {newerText}</p>
+      <p>Older: {olderText || 'deleted since'}</p>
+      {reason !== '' && <p className="quiet">{reason}</p>}
+      <button type="button" disabled={isBusy} onClick={() => onUndo(newer === id ? older : newer)}>
+        Undo this decision
+      </button>
+    </div>
   );
 }

@@ -1,10 +1,9 @@
 import { ListMemoryResponseSchema, type MemoryRecord, MemoryStatsSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { useRead } from '../api/hooks.js';
-import { ChoiceFilter, type Column, List, TextFilter } from '../ui/list.js';
-import { Link, useQueryValue } from '../ui/router.js';
-import { Loaded } from '../ui/states.js';
+import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
+import { Link, useQueryValues } from '../ui/router.js';
 import { counted, firstLine, told, When } from '../ui/text.js';
-import { MemoryTabs } from './memory-tabs.js';
+import { MemoryTabs } from './places.js';
 import { placeOfRecord } from './places.js';
 
 const KINDS = ['fact', 'episode', 'skill', 'document', 'conversation', 'transition', 'summary', 'reflection', 'chunk', 'turn'];
@@ -32,11 +31,7 @@ const COLUMNS: ReadonlyArray<Column<MemoryRecord>> = [
 ];
 
 export function MemoryRecordsPage() {
-  const [chosen] = useQueryValue('kind');
-  const [agent] = useQueryValue('agent');
-  const [user] = useQueryValue('user');
-  const [page] = useQueryValue('page');
-  const [all] = useQueryValue('all');
+  const { kind: chosen, agent, user, page, all } = useQueryValues('kind', 'agent', 'user', 'page', 'all');
   const query = { kind: chosen || 'fact', agent, user, all: all === 'yes', page_size: 50, page_token: page };
   const read = useRead(ListMemoryResponseSchema, '/v1/memory/records', query);
   return (
@@ -56,18 +51,14 @@ export function MemoryRecordsPage() {
           ]}
         />
       </div>
-      <Loaded read={read}>
-        {({ records, nextPageToken }) => (
-          <List
-            label="records"
-            items={records}
-            keyOf={({ id }) => id}
-            columns={COLUMNS}
-            nextPage={nextPageToken}
-            empty={<p>Memory holds no such record. Choose another kind, or clear the filters.</p>}
-          />
-        )}
-      </Loaded>
+      <ReadList
+        label="records"
+        read={read}
+        of={({ records }) => records}
+        keyOf={({ id }) => id}
+        columns={COLUMNS}
+        empty={<p>Memory holds no such record. Choose another kind, or clear the filters.</p>}
+      />
     </>
   );
 }

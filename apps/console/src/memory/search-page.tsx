@@ -2,11 +2,11 @@ import { type MemoryHit, SearchMemoryResponseSchema } from '@etude/contracts/gen
 import { useRead } from '../api/hooks.js';
 import { Output } from '../ui/code.js';
 import { ChoiceFilter, TextFilter } from '../ui/list.js';
-import { Link, useQueryValue } from '../ui/router.js';
+import { Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Empty, Loaded } from '../ui/states.js';
 import { Badge, firstLine, Scripted, When } from '../ui/text.js';
 import { nodeOfSource, placeOfRecord } from './places.js';
-import { MemoryTabs } from './memory-tabs.js';
+import { MemoryTabs } from './places.js';
 
 const LAYERS = [
   ['', 'all'],
@@ -39,9 +39,7 @@ export function MemorySearchPage() {
 }
 
 function Hits({ text }: { readonly text: string }) {
-  const [layer] = useQueryValue('layer');
-  const [agent] = useQueryValue('agent');
-  const [user] = useQueryValue('user');
+  const { layer, agent, user } = useQueryValues('layer', 'agent', 'user');
   const body = { query: text, layers: layer === '' ? [] : [layer], agent, user, limit: 10, explain: true, partial: true };
   const read = useRead(SearchMemoryResponseSchema, '/v1/memory:search', {}, { body });
   return (

@@ -2,9 +2,9 @@ import { type DeadLetter, ListDeadLettersResponseSchema, RedriveDeadLettersRespo
 import { useState } from 'react';
 import { useAct, useRead } from '../api/hooks.js';
 import { Output } from '../ui/code.js';
-import { List } from '../ui/list.js';
+import { ReadList } from '../ui/list.js';
 import { Link, type PageProps, useQueryValue } from '../ui/router.js';
-import { Failed, Loaded } from '../ui/states.js';
+import { Failed } from '../ui/states.js';
 import { counted, When } from '../ui/text.js';
 
 /** The dead letters of a queue, and putting them back to work. */
@@ -46,32 +46,28 @@ export function DeadLettersPage({ name: queue }: PageProps) {
           </p>
         )}
       </div>
-      <Loaded read={read}>
-        {({ deadLetters, nextPageToken }) => (
-          <List
-            label="dead letters"
-            items={deadLetters}
-            keyOf={({ id }) => id}
-            nextPage={nextPageToken}
-            columns={[
-              {
-                title: 'Choose',
-                cell: ({ id }) => (
-                  <label className="check">
-                    <input type="checkbox" checked={chosen.has(id)} onChange={() => toggle(id)} />
-                    <code>{id}</code>
-                  </label>
-                ),
-              },
-              { title: 'Code', cell: ({ code }) => code },
-              { title: 'Reason', prose: true, cell: (letter) => <Reason letter={letter} /> },
-              { title: 'Attempts', number: true, cell: ({ attempts }) => attempts },
-              { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
-            ]}
-            empty={<p>Nothing died in this queue.</p>}
-          />
-        )}
-      </Loaded>
+      <ReadList
+        label="dead letters"
+        read={read}
+        of={({ deadLetters }) => deadLetters}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: 'Choose',
+            cell: ({ id }) => (
+              <label className="check">
+                <input type="checkbox" checked={chosen.has(id)} onChange={() => toggle(id)} />
+                <code>{id}</code>
+              </label>
+            ),
+          },
+          { title: 'Code', cell: ({ code }) => code },
+          { title: 'Reason', prose: true, cell: (letter) => <Reason letter={letter} /> },
+          { title: 'Attempts', number: true, cell: ({ attempts }) => attempts },
+          { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
+        ]}
+        empty={<p>Nothing died in this queue.</p>}
+      />
     </>
   );
 }

@@ -9,8 +9,8 @@ import {
 import { type ModelSpend, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/hooks.js';
 import { Chart } from '../ui/chart.js';
-import { ChoiceFilter, type Column, List, TextFilter } from '../ui/list.js';
-import { Link, useQueryValue } from '../ui/router.js';
+import { ChoiceFilter, type Column, List, ReadList, TextFilter } from '../ui/list.js';
+import { Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
 import { Badge, Details, duration, Section } from '../ui/text.js';
 
@@ -92,18 +92,14 @@ function Tenants() {
   const [page] = useQueryValue('page');
   const read = useRead(ListTenantsResponseSchema, '/v1/tenants', { page_size: 50, page_token: page }, { everyMs: 5_000 });
   return (
-    <Loaded read={read}>
-      {({ tenants, nextPageToken }) => (
-        <List
-          label="tenants"
-          items={tenants}
-          keyOf={({ name }) => name}
-          columns={TENANT_COLUMNS}
-          nextPage={nextPageToken}
-          empty={<p>No tenant used anything today.</p>}
-        />
-      )}
-    </Loaded>
+    <ReadList
+      label="tenants"
+      read={read}
+      of={({ tenants }) => tenants}
+      keyOf={({ name }) => name}
+      columns={TENANT_COLUMNS}
+      empty={<p>No tenant used anything today.</p>}
+    />
   );
 }
 
@@ -147,8 +143,7 @@ const SPEND_COLUMNS: ReadonlyArray<Column<ModelSpend>> = [
 ];
 
 function Spend() {
-  const [days] = useQueryValue('days');
-  const [agent] = useQueryValue('agent');
+  const { days, agent } = useQueryValues('days', 'agent');
   const read = useRead(UsageReportSchema, '/v1/tasks:usage', { days: days || 7, agent });
   return (
     <>

@@ -1,9 +1,9 @@
 import { ListSandboxesResponseSchema, type Sandbox, SandboxSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { ChoiceFilter, type Column, List } from '../ui/list.js';
-import { go, Link, useQueryValue } from '../ui/router.js';
-import { Failed, Loaded } from '../ui/states.js';
+import { ChoiceFilter, type Column, ReadList } from '../ui/list.js';
+import { go, Link, useQueryValues } from '../ui/router.js';
+import { Failed } from '../ui/states.js';
 import { Badge, When } from '../ui/text.js';
 
 const STATES = [
@@ -29,8 +29,7 @@ const COLUMNS: ReadonlyArray<Column<Sandbox>> = [
 ];
 
 export function SandboxListPage() {
-  const [state] = useQueryValue('state');
-  const [page] = useQueryValue('page');
+  const { state, page } = useQueryValues('state', 'page');
   const read = useRead(ListSandboxesResponseSchema, '/v1/sandboxes', { state, page_token: page }, { everyMs: 5_000 });
   const open = useAct(async (api) => {
     const body = { request_id: requestId(), ttl: '1800s' };
@@ -46,18 +45,14 @@ export function SandboxListPage() {
         </button>
       </div>
       {open.error && <Failed error={open.error} />}
-      <Loaded read={read}>
-        {({ sandboxes, nextPageToken }) => (
-          <List
-            label="sandboxes"
-            items={sandboxes}
-            keyOf={({ name }) => name}
-            columns={COLUMNS}
-            nextPage={nextPageToken}
-            empty={<p>No sandbox is open. Open one to run Python and to keep files; it ends by itself after half an hour.</p>}
-          />
-        )}
-      </Loaded>
+      <ReadList
+        label="sandboxes"
+        read={read}
+        of={({ sandboxes }) => sandboxes}
+        keyOf={({ name }) => name}
+        columns={COLUMNS}
+        empty={<p>No sandbox is open. Open one to run Python and to keep files; it ends by itself after half an hour.</p>}
+      />
     </>
   );
 }

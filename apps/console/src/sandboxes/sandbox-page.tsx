@@ -1,14 +1,22 @@
-import { CancelExecutionResponseSchema, type Sandbox, SandboxSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
-import { type FormEvent, type KeyboardEvent, useState } from 'react';
+import {
+  CancelExecutionResponseSchema,
+  DeleteSandboxFileResponseSchema,
+  ListSandboxFilesResponseSchema,
+  type Sandbox,
+  type SandboxFile,
+  SandboxFileSchema,
+  SandboxSchema,
+  SandboxState,
+} from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { type KeyboardEvent, useState } from 'react';
 import { useAct, useRead } from '../api/hooks.js';
 import { Code, Output } from '../ui/code.js';
 import type { PageProps } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
-import { Badge, Details, duration, When } from '../ui/text.js';
-import { Files } from './files.js';
-import { Rich } from './rich-output.js';
+import { Badge, Details, duration, submitting, When } from '../ui/text.js';
 import { idOf, SandboxBadge } from './sandbox-list.js';
-import { type Cell, useCells } from './use-cells.js';
+import { type Cell, Rich, useCells } from './cells.js';
+import { ReadList } from '../ui/list.js';
 
 /** A sandbox as a notebook: cells with what they print while they run, and files. */
 export function SandboxPage({ name }: PageProps) {
@@ -76,17 +84,13 @@ function Editor({ isRunning, onRun }: { readonly isRunning: boolean; readonly on
     onRun(code);
     setCode('');
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    run();
-  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     run();
   };
   return (
-    <form className="cell" onSubmit={submit}>
+    <form className="cell" onSubmit={submitting(run)}>
       <label className="field">
         <span>Python; Ctrl+Enter runs it</span>
         <textarea
@@ -134,5 +138,66 @@ function CellOf({ cell, number, sandbox }: { readonly cell: Cell; readonly numbe
         </p>
       )}
     </article>
+  );
+}
+
+function save(bytes: Blob, path: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(bytes);
+  link.download = path.split('/').at(-1)!;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
+}
+
+/** The files of a sandbox: up, down, and away. */
+function Files({ sandbox }: { readonly sandbox: string }) {
+  const path = `/v1/sandboxes/${sandbox}/files`;
+  const read = useRead(ListSandboxFilesResponseSchema, path, {}, { everyMs: 10_000 });
+  const upload = useAct((api, file: File) =>
+    api.call(SandboxFileSchema, 'POST', `${path}:upload`, { query: { path: file.name, size_bytes: file.size }, bytes: file }),
+  );
+  const download = useAct(async (api, file: SandboxFile) =>
+    save(await (await api.send('GET', `${path}:download`, { query: { path: file.path } })).blob(), file.path),
+  );
+  const remove = useAct((api, file: SandboxFile) =>
+    api.call(DeleteSandboxFileResponseSchema, 'DELETE', path, { query: { path: file.path } }),
+  );
+  const error = upload.error ?? download.error ?? remove.error;
+  return (
+    <section aria-label="Files">
+      <h2>Files</h2>
+      <label className="field">
+        <span>Upload a file</span>
+        <input type="file" onChange={({ target }) => target.files?.[0] && upload.mutate(target.files[0])} />
+      </label>
+      {error && <Failed error={error} />}
+      <ReadList
+        label="files"
+        read={read}
+        of={({ files }) => files}
+        keyOf={(file) => file.path}
+        columns={[
+          {
+            title: 'Download',
+            cell: (file) => (
+              <button type="button" onClick={() => download.mutate(file)}>
+                {file.path}
+              </button>
+            ),
+          },
+          { title: 'Bytes', number: true, cell: ({ sizeBytes }) => sizeBytes.toLocaleString('en') },
+          { title: 'Changed', cell: ({ modifyTime }) => <When at={modifyTime} /> },
+          {
+            title: 'Delete',
+            cell: (file) => (
+              <button type="button" className="danger" onClick={() => remove.mutate(file)}>
+                Delete {file.path}
+              </button>
+            ),
+          },
+        ]}
+        empty={<p>The working directory has no files. Code and uploads make them.</p>}
+      />
+    </section>
   );
 }

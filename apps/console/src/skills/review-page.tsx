@@ -1,20 +1,77 @@
-import { type Skill, type SkillReview, SkillReviewSchema, SkillSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import {
+  ListSkillsResponseSchema,
+  type Skill,
+  type SkillReview,
+  SkillReviewSchema,
+  SkillSchema,
+} from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { Code, Output } from '../ui/code.js';
-import { Diff } from '../ui/diff.js';
-import { go, Link, type PageProps, useQueryValue } from '../ui/router.js';
+import { Code, Diff, Output } from '../ui/code.js';
+import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
-import { counted, Details, Scripted, Section } from '../ui/text.js';
+import { Badge, counted, Details, firstLine, percent, Scripted, Section, When } from '../ui/text.js';
 import { Evidence } from './evidence.js';
 import { areTestsOpen, ownerOf, placeOfSkill, scopeWord, skillId, Status } from './skill-words.js';
+import { type Column, ReadList, TextFilter } from '../ui/list.js';
+
+const COLUMNS: ReadonlyArray<Column<Skill>> = [
+  {
+    title: 'Skill',
+    cell: (skill) => <Link to={placeOfSkill(skill, 'review', skill.version)}>{`${skillId(skill)}@${skill.version}`}</Link>,
+  },
+  { title: 'Description', prose: true, cell: ({ description }) => firstLine(description) },
+  { title: 'Readers', cell: ({ scope, agent, user }) => [scopeWord(scope), agent, user].filter(Boolean).join(' · ') },
+  {
+    title: 'Origin',
+    cell: ({ origin, scripted }) => (
+      <>
+        {origin} <Scripted when={scripted} />
+      </>
+    ),
+  },
+  { title: 'Confidence', number: true, cell: ({ proof }) => proof && percent(proof.confidence) },
+  {
+    title: 'Findings',
+    cell: ({ proof, untrusted }) => (
+      <>
+        {(proof?.findings.length ?? 0) > 0 && <Badge tone="warn">{`${proof!.findings.length} findings`}</Badge>}
+        {untrusted.length > 0 && <Badge tone="bad">not trusted</Badge>}
+      </>
+    ),
+  },
+  { title: 'Waits since', cell: ({ updateTime }) => <When at={updateTime} /> },
+];
+
+/** The skills that wait for a decision. */
+export function ReviewListPage() {
+  const { page, agent } = useQueryValues('page', 'agent');
+  const query = { page_size: 50, page_token: page, agent, status: 'SKILL_STATUS_PENDING_REVIEW' };
+  const read = useRead(ListSkillsResponseSchema, '/v1/skills', query, { everyMs: 5_000 });
+  return (
+    <>
+      <h1>Review</h1>
+      <div className="filters">
+        <TextFilter name="agent" label="Agent" isSearch />
+      </div>
+      <ReadList
+        label="skills that wait for review"
+        read={read}
+        of={({ skills }) => skills}
+        keyOf={(skill) => placeOfSkill(skill, 'review', skill.version)}
+        columns={COLUMNS}
+        empty={
+          <p>Nothing waits for review. New skills wait here where the agent's approval mode is “review”, and when they are not trusted.</p>
+        }
+      />
+    </>
+  );
+}
 
 /** All that a reviewer needs to decide about a version. */
 export function ReviewPage({ name }: PageProps) {
-  const [agent] = useQueryValue('agent');
-  const [user] = useQueryValue('user');
-  const [version] = useQueryValue('version');
+  const { agent, user, version } = useQueryValues('agent', 'user', 'version');
   const read = useRead(SkillReviewSchema, `/v1/skills/${name}:review`, { agent, user, version });
   return <Loaded read={read}>{(review) => (review.skill ? <Shown review={review} skill={review.skill} /> : null)}</Loaded>;
 }

@@ -5,9 +5,8 @@ import {
   type Skill,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useRead } from '../api/hooks.js';
-import { ChoiceFilter, type Column, List, TextFilter } from '../ui/list.js';
-import { hrefWith, Link, useQueryValue } from '../ui/router.js';
-import { Loaded } from '../ui/states.js';
+import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
+import { hrefWith, Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { firstLine, Scripted, When } from '../ui/text.js';
 import { NUMBERS, placeOfSkill, scopeWord, skillId, Status } from './skill-words.js';
 
@@ -53,32 +52,24 @@ export function SkillListPage() {
 }
 
 function Library() {
-  const [page] = useQueryValue('page');
-  const [agent] = useQueryValue('agent');
-  const [status] = useQueryValue('status');
-  const [category] = useQueryValue('category');
-  const [tags] = useQueryValue('tag');
+  const { page, agent, status, category, tag: tags } = useQueryValues('page', 'agent', 'status', 'category', 'tag');
   const read = useRead(ListSkillsResponseSchema, '/v1/skills', { page_size: 50, page_token: page, agent, status, category, tags });
   return (
     <>
       <Categories agent={agent} category={category} />
-      <Loaded read={read}>
-        {({ skills, nextPageToken }) => (
-          <List
-            label="skills"
-            items={skills}
-            keyOf={placeOfSkill}
-            columns={COLUMNS}
-            nextPage={nextPageToken}
-            empty={
-              <p>
-                No skill fits. Skills come from training tasks (<code>--mode training</code>), from <code>./etude skills add</code> and from
-                imports.
-              </p>
-            }
-          />
-        )}
-      </Loaded>
+      <ReadList
+        label="skills"
+        read={read}
+        of={({ skills }) => skills}
+        keyOf={placeOfSkill}
+        columns={COLUMNS}
+        empty={
+          <p>
+            No skill fits. Skills come from training tasks (<code>--mode training</code>), from <code>./etude skills add</code> and from
+            imports.
+          </p>
+        }
+      />
     </>
   );
 }
@@ -102,8 +93,7 @@ function Categories({ agent, category }: { readonly agent: string; readonly cate
 }
 
 function Found({ text }: { readonly text: string }) {
-  const [agent] = useQueryValue('agent');
-  const [tag] = useQueryValue('tag');
+  const { agent, tag } = useQueryValues('agent', 'tag');
   const body = { query: text, agent, tags: tag === '' ? [] : [tag], min_similarity: 0.2, max_results: 30 };
   const read = useRead(SearchSkillsResponseSchema, '/v1/skills:search', {}, { body });
   const similarity: Column<Skill> = {
@@ -112,16 +102,13 @@ function Found({ text }: { readonly text: string }) {
     cell: (skill) => (read.data?.hits.find((hit) => hit.skill === skill)?.similarity ?? 0).toFixed(2),
   };
   return (
-    <Loaded read={read}>
-      {({ hits }) => (
-        <List
-          label="found skills"
-          items={hits.flatMap(({ skill }) => (skill ? [skill] : []))}
-          keyOf={placeOfSkill}
-          columns={COLUMNS.toSpliced(1, 0, similarity)}
-          empty={<p>No active skill is near these words. Try the words of the task, or clear the search to list all.</p>}
-        />
-      )}
-    </Loaded>
+    <ReadList
+      label="found skills"
+      read={read}
+      of={({ hits }) => hits.flatMap(({ skill }) => (skill ? [skill] : []))}
+      keyOf={placeOfSkill}
+      columns={COLUMNS.toSpliced(1, 0, similarity)}
+      empty={<p>No active skill is near these words. Try the words of the task, or clear the search to list all.</p>}
+    />
   );
 }

@@ -1,4 +1,5 @@
 import {
+  DiffSkillResponseSchema,
   ListSkillVersionsResponseSchema,
   type Skill,
   SkillReviewSchema,
@@ -7,7 +8,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useRead } from '../api/hooks.js';
 import { Code, Output } from '../ui/code.js';
-import { Link, type PageProps, useQueryValue } from '../ui/router.js';
+import { hrefWith, Link, type PageProps, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
 import { LinkedTabs } from '../ui/tabs.js';
 import { Badge, Details, Scripted, When } from '../ui/text.js';
@@ -15,13 +16,12 @@ import { Evidence } from './evidence.js';
 import { NUMBERS, ownerOf, placeOfSkill, scopeWord, skillId, Status, statusWord } from './skill-words.js';
 import { SkillDecisions } from './skill-decisions.js';
 import { TrySkill } from './try-skill.js';
-import { Versions } from './versions.js';
+import { Diff } from '../ui/code.js';
+import { ReadList } from '../ui/list.js';
 
 /** One skill: its code and contract, its evidence, its versions and uses, and a form to try it. */
 export function SkillPage({ name }: PageProps) {
-  const [agent] = useQueryValue('agent');
-  const [user] = useQueryValue('user');
-  const [version] = useQueryValue('version');
+  const { agent, user, version } = useQueryValues('agent', 'user', 'version');
   const read = useRead(SkillSchema, `/v1/skills/${name}`, { agent, user, version });
   return <Loaded read={read}>{(skill) => <Shown skill={skill} />}</Loaded>;
 }
@@ -162,5 +162,49 @@ function Uses({ skill }: { readonly skill: Skill }) {
         </>
       )}
     </Loaded>
+  );
+}
+
+/** All versions, and what changed in the chosen one. */
+function Versions({ skill }: { readonly skill: Skill }) {
+  const [chosen] = useQueryValue('to');
+  const to = Number(chosen) || skill.version;
+  const path = `/v1/skills/${skillId(skill)}`;
+  const read = useRead(ListSkillVersionsResponseSchema, `${path}/versions`, ownerOf(skill));
+  const diff = useRead(DiffSkillResponseSchema, `${path}:diff`, { ...ownerOf(skill), to_version: to });
+  return (
+    <>
+      <ReadList
+        label="versions"
+        read={read}
+        of={({ skills }) => skills}
+        keyOf={({ version }) => String(version)}
+        columns={[
+          { title: 'Version', cell: (one) => <Link to={placeOfSkill(one, 'skills', one.version)}>{`version ${one.version}`}</Link> },
+          { title: 'Status', cell: ({ status }) => <Status status={status} /> },
+          { title: 'Origin', cell: ({ origin }) => origin },
+          { title: 'Reason', prose: true, cell: ({ statusReason }) => statusReason },
+          { title: 'Made', cell: ({ createTime }) => <When at={createTime} /> },
+          {
+            title: 'Changes',
+            cell: ({ version }) => <Link to={hrefWith({ to: String(version) })}>{`show changes of ${version}`}</Link>,
+          },
+        ]}
+        empty={<p>There is no version that you may see.</p>}
+      />
+      <Loaded read={diff}>
+        {({ fromVersion, toVersion, codeDiff, fieldsDiff }) => {
+          const [from, until] = [fromVersion === 0 ? 'nothing' : `version ${fromVersion}`, `version ${toVersion}`];
+          return (
+            <>
+              <h3>{`Code, from ${from} to ${until}`}</h3>
+              <Diff diff={codeDiff} from={from} to={until} />
+              <h3>Other fields</h3>
+              <Diff diff={fieldsDiff} from={from} to={until} />
+            </>
+          );
+        }}
+      </Loaded>
+    </>
   );
 }

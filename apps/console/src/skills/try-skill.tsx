@@ -1,13 +1,12 @@
-import { type JsonValue, toJson } from '@bufbuild/protobuf';
+import { type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type Skill, UseSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct } from '../api/hooks.js';
 import { Output } from '../ui/code.js';
 import { Failed } from '../ui/states.js';
-import { Badge, duration } from '../ui/text.js';
-import { fieldsOf, type FormField, valuesOf } from './schema-form.js';
+import { Badge, duration, submitting, told } from '../ui/text.js';
 import { ownerOf, skillId } from './skill-words.js';
 
 /** Runs the skill with arguments from a form that its schema makes. */
@@ -21,8 +20,7 @@ export function TrySkill({ skill }: { readonly skill: Skill }) {
     const body = { ...ownerOf(skill), ...given, no_request: true, request_id: requestId() };
     return api.call(UseSkillResponseSchema, 'POST', `/v1/skills/${skillId(skill)}:use`, { body });
   });
-  const run = (event: FormEvent) => {
-    event.preventDefault();
+  const run = () => {
     try {
       use.mutate(valuesOf(fields, texts));
       setProblem('');
@@ -34,7 +32,7 @@ export function TrySkill({ skill }: { readonly skill: Skill }) {
   const { data } = use;
   return (
     <>
-      <form onSubmit={run}>
+      <form onSubmit={submitting(run)}>
         {isProgram ? (
           <label className="field">
             <span>Standard input</span>
@@ -104,3 +102,50 @@ function Field({ field: { name, type, isRequired, hint, options }, text = '', on
     </label>
   );
 }
+
+/** One argument of a skill in a form. */
+interface FormField {
+  readonly name: string;
+  /** The type of JSON Schema; '' where it names none or several. */
+  readonly type: string;
+  readonly isRequired: boolean;
+  readonly hint: string;
+  /** null: any value. */
+  readonly options: readonly string[] | null;
+}
+
+/** The fields of a form for a JSON Schema of an object. */
+function fieldsOf(schema: JsonObject | undefined): FormField[] {
+  const properties = (schema?.['properties'] ?? {}) as Readonly<Record<string, JsonObject>>;
+  const required = (schema?.['required'] ?? []) as readonly string[];
+  return Object.entries(properties).map(([name, property]) => {
+    const { type, description = '', default: usual, enum: values } = property;
+    const hints = [told(description), usual === undefined ? '' : `default: ${JSON.stringify(usual)}`];
+    return {
+      name,
+      type: typeof type === 'string' ? type : '',
+      isRequired: required.includes(name),
+      hint: hints.filter(Boolean).join('; '),
+      options: type === 'boolean' ? ['true', 'false'] : Array.isArray(values) ? values.map((value) => JSON.stringify(value)) : null,
+    };
+  });
+}
+
+/** The arguments that were filled in. @throws Error naming a field with a wrong text */
+function valuesOf(fields: readonly FormField[], texts: Readonly<Record<string, string>>): Record<string, JsonValue> {
+  const filled = fields.filter(({ name }) => (texts[name] ?? '') !== '');
+  return Object.fromEntries(filled.map((field) => [field.name, valueOf(field, texts[field.name]!)]));
+}
+
+function valueOf({ name, type, options }: FormField, text: string): JsonValue {
+  if (type === 'string' && options === null) return text;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    // Without a type, a text that isn't JSON is taken as a string.
+    if (type === '') return text;
+    throw new Error(`${name}: write a ${type} as JSON, such as ${EXAMPLES[type] ?? '1'}.`);
+  }
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = { array: '[1, 2]', object: '{"a": 1}', integer: '3', number: '2.5' };

@@ -1,10 +1,11 @@
-import { type PromptSection, type Step, StepExplanationSchema, StepSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type PromptSection, type Step, StepExplanationSchema, type StepRecord, StepSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/hooks.js';
 import { Code, Output } from '../ui/code.js';
 import { Loaded } from '../ui/states.js';
 import { LinkedTabs } from '../ui/tabs.js';
 import { Badge, counted, Details } from '../ui/text.js';
-import { Records } from './records.js';
+import { placeOfRecord } from '../memory/places.js';
+import { Link } from '../ui/router.js';
 
 interface StepProps {
   readonly task: string;
@@ -100,3 +101,14 @@ const PromptPart = ({
     <Output text={text} label={`${role} ${title}`} />
   </details>
 );
+
+const EPISODIC = new Set(['transition', 'episode']);
+
+/** Records of memory that a step recalled. */
+const Records = ({ records }: { readonly records: readonly StepRecord[] }) =>
+  records.map(({ kind, id, title, text }) => (
+    <div key={`${kind} ${id}`} className="hit">
+      <Badge>{kind}</Badge> <Link to={placeOfRecord(EPISODIC.has(kind) ? 'episodic' : 'semantic', kind, id)}>{title || id}</Link>
+      <Output text={text} label={title || id} />
+    </div>
+  ));

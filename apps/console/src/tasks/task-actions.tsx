@@ -8,12 +8,12 @@ import {
   type TaskSpec,
   TaskSpecSchema,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct } from '../api/hooks.js';
 import { go } from '../ui/router.js';
 import { Failed } from '../ui/states.js';
-import { Copy, When } from '../ui/text.js';
+import { Copy, submitting, When } from '../ui/text.js';
 import { idOf, isFinal } from './task-words.js';
 
 const jsonOf = (spec: TaskSpec) => toJson(TaskSpecSchema, spec, { useProtoFieldName: true });
@@ -91,12 +91,8 @@ export function Question({ task, question }: { readonly task: string; readonly q
   const answer = useAct((api) =>
     api.call(TaskSchema, 'POST', `/v1/tasks/${task}:answer`, { body: { key: question.key, text, request_id: requestId() } }),
   );
-  const send = (event: FormEvent) => {
-    event.preventDefault();
-    answer.mutate(undefined);
-  };
   return (
-    <form className="note warn" onSubmit={send}>
+    <form className="note warn" onSubmit={submitting(() => answer.mutate(undefined))}>
       <strong>The task asks you</strong>
       <p>{question.text}</p>
       <label className="field">

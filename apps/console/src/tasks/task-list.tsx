@@ -1,8 +1,7 @@
 import { ListTasksResponseSchema, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/hooks.js';
-import { Link, useQueryValue } from '../ui/router.js';
-import { ChoiceFilter, type Column, List, TextFilter } from '../ui/list.js';
-import { Loaded } from '../ui/states.js';
+import { Link, useQueryValues } from '../ui/router.js';
+import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 import { duration, firstLine, Scripted, When } from '../ui/text.js';
 import { elapsedMs, idOf, State, tokensOf, VerdictOf } from './task-words.js';
 
@@ -47,9 +46,7 @@ const labelsOf = (text: string) => {
 };
 
 export function TaskListPage() {
-  const [state] = useQueryValue('state');
-  const [labels] = useQueryValue('labels');
-  const [page] = useQueryValue('page');
+  const { state, labels, page } = useQueryValues('state', 'labels', 'page');
   const query = { page_size: 50, page_token: page, state, labels: labelsOf(labels) };
   const read = useRead(ListTasksResponseSchema, '/v1/tasks', query, { everyMs: 3_000 });
   return (
@@ -59,18 +56,14 @@ export function TaskListPage() {
         <ChoiceFilter name="state" label="State" options={STATES} />
         <TextFilter name="labels" label="Labels" hint="team=a, env=b" isSearch />
       </div>
-      <Loaded read={read}>
-        {({ tasks, nextPageToken }) => (
-          <List
-            label="tasks"
-            items={tasks}
-            keyOf={({ name }) => name}
-            columns={COLUMNS}
-            nextPage={nextPageToken}
-            empty={<NoTasks filtered={state + labels !== ''} />}
-          />
-        )}
-      </Loaded>
+      <ReadList
+        label="tasks"
+        read={read}
+        of={({ tasks }) => tasks}
+        keyOf={({ name }) => name}
+        columns={COLUMNS}
+        empty={<NoTasks filtered={state + labels !== ''} />}
+      />
     </>
   );
 }

@@ -9,7 +9,7 @@ import { Failed, Loaded } from '../ui/states.js';
 import { Badge, counted, Details, duration, firstLine, Scripted, Section, When } from '../ui/text.js';
 import { Question, TaskActions } from './task-actions.js';
 import { elapsedMs, idOf, isFinal, State, tokensOf, VerdictOf } from './task-words.js';
-import { TimeLine } from './time-line.js';
+import { TimeLine } from './trace.js';
 import { Trace } from './trace.js';
 import { StepPanel } from './step-panel.js';
 import { useTaskEvents, type Watched } from './use-events.js';

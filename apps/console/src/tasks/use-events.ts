@@ -4,7 +4,7 @@ import type { ApiError } from '../api/client.js';
 import { follow } from '../api/events.js';
 import { useApi } from '../api/hooks.js';
 
-export interface LiveText {
+interface LiveText {
   readonly step: string;
   readonly text: string;
 }

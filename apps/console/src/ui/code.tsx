@@ -38,3 +38,64 @@ export function Output({ text, label = 'Output', tone }: { readonly text: string
     </pre>
   );
 }
+
+interface Row {
+  readonly left: string | null;
+  readonly right: string | null;
+  readonly kind: 'same' | 'changed' | 'hunk';
+}
+
+/** Rows of a unified diff, removed lines beside the added ones. */
+function rowsOf(diff: string): Row[] {
+  const rows: Row[] = [];
+  let [removed, added]: [string[], string[]] = [[], []];
+  const flush = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at += 1)
+      rows.push({ left: removed[at] ?? null, right: added[at] ?? null, kind: 'changed' });
+    [removed, added] = [[], []];
+  };
+  for (const line of diff.split('\n')) {
+    if (/^(---|\+\+\+|Index:|===|\\)/.test(line)) continue;
+    if (line.startsWith('-')) removed.push(line.slice(1));
+    else if (line.startsWith('+')) added.push(line.slice(1));
+    else {
+      flush();
+      if (line.startsWith('@@')) rows.push({ left: line, right: line, kind: 'hunk' });
+      else if (line !== '') rows.push({ left: line.slice(1), right: line.slice(1), kind: 'same' });
+    }
+  }
+  flush();
+  return rows;
+}
+
+const classOf = (row: Row, side: 'left' | 'right') =>
+  row.kind !== 'changed' ? row.kind : row[side] === null ? 'none' : side === 'left' ? 'removed' : 'added';
+
+/** A unified diff side by side. A screen reader hears which side a line is on. */
+export function Diff({ diff, from, to }: { readonly diff: string; readonly from: string; readonly to: string }) {
+  if (diff.trim() === '') return <p className="quiet">Nothing changed here.</p>;
+  return (
+    <div className="scrolled" tabIndex={0} role="region" aria-label={`Changes from ${from} to ${to}`}>
+      <table className="diff">
+        <thead>
+          <tr>
+            <th scope="col">{from}</th>
+            <th scope="col">{to}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rowsOf(diff).map((row, at) => (
+            <tr key={at}>
+              <td className={classOf(row, 'left')}>
+                <pre>{row.left}</pre>
+              </td>
+              <td className={classOf(row, 'right')}>
+                <pre>{row.right}</pre>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

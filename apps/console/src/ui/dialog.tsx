@@ -1,5 +1,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { ReactNode } from 'react';
+import type { ApiError } from '../api/client.js';
+import { Failed } from './states.js';
 
 interface ModalProps {
   readonly title: string;
@@ -22,3 +24,25 @@ export function Modal({ title, open, onClose, children }: ModalProps) {
     </Dialog.Root>
   );
 }
+
+interface ConfirmProps extends ModalProps {
+  /** What the button that acts says. */
+  readonly yes: string;
+  readonly act: { readonly isPending: boolean; readonly error: ApiError | null; readonly mutate: (input: undefined) => void };
+}
+
+/** Asks once more before something is erased for good. */
+export const ConfirmErasure = ({ yes, act, children, ...modal }: ConfirmProps) => (
+  <Modal {...modal}>
+    {children}
+    <div className="buttons">
+      <button type="button" className="danger" disabled={act.isPending} onClick={() => act.mutate(undefined)}>
+        {yes}
+      </button>
+      <button type="button" onClick={modal.onClose}>
+        Back
+      </button>
+    </div>
+    {act.error && <Failed error={act.error} />}
+  </Modal>
+);

@@ -1,5 +1,7 @@
 import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react';
+import type { Read } from '../api/hooks.js';
 import { hrefWith, Link, useQueryValue } from './router.js';
+import { Loaded } from './states.js';
 
 export interface Column<T> {
   readonly title: string;
@@ -61,6 +63,20 @@ export function List<T>({ label, items, keyOf, columns, empty, nextPage = '' }: 
     </>
   );
 }
+
+interface ReadListProps<Answer, T> extends Omit<ListProps<T>, 'items' | 'nextPage'> {
+  readonly read: Read<Answer>;
+  readonly of: (answer: Answer) => readonly T[];
+}
+
+/** The list of an answer, with a link to its next page. */
+export const ReadList = <Answer extends { readonly $typeName: string; readonly nextPageToken?: string }, T>({
+  read,
+  of,
+  ...list
+}: ReadListProps<Answer, T>) => (
+  <Loaded read={read}>{(answer) => <List {...list} items={of(answer)} nextPage={answer.nextPageToken ?? ''} />}</Loaded>
+);
 
 interface ChoiceProps {
   readonly name: string;

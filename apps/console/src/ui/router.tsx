@@ -43,6 +43,12 @@ export function useQueryValue(name: string): readonly [string, (value: string) =
   return [query.get(name) ?? '', set];
 }
 
+/** Several values of the query; '' for a missing one. */
+export function useQueryValues<Name extends string>(...names: readonly Name[]): Readonly<Record<Name, string>> {
+  const { query } = useLocation();
+  return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])) as Record<Name, string>;
+}
+
 /** The present page with other values in its query. */
 export function hrefWith(values: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(location.search);

@@ -1,6 +1,6 @@
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
-import { type ReactNode, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
 
 export const counted = (count: number | bigint, one: string, many = `${one}s`) =>
   `${count.toLocaleString('en')} ${Number(count) === 1 ? one : many}`;
@@ -65,6 +65,12 @@ export function Copy({ text, children }: { readonly text: string; readonly child
     </button>
   );
 }
+
+/** Does `act` when a form is submitted, instead of loading a page. */
+export const submitting = (act: () => void) => (event: FormEvent) => {
+  event.preventDefault();
+  act();
+};
 
 export const Section = ({
   title,
