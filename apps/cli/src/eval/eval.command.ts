@@ -5,12 +5,12 @@ import { addNoun, hand } from '../command.js';
 import { EXIT } from '../errors.js';
 import { integer } from '../options.js';
 import { plural, table } from '../output.js';
-import { MEMORY_USES, STRATEGY } from '../tasks/task-request.js';
+import { MEMORY_USES } from '../tasks/task-request.js';
 import { type SampleResult, sampleText, summarize, summaryRows } from './eval-result.js';
 import { FAMILIES } from './families.command.js';
 import { type Format, FORMATS, readProblemSet } from './problem-set.js';
 import { REPORT } from './report.command.js';
-import { inParallel, newRunId, runSample, type TaskSettings } from './run-sample.js';
+import { inParallel, newRunId, RUN_FLAGS, runSample, type TaskSettings } from './run-sample.js';
 
 interface EvalOptions extends TaskSettings {
   readonly format?: Format;
@@ -57,8 +57,6 @@ export function addEval(program: Command, start: Start): void {
       flags: {
         '--format <format>': { help: 'format, if the content should not tell it; etude is a TaskSpec per line', choices: FORMATS },
         '--limit <n>': { help: 'only the first n problems', parse: integer(1, 1_000_000) },
-        '--attempts <n>': { help: 'most attempts per task (default: 4)', parse: integer(1, 100) },
-        '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
         '--samples <n>': { help: 'tasks per problem, for pass@k', usual: 1, parse: integer(1, 1_000) },
         '--memory <use>': {
           help: 'off: no memory; read: recall only; learn: training mode',
@@ -66,8 +64,7 @@ export function addEval(program: Command, start: Start): void {
           usual: 'off',
         },
         '--agent <name>': { help: 'agent that owns the learned facts and skills', usual: 'eval' },
-        '--strategy <strategy>': STRATEGY,
-        '--resume <run>': 'continue this run; pass the same file and flags',
+        ...RUN_FLAGS,
       },
       run: runEval,
     }),

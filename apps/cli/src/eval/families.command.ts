@@ -10,11 +10,53 @@ import { CliError, EXIT } from '../errors.js';
 import { integer } from '../options.js';
 import { plural } from '../output.js';
 import { settledSkills } from '../skills/skill-lines.js';
-import { STRATEGY } from '../tasks/task-request.js';
 import { sampleOf, type SampleResult, sampleText } from './eval-result.js';
-import { type FamilyProblem, readFamilies, roundsOf } from './families.js';
-import { type Arm, ARMS, figuresOf, figuresText, type RunLine } from './figures.js';
-import { inParallel, newRunId, runSample, type TaskSettings } from './run-sample.js';
+import { type Arm, ARMS, figuresOf, figuresText, type Kind, KINDS, type RunLine } from './figures.js';
+import { inParallel, newRunId, RUN_FLAGS, runSample, type TaskSettings } from './run-sample.js';
+import { z } from 'zod';
+import { parseEntries, type Problem, readEntries, specOf } from './problems.js';
+
+interface FamilyProblem extends Problem {
+  readonly family: string;
+  readonly familyKind: Kind;
+  /** From 1. */
+  readonly round: number;
+}
+
+const Line = z.looseObject({
+  id: z.string().min(1),
+  family: z.string().trim().min(1).max(64),
+  kind: z.enum(KINDS),
+  /** Default: the problem's place among its family's lines. */
+  round: z.int().min(1).max(1_000).optional(),
+});
+
+export const parseFamilies = (text: string, path?: string): FamilyProblem[] => parseEntries(reader(), text, path);
+const readFamilies = (path: string): FamilyProblem[] => readEntries(reader(), path);
+
+/** Reads lines in their order, since a line without a round gets the next one of its family. */
+function reader(): (entry: unknown) => FamilyProblem {
+  const known = new Map<string, FamilyProblem>();
+  return (entry) => {
+    const { id, family, kind: familyKind, round, ...spec } = Line.parse(entry);
+    const before = known.get(family);
+    if (before && before.familyKind !== familyKind) throw new Error(`kind: ${family} has the kind ${before.familyKind} in ${before.id}`);
+    const problem = { id, family, familyKind, round: round ?? (before?.round ?? 0) + 1, spec: specOf(spec) };
+    known.set(family, problem);
+    return problem;
+  };
+}
+
+/** The problems of each round from 1 on. @throws CliError if a family has none for a round */
+export function roundsOf(problems: readonly FamilyProblem[], count: number): FamilyProblem[][] {
+  const families = new Set(problems.map(({ family }) => family));
+  return Array.from({ length: count }, (_, at) => {
+    const round = problems.filter((problem) => problem.round === at + 1);
+    const missing = [...families].find((family) => !round.some((problem) => problem.family === family));
+    if (missing === undefined) return round;
+    throw new CliError(EXIT.usage, `the family ${missing} has no problem for round ${at + 1}`, [`pass --rounds ${at}, or add a line`]);
+  });
+}
 
 interface FamilyOptions extends Omit<TaskSettings, 'memory'> {
   readonly rounds: number;
@@ -112,11 +154,8 @@ export const FAMILIES = hand<FamilyOptions>({
   help: 'run rounds of problem families with and without memory',
   flags: {
     '--rounds <n>': { help: 'how many; each takes one problem of every family', usual: 5, parse: integer(1, 1_000) },
-    '--attempts <n>': { help: 'most attempts per task (default: 4)', parse: integer(1, 100) },
-    '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
     '--agent <name>': { help: 'beginning of the names of the agents NAME-with and NAME-without', usual: 'families' },
-    '--strategy <strategy>': STRATEGY,
-    '--resume <run>': 'continue this run; pass the same file and flags',
+    ...RUN_FLAGS,
   },
   run: runFamilies,
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseFamilies, roundsOf } from './families.js';
+import { parseFamilies, roundsOf } from './families.command.js';
 
 const line = (over: object) => JSON.stringify({ id: 'a/1', family: 'a', kind: 'house_rule', prompt: 'Add.', ...over });
 

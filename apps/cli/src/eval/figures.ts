@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { table } from '../output.js';
 import { SCRIPTED } from '../show.js';
-import { type Kind, KINDS } from './families.js';
+
+/**
+ * `house_rule`: no task states its rule, only references do. `procedure`: one function under several names. `distractor`: the words of
+ * another family, with a rule of its own.
+ */
+export const KINDS = ['house_rule', 'procedure', 'distractor'] as const;
+export type Kind = (typeof KINDS)[number];
 
 export const ARMS = ['with', 'without'] as const;
 export type Arm = (typeof ARMS)[number];

@@ -1,11 +1,9 @@
 import { statSync } from 'node:fs';
 import { CliError, EXIT } from '../errors.js';
 import { readBytes } from '../files.js';
-import type { RefusedProblem } from './judged-problem.js';
-import { kattisProblems } from './kattis.js';
+import { FILE_MAX_BYTES, LINE_FORMATS, parseEntries, parseProblems, type Problem, type RefusedProblem, unpack } from './problems.js';
+import { filesOfFolder, filesOfZip, kattisProblems } from './kattis.js';
 import { liveCodeBenchProblem } from './livecodebench.js';
-import { filesOfFolder, filesOfZip } from './packed-files.js';
-import { FILE_MAX_BYTES, LINE_FORMATS, parseEntries, parseProblems, type Problem, unpack } from './problems.js';
 import { usacoProblems } from './usaco.js';
 
 export const FORMATS = [...LINE_FORMATS, 'livecodebench', 'usaco', 'kattis'] as const;

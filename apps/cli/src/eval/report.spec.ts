@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { bars } from './chart.js';
 import { figuresOf, figuresText, RunLine } from './figures.js';
-import { pngOf } from './png.js';
-import { reportPage, reportSvg } from './report-page.js';
+import { pngOf, reportPage, reportSvg } from './report.command.js';
 
 const spent = { modelCalls: 2, inputTokens: 90, outputTokens: 10, costUsd: 0.5, scripted: true };
 const task = (over: object) =>

@@ -3,11 +3,21 @@ import { clone } from '@bufbuild/protobuf';
 import { Mode, type TaskEvent, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { AWAY_MAX_MS, callSettings, ridingOut } from '../calls.js';
 import type { Cli, Gateway } from '../cli.js';
+import type { Flags } from '../command.js';
 import { CliError, EXIT, explain } from '../errors.js';
-import { type MemoryUse, setAttempts, useMemory } from '../tasks/task-request.js';
+import { integer } from '../options.js';
+import { type MemoryUse, setAttempts, STRATEGY, useMemory } from '../tasks/task-request.js';
 import { waitForLearning, waitForTask } from '../tasks/watch-task.js';
 import { sampleOf } from './eval-result.js';
 import type { Problem } from './problems.js';
+
+/** Flags of every kind of run. */
+export const RUN_FLAGS: Flags = {
+  '--attempts <n>': { help: 'most attempts per task (default: 4)', parse: integer(1, 100) },
+  '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
+  '--strategy <strategy>': STRATEGY,
+  '--resume <run>': 'continue this run; pass the same file and flags',
+};
 
 /** Settings of every task of a run. */
 export interface TaskSettings {

@@ -3,8 +3,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { CliError, EXIT } from '../errors.js';
 import { decodeUtf8 } from '../files.js';
-import { judgedProblem, programLimits, type ProgramCase, type RefusedProblem } from './judged-problem.js';
-import type { Problem } from './problems.js';
+import { judgedProblem, type Problem, type ProgramCase, programLimits, type RefusedProblem } from './problems.js';
 
 /** A problem of usaco_subset307_dict.json or usaco_v2_dict.json (github.com/princeton-nlp/USACO). */
 const Entry = z.object({

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { z } from 'zod';
 import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
-import { type Finding, findingLines } from './doctor.js';
+import { type Finding, report } from './doctor.js';
 
 /** Runs kubectl. Returns its stdout. @throws Error with its message */
 export type Kubectl = (...args: readonly string[]) => string;
@@ -206,8 +206,5 @@ export function doctorCluster(cli: Pick<Cli, 'out'>, namespace: string, kubectl 
     const hint = ['kubectl uses KUBECONFIG and its current context; --namespace names the namespace of the installation'];
     throw new CliError(EXIT.unavailable, `the cluster doesn't answer: ${(error as Error).message}`, hint);
   }
-  const failed = findings.filter(({ ok, needed }) => needed && !ok).map(({ name }) => name);
-  const verdict = failed.length === 0 ? 'The installation works.' : `The installation has problems: ${failed.join(', ')}.`;
-  cli.out.data({ ok: failed.length === 0, findings }, [...findings.map(findingLines), '', verdict].join('\n'));
-  return failed.length === 0 ? EXIT.ok : EXIT.unavailable;
+  return report(cli, findings, 'The installation works.', 'The installation has problems');
 }

@@ -105,8 +105,17 @@ export const inspectTestNeeds = (machine: Machine): Finding[] =>
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 
+/** Prints findings and a verdict. Returns 0 if all needed checks passed, else 4. @param bad verdict, before the names of failed checks */
+export function report({ out }: Pick<Cli, 'out'>, findings: readonly Finding[], good: string, bad: string): number {
+  const missing = missingToRun(findings);
+  const ok = missing.length === 0;
+  const verdict = ok ? good : `${bad}: ${missing.map(({ name }) => name).join(', ')}.`;
+  out.data({ ok, findings }, [...findings.map(findingLines), '', verdict].join('\n'));
+  return ok ? EXIT.ok : EXIT.unavailable;
+}
+
 /** A finding for people: its state, and below it the consequence and the remedy. */
-export function findingLines({ name, ok, needed, state, cost, fix }: Finding): string {
+function findingLines({ name, ok, needed, state, cost, fix }: Finding): string {
   const word = ok ? 'ok' : needed ? 'MISSING' : 'note';
   const rest = [cost && `costs: ${cost}`, fix && `do: ${fix}`].filter(Boolean).map((line) => `${' '.repeat(26)}${line}`);
   return [`${word.padEnd(8)} ${name.padEnd(16)} ${state}`, ...rest].join('\n');
@@ -115,8 +124,5 @@ export function findingLines({ name, ok, needed, state, cost, fix }: Finding): s
 /** `etude doctor`: returns 0 if a stack can run here, else 4. */
 export async function doctor(cli: Cli): Promise<number> {
   const findings = CHECKS.map((check) => find(check, cli));
-  const missing = missingToRun(findings);
-  const verdict = missing.length === 0 ? 'A stack can run here.' : `A stack can't run here: ${missing.map(({ name }) => name).join(', ')}.`;
-  cli.out.data({ ok: missing.length === 0, findings }, [...findings.map(findingLines), '', verdict].join('\n'));
-  return missing.length === 0 ? EXIT.ok : EXIT.unavailable;
+  return report(cli, findings, 'A stack can run here.', "A stack can't run here");
 }

@@ -15,7 +15,7 @@ import { type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.j
 import { CliError, EXIT } from '../errors.js';
 import { decodeUtf8, jsonIn, messageOf, readArgument, readBytes } from '../files.js';
 import { plural } from '../output.js';
-import { jsonOf } from '../show.js';
+import { show } from '../show.js';
 
 const BYTES_MAX = 64 * 1024 * 1024;
 /** Limits of one call. They keep a call short even though every message is embedded. */
@@ -88,19 +88,15 @@ async function addConversation(cli: Cli, options: AddOptions, [path = '']: reado
         cli.out.status(`added ${done} of ${plural(messages.length, 'message')}`);
       }
     });
-    show(cli, whole!, messages.length);
+    const { conversation, outcome } = whole!;
+    const line = `${conversation?.id ?? ''}  ${outcome}  ${plural(messages.length, 'message')}, ${plural(conversation?.turns ?? 0, 'turn')} in all`;
+    show(cli.out, AddConversationResponseSchema, whole!, line);
     return EXIT.ok;
   });
 }
 
 const outcomeOf = (before: AddConversationResponse, next: AddConversationResponse) =>
   before.outcome === 'unchanged' ? next.outcome : before.outcome;
-
-function show({ out }: Cli, answer: AddConversationResponse, messages: number): void {
-  const { id = '', turns = 0 } = answer.conversation ?? {};
-  const text = `${id}  ${answer.outcome}  ${plural(messages, 'message')}, ${plural(turns, 'turn')} in all`;
-  out.data(jsonOf(AddConversationResponseSchema, answer), text);
-}
 
 function lineOf({ index, role, name, time, text }: Turn): string {
   const when = time === undefined ? '' : ` (${timestampDate(time).toISOString()})`;

@@ -8,7 +8,7 @@ import type { Command } from 'commander';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, commandLine, type Gateway, type Start, withGateway } from '../cli.js';
-import { addNoun, type Entry, fieldsOf, type Flags, hand, LIMIT, plain, resource } from '../command.js';
+import { addNoun, type Entry, fieldsOf, type Flags, hand, LIMIT, plain, REPEAT, resource } from '../command.js';
 import { EXIT, type ExitCode } from '../errors.js';
 import { duration, keyValue } from '../options.js';
 import { bytesText, type CodeOptions, type Execution, executionOf, LIMIT_FLAGS, outcomeExit, showExecution } from './execution.js';
@@ -20,7 +20,7 @@ const SANDBOX_FLAGS: Flags = {
   '--ttl <time>': { help: 'lifetime of the sandbox without a renewal (default: 10m)', parse: duration },
   '--scratchpad': 'cells have a scratchpad: store, recall, observe, fail',
   '--label <key=value>': { help: 'repeatable', parse: keyValue },
-  '--request-id <id>': 'id of the request; a repeat with the same id changes nothing',
+  ...REPEAT,
 };
 const CREATE_FLAGS: Flags = { ...LIMIT_FLAGS, ...SANDBOX_FLAGS };
 

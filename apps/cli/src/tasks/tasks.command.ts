@@ -3,7 +3,7 @@ import { type TaskEvent, TaskSchema, TaskSpecSchema, TaskState, Tasks } from '@e
 import type { Command } from 'commander';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Start, withGateway } from '../cli.js';
-import { addNoun, type Flags, hand, LIMIT, plain, resource } from '../command.js';
+import { addNoun, type Flags, hand, LIMIT, plain, REPEAT, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { show } from '../show.js';
 import { eventLine, explanationText, taskText } from './task-lines.js';
@@ -12,7 +12,7 @@ import { detachedText, howToAnswer, printWatch, taskExit, waitForLearning, waitF
 
 const SUBMIT_FLAGS: Flags = {
   ...SPEC_FLAGS,
-  '--request-id <id>': 'id of the request; a repeat with the same id changes nothing',
+  ...REPEAT,
   '--watch': 'print events until the task is finished',
   '--wait': 'wait, and print the finished task',
   '--wait-learning': 'wait for what is learned from the task too',
