@@ -1,4 +1,5 @@
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { SkillVerify } from '@etude/contracts/queues';
 import { episodeOf, factOf, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { collect, type KeyName, refusal } from './gateway.harness.js';
@@ -36,6 +37,21 @@ describe('an import of skills', () => {
       added: 0n,
       reasons: [expect.stringContaining('a key with the role "reviewer"')],
     });
+  });
+
+  it('requests verification again if the import before stopped midway', async () => {
+    // Code of its own, because marks of untrusted code apply to all copies.
+    await store(skillOf({ name: 'plain', code: 'print("plain")', status: 'active', scope: agent('teller') }));
+    const lines = (await exported({ agent: 'teller', layers: ['procedural'] })).map((line) => line.replaceAll('teller', 'importer'));
+    await rig.client(Memory).importMemory({ lines });
+    const jobs = rig.producer.queue(SkillVerify.name);
+    const ofImport = async () =>
+      (await jobs.getJobs(['waiting', 'prioritized'])).filter(({ data }) => JSON.stringify(data).includes('"importer"'));
+    const [lost] = await ofImport();
+    await lost?.remove();
+    expect(await ofImport()).toEqual([]);
+    expect(await rig.client(Memory).importMemory({ lines })).toMatchObject({ unchanged: 1n, refused: [] });
+    expect(await ofImport()).toHaveLength(1);
   });
 });
 
