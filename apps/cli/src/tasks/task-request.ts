@@ -56,13 +56,12 @@ export const SPEC_FLAGS: Flags = {
   '--reference <file>': 'a right answer; only the reflection of a training run sees it',
 };
 
-type TextFlag = 'prompt' | 'spec' | 'evaluator' | 'ioCases' | 'functionCases' | 'tests' | 'setup' | 'entryPoint' | 'command' | 'reference';
+type TextFlag = 'spec' | 'evaluator' | 'ioCases' | 'functionCases' | 'tests' | 'setup' | 'entryPoint' | 'command' | 'reference';
 
 /** Values of SPEC_FLAGS, except for those that only `fieldsOf` reads. */
 export interface SpecOptions extends Readonly<Partial<Record<TextFlag, string>>> {
   readonly file?: readonly string[];
   readonly public?: boolean;
-  readonly untrusted?: boolean;
   readonly attempts?: number;
   readonly label?: Readonly<Record<string, string>>;
   readonly memory?: MemoryUse;
@@ -137,7 +136,7 @@ function relativePath(file: string): string {
 }
 
 /** The TaskSpec of `--spec`, overridden by the other flags. The gateway checks limits and fields. */
-export async function taskSpec(options: SpecOptions): Promise<TaskSpec> {
+export async function taskSpec(options: SpecOptions & Readonly<Partial<Record<keyof TaskSpec, unknown>>>): Promise<TaskSpec> {
   const spec = options.spec ? readMessage(TaskSpecSchema, options.spec) : create(TaskSpecSchema);
   const evaluator = evaluatorOf(options) ?? (spec.evaluator ? null : { case: 'none' as const, value: {} });
   if (options.memory === 'learn') spec.mode = Mode.TRAINING;

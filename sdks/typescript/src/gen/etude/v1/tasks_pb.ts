@@ -388,8 +388,7 @@ export const NoEvaluatorSchema: GenMessage<NoEvaluator> = /*@__PURE__*/
  */
 export type NamedEvaluator = Message<"etude.v1.NamedEvaluator"> & {
   /**
-   * "accepted_outputs": a program that may answer each case with any of several outputs.
-   * "kattis_output": a program that is judged like the default output validator of Kattis packages.
+   * One of docs/evaluators.md, such as "accepted_outputs".
    *
    * @generated from field: string name = 1;
    */
