@@ -14,7 +14,8 @@ export interface AgentToolsDeps extends CodeInterpreterDeps {
 }
 
 /**
- * Every tool of an agent, most important first: an MCP client shows the first ten. Skills are not tools of their own.
+ * Every tool that agents call over the gateway, most important first: an MCP client shows the first ten. Skills are not tools of their own.
+ * The agent of a rollout has those of `StepTools`.
  *
  * @param unlisted tools that can be called by name only
  */
