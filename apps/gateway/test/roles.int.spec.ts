@@ -63,7 +63,7 @@ const OPERATORS =
 it.each<[Role, string]>([
   ['reviewer', REVIEWERS],
   ['operator', OPERATORS],
-])('needs the role %s for %s', (role, names) => {
+])('needs the role %s for exactly these calls', (role, names) => {
   const found = METHODS.filter((method) => ruleOf(method).role === role).map(({ name }) => name);
   expect(found.toSorted()).toEqual(names.split(' '));
 });
