@@ -1,18 +1,19 @@
 import { ConsolidatedAgent, type ConsolidationCounts } from '@etude/contracts/memory-upkeep';
-import type { Skill } from '@etude/contracts/memory';
+import type { Episode, Skill } from '@etude/contracts/memory';
 import { TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import { batchesOf } from '@etude/contracts/wire/batches';
 import type { ConsolidationReport, ConsolidationUnit, ConsolidationUnits } from '../ports/consolidation-units.js';
 import type { ChatModel, Embedder } from '../ports/model.js';
-import type { EpisodicMemory, MemoryOutbox } from '../ports/memory.js';
-import { type GateDeps, HELD_BACK_MAX, type HeldBack, heldBack, recallReason, skillReason } from './gate.js';
+import type { EpisodicMemory, MemoryOutbox, SemanticMemory } from '../ports/memory.js';
 import { groupEpisodes, pagesOf } from './pages.js';
 import { mergeAll, planMerges, skillsToCompare } from './plan-merges.js';
 import { describeUnit, type PlanDeps, type PlannedUnit, planUnit, readMark } from './plan.js';
-import { contentDigest } from '../skills/content-digest.js';
+import { canonicalJson, contentDigest } from '../skills/content-digest.js';
+import { recall } from '../recall/recall.js';
+import { isSameOwner } from '../skills/life/skill-life.js';
+import { episodeKey } from '../trust/sources.js';
 
 export interface ConsolidationInput {
-  /** Id of the run. */
   readonly run: string;
   readonly tenant: string;
   /** null: every agent of the tenant, one by one. */
@@ -28,7 +29,7 @@ export interface ConsolidationInput {
 
 export interface AgentDeps extends PlanDeps {
   readonly episodic: Pick<EpisodicMemory, 'every' | 'transitions' | 'search'>;
-  readonly semantic: PlanDeps['semantic'] & GateDeps['semantic'];
+  readonly semantic: PlanDeps['semantic'] & Pick<SemanticMemory, 'search'>;
   readonly embedder: Embedder;
   readonly units: ConsolidationUnits;
   readonly outbox: MemoryOutbox;
@@ -178,4 +179,65 @@ function countedModel(model: ChatModel, agent: string, report: Pick<Consolidatio
       return answer;
     },
   };
+}
+
+type GateDeps = Pick<AgentDeps, 'episodic' | 'procedural'> & { readonly semantic: Pick<SemanticMemory, 'search'> };
+
+/** How many episodes judge a plan. */
+const HELD_BACK_MAX = 20;
+const POLICY = { off: false, recallCount: 3, layers: ['episodic', 'semantic', 'procedural'] } satisfies Parameters<
+  typeof recall
+>[0]['policy'];
+/** No record's id begins with it. */
+const NO_ROLLOUT = ' ';
+
+/** A solved episode with the keys of its group's episodes, which teach the same lesson. */
+interface HeldBack {
+  readonly episode: Episode;
+  readonly group: ReadonlySet<string>;
+}
+
+/** The solved episodes that judge a plan: first those outside the plan, then by the digest of their ids. */
+function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<string>, countMax: number): readonly HeldBack[] {
+  const order = ({ id }: Episode) => `${planned.has(id) ? 1 : 0} ${contentDigest(id)}`;
+  const solved = groups.flatMap((episodes) => {
+    const group = new Set(episodes.map(({ id }) => episodeKey(id)));
+    return episodes.filter(({ success }) => success).map((episode) => ({ episode, group, order: order(episode) }));
+  });
+  return solved.toSorted((a, b) => (a.order < b.order ? -1 : 1)).slice(0, countMax);
+}
+
+/**
+ * Why a plan may not be applied; empty if it may. Recall must show their group's lesson to at least as many held-back tasks as before.
+ *
+ * @param shadow finds facts as they would be after the plan
+ */
+async function recallReason(held: readonly HeldBack[], shadow: GateDeps['semantic'], deps: GateDeps): Promise<string> {
+  let [before, after] = [0, 0];
+  for (const one of held) {
+    before += (await showsOwn(one, deps)) ? 1 : 0;
+    after += (await showsOwn(one, { ...deps, semantic: shadow })) ? 1 : 0;
+  }
+  return after >= before ? '' : `recall would show ${after} instead of ${before} of ${held.length} held-back episodes their own lesson`;
+}
+
+async function showsOwn({ episode: { scope, prompt }, group }: HeldBack, deps: GateDeps): Promise<boolean> {
+  const { items } = await recall({ scope, cue: prompt, policy: POLICY, rolloutId: NO_ROLLOUT, shows: () => true }, deps);
+  return items.some(({ kind, id, sources = [] }) => (kind === 'fact' ? sources : [id]).some((source) => group.has(episodeKey(source))));
+}
+
+/** Why a planned skill may not be proposed: it would replace an active one whose tests it doesn't have. Empty: it may. */
+function skillReason(planned: readonly Skill[], known: readonly Skill[]): string {
+  for (const skill of planned) {
+    const tests = new Set(skill.tests.map((test) => canonicalJson(test)));
+    const breaks = known.find(
+      (one) =>
+        one.status === 'active' &&
+        one.name === skill.name &&
+        isSameOwner(one.scope, skill.scope) &&
+        !one.tests.every((test) => tests.has(canonicalJson(test))),
+    );
+    if (breaks !== undefined) return `skill ${skill.name} would replace version ${breaks.version}, which is active, without its tests`;
+  }
+  return '';
 }

@@ -16,7 +16,6 @@ export interface Finding {
 /** A call. `text`: the tool's answer. */
 type ToolStep = Omit<Finding, 'fact'> & { readonly text: string };
 
-/** Findings shown in each group of the section. */
 const SHOWN_PER_GROUP = 12;
 const LINE_CHARS_MAX = 240;
 

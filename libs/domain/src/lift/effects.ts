@@ -64,7 +64,6 @@ export function tokenEffect({ shown, withheld }: Sides): Effect | null {
   return { estimate, low: estimate - half, high: estimate + half };
 }
 
-/** The mean, and its variance. */
 function meanOf({ n, tokens, tokensSquared }: ShowSide) {
   const mean = tokens / n;
   return { mean, variance: Math.max(0, tokensSquared - n * mean * mean) / (n - 1) / n };

@@ -15,7 +15,6 @@ export interface UnitPage {
 export interface ConsolidationUnit {
   readonly tenant: string;
   readonly agent: string;
-  /** Id of the run. */
   readonly run: string;
   /** ms since 1970 */
   readonly at: number;

@@ -228,6 +228,14 @@ export interface MemoryOutbox {
   put(tenant: string, writeId: string, write: MemoryWrite): Promise<void>;
 }
 
+/** The owner of a write, and when its content was made, ms since 1970. */
+export function writtenIn(write: MemoryWrite): { readonly scope: Scope; readonly createdAt: number } {
+  if (write.kind === 'skill_use' || write.kind === 'shows') return { scope: write.scope, createdAt: write.at };
+  if (write.kind === 'skill') return write.skill;
+  if (write.kind === 'fact') return write.fact;
+  return write.kind === 'episode' ? write.episode : write.transition;
+}
+
 /** Refuses an invalid scope, also one that the types rule out. @throws EtudeError TENANT_MISSING */
 export function requireScope(scope: ReadScope): ReadScope {
   const { tenant, agent, user, also } = (scope ?? {}) as Partial<ReadScope>;

@@ -1,4 +1,3 @@
-/** A tool call that a model asks for. */
 export interface ChatToolCall {
   /** Unique in its conversation. */
   readonly id: string;

@@ -8,7 +8,6 @@ import { jsonOf } from '../model-answer.js';
 export const PYTHON = 'python';
 export const FINAL = 'final_answer';
 
-/** One action of a step. */
 export interface StepCall {
   /** The id of the model's call; null for code that stood in the text. */
   readonly id: string | null;

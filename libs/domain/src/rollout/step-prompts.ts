@@ -27,7 +27,6 @@ export interface PromptBudgets {
 
 export const PROMPT_BUDGETS: PromptBudgets = { memory: RECALL_TOKENS, result: 2_000, workingMemory: 1_000, findings: 800, history: 1_500 };
 
-/** A step that was taken. */
 export interface TakenStep {
   readonly step: number;
   readonly said: Pick<ModelAnswer, 'text' | 'toolCalls'>;

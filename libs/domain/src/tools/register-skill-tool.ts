@@ -75,7 +75,6 @@ type Registered = z.input<typeof Output>;
 export interface RegisterSkillToolDeps {
   readonly registrar: SkillRegistrar;
   readonly sandboxes: Sandboxes;
-  /** Path of a skill over HTTP. */
   readonly skillPath: (tenant: string, name: string) => string;
 }
 

@@ -9,14 +9,6 @@ import type { Fact } from '@etude/contracts/memory';
 import { type Note, promptTokens, readingRequest, readNotes } from '@etude/domain/facts/fact-prompts';
 import type { SemanticMemory } from '@etude/domain/ports/memory';
 
-export interface ReadingReport {
-  readonly modelCalls: number;
-  /** Facts that were new. */
-  readonly facts: number;
-  /** Turns that the budget left unread. */
-  readonly left: number;
-}
-
 const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const;
 const CONVERSATIONS = 100;
 const WINDOW = 40;
@@ -36,12 +28,7 @@ export function countUnread(store: RecordStore, tenant: string): Promise<number>
  *
  * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
  */
-export async function readConversations(
-  deps: LayerDeps,
-  facts: Pick<SemanticMemory, 'applyFacts'>,
-  tenant: string,
-  reading: SettlingDeps,
-): Promise<ReadingReport> {
+export async function readConversations(deps: LayerDeps, facts: Pick<SemanticMemory, 'applyFacts'>, tenant: string, reading: SettlingDeps) {
   const report = { modelCalls: 0, facts: 0, left: 0 };
   const found = await deps.store.find({ tenant, agent: null }, LAYER, UNREAD, { order: 'newest', limit: CONVERSATIONS });
   for (const record of found) {

@@ -212,7 +212,6 @@ interface KnownPair {
   readonly newer: StoredKnownFact;
 }
 
-/** The writes of both facts. */
 async function writesOf(
   { embedder }: LayerDeps,
   { older, newer }: KnownPair,

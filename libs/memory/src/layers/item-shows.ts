@@ -11,7 +11,6 @@ type ShowsWrite = Extract<MemoryWrite, { kind: 'shows' }>;
 export interface ItemShowsQuery {
   /** Default: all. */
   readonly layers?: readonly MemoryLayer[];
-  /** Id of one item. */
   readonly item?: string;
 }
 

@@ -138,7 +138,6 @@ function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
   return ranked;
 }
 
-/** The public search hit for a ranked record. */
 export function hitOf({ record, similarity, score, explanation, why = [] }: RankedRecord, query: LayerQuery): MemoryHit {
   const { layer, kind, title, sources, createdAt } = record;
   // Earlier releases stored another text, with the code of failed attempts.

@@ -4,7 +4,7 @@ import { bodyOf, UNSEARCHED } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { requireOwn, requireScope, type StoreSkillOptions, wholeTenant } from '@etude/domain/ports/memory';
+import { requireOwn, requireScope, type StoreSkillOptions, wholeTenant, writtenIn } from '@etude/domain/ports/memory';
 import { isInWords } from '@etude/domain/skills/content-digest';
 
 /**
@@ -44,7 +44,6 @@ export interface RequestClaim {
 export interface ClaimedRequest {
   /** The same request was claimed before; `earlierResult` tells whether it finished. */
   readonly isRepeat: boolean;
-  /** The note of the first claim. */
   readonly note: string;
 }
 
@@ -144,11 +143,4 @@ export function appliedWrites({
       return (await wasApplied(store, tenant, 'episodic', writeId)) || wasApplied(store, tenant, 'procedural', writeId);
     },
   };
-}
-
-function writtenIn(write: MemoryWrite): { readonly scope: Scope; readonly createdAt: number } {
-  if (write.kind === 'skill_use' || write.kind === 'shows') return { scope: write.scope, createdAt: write.at };
-  if (write.kind === 'skill') return write.skill;
-  if (write.kind === 'fact') return write.fact;
-  return write.kind === 'episode' ? write.episode : write.transition;
 }

@@ -18,12 +18,10 @@ import {
   type StoreQuery,
 } from '../record-store.js';
 
-/** A record as the shadow shows it. */
 export interface ShadowRecord {
   readonly record: StoredRecord;
   /** The stored record; null if the shadow inserted it. */
   readonly before: StoredRecord | null;
-  /** Texts of an inserted record. */
   readonly indexed: readonly IndexedText[];
 }
 

@@ -15,7 +15,6 @@ export interface UnitHead extends UnitName {
   /** `committing` and `undoing` are completed by the next call for the agent. */
   readonly state: 'committing' | 'applied' | 'undoing' | 'undone';
   readonly at: number;
-  /** Number of its parts. */
   readonly parts: number;
   /** Who undid it and when, in ms since 1970. */
   readonly undo?: { readonly by: string; readonly at: number };

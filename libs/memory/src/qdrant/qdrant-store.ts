@@ -1,15 +1,8 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  ownedBy,
-  type Owners,
-  type RecordStore,
-  seenBy,
-  type StoredRecord,
-  type StoreOptions,
-  type RecordFilter,
-} from '../record-store.js';
+import type { Owners, RecordStore, StoredRecord, StoreOptions, RecordFilter } from '../record-store.js';
+import { ownedBy, seenBy } from '../record-store.js';
 import { searchCandidates } from './candidate-search.js';
 import { ANCHOR_TENANT, type CollectionNames, collectionNames, vectorName } from './collections.js';
 import { denseOf, PointVectors } from './point-vectors.js';

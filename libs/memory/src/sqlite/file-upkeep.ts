@@ -1,8 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { EtudeError } from '@etude/contracts/errors';
-import { memoryError } from './sqlite-errors.js';
-import type { StoreFile, WholeFile } from './store-file.js';
+import { memoryError, type StoreFile, type WholeFile } from './store-file.js';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { StoreOptions } from '../record-store.js';
 

@@ -115,16 +115,16 @@ export function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize | nul
 }
 
 /** The range of code distances to search, in bits: above `beyond` (already searched), up to `within`. */
-interface Reach {
-  readonly beyond: number;
-  readonly within: number;
-}
-
 /**
  * The vectors of the nearest codes. sqlite-vec scans a whole chunk for each code that it picks, which takes longer than comparing them. A
  * distance limit keeps the picks few.
  */
-function nearestCodes(rows: TenantRows, { layer, query, vector, model }: NearestQuery, k: number, { beyond, within }: Reach): Near[] {
+function nearestCodes(
+  rows: TenantRows,
+  { layer, query, vector, model }: NearestQuery,
+  k: number,
+  { beyond, within }: Record<'beyond' | 'within', number>,
+): Near[] {
   const { sql, values } = codeCondition(layer, query, model);
   const far = beyond === NOT_YET ? '' : ' AND codes.distance > :beyond';
   const near = within >= CODE_BITS ? far : `${far} AND codes.distance <= :within`;

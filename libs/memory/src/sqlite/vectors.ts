@@ -50,7 +50,6 @@ function storedForm(vector: Float32Array): VectorBytes | null {
   return { direction: new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength), code: vectorCode(direction) };
 }
 
-/** The cosine of two directions at this distance. */
 export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
 }

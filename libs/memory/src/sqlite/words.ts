@@ -30,7 +30,6 @@ export function deleteWords(rows: TenantRows, id: number): void {
   rows.run('DELETE FROM record_words WHERE rowid = :id AND :tenant IS NOT NULL', { id });
 }
 
-/** A record that has words of the query, with its score. */
 export interface Worded {
   readonly id: number;
   readonly bm25: number;

@@ -13,7 +13,6 @@ import { reasonToArchive } from '@etude/domain/lift/effects';
 type Example = ArchiveReport['examples'][number];
 /** Kinds that forgetting may archive. Documents aren't among them: people add and remove those. */
 const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
-/** The field by which archived records are found. */
 const ARCHIVED = { archived: 'yes' } as const;
 const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;

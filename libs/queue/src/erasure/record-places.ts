@@ -3,12 +3,13 @@ import { MemoryWrite } from '@etude/contracts/memory';
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
 import { factId } from '@etude/domain/facts/fact-keys';
+import { writtenIn } from '@etude/domain/ports/memory';
 import { isRecalledFrom, mayRead, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
 import type { Character } from '@etude/domain/world/world';
 import { updatedAt } from '../agents/agent-settings-store.js';
 import { WantedSkills } from '../agents/wanted-skills.js';
 import { ConsolidationStore, isOver, listedAs } from '../memory/consolidation-store.js';
-import { OutboxReader, ownerOf } from '../memory/memory-outbox.js';
+import { OutboxReader } from '../memory/memory-outbox.js';
 import { StoredErasure } from '../memory/upkeep-store.js';
 import { consolidationKeys, memberOf } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
@@ -44,10 +45,10 @@ const OUTBOX: ErasurePlace = {
 function isOwnWrite(erased: Erased, text: string): boolean {
   const write = MemoryWrite.safeParse(JSON.parse(text));
   if (!write.success) return 'all' in erased.subject;
-  const { scope, at } = ownerOf(write.data);
+  const { scope, createdAt } = writtenIn(write.data);
   const record = namedRecordOf(erased);
   if (record !== null) return nameOfWrite(write.data) === record.name && mayRead(record, scope);
-  return at < erased.at && isOwned(erased, scope.agent, scope.user);
+  return createdAt < erased.at && isOwned(erased, scope.agent, scope.user);
 }
 
 /**

@@ -70,14 +70,12 @@ const NOTHING = () => undefined;
 
 interface RunningJob {
   readonly stop: AbortController;
-  /** Settles when the handler has ended. */
   readonly settled: Promise<unknown>;
 }
 
 class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   readonly #redis;
   readonly #worker: Worker;
-  /** The jobs that this process runs, by id. */
   readonly #running = new Map<string, RunningJob>();
   readonly #draining = new AbortController();
   #closed: Promise<void> = Promise.resolve();

@@ -139,7 +139,6 @@ export class Records<S extends z.ZodType> {
     readonly kind: RecordKind<S>,
   ) {}
 
-  /** These records as durable work for the reconciler. */
   work(onDead: DurableWork['onDead']): DurableWork {
     const { what, outbox, queue } = this.kind;
     const due = async (tenant: string, id: string) => {

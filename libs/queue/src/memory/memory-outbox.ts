@@ -1,6 +1,6 @@
-import { MemoryWrite, type Scope } from '@etude/contracts/memory';
+import { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob } from '@etude/contracts/queues';
-import type { MemoryOutbox } from '@etude/domain/ports/memory';
+import { type MemoryOutbox, writtenIn } from '@etude/domain/ports/memory';
 import type { Redis } from 'ioredis';
 import { marksOf, memberOf, type RedisKeys } from '../redis/keys.js';
 import { parseOr } from '../jobs/job-end.js';
@@ -15,10 +15,10 @@ export class RedisMemoryOutbox implements MemoryOutbox {
   /** Stores a write. A write that is older than the erasure of its owner is dropped. */
   async put(tenant: string, writeId: string, write: MemoryWrite): Promise<void> {
     const { redis, keys, tracing } = this.producer;
-    const { scope, at } = ownerOf(write);
+    const { scope, createdAt } = writtenIn(write);
     const stored = { ...write, traceparent: tracing.current };
     const places = [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)];
-    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(stored), at, ...marksOf(scope.agent, scope.user)];
+    const args = [writeId, memberOf(tenant, writeId), JSON.stringify(stored), createdAt, ...marksOf(scope.agent, scope.user)];
     const answer = await runScript<number>(redis, 'putMemoryWrite', places, args);
     if (answer >= 0) await this.producer.addForRecord(MemoryWriteJob, { v: 1, tenant, writeId });
   }
@@ -62,12 +62,4 @@ export class OutboxReader {
   async pending(tenant: string): Promise<number> {
     return whileRedisAnswers(this.redis, this.redis.hlen(this.keys.memoryOutbox(tenant)));
   }
-}
-
-/** The owner of a write, and when its content was made, ms since 1970. */
-export function ownerOf(write: MemoryWrite): { readonly scope: Scope; readonly at: number } {
-  if (write.kind === 'skill_use' || write.kind === 'shows') return { scope: write.scope, at: write.at };
-  if (write.kind === 'fact') return { scope: write.fact.scope, at: write.fact.createdAt };
-  const { scope, createdAt } = write.kind === 'transition' ? write.transition : write.kind === 'episode' ? write.episode : write.skill;
-  return { scope, at: createdAt };
 }

@@ -18,7 +18,6 @@ import { CALLABLE, type Decision, GONE, isProofOf } from './skill-life.js';
 
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
-  /** Settings of the agent that the skill is registered for. */
   readonly settings: Pick<ProceduralMemorySettings, 'enabled' | 'maxSkills'>;
   readonly clock: Clock;
 }

@@ -88,7 +88,6 @@ export async function settledStatus(
 
 export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
   readonly procedural: ProceduralMemory;
-  /** Checks the proofs of the called skills. */
   readonly checker: ProofChecker;
 }
 

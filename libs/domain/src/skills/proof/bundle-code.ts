@@ -10,7 +10,6 @@ import type { Clock } from '../../ports/clock.js';
 import type { ProofChecker } from '../../ports/proof-signer.js';
 import { isProven } from './proof.js';
 
-/** The fields that are needed to load a skill. */
 export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
 
 const LOADER = pythonText('load_skills');

@@ -58,7 +58,6 @@ export function confidenceOf({ testsPassed, heldOutPassed, mutantsMade, mutantsN
   return Math.round(noticed * many * tested * 0.95 ** warnings * 1_000) / 1_000;
 }
 
-/** The outcome of one stage of a verification. */
 export interface Stage {
   readonly evidence: readonly string[];
   readonly found?: Partial<ProofFindings>;
