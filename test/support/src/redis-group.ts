@@ -32,11 +32,11 @@ export class RedisGroup {
     return { port: own, process };
   }
 
-  /** A sentinel that watches `mymaster` on this port. Two must agree on an outage of a second. */
-  async watch(primary: number): Promise<number> {
+  /** A sentinel that watches `mymaster` on this port. Two must agree on an outage. */
+  async watch(primary: number, { outageMs = 500 } = {}): Promise<number> {
     const port = await freePort();
     const file = join(mkdtempSync(join(this.dir, 'sentinel-')), 'sentinel.conf');
-    const lines = ['down-after-milliseconds mymaster 1000', 'failover-timeout mymaster 5000'].map((line) => `sentinel ${line}`);
+    const lines = [`down-after-milliseconds mymaster ${outageMs}`, 'failover-timeout mymaster 5000'].map((line) => `sentinel ${line}`);
     writeFileSync(file, [`port ${port}`, 'bind 127.0.0.1', `sentinel monitor mymaster 127.0.0.1 ${primary} 2`, ...lines, ''].join('\n'));
     this.#processes.push(await startProcess({ command: 'redis-server', args: [file, '--sentinel'], ready: '+monitor' }));
     return port;

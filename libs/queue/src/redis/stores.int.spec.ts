@@ -59,7 +59,7 @@ it('keeps every accepted task when sentinels replace a killed primary', async ()
   const primary = await servers.start();
   const replica = await servers.start(['--replicaof', '127.0.0.1', String(primary.port)]);
   await until(() => servers.cli(replica.port, 'INFO', 'replication').includes('master_link_status:up'));
-  const sentinels = await Promise.all([1, 2, 3].map(() => servers.watch(primary.port)));
+  const sentinels = await Promise.all([1, 2, 3].map(() => servers.watch(primary.port, { outageMs: 1_000 })));
   await until(() => sentinels.every((port) => /num-other-sentinels\n2\n/.test(servers.cli(port, 'SENTINEL', 'MASTER', 'mymaster'))), {
     what: 'sentinels that know each other',
   });
