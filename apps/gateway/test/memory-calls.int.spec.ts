@@ -347,3 +347,48 @@ describe('what memory is worth', () => {
     expect((await memory('globex').getLift({ agent: 'lifter' })).memory).toMatchObject({ shown: 0n });
   });
 });
+
+const ann = { agent: 'scout', user: 'ann', requestId: 'r1' };
+
+/** Each stores a record with a text. */
+const CALLS = {
+  facts: (text: string, owner: object) => memory().storeFact({ ...owner, text }),
+  episodes: (text: string, owner: object) => memory().storeEpisode({ ...owner, context: [text], outcomes: [{ b: 1, a: 2 }] }),
+  procedures: (text: string, owner: object) => memory().storeProcedure({ ...owner, name: 'open_safe', prompt: text }),
+};
+
+const shown = (answer: object) => JSON.stringify(answer, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+
+describe.each(Object.entries(CALLS))('a request id of %s', (_what, send) => {
+  const secret = 'The safe opens with 4711.';
+
+  it('gives the same answer to the same request', async () => {
+    const first = shown(await send(secret, ann));
+    expect(first).toContain('4711');
+    expect(shown(await send(secret, ann)).replace('unchanged', 'added')).toBe(first);
+  });
+
+  it.each([
+    ['another text', { ...ann }, 'The gate is green.'],
+    ['another user', { ...ann, user: 'bob' }, secret],
+    ['no user', { ...ann, user: '' }, secret],
+    ['another agent', { ...ann, agent: 'other' }, secret],
+  ])('is refused with %s, and the error does not contain the stored text', async (_how, owner, text) => {
+    const refused = await refusal(send(text, owner));
+    expect(refused).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
+    expect(refused.message).not.toContain('4711');
+    expect(refused.message).toContain('request_id');
+  });
+});
+
+it('request ids are separate for each tenant', async () => {
+  const theirs = await rig.client(Memory, 'globex').storeFact({ ...ann, text: 'The gate is green.' });
+  expect(shown(theirs)).not.toContain('4711');
+});
+
+it('the size of the store is shown to operators only', async () => {
+  const stats = await memory().getMemoryStats({});
+  expect(stats).toMatchObject({ adapter: 'sqlite', diskBytes: 0n, memoryBytes: 0n });
+  expect(stats.layers.find(({ kind }) => kind === 'fact')?.records).toBeGreaterThan(0n);
+  expect((await rig.client(Memory, 'ops').getMemoryStats({})).diskBytes).toBeGreaterThan(0n);
+});

@@ -1,4 +1,4 @@
-import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
@@ -16,13 +16,6 @@ it('lists every decision in the index, with its number and title', () => {
   });
   const entries = read(INDEX).split('\n');
   expect(entries.filter((line) => line.startsWith('- ')).toSorted()).toEqual(expected.toSorted());
-});
-
-it('links from decisions to existing pages', () => {
-  const links = readdirSync(DECISIONS).flatMap((page) =>
-    [...read(page).matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)/g)].map(([, target = '']) => ({ page, target })),
-  );
-  expect(links.filter(({ target }) => !existsSync(join(DECISIONS, target)))).toEqual([]);
 });
 
 it('mentions "./etude", which only a checkout has, in no text of a service', () => {
