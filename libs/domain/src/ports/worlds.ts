@@ -10,7 +10,6 @@ export interface NamedWorld {
   readonly updatedAt: number;
 }
 
-/** Whose character moves. */
 export interface Mover {
   readonly tenant: string;
   readonly agent: string;

@@ -81,7 +81,6 @@ function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   return sources.length > 0 ? { ...item, sources } : item;
 }
 
-/** The origins of a memory, for its readers. */
 export interface Provenance {
   /** By kind and id, such as "episodes/t0192f0c8a1b2-r1" or "documents/d1f"; "facts/0a1b" for a fact that somebody told. */
   readonly origins: string[];

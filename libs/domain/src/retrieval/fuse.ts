@@ -78,7 +78,6 @@ const shown = (value: number) => String(Math.round(value * 100) / 100);
 /** Rounds a score, so that last-bit differences of a database don't decide between equal texts; age and worth do. */
 const rounded = (value: number) => Math.round(value * 1e6) / 1e6;
 
-/** The input of the forgetting score. */
 export interface Remembered {
   /** Importance, confidence or success rate, 0 to 1. */
   readonly worth: number;

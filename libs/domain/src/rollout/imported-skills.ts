@@ -15,7 +15,6 @@ import type { ReusableSkill } from './reuse-skill.js';
 import { tryAnswer } from './try-answer.js';
 import { useOf } from '../skills/life/usage.js';
 
-/** Skills that an answer's code imports. */
 export interface ImportedSkills {
   readonly used: readonly Skill[];
   /** Adds the skills to code that runs in a sandbox. */

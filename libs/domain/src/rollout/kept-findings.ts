@@ -73,7 +73,6 @@ export async function recallFindings(context: RolloutContext, bench: Workbench):
   bench.recalled.push(...items);
 }
 
-/** A kept finding with the record that holds it. */
 export interface EarlierFinding {
   readonly fact: string;
   readonly item: RecalledItem;

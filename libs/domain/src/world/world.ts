@@ -119,7 +119,6 @@ export function inhabitantsOf(land: Land) {
 
 export const STAMINA_MAX = 10_000;
 
-/** An agent in a world. */
 export const Character = z.object({
   /** "agent", or "agent/user" of an agent that works for a user. */
   name: z.string(),

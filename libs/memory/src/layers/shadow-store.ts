@@ -83,7 +83,6 @@ export function shadowStore(base: RecordStore): { readonly store: RecordStore; r
   return { store, written: () => [...written.values()] };
 }
 
-/** The change that makes the shadow's record true. */
 export function changeOf({ record, before, indexed }: ShadowRecord): Change {
   return before === null ? { do: 'insert', record, indexed } : { do: 'update', record, revision: before.revision };
 }

@@ -60,7 +60,6 @@ export function placeRedis(rdb: string, folder: string): void {
   writeFileSync(join(files, 'appendonly.aof.manifest'), 'file appendonly.aof.1.base.rdb seq 1 type b\n', { mode: 0o600 });
 }
 
-/** Whether a Redis has no key under a prefix. */
 export async function isRedisEmpty(url: string, prefix: string): Promise<boolean> {
   const redis = new Redis(url);
   try {

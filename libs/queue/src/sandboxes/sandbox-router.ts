@@ -19,7 +19,6 @@ import type { SandboxSessionStore, StoredSession } from './sandbox-sessions.js';
 const AWAY_MAX_MS = 12_000;
 const RETRY_MS = 200;
 
-/** The caller of a sandbox. */
 export interface RoutedCall {
   readonly tenant: string;
   readonly signal: AbortSignal;

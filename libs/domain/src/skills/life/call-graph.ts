@@ -183,6 +183,5 @@ async function pinnedSkill(
 
 const refusal = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
 
-/** A unique key for a pin and its content. */
 export const contentOf = ({ tenant, agent, user, name, version, digest }: SkillDependency) =>
   JSON.stringify([tenant, agent, user, name, version, digest]);
