@@ -37,7 +37,7 @@ import type { INestApplicationContext, OnApplicationShutdown } from '@nestjs/com
 import { createLogger, loggerModule } from '@etude/platform/logging';
 import { controllerTls, type ServerTls, serverTls } from '@etude/platform/tls';
 import { runService } from '@etude/platform/run-service';
-import { agentCalls, agentChanges } from './agents/agent-calls.js';
+import { agentCalls } from './agents/agent-calls.js';
 import { authenticatorFrom } from './calls/caller.js';
 import { Calls } from './calls/calls.js';
 import { MemoryAccess } from './calls/memory-access.js';
@@ -45,14 +45,14 @@ import { checkAuthentication, type GatewayConfig } from './config/gateway-config
 import { HealthReporter, listenForGrpc } from './doors/grpc-server.js';
 import { McpServer } from './doors/mcp-server.js';
 import { RestServer } from './doors/rest-server.js';
-import { consolidationCalls, consolidationUndo } from './memory/consolidation-calls.js';
+import { consolidationCalls } from './memory/consolidation-calls.js';
 import { conversationCalls } from './memory/conversation-calls.js';
 import { documentCalls } from './memory/document-calls.js';
 import { recordCalls } from './memory/record-calls.js';
 import { searchCalls } from './memory/search-calls.js';
 import { rerankersOf } from './memory/rerankers.js';
 import { singleRecordCalls } from './memory/single-record-calls.js';
-import { operatorCalls, upkeepCalls } from './memory/upkeep-calls.js';
+import { upkeepCalls } from './memory/upkeep-calls.js';
 import { masked } from './memory/told-secrets.js';
 import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
 import { showInstallation } from './queues/installation-metrics.js';
@@ -64,7 +64,6 @@ import { readCalls } from './skills/read-calls.js';
 import { registryCalls } from './skills/registry-calls.js';
 import { reviewCalls } from './skills/review-calls.js';
 import { useCalls } from './skills/use-calls.js';
-import { wishCalls } from './skills/wish-calls.js';
 import { taskCalls } from './tasks/task-calls.js';
 import { TaskWatcher } from './tasks/task-events.js';
 import { SandboxCodeSessions } from './tools/sandbox-code-sessions.js';
@@ -209,21 +208,17 @@ class Gateway implements OnApplicationShutdown {
     const tasks = this.#tasks;
     const taskDeps = { ...skills, spend: this.#spend, tasks, worlds: this.#worlds, workSandboxes: this.#workSandboxes, producer };
     calls.serve(SERVICES.tasks, taskCalls, { ...taskDeps, watcher: new TaskWatcher(tasks, producer) });
-    for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, wishCalls]) calls.serve(SERVICES.skills, handlers, skills);
-    for (const handlers of [reviewCalls, hygieneCalls]) calls.serve(SERVICES.skills, handlers, skills);
+    for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, reviewCalls, hygieneCalls])
+      calls.serve(SERVICES.skills, handlers, skills);
     for (const handlers of [searchCalls, recordCalls, documentCalls, conversationCalls, singleRecordCalls, upkeepCalls])
       calls.serve(SERVICES.memory, handlers, memory);
-    calls.serve(SERVICES.memory, operatorCalls, memory);
-    const runs = new ConsolidationStore(producer);
-    calls.serve(SERVICES.consolidation, consolidationCalls, { runs });
-    calls.serve(SERVICES.consolidation, consolidationUndo, { ...skills, runs });
+    calls.serve(SERVICES.consolidation, consolidationCalls, { ...skills, runs: new ConsolidationStore(producer) });
     const dead = new DeadLetters(producer, tasks, skills.wanted);
     showInstallation({ dead, tenants: this.#tenants, memory: this.#memory });
     const directory = new ControllerDirectory(producer.redis, producer.keys);
     calls.serve(SERVICES.queues, queueCalls, { dead, directory, tenants: this.#tenants, audit: this.#audit });
     calls.serve(SERVICES.sandboxes, sandboxCalls, { sessions, router: this.#router });
     calls.serve(SERVICES.agents, agentCalls, skills);
-    calls.serve(SERVICES.agents, agentChanges, skills);
     calls.serve(SERVICES.tools, toolCalls, { ...skills, registry });
     calls.serve(SERVICES.worlds, worldCalls, { ...skills, worlds: this.#worlds });
   }

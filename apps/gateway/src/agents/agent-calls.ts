@@ -34,9 +34,7 @@ export const agentCalls = {
     const agent = agentOfName(name);
     return agentMessage(await deps.settings.get(call.tenant, agent));
   },
-} satisfies Handlers<typeof Agents, AgentDeps>;
 
-export const agentChanges = {
   async updateAgent({ agent: told, updateMask, requestId }, call, deps) {
     const { tenant } = call;
     if (told === undefined) throw invalidField('agent', 'is required');

@@ -10,7 +10,7 @@ import { counter, histogram } from '@etude/platform/metrics';
 import { refuseUnknown } from '@etude/contracts/wire/validation';
 import type { Authenticator, CallContext } from './caller.js';
 import { ruleOf } from './roles.js';
-import { streamSpan } from './stream-span.js';
+import { AsyncLocalStorage } from 'node:async_hooks';
 
 const calls = counter({ name: 'etude_grpc_calls_total', help: 'Finished calls by method and code', labels: ['method', 'code'] });
 const seconds = histogram({ name: 'etude_grpc_call_seconds', help: 'How long calls took, streams included', labels: ['method'] });
@@ -227,4 +227,30 @@ export function sizeProblem(method: DescMethod, { byteLength }: Uint8Array): Etu
   if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return null;
   const message = `A request of ${method.name} may have ${bytesMax} bytes; yours has ${byteLength}. Send less at once.`;
   return new EtudeError('PAYLOAD_TOO_LARGE', message);
+}
+
+/** The answers of a stream as one span. It is the current one while an answer is made, but not while the stream's reader works. */
+export async function* streamSpan<T>(
+  tracing: Tracing,
+  name: string,
+  start: SpanStart,
+  answers: () => AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  const over = Promise.withResolvers<void>();
+  let inSpan = AsyncLocalStorage.snapshot();
+  const span = tracing.span(name, start, () => {
+    inSpan = AsyncLocalStorage.snapshot();
+    return over.promise;
+  });
+  const source = inSpan(answers);
+  try {
+    for (let next = await inSpan(() => source.next()); !next.done; next = await inSpan(() => source.next())) yield next.value;
+  } catch (error) {
+    over.reject(error);
+    throw error;
+  } finally {
+    await inSpan(() => source.return(undefined));
+    over.resolve();
+    await span.catch(() => undefined);
+  }
 }

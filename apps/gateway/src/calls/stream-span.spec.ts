@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Tracing } from '@etude/contracts/tracing';
 import { expect, it } from 'vitest';
-import { streamSpan } from './stream-span.js';
+import { streamSpan } from './calls.js';
 
 const current = new AsyncLocalStorage<string>();
 const ended: string[] = [];

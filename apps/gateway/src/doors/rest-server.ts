@@ -110,10 +110,13 @@ export class RestServer {
       const headField = headOf(method);
       const head = messageOf(headField.message!, {}, query, fields);
       const bytes = chunksOf(request, bytesMax);
-      if (headField.name === 'header') return fileMessages(head, bytes);
-      if (body === 'archive') return messagesOf(head, bytes, (data) => ({ case: 'file', value: { path: 'archive', data } }));
+      if (headField.name === 'header')
+        return messagesOf({ case: 'header', value: head }, bytes, FILE_CHUNK_BYTES_MAX, (value) => ({ case: 'chunk', value }));
+      if (body === 'archive')
+        return messagesOf({ case: 'head', value: head }, bytes, MIB, (data) => ({ case: 'file', value: { path: 'archive', data } }));
       const { mediaType } = head as Message & { mediaType: string };
-      return messagesOf({ ...head, mediaType: mediaType || typeOf(request) }, bytes, (data) => ({ case: 'data', value: data }));
+      const typed = { ...head, mediaType: mediaType || typeOf(request) };
+      return messagesOf({ case: 'head', value: typed }, bytes, MIB, (value) => ({ case: 'data', value }));
     }
     if (request.method === 'GET') return messageOf(method.input, {}, query, fields);
     if (body !== 'lines') return messageOf(method.input, await jsonOf(request, bytesMax), query, fields);
@@ -128,18 +131,11 @@ function typeOf(request: IncomingMessage): string {
   return type === 'application/octet-stream' ? '' : type;
 }
 
-/** The messages for a body that isn't JSON: its description, then the body in chunks. */
-async function* messagesOf(head: object, bytes: AsyncIterable<Buffer>, partOf: (data: Buffer) => object) {
-  yield { part: { case: 'head', value: head } };
-  for await (const chunk of bytes) for (let at = 0; at < chunk.byteLength; at += MIB) yield { part: partOf(chunk.subarray(at, at + MIB)) };
-}
-
-/** The messages for a file of a sandbox. */
-async function* fileMessages(head: object, bytes: AsyncIterable<Buffer>) {
-  yield { part: { case: 'header', value: head } };
-  const max = FILE_CHUNK_BYTES_MAX;
+/** The messages for a body that isn't JSON: its description, then the body in parts of at most `bytesMax`. */
+async function* messagesOf(first: object, bytes: AsyncIterable<Buffer>, bytesMax: number, partOf: (data: Buffer) => object) {
+  yield { part: first };
   for await (const chunk of bytes)
-    for (let at = 0; at < chunk.byteLength; at += max) yield { part: { case: 'chunk', value: chunk.subarray(at, at + max) } };
+    for (let at = 0; at < chunk.byteLength; at += bytesMax) yield { part: partOf(chunk.subarray(at, at + bytesMax)) };
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {

@@ -41,10 +41,7 @@ export const consolidationCalls = {
     const plan = [...record.plan, ...agents.flatMap((line) => line.plan)];
     return { ...toWire(ConsolidationRunSchema, { ...record, name, plan, agents }), nextPageToken };
   },
-} satisfies Handlers<typeof Consolidation, { readonly runs: ConsolidationStore }>;
 
-/** Calls of `etude.v1.Consolidation` for reviewers. */
-export const consolidationUndo = {
   async undoConsolidation(request, call, { runs, memory: access }) {
     const { tenant, name: by } = call;
     const { name, requestId } = request;

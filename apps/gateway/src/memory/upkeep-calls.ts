@@ -101,19 +101,7 @@ export const upkeepCalls = {
     if (receipt === null) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
     return toWire(ErasureReceiptSchema, receipt);
   },
-} satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
-function erasureSubject({ whose }: EraseMemoryRequest, tenant: string): ErasureSubject {
-  if (whose.case === 'agent') return { agent: parseField(AgentId, whose.value, 'agent') };
-  if (whose.case === 'user') return { user: parseField(UserId, whose.value, 'user') };
-  if (whose.case === 'tenant' && whose.value === tenant) return { all: true };
-  throw whose.case === 'tenant'
-    ? invalidField('tenant', 'must be the tenant of this key, as a confirmation that all its memory is erased')
-    : invalidField('agent', 'name an agent, a user, or the tenant whose memory is to be erased');
-}
-
-/** Work on the memory of all tenants, for operators only. */
-export const operatorCalls = {
   async startReembedding(request, _call, deps) {
     const move = fromWire(Move, StartReembeddingRequestSchema, request);
     return toWire(ReembeddingSchema, await deps.upkeep.startReembedding(move));
@@ -131,6 +119,15 @@ export const operatorCalls = {
     return toWire(ReconcileMemoryResponseSchema, await deps.upkeep.reconcile(call.signal));
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+function erasureSubject({ whose }: EraseMemoryRequest, tenant: string): ErasureSubject {
+  if (whose.case === 'agent') return { agent: parseField(AgentId, whose.value, 'agent') };
+  if (whose.case === 'user') return { user: parseField(UserId, whose.value, 'user') };
+  if (whose.case === 'tenant' && whose.value === tenant) return { all: true };
+  throw whose.case === 'tenant'
+    ? invalidField('tenant', 'must be the tenant of this key, as a confirmation that all its memory is erased')
+    : invalidField('agent', 'name an agent, a user, or the tenant whose memory is to be erased');
+}
 
 interface ProposalDeps extends Pick<SkillDeps, 'registration' | 'templateFor'> {
   readonly procedural: ProceduralMemory;

@@ -7,7 +7,7 @@ import { loadedWith, useSkill } from '@etude/domain/skills/proof/use-skill';
 import type { RegisteredSkill, SkillFinder, SkillRegistrar, SkillRunner, ToolSkillDraft } from '@etude/domain/tools/tool-definition';
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { everySkillBehind } from '../skills/list-skills.js';
+import { everySkillBehind } from '../skills/read-calls.js';
 import { candidateFields, digested } from '../registration/skill-draft.js';
 
 /** Maximum for listing by category; further skills are found by search. */
