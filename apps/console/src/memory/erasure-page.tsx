@@ -2,7 +2,7 @@ import { type ErasureReceipt, ErasureReceiptSchema } from '@etude/contracts/gen/
 import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { ConfirmErasure } from '../ui/dialog.js';
+import { Confirm } from '../ui/dialog.js';
 import { go, useQueryValue } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
 import { Badge, Details, submitting, When } from '../ui/text.js';
@@ -39,15 +39,16 @@ export function ErasurePage() {
           Erase…
         </button>
       </form>
-      <ConfirmErasure
+      <Confirm
         title={`Erase every trace of ${kind} “${whose}” for good?`}
         open={isOpen}
         onClose={() => setOpen(false)}
         yes="Erase for good"
         act={erase}
+        onYes={() => erase.mutate(undefined)}
       >
         <p>Facts, episodes, documents, conversations, tasks and skills of this {kind} are removed. Nobody can bring them back.</p>
-      </ConfirmErasure>
+      </Confirm>
       {receipt === '' ? (
         <p className="quiet">After an erasure its receipt is shown here. Its address can be kept.</p>
       ) : (

@@ -5,8 +5,7 @@ import { ChoiceFilter, TextFilter } from '../ui/list.js';
 import { Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Empty, Loaded } from '../ui/states.js';
 import { Badge, firstLine, Scripted, When } from '../ui/text.js';
-import { nodeOfSource, placeOfRecord } from './places.js';
-import { MemoryTabs } from './places.js';
+import { MemoryTabs, nodeOfSource, placeOfRecord } from './places.js';
 
 const LAYERS = [
   ['', 'all'],

@@ -2,8 +2,7 @@ import { type Skill, SkillSchema, SkillStatus } from '@etude/contracts/gen/etude
 import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct } from '../api/hooks.js';
-import { Modal } from '../ui/dialog.js';
-import { Failed } from '../ui/states.js';
+import { Confirm } from '../ui/dialog.js';
 import { ownerOf, skillId } from './skill-words.js';
 
 interface Decision {
@@ -58,7 +57,15 @@ export function SkillDecisions({ skill }: { readonly skill: Skill }) {
           </button>
         ))}
       </div>
-      <Modal title={`${open?.title ?? ''} ${skillId(skill)}, version ${skill.version}`} open={open !== null} onClose={() => setOpen(null)}>
+      <Confirm
+        title={`${open?.title ?? ''} ${skillId(skill)}, version ${skill.version}`}
+        open={open !== null}
+        onClose={() => setOpen(null)}
+        yes={act.isPending ? 'Working…' : open?.title}
+        tone="primary"
+        act={act}
+        onYes={() => open && act.mutate(open)}
+      >
         <p>{open?.says}</p>
         {open?.verb !== 'verify' && (
           <label className="field">
@@ -66,16 +73,7 @@ export function SkillDecisions({ skill }: { readonly skill: Skill }) {
             <input value={reason} onChange={({ target }) => setReason(target.value)} />
           </label>
         )}
-        <div className="buttons">
-          <button type="button" className="primary" disabled={act.isPending} onClick={() => open && act.mutate(open)}>
-            {act.isPending ? 'Working…' : open?.title}
-          </button>
-          <button type="button" onClick={() => setOpen(null)}>
-            Back
-          </button>
-        </div>
-        {act.error && <Failed error={act.error} />}
-      </Modal>
+      </Confirm>
     </>
   );
 }

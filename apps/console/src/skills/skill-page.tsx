@@ -2,12 +2,13 @@ import {
   DiffSkillResponseSchema,
   ListSkillVersionsResponseSchema,
   type Skill,
+  type SkillParameter,
   SkillReviewSchema,
   SkillSchema,
   SkillStatus,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useRead } from '../api/hooks.js';
-import { Code, Output } from '../ui/code.js';
+import { Code, Diff, Output } from '../ui/code.js';
 import { hrefWith, Link, type PageProps, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
 import { LinkedTabs } from '../ui/tabs.js';
@@ -16,8 +17,7 @@ import { Evidence } from './evidence.js';
 import { NUMBERS, ownerOf, placeOfSkill, scopeWord, skillId, Status, statusWord } from './skill-words.js';
 import { SkillDecisions } from './skill-decisions.js';
 import { TrySkill } from './try-skill.js';
-import { Diff } from '../ui/code.js';
-import { ReadList } from '../ui/list.js';
+import { type Column, List, ReadList } from '../ui/list.js';
 
 /** One skill: its code and contract, its evidence, its versions and uses, and a form to try it. */
 export function SkillPage({ name }: PageProps) {
@@ -61,38 +61,19 @@ function Shown({ skill }: { readonly skill: Skill }) {
   );
 }
 
+const PARAMETERS: ReadonlyArray<Column<SkillParameter>> = [
+  { title: 'Parameter', cell: ({ name }) => <code>{name}</code> },
+  { title: 'Type', cell: ({ type }) => <code>{type}</code> },
+  { title: 'Required', cell: ({ required }) => (required ? 'yes' : 'no') },
+  { title: 'Description', prose: true, cell: ({ description }) => description },
+];
+
 function Contract({ skill }: { readonly skill: Skill }) {
   const { parameters, dependencies, packages, tags, examplePrompts, sources } = skill;
   return (
     <>
       <Code code={skill.code} label="Code of the skill" />
-      {parameters.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              {['Parameter', 'Type', 'Required', 'Description'].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {parameters.map(({ name, type, required, description }) => (
-              <tr key={name}>
-                <td>
-                  <code>{name}</code>
-                </td>
-                <td>
-                  <code>{type}</code>
-                </td>
-                <td>{required ? 'yes' : 'no'}</td>
-                <td>{description}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {parameters.length > 0 && <List label="parameters" items={parameters} keyOf={({ name }) => name} columns={PARAMETERS} empty={null} />}
       <Details
         rows={[
           ['Kind', skill.kind],

@@ -1,7 +1,6 @@
 import { type Task, type TaskEvent, TaskEventSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useEffect, useRef, useState } from 'react';
-import type { ApiError } from '../api/client.js';
-import { follow } from '../api/events.js';
+import { type ApiError, follow } from '../api/client.js';
 import { useApi } from '../api/hooks.js';
 
 interface LiveText {

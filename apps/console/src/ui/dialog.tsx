@@ -27,16 +27,18 @@ export function Modal({ title, open, onClose, children }: ModalProps) {
 
 interface ConfirmProps extends ModalProps {
   /** What the button that acts says. */
-  readonly yes: string;
-  readonly act: { readonly isPending: boolean; readonly error: ApiError | null; readonly mutate: (input: undefined) => void };
+  readonly yes: ReactNode;
+  readonly tone?: 'danger' | 'primary';
+  readonly act: { readonly isPending: boolean; readonly error: ApiError | null };
+  readonly onYes: () => void;
 }
 
-/** Asks once more before something is erased for good. */
-export const ConfirmErasure = ({ yes, act, children, ...modal }: ConfirmProps) => (
+/** Asks once more before something is done. */
+export const Confirm = ({ yes, tone = 'danger', act, onYes, children, ...modal }: ConfirmProps) => (
   <Modal {...modal}>
     {children}
     <div className="buttons">
-      <button type="button" className="danger" disabled={act.isPending} onClick={() => act.mutate(undefined)}>
+      <button type="button" className={tone} disabled={act.isPending} onClick={onYes}>
         {yes}
       </button>
       <button type="button" onClick={modal.onClose}>

@@ -25,9 +25,9 @@ export function Failed({ error, again }: { readonly error: ApiError; readonly ag
   );
 }
 
-export const Loading = ({ what = 'Loading' }: { readonly what?: string }) => (
+export const Loading = () => (
   <p className="quiet loading" role="status">
-    {what}…
+    Loading…
   </p>
 );
 

@@ -1,5 +1,4 @@
-import type { Timestamp } from '@bufbuild/protobuf/wkt';
-import { timestampDate } from '@bufbuild/protobuf/wkt';
+import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
 import { type FormEvent, type ReactNode, useState } from 'react';
 
 export const counted = (count: number | bigint, one: string, many = `${one}s`) =>
