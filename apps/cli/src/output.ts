@@ -70,7 +70,7 @@ export function table(rows: ReadonlyArray<readonly string[]>): string {
     .join('\n');
 }
 
-export const plural = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+export const plural = (n: number, one: string) => `${n} ${n === 1 ? one : `${one}s`}`;
 
 /** The first line, cut with an ellipsis. */
 export function firstLine(text: string, width = 80): string {
@@ -84,14 +84,11 @@ export function firstLine(text: string, width = 80): string {
  */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 
-const escape = (char: string) => {
-  const code = char.charCodeAt(0);
-  return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
-};
+const unicode = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const escape = (char: string) => (char.charCodeAt(0) < 256 ? unicode(char).replace('u00', 'x') : unicode(char));
 
 /** Text for people: controls are escaped as "\x1b", and CR LF becomes a line feed. */
 export const printable = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROLS, escape);
 
 /** JSON with the same meaning, and its controls escaped. */
-export const printableJson = (json: string): string =>
-  json.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+export const printableJson = (json: string): string => json.replace(CONTROLS, unicode);

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { SkillSchema, SkillScope } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { describe, expect, it } from 'vitest';
 import { versionWords } from './skill-lines.js';
-import { argumentsOf } from './use-skill.js';
+import { argumentsOf } from './skills.command.js';
 import { docstringOf, nameOfFile, newDraft, nextDraft } from './write-skills.js';
 
 const CODE = 'def double(n: int) -> int:\n    """Doubles a number.\n\n    Any number.\n    """\n    return n * 2\n';
