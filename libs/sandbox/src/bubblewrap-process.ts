@@ -22,31 +22,10 @@ export interface Launch {
 
 const STDERR_CHARS_MAX = 4_000;
 
-/** bubblewrap with one process inside, spoken to in frames over its stdin and stdout. */
-export class BubblewrapProcess implements SandboxLink {
-  /** Resolves when bubblewrap and everything inside it have ended. */
-  readonly gone: Promise<void>;
-  private readonly channel: FrameChannel;
-  private readonly child: ChildProcess;
-  private readonly launch: Launch;
-  private insidePid: number | null = null;
-  private stderr = '';
-  private over = false;
-  private doomed = false;
-
-  constructor(launch: Launch) {
-    const { command, bundle, pipes, user } = launch;
-    const [program = '', ...args] = command;
-    const extra = Array.from({ length: 2 + pipes }, () => 'pipe' as const);
-    this.launch = launch;
-    this.child = spawn(program, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'pipe', ...extra], ...user });
-    const { stdin, stdout } = this.child;
-    if (!stdin || !stdout) throw new Error('the process has no pipes');
-    this.channel = new FrameChannel(stdin, stdout, (error) => this.malformed(error));
-    this.gone = this.watch();
-    this.readInfo();
-    this.hand(BUNDLE_FD, bundle);
-  }
+/** Frames over pipes of this machine, which last as long as their reader. */
+export abstract class PipeLink {
+  protected abstract readonly channel: FrameChannel;
+  protected over = false;
 
   get alive(): boolean {
     return !this.over;
@@ -58,6 +37,33 @@ export class BubblewrapProcess implements SandboxLink {
 
   receive(): Promise<SupervisorFrame | null> {
     return this.channel.receive();
+  }
+}
+
+/** bubblewrap with one process inside, spoken to in frames over its stdin and stdout. */
+export class BubblewrapProcess extends PipeLink implements SandboxLink {
+  /** Resolves when bubblewrap and everything inside it have ended. */
+  readonly gone: Promise<void>;
+  protected readonly channel: FrameChannel;
+  private readonly child: ChildProcess;
+  private readonly launch: Launch;
+  private insidePid: number | null = null;
+  private stderr = '';
+  private doomed = false;
+
+  constructor(launch: Launch) {
+    super();
+    const { command, bundle, pipes, user } = launch;
+    const [program = '', ...args] = command;
+    const extra = Array.from({ length: 2 + pipes }, () => 'pipe' as const);
+    this.launch = launch;
+    this.child = spawn(program, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'pipe', ...extra], ...user });
+    const { stdin, stdout } = this.child;
+    if (!stdin || !stdout) throw new Error('the process has no pipes');
+    this.channel = new FrameChannel(stdin, stdout, (error) => this.malformed(error));
+    this.gone = this.watch();
+    this.readInfo();
+    this.hand(BUNDLE_FD, bundle);
   }
 
   complaint(): string {

@@ -1,6 +1,6 @@
 import { type BubblewrapOptions, nestCommand, singleCommand } from './bubblewrap-command.js';
-import { BubblewrapProcess, FIRST_FREE_FD } from './bubblewrap-process.js';
-import { FrameChannel, type SupervisorFrame } from './frames.js';
+import { BubblewrapProcess, FIRST_FREE_FD, PipeLink } from './bubblewrap-process.js';
+import { FrameChannel } from './frames.js';
 import type { HostUser, HostUsers } from './host-users.js';
 import type { SandboxLink, SandboxShape, SandboxSource } from './sandbox-driver.js';
 
@@ -124,32 +124,20 @@ class Nest {
   }
 }
 
-class NestSandbox implements SandboxLink {
+class NestSandbox extends PipeLink implements SandboxLink {
   readonly gone: Promise<void>;
-  private readonly channel: FrameChannel;
+  protected readonly channel: FrameChannel;
   private resolveGone: () => void = () => undefined;
-  private over = false;
 
   constructor(
     private readonly nest: BubblewrapProcess,
     private readonly slot: number,
     private readonly onEnd: () => void,
   ) {
+    super();
     const pipe = nest.pipe(FIRST_FREE_FD + slot);
     this.channel = new FrameChannel(pipe, pipe, () => void this.destroy());
     this.gone = new Promise((resolve) => (this.resolveGone = resolve));
-  }
-
-  get alive(): boolean {
-    return !this.over;
-  }
-
-  send(frame: SupervisorFrame): void {
-    this.channel.send(frame);
-  }
-
-  receive(): Promise<SupervisorFrame | null> {
-    return this.channel.receive();
   }
 
   complaint(): string {

@@ -1,11 +1,18 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { EtudeError } from '@etude/contracts/errors';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
 import { BubblewrapDriver } from './bubblewrap-driver.js';
-import { type Isolation, provenSource } from './control-check.js';
-import type { HostUserRange } from './host-users.js';
-import type { SandboxSource } from './sandbox-driver.js';
+import { type HostUserRange, HostUsers, NoHostUsers } from './host-users.js';
+import { expectHello, type SandboxSource } from './sandbox-driver.js';
+import { arch } from 'node:process';
+import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
+import { NestSource, SingleSource, type SourceSettings } from './bubblewrap-sources.js';
+import { ALLOW_MISSING, controlMissing, probe } from './probe.js';
+import { seccompFilter } from './seccomp.js';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 export interface LocalOptions {
   /** Sandboxes kept ready; default 2. */
@@ -84,4 +91,187 @@ async function readOverlays(path: string): Promise<ReadonlyArray<readonly [templ
       `has the folder ${JSON.stringify(wrong)}. Name each folder like a sandbox template: 1 to 30 lower-case letters, digits and "-".`,
     );
   return names.map((name) => [name, resolve(path, name)]);
+}
+
+/** `nest` forks sandboxes from a warm interpreter, `single` starts one for each. `auto` takes `nest` where the machine allows it. */
+export type Isolation = 'auto' | 'nest' | 'single';
+
+type ControlCheckInput = Required<Pick<LocalOptions, 'bwrapPath' | 'pythonPath' | 'allowMissingControls' | 'isolation'>> &
+  Pick<LocalOptions, 'userRange'> & { readonly diskMiB: number };
+
+const NOBODY = { uid: 65_534, gid: 65_534 };
+
+/** Messages of bubblewrap, each with the control that could not be set up. */
+const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
+  [/loopback|RTM_NEWADDR/i, 'network'],
+  [/disable-userns|max_user_namespaces/i, 'nested-namespaces'],
+  [/seccomp/i, 'syscalls'],
+];
+
+interface ProvenSource {
+  readonly source: SandboxSource;
+  /** A user of this machine for each sandbox, or why all share one. */
+  readonly users: HostUsers | NoHostUsers;
+  /**
+   * A source with the same controls and the packages of the template, tried by opening one sandbox.
+   *
+   * @throws EtudeError FAILED_PRECONDITION naming the template and the problem of its folder
+   */
+  withPackages(template: string, packagesPath: string): Promise<SandboxSource>;
+}
+
+/** Controls that this machine lacks. `accept` adds only controls that the operator allows to be missing. */
+class Missing extends Set<OptionalControl> {
+  constructor(private readonly allowed: readonly string[]) {
+    super();
+    const unknown = allowed.find((name) => !OPTIONAL_CONTROLS.some((control) => control === name));
+    if (unknown === undefined) return;
+    const known = OPTIONAL_CONTROLS.join(', ');
+    throw new EtudeError('SANDBOX_CONTROL_MISSING', `${ALLOW_MISSING} names "${unknown}", but only ${known} may be missing`);
+  }
+
+  /** @throws EtudeError SANDBOX_CONTROL_MISSING where the control may not be missing */
+  accept(name: string, why: string): void {
+    const control = OPTIONAL_CONTROLS.find((known) => known === name);
+    if (!control || !this.allowed.includes(control)) throw controlMissing(name, 'here', why, control !== undefined);
+    this.add(control);
+  }
+}
+
+/**
+ * Finds a source of sandboxes that enforces every control but those allowed to be missing. Each control is tried inside a sandbox.
+ *
+ * @throws EtudeError SANDBOX_CONTROL_MISSING
+ */
+async function provenSource(input: ControlCheckInput): Promise<ProvenSource> {
+  const { isolation, allowMissingControls, pythonPath, bwrapPath } = input;
+  const missing = { single: new Missing(allowMissingControls), nest: new Missing(allowMissingControls) };
+  const [interpreter, version] = await Promise.all([buildBundle(pythonPath), bubblewrapVersion(bwrapPath)]);
+  const since = (minor: number) => version[0] > 0 || version[1] >= minor;
+  const seccomp = seccompFilter(arch);
+  const settings = { ...input, ...interpreter, sizes: since(7), seccomp, user: process.getuid?.() === 0 ? NOBODY : undefined };
+  const prove = async (kind: 'single' | 'nest') => {
+    if (!seccomp) missing[kind].accept('syscalls', `there is no system call filter for ${arch}`);
+    // bubblewrap before 0.8 has no --disable-userns; the system call filter refuses namespaces as well.
+    if (kind === 'single' && !since(8)) missing.single.add('nested-namespaces');
+    if (kind === 'single' && !since(7)) missing.single.accept('disk', 'bubblewrap before 0.7 sets no size on a file system');
+    const users = await HostUsers.take(input.userRange, kind === 'nest');
+    return proveAll({ ...settings, missing: missing[kind] }, kind, users).catch((error: unknown) => {
+      users.close();
+      throw error;
+    });
+  };
+  return isolation === 'auto' ? prove('nest').catch(() => prove('single')) : prove(isolation);
+}
+
+async function proveAll(
+  base: Omit<SourceSettings, 'users'> & ControlCheckInput & { readonly missing: Missing },
+  kind: 'single' | 'nest',
+  given: HostUsers | NoHostUsers,
+): Promise<ProvenSource> {
+  const { missing, diskMiB } = base;
+  const Source = kind === 'single' ? SingleSource : NestSource;
+  let users = given;
+  for (;;) {
+    const settings = { ...base, users: users instanceof HostUsers ? users : null };
+    const source = new Source(settings);
+    try {
+      for (const [control, why] of Object.entries(await tryProbe(source, diskMiB))) missing.accept(control, why);
+      const withPackages: ProvenSource['withPackages'] = (template, packagesPath) =>
+        openable(new Source({ ...settings, packagesPath }), { template, packagesPath, diskMiB });
+      return { source, withPackages, users };
+    } catch (error) {
+      await source.close();
+      if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
+      const { message } = error as Error;
+      const failed = START_FAILURES.find(([pattern, control]) => pattern.test(message) && !missing.has(control));
+      if (failed) missing.accept(failed[1], message);
+      else if (settings.users === null) throw startFailure(error as Error);
+      else {
+        users.close();
+        users = new NoHostUsers(message);
+      }
+    }
+  }
+}
+
+async function openable(
+  source: SandboxSource,
+  { template, packagesPath, diskMiB }: { template: string; packagesPath: string; diskMiB: number },
+): Promise<SandboxSource> {
+  const link = source.open({ template, memoryMiB: 1, diskMiB });
+  try {
+    await expectHello(link);
+    await link.destroy();
+    return source;
+  } catch (cause) {
+    await source.close();
+    // The last line of Python's output names the error.
+    const why = (cause as Error).message.trimEnd().split('\n').at(-1);
+    const advice = `Its packages in ${packagesPath} must be readable to every user, and so must the folders above.`;
+    throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${template}" can't be used: ${why}. ${advice}`, {}, { cause });
+  }
+}
+
+/** @returns the finding of each control that is not enforced, by control */
+async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<string, string>> {
+  const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
+  const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };
+  const signal = AbortSignal.timeout(20_000);
+  const sandbox = await new BubblewrapDriver(new Map([[shape.template, source]]), 0, shape).claim(shape, signal);
+  const found = await probe(sandbox, limits, signal);
+  await sandbox.release();
+  return found;
+}
+
+function startFailure(error: Error): Error {
+  if (!/namespace|uid map|permission|not permitted/i.test(error.message)) return error;
+  const ways =
+    'sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0';
+  return controlMissing('namespaces', 'here', `${error.message}. User namespaces must be allowed: ${ways}`, false);
+}
+
+const run = promisify(execFile);
+const RUNNER = fileURLToPath(new URL('../runner/', import.meta.url));
+const INSTALL = 'apt-get install -y bubblewrap python3';
+
+interface Interpreter {
+  /** The runner, compiled for exactly this interpreter. */
+  readonly bundle: Buffer;
+  readonly safePath: boolean;
+}
+
+/**
+ * Compiles the runner with the sandbox's own Python, so that no sandbox has to parse it again.
+ *
+ * @throws EtudeError SANDBOX_CONTROL_MISSING without a usable Python, with the command that installs it
+ */
+async function buildBundle(pythonPath: string): Promise<Interpreter> {
+  const script = `import sys;v=sys.version_info;sys.stdout.write("%d.%d\\n" % v[:2]);sys.stdout.flush();sys.path.insert(0,${JSON.stringify(RUNNER)});import bundle;sys.stdout.buffer.write(bundle.build(${JSON.stringify(RUNNER)}))`;
+  const { stdout } = await run(pythonPath, ['-I', '-S', '-B', '-c', script], { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 }).catch(
+    (error: Error) => {
+      throw unusable(`Python at ${pythonPath} does not work: ${error.message}`);
+    },
+  );
+  const newline = stdout.indexOf('\n');
+  const [major = 0, minor = 0] = stdout.subarray(0, newline).toString().split('.').map(Number);
+  if (major < 3 || minor < 10) throw unusable(`Python at ${pythonPath} is ${major}.${minor}, but 3.10 or newer is needed`);
+  return { bundle: Buffer.from(stdout.subarray(newline + 1)), safePath: minor >= 11 };
+}
+
+/**
+ * The version of bubblewrap, as [major, minor].
+ *
+ * @throws EtudeError SANDBOX_CONTROL_MISSING without bubblewrap, with the command that installs it
+ */
+async function bubblewrapVersion(bwrapPath: string): Promise<readonly [number, number]> {
+  const { stdout } = await run(bwrapPath, ['--version']).catch((error: Error) => {
+    throw unusable(`bubblewrap at ${bwrapPath} does not work: ${error.message}`);
+  });
+  const found = /(\d+)\.(\d+)/.exec(stdout);
+  return [Number(found?.[1] ?? 0), Number(found?.[2] ?? 0)];
+}
+
+function unusable(what: string): EtudeError {
+  return new EtudeError('SANDBOX_CONTROL_MISSING', `${what.trim()}. Run: ${INSTALL}`, { metadata: { install: INSTALL } });
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Isolation } from '../src/control-check.js';
+import type { Isolation } from '../src/local-driver.js';
 import type { LocalOptions } from '../src/local-driver.js';
 import { processesWith, program, requestOf, startLocal } from './sandbox-fixture.js';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Isolation } from '../src/control-check.js';
+import type { Isolation } from '../src/local-driver.js';
 import type { ExecutionSink } from '../src/sandbox-driver.js';
 import { checked, program, requestOf, type StartedSandboxes, startLocal } from './sandbox-fixture.js';
 

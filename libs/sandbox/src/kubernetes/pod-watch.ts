@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorDetails } from '@etude/contracts/errors';
+import { errorDetails, unlessAborted } from '@etude/contracts/errors';
 import type { KubeApi, WatchEvent } from './kube-api.js';
 import { kubeReason, kubeStatus } from './kube-client.js';
 import type { KubeLogger, PodView } from './pod-state.js';
@@ -103,12 +103,8 @@ export class PodWatch implements PodFeed {
   }
 
   /** Resolves after the first whole list. @throws the reason of `signal`; an AbortError when it is closed before */
-  async synced(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const abort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-    await Promise.race([this.#synced.promise, aborted]).finally(() => signal.removeEventListener('abort', abort));
+  synced(signal: AbortSignal): Promise<void> {
+    return unlessAborted(this.#synced.promise, signal);
   }
 
   /** Calls `listener` with each change, in order, once `pods` shows it. @returns a function that unsubscribes */
