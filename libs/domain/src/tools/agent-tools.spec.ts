@@ -1,6 +1,11 @@
 import type { RunResult } from '@etude/contracts/sandbox';
 import { describe, expect, it } from 'vitest';
-import { skillOf, startTools } from '../../test/tools-fixture.js';
+import { never, skillOf, startTools } from '../../test/tools-fixture.js';
+import { EtudeError } from '@etude/contracts/errors';
+import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { z } from 'zod';
+import { defineTool } from './tool-definition.js';
+import { ToolRegistry } from './agent-tools.js';
 
 const OFF = { enabled: false };
 const CODE = 'def parse_csv(text):\n    return text';
@@ -304,5 +309,131 @@ describe('code_interpreter', () => {
     expect(fake.registered[0]?.tests).toEqual([{ kind: 'call', args: [], kwargs: { text: 'a' }, expected: 'a', tolerance: 0 }]);
     const told = { success: false, error: 'Wrong arguments. "prompt" is missing: register_skill needs it.' };
     expect(await call('code_interpreter', { ...asked, prompt: '' })).toEqual(told);
+  });
+});
+
+describe('tools of memory', () => {
+  it('find the kinds that each is for, with the origins that are not trusted', async () => {
+    const { call } = startTools();
+    expect(await call('recall_fact', { query: 'vault' })).toMatchObject({
+      result: { answer: 'The vault opens at nine.', records: [{ kind: 'fact' }] },
+    });
+    expect(await call('rag_query', { query: 'chapter' })).toMatchObject({
+      result: { records: [{ kind: 'chunk', text: 'Chapter one.', untrusted_origins: ['documents/d1'] }] },
+    });
+    expect(await call('recall', { query: 'all' })).toMatchObject({ result: { records: [{ kind: 'fact' }, { kind: 'chunk' }] } });
+    expect(await call('recall_similar_experience', { query: 'all' })).toEqual({ success: true, result: { records: [] } });
+  });
+
+  it('remember a fact with its owner and source, once for each call', async () => {
+    const { call, outbox } = startTools();
+    const more = { user: 'ann', callId: 'c1' };
+    for (let at = 0; at < 2; at += 1) await call('remember', { fact: 'The vault is blue.', subject: 'vault' }, {}, more);
+    expect([...outbox.writes.values()]).toMatchObject([
+      { kind: 'fact', fact: { text: 'The vault is blue.', subject: 'vault', source: 'told', scope: { agent: 'coder', user: 'ann' } } },
+    ]);
+    expect(await call('remember', { fact: '  ' })).toMatchObject({ success: false });
+  });
+});
+
+const settings = ProceduralMemorySettings.parse({});
+
+const echo = (run: (text: string) => Promise<string> = async (text) => text) =>
+  defineTool({
+    name: 'echo',
+    title: 'Echo',
+    description: 'Says it again.',
+    input: z.strictObject({
+      text: z.string().min(1).max(5),
+      times: z.number().int().min(1).default(1),
+      how: z.enum(['loud', 'low']).optional(),
+    }),
+    output: z.strictObject({ said: z.string() }),
+    readOnly: true,
+    idempotent: true,
+    run: async ({ text, times }) => ({ success: true, result: { said: (await run(text)).repeat(times) } }),
+  });
+
+describe('ToolRegistry', () => {
+  const { contextOf } = startTools();
+  const call = (tool: ReturnType<typeof echo>, name: string, args: unknown) =>
+    new ToolRegistry([tool]).call(name, args, contextOf(), never);
+
+  it('returns an error for an unknown tool', async () => {
+    expect(await call(echo(), 'x', {})).toEqual({ success: false, error: "Tool 'x' not found" });
+  });
+
+  it('publishes the schemas that it checks', async () => {
+    const [tool] = new ToolRegistry([echo()]).list();
+    expect(tool?.inputSchema).toMatchObject({
+      type: 'object',
+      required: ['text'],
+      additionalProperties: false,
+      properties: { text: { type: 'string', minLength: 1, maxLength: 5 }, times: { default: 1 }, how: { enum: ['loud', 'low'] } },
+    });
+    expect(tool?.outputSchema).toMatchObject({ type: 'object', required: ['said'] });
+    expect(tool?.describe(settings)).toBe('Says it again.');
+    expect(await call(echo(), 'echo', { text: 'a', times: 2 })).toEqual({ success: true, result: { said: 'aa' } });
+  });
+
+  it.each([
+    [{}, '"text": Invalid input: expected string, received undefined.'],
+    [{ text: 'a', times: 0 }, '"times": Too small'],
+    [{ text: 'a', tone: 1 }, 'Unrecognized key: "tone"'],
+    ['text', '"arguments": Invalid input'],
+  ])('names the argument that is wrong in %j', async (args, complaint) => {
+    expect(await call(echo(), 'echo', args)).toEqual({ success: false, error: expect.stringContaining(complaint) });
+  });
+
+  it('returns errors of the caller and throws errors of the system', async () => {
+    const failing = (code: 'FAILED_PRECONDITION' | 'SANDBOX_UNAVAILABLE' | 'CANCELLED') =>
+      call(
+        echo(() => Promise.reject(new EtudeError(code, 'because'))),
+        'echo',
+        { text: 'a' },
+      );
+    expect(await failing('FAILED_PRECONDITION')).toEqual({ success: false, error: 'because' });
+    await expect(failing('SANDBOX_UNAVAILABLE')).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    await expect(failing('CANCELLED')).rejects.toMatchObject({ code: 'CANCELLED' });
+    await expect(
+      call(
+        echo(() => Promise.reject(new TypeError('ours'))),
+        'echo',
+        { text: 'a' },
+      ),
+    ).rejects.toThrow('ours');
+  });
+});
+
+describe('agentTools', () => {
+  it('have ten fixed names and schemas of objects', () => {
+    const tools = startTools().registry.list();
+    expect(tools.slice(0, 10).map(({ name }) => name)).toEqual([
+      'code_interpreter',
+      'search',
+      'use_skill',
+      'execute_code',
+      'load_functions',
+      'register_skill',
+      'write_todos',
+      'recall',
+      'remember',
+      'list_skill_categories',
+    ]);
+    for (const { inputSchema, outputSchema } of tools) {
+      expect([inputSchema['type'], outputSchema['type']]).toEqual(['object', 'object']);
+      expect(JSON.stringify(inputSchema)).not.toContain('"$ref":"#"');
+    }
+  });
+
+  it('advise to search first if the settings prefer skills', () => {
+    const { registry } = startTools();
+    const said = (preferSkills: boolean) =>
+      registry
+        .list()
+        .map((tool) => tool.describe({ ...settings, enabled: true, preferSkills, skillSearchThreshold: 0.85 }))
+        .join('\n');
+    expect(said(true)).toMatch(/Search first[\s\S]*above 0\.85[\s\S]*otherwise execute[\s\S]*Register what worked/);
+    expect(said(false)).not.toContain('Search first');
   });
 });
