@@ -51,11 +51,7 @@ export class FakeJournalStore {
     if (epoch > 1) this.events.push({ type: 'worker', epoch });
     this.#task = { ...this.#task, state: 'running' };
     return {
-      rolloutId: this.rolloutId,
-      epoch,
-      startedAt: this.startedAt,
-      elapsedMs: () => this.now() - this.startedAt,
-      entries: new Map(this.#entries),
+      ...this.#opened(epoch),
       append: async (entry, events) => this.#append(epoch, entry, events),
       finish: async (end) => this.#finish(epoch, end),
     };
@@ -71,11 +67,7 @@ export class FakeJournalStore {
       if (this.#task.learning.state !== 'pending') throw fenced(this.rolloutId, epoch);
     };
     return {
-      rolloutId: this.rolloutId,
-      epoch,
-      startedAt: this.startedAt,
-      elapsedMs: () => this.now() - this.startedAt,
-      entries: new Map(this.#entries),
+      ...this.#opened(epoch),
       append: async (entry) => {
         check();
         if (this.#entries.has(entry.key)) return { cancelRequested: false };
@@ -90,14 +82,19 @@ export class FakeJournalStore {
     };
   }
 
-  /** Keys of the entries, in order. */
-  get keys(): readonly string[] {
-    return [...this.#entries.keys()];
+  /** All entries, in order. */
+  get entries(): readonly JournalEntry[] {
+    return [...this.#entries.values()];
   }
 
   /** Requests cancellation; the next `append` reports the request. */
   cancel(): void {
     this.#cancelRequested = true;
+  }
+
+  #opened(epoch: number) {
+    const { rolloutId, startedAt } = this;
+    return { rolloutId, epoch, startedAt, elapsedMs: () => this.now() - startedAt, entries: new Map(this.#entries) };
   }
 
   #append(epoch: number, entry: JournalEntry, events: readonly TaskEvent[]): { cancelRequested: boolean } {

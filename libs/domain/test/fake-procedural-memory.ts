@@ -115,10 +115,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
   async search(scope: ReadScope, query: SearchQuery): ReturnType<ProceduralMemory['search']> {
     const items = this.#active(scope).flatMap((record) => skillEntries(record).map((entry) => ({ record, entry })));
     const hits = await fakeSearch(items, query, this.#clock.now());
-    return hits.map(({ record, similarity, score, explanation }) => {
-      const found = { skill: record, similarity, score };
-      return explanation === undefined ? found : { ...found, explanation };
-    });
+    return hits.map(({ record: skill, entry: _entry, ...scored }) => ({ skill, ...scored }));
   }
 
   async byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]> {

@@ -37,14 +37,12 @@ interface Execution {
  * There is no isolation and no limit, so use it for code of tests only.
  */
 export class FakeWorkSandboxes implements WorkSandboxes {
-  readonly requests: WorkSandboxRequest[] = [];
   private readonly opened = new Map<string, FakeWorkSandbox>();
 
   async open(request: WorkSandboxRequest, signal: AbortSignal): Promise<FakeWorkSandbox> {
     signal.throwIfAborted();
     const known = this.opened.get(request.requestId);
     if (known) return known;
-    this.requests.push(request);
     const sandbox = new FakeWorkSandbox(`sandboxes/s-${this.opened.size + 1}`);
     this.opened.set(request.requestId, sandbox);
     return sandbox;

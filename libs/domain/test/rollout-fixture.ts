@@ -174,7 +174,7 @@ export class World {
 
   /** The steps of learning that asked the model. */
   get learned(): string[] {
-    return this.journals.keys.filter((key) => key === 't.lessons' || key === 't.skill');
+    return this.journals.entries.flatMap(({ key }) => (key === 't.lessons' || key === 't.skill' ? key : []));
   }
 }
 

@@ -3,10 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { FakeChatModel, type FakeAnswer } from '../../test/fake-chat-model.js';
 import { type SpecGiven, World } from '../../test/rollout-fixture.js';
 import { calls, finalAnswer, stepByStep, textOf } from '../../test/step-fixture.js';
-import type { JournalEntry } from '../ports/journal.js';
 import type { ChatRequest } from '../ports/model.js';
 import { explainStep, type PromptSection } from './explain-rollout.js';
-import { runRollout } from './run-rollout.js';
 import { PROMPT_BUDGETS } from './step-prompts.js';
 
 /** A rollout of 61 steps with long lines. Its requests for summaries are answered by number. */
@@ -49,10 +47,8 @@ describe('a long history of steps', () => {
 
   it('is explained as it was asked, whatever the budget is now', async () => {
     const { world, model } = longWorld((n) => `Summary ${n}.`);
-    const opened = world.journals.open()!;
-    const entries: JournalEntry[] = [];
-    const append: typeof opened.append = (entry, events) => (entries.push(entry), opened.append(entry, events));
-    await runRollout(world.input, { ...world.deps, journal: { ...opened, append } }, new AbortController().signal);
+    await world.run();
+    const { entries } = world.journals;
     const { steps } = await explainStep(world.input, entries, null, world.deps);
     expect(steps).toHaveLength(model.requests.length);
     for (const step of ['a1.s31.compact', 'a1.s31.act', 'a1.s60.act']) {

@@ -1,27 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { AnsweringModel, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
-import { type JournalEntry, LEARN_FROM } from '../ports/journal.js';
 import { explainStep, stepDetail } from './explain-rollout.js';
-import { runRollout } from './run-rollout.js';
 import { type Evaluator, Evaluator as EvaluatorSchema, Usage } from '@etude/contracts/task';
 
 /** A finished rollout with two attempts, and the prompts of its model calls. */
 async function finished() {
   const model = new AnsweringModel(learnsFromCritique);
   const world = new World({ model, spec: { mode: 'training', referenceSolution: REFERENCE } });
-  const opened = world.journals.open()!;
-  const entries: JournalEntry[] = [];
-  const append: typeof opened.append = (entry, events) => {
-    entries.push(structuredClone(entry));
-    return opened.append(entry, events);
-  };
-  await runRollout(world.input, { ...world.deps, journal: { ...opened, append } }, new AbortController().signal);
-  await world.learn(
-    (journal) => (
-      entries.push(journal.entries.get(LEARN_FROM)!),
-      { ...journal, append: (entry) => (entries.push(entry), journal.append(entry, [])) }
-    ),
-  );
+  await world.run();
+  const { entries } = world.journals;
   return { world, entries, prompts: model.asked, explain: (step: string | null) => explainStep(world.input, entries, step, world.deps) };
 }
 

@@ -164,14 +164,17 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain('"content":"two two"');
   });
 
-  it('makes an edit once, also where the new text holds the old one', async () => {
-    const edit = calls(['fs_write', { path: 'a.py', old: 'x = 1', content: '# one\nx = 1' }]);
+  it.each([
+    ['once, also where the new text holds the old one', 'x = 1', '# one\nx = 1', '"content":"# one\\nx = 1"'],
+    ['not without its place', 'no such text', '1', 'occurs 0 times in "a.py", not once. The new text is there already.'],
+  ])('makes an edit %s', async (_, old, content, said) => {
+    const edit = calls(['fs_write', { path: 'a.py', old, content }]);
     // A worker that ends after the edit and before its entry leaves the edit to the next one.
     const { world, model } = worldOf([edit, edit, calls(['fs_read', { path: 'a.py' }]), finalAnswer('done')], {
       files: [file('a.py', 'x = 1\n')],
     });
     await world.run();
-    expect(last(model)).toContain('"content":"# one\\nx = 1"');
+    expect(last(model)).toContain(said);
   });
 
   it('refuses arguments that are nested too deep', async () => {
@@ -431,15 +434,6 @@ describe('an agent that acts in steps', () => {
     await world.run();
     expect(world.outbox.of('fact')).toEqual([]);
   });
-});
-
-it('says of an edit without its place that nothing was changed', async () => {
-  const edit = calls(['fs_write', { path: 'a.txt', old: 'no such text', content: '1' }]);
-  const { world, model } = worldOf([edit, calls(['fs_read', { path: 'a.txt' }]), finalAnswer('done')], {
-    files: [file('a.txt', 'x = 1\n')],
-  });
-  await world.run();
-  expect(last(model)).toContain('occurs 0 times in "a.txt", not once. The new text is there already.');
 });
 
 it('edits no file that is large or no text, and keeps a byte order mark', async () => {
