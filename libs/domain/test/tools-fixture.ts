@@ -2,6 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import type { RunResult, SandboxRun } from '@etude/contracts/sandbox';
 import { ProceduralMemorySettings, type SkillDependency } from '@etude/contracts/skill-proof';
+import { expect } from 'vitest';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
 import { FakeSandboxes } from './fake-sandboxes.js';
 import { FakeClock } from './fake-clock.js';
@@ -43,6 +44,12 @@ export const skillOf = (name: string, more: Partial<Skill> = {}): Skill =>
   });
 
 const pinOf = ({ name, version, digest, scope }: Skill): SkillDependency => ({ name, ...scope, version, digest });
+
+/** The outcome of a call that is refused with these words. */
+export const refusal = (words: string | RegExp) => ({
+  success: false,
+  error: (typeof words === 'string' ? expect.stringContaining(words) : expect.stringMatching(words)) as string,
+});
 
 /** A list of skills, all with the same similarity. */
 export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, SkillWishes {

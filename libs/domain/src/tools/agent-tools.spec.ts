@@ -1,6 +1,6 @@
 import type { RunResult } from '@etude/contracts/sandbox';
 import { describe, expect, it } from 'vitest';
-import { never, skillOf, startTools } from '../../test/tools-fixture.js';
+import { never, refusal, skillOf, startTools } from '../../test/tools-fixture.js';
 import { EtudeError } from '@etude/contracts/errors';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
@@ -73,7 +73,7 @@ describe('tools without procedural memory', () => {
   ])('name the setting that turns procedural memory on: %s', async (tool, args) => {
     const { call, fake } = startTools([skillOf('parse_csv')]);
     const outcome = await call(tool, args, OFF);
-    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/off for agent "coder".*enabled = true/) });
+    expect(outcome).toMatchObject(refusal(/off for agent "coder".*enabled = true/));
     expect([fake.used, fake.registered, fake.wished]).toEqual([[], [], []]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { literalOf } from './execute-in-session.js';
-import { skillOf, startTools } from '../../test/tools-fixture.js';
+import { refusal, skillOf, startTools } from '../../test/tools-fixture.js';
 
 const execute = (prompt: string, more: object = {}) => ({ prompt, ...more });
 const plain = (text: string) => ({ 'text/plain': text });
@@ -29,10 +29,7 @@ describe('code_interpreter in a session', () => {
     const { call, codeSessions } = startTools();
     codeSessions.held.push('a.csv');
     const outcome = await call('code_interpreter', execute('x', { file_names: ['a.csv', 'b.csv'] }));
-    expect(outcome).toMatchObject({
-      success: false,
-      error: expect.stringMatching(/not in this session: b\.csv\. The session has a\.csv\./),
-    });
+    expect(outcome).toMatchObject(refusal(/not in this session: b\.csv\. The session has a\.csv\./));
     expect(codeSessions.ran).toEqual([]);
   });
 
@@ -50,7 +47,7 @@ describe('code_interpreter in a session', () => {
     const { call, codeSessions } = startTools([skillOf('parse_csv')]);
     await call('load_functions', { names: ['parse_csv'] });
     const outcome = await call('code_interpreter', execute('parse_csv("a")'));
-    expect(outcome).toMatchObject({ success: false, error: expect.stringMatching(/parse_csv need packages/) });
+    expect(outcome).toMatchObject(refusal(/parse_csv need packages/));
     expect(codeSessions.ran).toEqual([]);
   });
 
@@ -78,10 +75,9 @@ describe('code_interpreter in a session', () => {
       success: true,
       result: { results: [3], output: '', files: [], note: 'The session keeps nothing of this call: too many are open.' },
     });
-    expect(await call('code_interpreter', execute('1', { file_names: ['data.csv'] }))).toMatchObject({
-      success: false,
-      error: expect.stringMatching(/"file_names".*data\.csv.*too many are open/),
-    });
+    expect(await call('code_interpreter', execute('1', { file_names: ['data.csv'] }))).toMatchObject(
+      refusal(/"file_names".*data\.csv.*too many are open/),
+    );
   });
 
   it('gives files of the session to a skill', async () => {
@@ -90,15 +86,9 @@ describe('code_interpreter in a session', () => {
     const skill = { operation: 'use_skill', skill_name: 'parse_csv' };
     expect(await call('code_interpreter', { ...skill, file_names: ['./a.csv'] })).toMatchObject({ success: true });
     expect(fake.used.map(({ files }) => files)).toEqual([[{ path: 'a.csv', contentBase64: '' }]]);
-    expect(await call('code_interpreter', { ...skill, file_names: ['b.csv'] })).toMatchObject({
-      success: false,
-      error: expect.stringContaining('b.csv'),
-    });
+    expect(await call('code_interpreter', { ...skill, file_names: ['b.csv'] })).toMatchObject(refusal('b.csv'));
     codeSessions.isTooLarge = true;
-    expect(await call('code_interpreter', { ...skill, file_names: ['a.csv'] })).toMatchObject({
-      success: false,
-      error: expect.stringContaining('8 MiB'),
-    });
+    expect(await call('code_interpreter', { ...skill, file_names: ['a.csv'] })).toMatchObject(refusal('8 MiB'));
     expect(fake.used).toHaveLength(1);
   });
 
@@ -115,12 +105,9 @@ describe('code_interpreter in a session', () => {
   it('refuses files without a session', async () => {
     const { call } = startTools([skillOf('parse_csv')]);
     const unnamed = await call('code_interpreter', execute('1', { file_names: ['data.csv'] }), {}, { session: 'default' });
-    expect(unnamed).toMatchObject({ success: false, error: expect.stringMatching(/data\.csv.*names no session/) });
+    expect(unnamed).toMatchObject(refusal(/data\.csv.*names no session/));
     const use = { operation: 'use_skill', skill_name: 'parse_csv', file_names: ['data.csv'] };
-    expect(await call('code_interpreter', use, {}, { session: 'default' })).toMatchObject({
-      success: false,
-      error: expect.stringMatching(/data\.csv.*names no session/),
-    });
+    expect(await call('code_interpreter', use, {}, { session: 'default' })).toMatchObject(refusal(/data\.csv.*names no session/));
   });
 });
 

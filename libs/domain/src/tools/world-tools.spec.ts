@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { FakeWorlds } from '../../test/fake-worlds.js';
-import { never, startTools } from '../../test/tools-fixture.js';
+import { never, refusal, startTools } from '../../test/tools-fixture.js';
 import { isWorldRead, worldTools } from './world-tools.js';
 
 async function start(named: string | null) {
@@ -29,7 +29,7 @@ it('moves once per call, and names wrong arguments', async () => {
   const { call, worlds } = await start('w');
   for (const callId of ['c1', 'c1']) await call('interact_with_agent', { name: 'self', action: 'rest' }, { callId });
   expect((await worlds.get('acme', 'w'))?.world.tick).toBe(1);
-  expect(await call('move_to', { x: 1 })).toMatchObject({ success: false, error: expect.stringContaining('"y"') });
+  expect(await call('move_to', { x: 1 })).toMatchObject(refusal('"y"'));
   expect(await call('interact_with_agent', { name: 'self', action: 'fly' })).toMatchObject({ success: false });
 });
 

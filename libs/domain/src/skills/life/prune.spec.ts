@@ -2,7 +2,6 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { NEW_YEAR, SCOPE } from '../../../test/memory-records.js';
 import { calledVersions, versionKey } from './call-graph.js';
 import { archiveSkill, restoreSkill } from './decisions.js';
@@ -22,8 +21,8 @@ const prune = (shelf: Shelf, over: object = {}) =>
   pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT, ...over }, shelf).then(
     ({ pruned }) => pruned,
   );
-const undo = (shelf: Shelf, pruneId = 'p1') =>
-  undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 1 }, shelf).then(({ skills }) => skills);
+const undone = (shelf: Shelf, pruneId = 'p1') => undoPrune({ tenant: 'acme', pruneId, by: 'ann', at: AT + 3 }, shelf);
+const undo = (...asked: Parameters<typeof undone>) => undone(...asked).then(({ skills }) => skills);
 
 describe('a plan of pruning', () => {
   const idle = provenSkill('idle');
@@ -139,21 +138,19 @@ describe('undoPrune', () => {
       provenSkill('far', { dependencies: [dependencyOn(between)] }),
       provenSkill('top', { dependencies: [dependencyOn(caller)] }),
     ];
-    const memory = new FakeProceduralMemory().keep(base, between, ...callers, provenSkill('other'));
-    const deps = { procedural: memory };
-    await pruneSkills({ tenant: 'acme', agent: null, policy: UNUSED, pruneId: 'p1', by: 'ann', dryRun: false, at: AT }, deps);
+    const shelf = new Shelf(base, between, ...callers, provenSkill('other'));
+    await prune(shelf);
     const decision = { by: 'rev', reason: 'harmful', at: AT + 1 };
-    const archived = await archiveSkill(memory, [base], decision);
-    const undoOnce = () => undoPrune({ tenant: 'acme', pruneId: 'p1', by: 'ann', at: AT + 2 }, deps);
-    const undone = async () => (await undoOnce()).skills.map(({ name }) => name);
-    expect([await undone(), await undone()]).toEqual([['other'], ['other']]);
-    const { left } = await undoOnce();
+    const archived = await archiveSkill(shelf, [base], decision);
+    const namesBack = async () => (await undo(shelf)).map(({ name }) => name);
+    expect([await namesBack(), await namesBack()]).toEqual([['other'], ['other']]);
+    const { left } = await undone(shelf);
     expect(left.map(({ skill: { name }, reason }) => `${name}: ${reason}`).toSorted()).toEqual([
       expect.stringMatching(/^caller: .*base@1, which is archived/),
       expect.stringMatching(/^far: .*base@1, which is archived/),
       expect.stringMatching(/^top: .*caller@1, which is archived/),
     ]);
-    await restoreSkill(memory, archived, decision);
-    expect((await undone()).toSorted()).toEqual(['caller', 'far', 'other', 'top']);
+    await restoreSkill(shelf, archived, decision);
+    expect((await namesBack()).toSorted()).toEqual(['caller', 'far', 'other', 'top']);
   });
 });

@@ -30,10 +30,12 @@ class Learned implements LearnedRecords {
   }
 }
 
+/** Revokes for Ann on the ninth millisecond. */
+const revokeOn = (shelf: Shelf, over: Partial<Parameters<typeof revokeSource>[0]> = {}, learned = new Learned()) =>
+  revokeSource({ tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9, ...over }, { procedural: shelf, learned });
 const revoke = (source: string, skills: readonly Skill[], learned = new Learned(), dryRun = false) => {
   const shelf = new Shelf(...skills);
-  const input = { tenant: 'acme', source, reason: 'forged', by: 'ann', dryRun, at: 9 };
-  return revokeSource(input, { procedural: shelf.procedural, learned }).then((revoked) => ({ ...revoked, shelf }));
+  return revokeOn(shelf, { source, reason: 'forged', dryRun }, learned).then((revoked) => ({ ...revoked, shelf }));
 };
 const namesOf = ({ skills }: { skills: readonly Skill[] }) => skills.map(({ name }) => name);
 
@@ -191,8 +193,7 @@ describe('revokeSource', () => {
     const bad = provenSkill('bad', { sources: [POISON] });
     const { proof: _proof, ...gone } = provenSkill('gone', { sources: [POISON], status: 'archived' });
     const { shelf, skills } = await revoke(POISON, [bad, gone, provenSkill('caller', { dependencies: [dependencyOn(bad)] })]);
-    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ben', dryRun: false, at: 10 };
-    expect(namesOf(await revokeSource(input, { procedural: shelf.procedural, learned: new Learned() }))).toEqual(namesOf({ skills }));
+    expect(namesOf(await revokeOn(shelf, { by: 'ben', at: 10 }))).toEqual(namesOf({ skills }));
     expect(shelf.moves).toHaveLength(2);
   });
 
@@ -200,11 +201,9 @@ describe('revokeSource', () => {
     const copy = provenSkill('copy', { sources: [POISON, 'users/eve'], scope: { tenant: '@global', agent: '@tenant', user: null } });
     const own = provenSkill('own', { sources: [POISON], dependencies: [dependencyOn(copy)] });
     const shelf = new Shelf(own, copy);
-    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9 };
-    const deps = { procedural: shelf.procedural, learned: new Learned() };
-    expect(namesOf(await revokeSource({ ...input, source: 'users/eve', global: true }, deps))).toEqual([]);
-    expect(namesOf(await revokeSource(input, deps))).toEqual(['own']);
-    expect(namesOf(await revokeSource({ ...input, global: true }, deps)).toSorted()).toEqual(['copy', 'own']);
+    expect(namesOf(await revokeOn(shelf, { source: 'users/eve', global: true }))).toEqual([]);
+    expect(namesOf(await revokeOn(shelf))).toEqual(['own']);
+    expect(namesOf(await revokeOn(shelf, { global: true })).toSorted()).toEqual(['copy', 'own']);
     expect(shelf.statuses()).toEqual(['own@1 archived', 'copy@1 archived']);
   });
 
@@ -227,9 +226,8 @@ describe('revokeSource', () => {
     const shelf = new Shelf(provenSkill('bad', { sources: [POISON], successRate: 0.1, executionCount: 100 }));
     const pruning = { tenant: 'acme', agent: null, policy: { failing: { rateMax: 0.5, usesMin: 10 } }, pruneId: 'p1', by: 'night' };
     expect((await pruneSkills({ ...pruning, dryRun: false, at: 8 }, shelf)).pruned).toHaveLength(1);
-    const input = { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9 };
     for (const at of [9, 10]) {
-      const { skills } = await revokeSource({ ...input, at }, { procedural: shelf.procedural, learned: new Learned() });
+      const { skills } = await revokeOn(shelf, { at });
       expect(skills).toMatchObject([{ name: 'bad', status: 'archived', statusReason: 'its source documents/poison was revoked' }]);
       expect(skills[0]).not.toHaveProperty('proof');
     }
