@@ -8,21 +8,11 @@ import { provenanceOf, recall } from './recall.js';
 
 const hit = (id: string, text = id, layer: MemoryLayer = 'episodic') => hitOf({ id, text, layer });
 
-function memory(episodic: MemoryHit[], semantic: MemoryHit[], skills = [programOf()]) {
+function memory(episodic: MemoryHit[], semantic: MemoryHit[]) {
   const queries: SearchQuery[] = [];
-  const answer = <T>(query: SearchQuery, found: T[]) => (queries.push(query), Promise.resolve(found));
-  return {
-    queries,
-    episodic: { search: (_: unknown, query: SearchQuery) => answer(query, episodic) },
-    semantic: { search: (_: unknown, query: SearchQuery) => answer(query, semantic) },
-    procedural: {
-      search: (_: unknown, query: SearchQuery) =>
-        answer(
-          query,
-          skills.map((skill) => ({ skill, similarity: 0.5, score: 0.5 })),
-        ),
-    },
-  };
+  const layer = <T>(found: T[]) => ({ search: (_: unknown, query: SearchQuery) => (queries.push(query), Promise.resolve(found)) });
+  const skills = [{ skill: programOf(), similarity: 0.5, score: 0.5 }];
+  return { queries, episodic: layer(episodic), semantic: layer(semantic), procedural: layer(skills) };
 }
 
 const input = (policy: Partial<Parameters<typeof recall>[0]['policy']> = {}) => ({

@@ -22,6 +22,10 @@ const asked: RecollectInput = {
   counts: { semantic: 2, episodic: 2, procedural: 2 },
   tokensMax: 2_000,
 };
+const none = answers([]);
+/** Recollects from these layers. The others are empty. */
+const recollected = (layers: Partial<Parameters<typeof recollect>[1]>, more: Partial<RecollectInput> = {}) =>
+  recollect({ ...asked, ...more }, { semantic: none, episodic: none, procedural: none, ...layers });
 const found = (id: string, layer: MemoryLayer, similarity: number, bm25: number) => ({
   ...hit(id, layer, 'fact'),
   similarity,
@@ -36,36 +40,28 @@ const EPISODE = hit('tabcdefgh-r1', 'episodic', 'episode', ['tabcdefgh-r1']);
 
 it('shows an episode in place of its summary and its reflection', async () => {
   const semantic = answers([hit('tabcdefgh-r1', 'semantic', 'summary'), hit('tabcdefgh-r1', 'semantic', 'reflection')]);
-  const { hits } = await recollect(asked, { semantic, episodic: answers([EPISODE]), procedural: answers([]) });
+  const { hits } = await recollected({ semantic, episodic: answers([EPISODE]) });
   expect(hits.map(({ kind }) => kind)).toEqual(['episode']);
 });
 
 it.each([['tasks/tabcdefgh'], ['tabcdefgh-r1']])('shows a skill in place of its source episode %s', async (source) => {
   const episodic = answers([EPISODE, hit('tzzzzzzzz-r1', 'episodic', 'episode')]);
-  const { hits } = await recollect(asked, { semantic: answers([]), episodic, procedural: skills([source]) });
+  const { hits } = await recollected({ episodic, procedural: skills([source]) });
   expect(hits.map(({ id }) => id)).toEqual(['sum_even@1', 'tzzzzzzzz-r1']);
 });
 
 it('keeps an episode if its skill exceeds the budget', async () => {
   const skill = skillOf({ sources: ['tasks/tabcdefgh'], code: 'x'.repeat(900), description: '' });
   const procedural = answers([{ skill, similarity: 1, score: 1 }]);
-  const { hits, tokens } = await recollect(
-    { ...asked, tokensMax: 100 },
-    { semantic: answers([]), episodic: answers([EPISODE]), procedural },
-  );
+  const { hits, tokens } = await recollected({ episodic: answers([EPISODE]), procedural }, { tokensMax: 100 });
   expect(hits.map(({ kind }) => kind)).toEqual(['episode']);
   expect(tokens).toBe(Math.ceil(EPISODE.text.length / 4));
 });
 
 it('shows a skill without its code where only its words fit', async () => {
   const skill = skillOf({ code: `def f():\n${'    pass\n'.repeat(90)}` });
-  const shown = async (tokensMax: number) => {
-    const { hits } = await recollect(
-      { ...asked, tokensMax },
-      { semantic: none, episodic: none, procedural: answers([{ skill, similarity: 1, score: 1 }]) },
-    );
-    return hits.map(({ text }) => text);
-  };
+  const procedural = answers([{ skill, similarity: 1, score: 1 }]);
+  const shown = async (tokensMax: number) => (await recollected({ procedural }, { tokensMax })).hits.map(({ text }) => text);
   expect(await shown(800)).toEqual([`${skill.description}\n\n\`\`\`python\n${skill.code.trimEnd()}\n\`\`\``]);
   expect(await shown(100)).toEqual([skill.description]);
 });
@@ -78,7 +74,7 @@ it('puts facts first, and shows one experience for each lesson', async () => {
     told('e3', 'Sort the names first.'),
   ]);
   const semantic = answers([hit('c1', 'semantic', 'chunk'), hit('f1', 'semantic', 'fact')]);
-  const { hits } = await recollect({ ...asked, counts: { episodic: 3, semantic: 2 } }, { semantic, episodic, procedural: answers([]) });
+  const { hits } = await recollected({ semantic, episodic }, { counts: { episodic: 3, semantic: 2 } });
   expect(hits.map(({ id }) => id)).toEqual(['f1', 'e1', 'c1', 'e3']);
 });
 
@@ -112,7 +108,7 @@ const hitFor = (turn: Turn, before: Turn[]) => ({ ...hit(turn.id, 'semantic', 't
 it('counts the turns around a turn, and shows each of them once', async () => {
   const [ask, answer, far] = [turnOf(0, 'Where is it?'), turnOf(1, 'At the shed.'), turnOf(9, 'At the shed.')];
   const semantic = answers([hitFor(answer, [ask]), hitFor(ask, []), hitFor(far, [])]);
-  const { hits, tokens } = await recollect(asked, { semantic, episodic: answers([]), procedural: answers([]) });
+  const { hits, tokens } = await recollected({ semantic });
   expect(hits.map(({ id }) => id)).toEqual(['c1.1', 'c1.9']);
   const transcript = 'Ann (3 May 2026): Where is it?\nAnn (3 May 2026): At the shed.';
   expect(hits[0] && shownText(hits[0])).toBe(transcript);
@@ -120,8 +116,6 @@ it('counts the turns around a turn, and shows each of them once', async () => {
 });
 
 const offered = (times: number) => Array.from({ length: times }).reduce<Skill>((skill) => afterOffers(skill, [keyOf(skill)]), skillOf());
-const none = answers([]);
-
 it.each([
   ['as long as it may still be of use', offered(8), undefined, 1],
   ['no more after many offers in vain', offered(9), undefined, 0],
@@ -129,13 +123,13 @@ it.each([
   ['where it was measured to help', offered(9), lift(() => 30, 10), 1],
   ['no more where it was measured to harm', offered(9), lift(() => 10, 30), 0],
 ])('offers a skill %s', async (_when, skill, counters, count) => {
-  const layers = { semantic: none, episodic: none, procedural: answers([{ skill, similarity: 0.9, score: 0.9 }]) };
-  expect((await recollect(asked, counters === undefined ? layers : { ...layers, counters })).hits).toHaveLength(count);
+  const procedural = answers([{ skill, similarity: 0.9, score: 0.9 }]);
+  expect((await recollected({ procedural, ...(counters && { counters }) })).hits).toHaveLength(count);
 });
 
 it('puts first what was measured to help, of memories that are equally near', async () => {
   const semantic = answers([hit('a', 'semantic', 'fact'), hit('b', 'semantic', 'fact')]);
   const counters = lift((id) => (id === 'b' ? 30 : 10), 20);
-  const { hits } = await recollect(asked, { semantic, episodic: none, procedural: none, counters });
+  const { hits } = await recollected({ semantic, counters });
   expect(hits.map(({ id }) => id)).toEqual(['b', 'a']);
 });
