@@ -275,40 +275,30 @@ describe('code_interpreter', () => {
     });
   });
 
-  it('searches, uses and registers skills', async () => {
+  const asked = { prompt: CODE, operation: 'register_skill', skill_name: 'parse_csv', skill_description: 'Reads.' };
+  const described = { name: 'parse_csv', description: 'What parse_csv does.', similarity: 0.9 };
+  const registered = { status: 'registered', skill_name: 'parse_csv', skill_id: '/instances/acme/providers/Etude.Skill/skills/parse_csv' };
+
+  it.each<[object, object]>([
+    [
+      { operation: 'search_skills', prompt: 'read csv' },
+      { skills: [{ ...described, parameters: [{ name: 'text', type: 'str', description: 'the text' }] }] },
+    ],
+    [
+      { operation: 'use_skill', skill_name: 'parse_csv', skill_parameters: { text: 'a' } },
+      { results: [{ text: 'a' }], output: 'printed', files: [] },
+    ],
+    [{ ...asked, skill_parameters: { text: 'a' } }, registered],
+  ])('searches, uses and registers skills: %j', async (given, result) => {
     const { call, fake } = startTools([skillOf('parse_csv')], () => ({ value: 'a' }));
-    expect(await call('code_interpreter', { prompt: 'read csv', operation: 'search_skills' })).toEqual({
-      success: true,
-      result: {
-        skills: [
-          {
-            name: 'parse_csv',
-            description: 'What parse_csv does.',
-            similarity: 0.9,
-            parameters: [{ name: 'text', type: 'str', description: 'the text' }],
-          },
-        ],
-      },
-    });
-    const using = { operation: 'use_skill', skill_name: 'parse_csv', skill_parameters: { text: 'a' } };
-    expect(await call('code_interpreter', using)).toEqual({
-      success: true,
-      result: { results: [{ text: 'a' }], output: 'printed', files: [] },
-    });
-    const asked = {
-      prompt: CODE,
-      operation: 'register_skill',
-      skill_name: 'parse_csv',
-      skill_description: 'Reads.',
-      skill_parameters: { text: 'a' },
-    };
-    expect(await call('code_interpreter', asked)).toEqual({
-      success: true,
-      result: { status: 'registered', skill_name: 'parse_csv', skill_id: '/instances/acme/providers/Etude.Skill/skills/parse_csv' },
-    });
-    expect(fake.registered[0]?.tests).toEqual([{ kind: 'call', args: [], kwargs: { text: 'a' }, expected: 'a', tolerance: 0 }]);
+    expect(await call('code_interpreter', given)).toEqual({ success: true, result });
+    const tests = [{ kind: 'call', args: [], kwargs: { text: 'a' }, expected: 'a', tolerance: 0 }];
+    expect(fake.registered.map((draft) => draft.tests)).toEqual(result === registered ? [tests] : []);
+  });
+
+  it('names the field that registering lacks', async () => {
     const told = { success: false, error: 'Wrong arguments. "prompt" is missing: register_skill needs it.' };
-    expect(await call('code_interpreter', { ...asked, prompt: '' })).toEqual(told);
+    expect(await startTools().call('code_interpreter', { ...asked, prompt: '' })).toEqual(told);
   });
 });
 
@@ -358,6 +348,12 @@ describe('ToolRegistry', () => {
   const { contextOf } = startTools();
   const call = (tool: ReturnType<typeof echo>, name: string, args: unknown) =>
     new ToolRegistry([tool]).call(name, args, contextOf(), never);
+  const failing = (thrown: Error) => {
+    const tool = echo(async () => {
+      throw thrown;
+    });
+    return call(tool, 'echo', { text: 'a' });
+  };
 
   it('returns an error for an unknown tool', async () => {
     expect(await call(echo(), 'x', {})).toEqual({ success: false, error: "Tool 'x' not found" });
@@ -386,22 +382,9 @@ describe('ToolRegistry', () => {
   });
 
   it('returns errors of the caller and throws errors of the system', async () => {
-    const failing = (code: 'FAILED_PRECONDITION' | 'SANDBOX_UNAVAILABLE' | 'CANCELLED') =>
-      call(
-        echo(() => Promise.reject(new EtudeError(code, 'because'))),
-        'echo',
-        { text: 'a' },
-      );
-    expect(await failing('FAILED_PRECONDITION')).toEqual({ success: false, error: 'because' });
-    await expect(failing('SANDBOX_UNAVAILABLE')).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-    await expect(failing('CANCELLED')).rejects.toMatchObject({ code: 'CANCELLED' });
-    await expect(
-      call(
-        echo(() => Promise.reject(new TypeError('ours'))),
-        'echo',
-        { text: 'a' },
-      ),
-    ).rejects.toThrow('ours');
+    expect(await failing(new EtudeError('FAILED_PRECONDITION', 'because'))).toEqual({ success: false, error: 'because' });
+    for (const error of [new EtudeError('SANDBOX_UNAVAILABLE', 'gone'), new EtudeError('CANCELLED', 'stop'), new TypeError('ours')])
+      await expect(failing(error)).rejects.toBe(error);
   });
 });
 
