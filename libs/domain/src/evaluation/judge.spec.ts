@@ -33,14 +33,9 @@ const hidden = (text: string): RunResult[] => [
 
 describe('judge', () => {
   it('accepts an answer that passes every case', () => {
-    expect(judged(io(['1', '2', true], ['3', '4', false]), { ...CLEAN_RUN, stdout: '2\n' }, { ...CLEAN_RUN, stdout: '4\n' })).toMatchObject(
-      {
-        verdict: 'AC',
-        reason: 'all 2 cases passed',
-        casesPassed: 2,
-        casesTotal: 2,
-      },
-    );
+    const results = ['2\n', '4\n'].map((stdout) => ({ ...CLEAN_RUN, stdout }));
+    const all = { verdict: 'AC', reason: 'all 2 cases passed', casesPassed: 2, casesTotal: 2 };
+    expect(judged(io(['1', '2', true], ['3', '4', false]), ...results)).toMatchObject(all);
   });
 
   it('shows a failing public case in full', () => {
@@ -85,13 +80,11 @@ describe('judge', () => {
     });
     expect(judged(evaluator, { ...CLEAN_RUN, value: [2, 1] }).verdict).toBe('AC');
     expect(judged(evaluator, { ...CLEAN_RUN, value: [1, 2] }).feedback).toContain('f([1, 2])');
-    const raised = judged(evaluator, {
-      ...CLEAN_RUN,
-      exit: 'nonzero',
-      exitCode: 1,
-      error: { type: 'NameError', message: "name 'f' is not defined", line: 2 },
+    const error = { type: 'NameError', message: "name 'f' is not defined", line: 2 };
+    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error })).toMatchObject({
+      verdict: 'RE',
+      reason: 'case 1 of 1: raised NameError at line 2',
     });
-    expect(raised).toMatchObject({ verdict: 'RE', reason: 'case 1 of 1: raised NameError at line 2' });
   });
 
   it('judges python tests only by the report of the checker', () => {

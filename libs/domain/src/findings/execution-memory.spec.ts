@@ -23,24 +23,14 @@ describe('extractFact', () => {
 describe('ExecutionMemory', () => {
   it('shows its findings in three groups, without failures', () => {
     const memory = new ExecutionMemory();
-    memory.extractFrom({
-      tool: 'fs_read',
-      query: 'src/a.py:1-9',
-      step: 1,
-      success: true,
-      text: read('def a(): pass'),
-      filePath: 'src/a.py',
-    });
-    memory.extractFrom({
-      tool: 'fs_search',
-      query: 'slug',
-      step: 2,
-      success: true,
-      text: JSON.stringify({ matches: [], names: ['slug.py'] }),
-    });
-    memory.extractFrom({ tool: 'recall_fact', query: 'vault', step: 3, success: true, text: 'nine' });
+    const outcomes = [
+      { tool: 'fs_read', query: 'src/a.py:1-9', text: read('def a(): pass'), filePath: 'src/a.py' },
+      { tool: 'fs_search', query: 'slug', text: JSON.stringify({ matches: [], names: ['slug.py'] }) },
+      { tool: 'recall_fact', query: 'vault', text: 'nine' },
+      { tool: 'fs_read', query: 'gone', text: 'Failed', success: false },
+    ];
+    for (const [at, outcome] of outcomes.entries()) memory.extractFrom({ step: at + 1, success: true, ...outcome });
     memory.add({ tool: 'fs_read', query: 'b.py', fact: 'File contains: b', step: 0, success: true });
-    memory.extractFrom({ tool: 'fs_read', query: 'gone', step: 4, success: false, text: 'Failed' });
     expect(memory.summary()).toBe(
       '# Execution Memory\n\n' +
         '**Files Already Read:**\n- src/a.py: File contains: a\n\n' +
