@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { sayingHowToGoOn } from '../calls.js';
-import { type Cli, type Start, withGateway } from '../cli.js';
+import type { Cli, Start } from '../cli.js';
 import { addNoun, hand } from '../command.js';
 import { EXIT } from '../errors.js';
 import { integer } from '../options.js';
@@ -10,7 +9,7 @@ import { type SampleResult, sampleText, summarize, summaryRows } from './eval-re
 import { FAMILIES } from './families.command.js';
 import { type Format, FORMATS, readProblemSet } from './problem-set.js';
 import { REPORT } from './report.command.js';
-import { inParallel, newRunId, RUN_FLAGS, runSample, type TaskSettings } from './run-sample.js';
+import { inParallel, newRunId, RUN_FLAGS, runSample, type TaskSettings, workOn } from './run-sample.js';
 
 interface EvalOptions extends TaskSettings {
   readonly format?: Format;
@@ -31,18 +30,14 @@ async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly str
   const results: SampleResult[] = [];
   cli.out.note(`run ${run}: ${plural(problems.length, 'problem')}, memory ${memory}`);
   const started = performance.now();
-  const work = () =>
-    withGateway(cli, async (gateway) => {
-      await inParallel(samples, concurrency, cli.signal, async (sample, signal) => {
-        const result = await runSample(cli, gateway, run, sample, options, signal);
-        results.push(result);
-        cli.out.data(result, sampleText(result));
-        cli.out.status(`${results.length}/${samples.length} done`);
-      });
-      return EXIT.ok;
-    });
-  const resume = `the same command with --resume ${run}`;
-  await sayingHowToGoOn(cli, work, () => `stopped early; ${resume} continues the run`);
+  const resume = await workOn(cli, run, (gateway) =>
+    inParallel(samples, concurrency, cli.signal, async (sample, signal) => {
+      const result = await runSample(cli, gateway, run, sample, options, signal);
+      results.push(result);
+      cli.out.data(result, sampleText(result));
+      cli.out.status(`${results.length}/${samples.length} done`);
+    }),
+  );
   const summary = { ...summarize(run, results, count, (performance.now() - started) / 1_000), refused: refused.length };
   cli.out.data(summary, `\n${table(summaryRows(summary))}`);
   if (summary.errors > 0) cli.out.note(`${summary.errors} samples got no verdict; ${resume} retries them`);

@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { type ConsolidationRun, ConsolidationState } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { type TaskEvent, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { waitForRun } from '../admin/admin.command.js';
-import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
-import { type Cli, commandLine, type Gateway, withGateway } from '../cli.js';
+import { callSettings, ridingOut } from '../calls.js';
+import { type Cli, commandLine, type Gateway } from '../cli.js';
 import { hand } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { integer } from '../options.js';
@@ -12,7 +12,7 @@ import { plural } from '../output.js';
 import { settledSkills } from '../skills/skill-lines.js';
 import { sampleOf, type SampleResult, sampleText } from './eval-result.js';
 import { type Arm, ARMS, figuresOf, figuresText, type Kind, KINDS, type RunLine } from './figures.js';
-import { inParallel, newRunId, RUN_FLAGS, runSample, type TaskSettings } from './run-sample.js';
+import { inParallel, newRunId, RUN_FLAGS, runSample, type TaskSettings, workOn } from './run-sample.js';
 import { z } from 'zod';
 import { parseEntries, type Problem, readEntries, specOf } from './problems.js';
 
@@ -87,13 +87,9 @@ async function runFamilies(cli: Cli, options: FamilyOptions, [file = '']: readon
     cli.out.data(line, text);
   };
   say({ kind: 'run', run, file: basename(file), rounds: rounds.length, agent: options.agent }, `run ${run}`);
-  const work = () =>
-    withGateway(cli, async (gateway) => {
-      for (const [at, problems] of rounds.entries()) await runRound(cli, gateway, { run, round: at + 1, problems, options, say });
-      return EXIT.ok;
-    });
-  const resume = `the same command with --resume ${run}`;
-  await sayingHowToGoOn(cli, work, () => `stopped early; ${resume} continues the run`);
+  const resume = await workOn(cli, run, async (gateway) => {
+    for (const [at, problems] of rounds.entries()) await runRound(cli, gateway, { run, round: at + 1, problems, options, say });
+  });
   const figures = figuresOf(lines);
   cli.out.data({ kind: 'summary', ...figures }, `\n${figuresText(figures)}`);
   cli.out.note(`${commandLine(cli, `eval report ${run} --html FILE`)} draws the curves of ${path}`);

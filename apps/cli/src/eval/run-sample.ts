@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { clone } from '@bufbuild/protobuf';
 import { Mode, type TaskEvent, type TaskSpec, TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { AWAY_MAX_MS, callSettings, ridingOut } from '../calls.js';
-import type { Cli, Gateway } from '../cli.js';
+import { AWAY_MAX_MS, callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
+import { type Cli, type Gateway, withGateway } from '../cli.js';
 import type { Flags } from '../command.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { integer } from '../options.js';
@@ -49,6 +49,14 @@ function evalSpec(problem: Problem, run: string, { memory, attempts, agent, stra
 
 export const newRunId = (now: Date) =>
   `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
+
+/** Does the work of a run. An interruption notes how to continue. @returns how to repeat the run */
+export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => Promise<void>): Promise<string> {
+  const resume = `the same command with --resume ${run}`;
+  const begin = () => withGateway(cli, async (gateway) => work(gateway).then(() => EXIT.ok));
+  await sayingHowToGoOn(cli, begin, () => `stopped early; ${resume} continues the run`);
+  return resume;
+}
 
 /** Equal for each repeat of a sample, so that a resumed run finds its tasks. @param again number of earlier tasks that ended in an error */
 const requestIdOf = (run: string, { problem, sample }: Sample, again: number) =>

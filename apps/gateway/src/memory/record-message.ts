@@ -41,8 +41,8 @@ export const procedureMessage = (skill: Skill): RecordInit =>
 export const documentMessage = (document: DocumentRecord): MessageInitShape<typeof DocumentSchema> =>
   toWire(DocumentSchema, { ...document, ...document.scope, sha256: document.digest });
 
-/** Drops values that JSON lacks, such as undefined. */
-const plainJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
+/** As plain JSON: drops undefined, and turns numbers that JSON lacks into null. */
+export const plainJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
 type Fields = PlainRecord['fields'];
 

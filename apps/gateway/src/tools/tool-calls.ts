@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type CallToolResponseSchema, ToolDefinitionSchema, type Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { AgentId } from '@etude/contracts/ids';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
@@ -10,6 +10,7 @@ import type { ToolDefinition, ToolOutcome } from '@etude/domain/tools/tool-defin
 import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
+import { plainJson } from '../memory/record-message.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { toWire } from '@etude/contracts/wire/messages';
@@ -54,14 +55,14 @@ export const toolCalls = {
 const callIdOf = (call: RepeatableCall | null): string => (call === null ? randomUUID() : contentDigest(call));
 
 function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings) {
-  const schemas = { inputSchema: plain(tool.inputSchema), outputSchema: plain(tool.outputSchema) };
+  const schemas = { inputSchema: plainJson(tool.inputSchema), outputSchema: plainJson(tool.outputSchema) };
   return toWire(ToolDefinitionSchema, { ...tool, ...schemas, description: tool.describe(settings) });
 }
 
 export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof CallToolResponseSchema> {
-  if (outcome.success) return { success: true, result: plain(outcome.result) };
+  if (outcome.success) return { success: true, result: plainJson(outcome.result) };
   const { error, result } = outcome;
-  return { success: false, error, ...(result === undefined ? {} : { result: plain(result), ...wishOf(result) }) };
+  return { success: false, error, ...(result === undefined ? {} : { result: plainJson(result), ...wishOf(result) }) };
 }
 
 /** Callers expect these fields beside `success` and `error`. */
@@ -69,6 +70,3 @@ function wishOf({ skill_request_submitted: skillRequestSubmitted, request_id: re
   if (typeof skillRequestSubmitted !== 'boolean') return {};
   return { skillRequestSubmitted, ...(typeof requestId === 'string' ? { requestId } : {}) };
 }
-
-/** Converts to plain JSON: drops undefined, and turns numbers that JSON lacks into null. */
-const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;
