@@ -1,18 +1,16 @@
-import { type Task, type TaskEvent, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { type Task, type TaskEvent, TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
-import { useRead } from '../api/hooks.js';
-
+import { useEffect, useRef, useState } from 'react';
+import { useApi, useRead } from '../api/hooks.js';
 import { Link, type PageProps, useQueryValue } from '../ui/router.js';
 import { Code, Output } from '../ui/code.js';
 import { Failed, Loaded } from '../ui/states.js';
 import { Badge, counted, Details, duration, firstLine, Scripted, Section, When } from '../ui/text.js';
 import { Question, TaskActions } from './task-actions.js';
 import { elapsedMs, idOf, isFinal, State, tokensOf, VerdictOf } from './task-words.js';
-import { TimeLine } from './trace.js';
-import { Trace } from './trace.js';
+import { TimeLine, Trace } from './trace.js';
 import { StepPanel } from './step-panel.js';
-import { useTaskEvents, type Watched } from './use-events.js';
+import { type ApiError, follow } from '../api/client.js';
 
 export function TaskPage({ name: id }: PageProps) {
   const read = useRead(TaskSchema, `/v1/tasks/${id}`);
@@ -115,4 +113,77 @@ function casesText({ spec }: Task): string {
   const all = kind.value.cases.length;
   const open = (kind.value.cases as ReadonlyArray<{ readonly public: boolean }>).filter((one) => one.public).length;
   return `Judged by ${counted(open, 'public case')} and ${counted(all - open, 'hidden case')}.`;
+}
+
+interface LiveText {
+  readonly step: string;
+  readonly text: string;
+}
+
+interface Watched {
+  readonly events: readonly TaskEvent[];
+  /** What the model is writing now. */
+  readonly live: LiveText | null;
+  readonly isConnected: boolean;
+  readonly error: ApiError | null;
+  /** The finished task, once its last event is there. */
+  readonly finished: Task | undefined;
+}
+
+const NOTHING: Watched = { events: [], live: null, isConnected: true, error: null, finished: undefined };
+
+const STREAM = {
+  schema: TaskEventSchema,
+  ask: { query: { text: true } },
+  isLast: ({ event }: TaskEvent) => event.case === 'finished',
+};
+
+/** Adds events to what was seen. Text that the model writes is shown until its step is done. */
+function withEvents(before: Watched, added: readonly TaskEvent[]): Watched {
+  let { live, finished } = before;
+  const events = [...before.events];
+  for (const one of added) {
+    const { event } = one;
+    if (event.case === 'modelText') {
+      const { step, text } = event.value;
+      live = { step, text: live?.step === step ? live.text + text : text };
+      continue;
+    }
+    if (event.case === 'stepFinished' && event.value.step === live?.step) live = null;
+    if (event.case === 'finished') finished = event.value.task;
+    events.push(one);
+  }
+  return { ...before, events, live, finished };
+}
+
+/** Everything that happens to a task, live. What arrives within a frame is shown together. */
+function useTaskEvents(id: string): Watched {
+  const api = useApi();
+  const [watched, setWatched] = useState(NOTHING);
+  const waiting = useRef<TaskEvent[]>([]);
+  useEffect(() => {
+    const gone = new AbortController();
+    const { signal } = gone;
+    let frame = 0;
+    setWatched(NOTHING);
+    const onConnected = (isConnected: boolean) => setWatched((before) => ({ ...before, isConnected }));
+    const show = () => {
+      frame = 0;
+      const added = waiting.current.splice(0);
+      setWatched((before) => withEvents(before, added));
+    };
+    const watch = async () => {
+      for await (const event of follow(api, { ...STREAM, path: `/v1/tasks/${id}:watch`, signal, onConnected })) {
+        waiting.current.push(event);
+        frame ||= requestAnimationFrame(show);
+      }
+    };
+    watch().catch((error: ApiError) => setWatched((before) => ({ ...before, error })));
+    return () => {
+      gone.abort();
+      cancelAnimationFrame(frame);
+      waiting.current = [];
+    };
+  }, [api, id]);
+  return watched;
 }
