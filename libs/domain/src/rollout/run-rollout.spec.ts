@@ -69,17 +69,9 @@ describe('runRollout', () => {
     const world = new World();
     await world.run();
     const told = world.journals.events.map((event) => (event.type === 'step' ? event.kind : event.type));
-    expect(told.slice(2, 11)).toEqual([
-      'attempt_started',
-      'draft',
-      'recall',
-      'generate',
-      'execute',
-      'evaluate',
-      'attempt_finished',
-      'record',
-      'attempt_started',
-    ]);
+    expect(told.slice(2, 11).join(' ')).toBe(
+      'attempt_started draft recall generate execute evaluate attempt_finished record attempt_started',
+    );
     expect(told.at(-1)).toBe('finished');
   });
 
