@@ -3,7 +3,7 @@ import type { Scope } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import type { MemoryHit, ReadScope, SearchQuery } from '../src/ports/memory.js';
-import { type MakeMemory, start, withMemory } from './memory-conformance-start.js';
+import { ALL, type MakeMemory, start, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE } from './memory-records.js';
 
 export interface AdditionUnderTest {
@@ -29,7 +29,6 @@ export interface ConversationsUnderTest {
   search(scope: ReadScope, query: SearchQuery & { kinds?: readonly 'turn'[] }): Promise<readonly MemoryHit[]>;
 }
 
-const ALL = { tenant: 'acme', agent: null };
 const MAY = Date.UTC(2026, 4, 3, 9);
 
 const said = (text: string, name = 'Ann', at: number | null = MAY): Message => ({ role: 'user', name, text, at });

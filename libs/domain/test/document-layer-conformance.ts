@@ -1,10 +1,8 @@
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
 import { expect } from 'vitest';
-import { type MakeMemory, start, withMemory } from './memory-conformance-start.js';
+import { ALL, type MakeMemory, start, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE } from './memory-records.js';
 import type { SemanticLayerUnderTest } from './semantic-memory-conformance.js';
-
-const ALL = { tenant: 'acme', agent: null };
 
 const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> = {}): DocumentRecord => ({
   id: 'd1',

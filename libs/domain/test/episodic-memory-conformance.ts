@@ -1,10 +1,9 @@
 import type { Scope } from '@etude/contracts/memory';
 import { describe, expect } from 'vitest';
 import type { EpisodicMemory } from '../src/ports/memory.js';
-import { isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
+import { ALL, isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
 import { episodeOf, NEW_YEAR, SCOPE, transitionOf } from './memory-records.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
 
 /** The promises of every EpisodicMemory, whatever store it uses. */

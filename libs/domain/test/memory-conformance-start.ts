@@ -27,6 +27,9 @@ export const withMemory = <T>(make: MakeMemory<T>) =>
     },
   });
 
+/** Everybody of the tenant. */
+export const ALL = { tenant: 'acme', agent: null };
+
 /** Scopes that the types forbid but that a faulty caller can pass. */
 export const SCOPES_WITHOUT_TENANT = [
   { tenant: '', agent: null },

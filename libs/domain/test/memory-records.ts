@@ -8,15 +8,23 @@ export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
 /** 2026-01-01, ms since 1970. */
 export const NEW_YEAR = 1_767_225_600_000;
 
+/** What an attempt and its episode have in common. */
+const SOLVED = {
+  scope: SCOPE,
+  taskId: 'tabcdefgh',
+  rolloutId: 'tabcdefgh-r1',
+  prompt: 'Sum the even numbers of a list.',
+  fingerprint: 'f1',
+  model: 'm',
+  scripted: false,
+  createdAt: NEW_YEAR,
+};
+
 export function transitionOf(changes: Partial<Transition> = {}): Transition {
   return {
     id: 'tabcdefgh-r1.a1',
-    scope: SCOPE,
-    taskId: 'tabcdefgh',
-    rolloutId: 'tabcdefgh-r1',
+    ...SOLVED,
     attempt: 1,
-    prompt: 'Sum the even numbers of a list.',
-    fingerprint: 'f1',
     critique: null,
     draft: null,
     recalled: [],
@@ -28,12 +36,9 @@ export function transitionOf(changes: Partial<Transition> = {}): Transition {
     casesPassed: 3,
     casesTotal: 3,
     skill: null,
-    model: 'm',
-    scripted: false,
     inputTokens: 10,
     outputTokens: 20,
     costUsd: 0,
-    createdAt: NEW_YEAR,
     ...changes,
   };
 }
@@ -41,11 +46,7 @@ export function transitionOf(changes: Partial<Transition> = {}): Transition {
 export function episodeOf(changes: Partial<Episode> = {}): Episode {
   return {
     id: 'tabcdefgh-r1',
-    scope: SCOPE,
-    taskId: 'tabcdefgh',
-    rolloutId: 'tabcdefgh-r1',
-    prompt: 'Sum the even numbers of a list.',
-    fingerprint: 'f1',
+    ...SOLVED,
     evaluatorKind: 'function_cases',
     entryPoint: 'total',
     code: 'def total(xs): ...',
@@ -55,9 +56,6 @@ export function episodeOf(changes: Partial<Episode> = {}): Episode {
     importance: 0.5,
     skillsUsed: [],
     attempts: 1,
-    model: 'm',
-    scripted: false,
-    createdAt: NEW_YEAR,
     ...changes,
   };
 }

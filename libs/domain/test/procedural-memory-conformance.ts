@@ -3,13 +3,12 @@ import { describe, expect } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { SKILL_CUES_MAX } from '../src/skills/life/usage.js';
 import { keyOf, newSkill } from '../src/skills/life/skill-life.js';
-import { isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
+import { ALL, isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 import { skillRegistryConformance } from './skill-registry-conformance.js';
 import { storeAt } from './skill-lives.js';
 import { skillCallersConformance, skillStoringConformance } from './skill-storing-conformance.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const code = (letter: string) => `def total(xs): return '${letter}'`;
 const ACTIVE = skillOf({ status: 'active' });
 /** The stored form of a skill. */

@@ -4,10 +4,9 @@ import { describe, expect } from 'vitest';
 import { factId } from '../src/facts/fact-keys.js';
 import type { MemoryHit, ReadScope, SearchQuery, SemanticMemory } from '../src/ports/memory.js';
 import { documentLayerConformance } from './document-layer-conformance.js';
-import { type MakeMemory, SCOPES_WITHOUT_TENANT, withMemory } from './memory-conformance-start.js';
+import { ALL, type MakeMemory, SCOPES_WITHOUT_TENANT, withMemory } from './memory-conformance-start.js';
 import { factOf as recordOf, NEW_YEAR, SCOPE } from './memory-records.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
 
 interface Stored {

@@ -2,11 +2,10 @@ import { errorCode } from '@etude/contracts/errors';
 import { describe, expect } from 'vitest';
 import type { ProceduralMemory, SkillMove } from '../src/ports/memory.js';
 import { keyOf } from '../src/skills/life/skill-life.js';
-import { type MakeMemory, withMemory } from './memory-conformance-start.js';
+import { ALL, type MakeMemory, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 import { moveOf, proofOf, storeAt } from './skill-lives.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const OWNER = { tenant: 'acme', agent: 'coder' };
 const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
 

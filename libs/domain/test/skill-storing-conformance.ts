@@ -3,11 +3,10 @@ import { describe, expect } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { PROMOTED_MARK, SAME_CODE_MARK } from '../src/skills/life/marks.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
-import { type MakeMemory, withMemory } from './memory-conformance-start.js';
+import { ALL, type MakeMemory, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';
 import { moveOf, storeAt } from './skill-lives.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const OWNER = { tenant: 'acme', agent: 'coder' };
 const other = (letter: string) => ({ code: `def total(xs): return '${letter}'` });
 

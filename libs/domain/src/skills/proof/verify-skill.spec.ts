@@ -73,7 +73,8 @@ describe('verifySkill', () => {
         return { ...answer, runs };
       },
     };
-    const skill = skillOf('def third(n):\n    return n / 3', [{ ...call([1], 1 / 3), tolerance: 1e-6 }], 'third');
+    const test: SkillTest = { kind: 'call', args: [1], kwargs: {}, expected: 1 / 3, tolerance: 1e-6 };
+    const skill = skillOf('def third(n):\n    return n / 3', [test], 'third');
     expect(await verify(skill, seeded)).toMatchObject({
       passed: false,
       reason: 'its tests give other results under another hash seed and clock: test 1 of 1: it gave another value',
