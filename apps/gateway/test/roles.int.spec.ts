@@ -4,6 +4,7 @@ import { create, type DescMethod } from '@bufbuild/protobuf';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SERVICES } from '@etude/contracts/grpc';
 import { createServiceClient, status } from '@etude/contracts/grpc-client';
 import { hasRole, Role } from '@etude/platform/auth';
@@ -87,6 +88,22 @@ it('keeps who changed what, and who was refused, for the reviewers of the tenant
   ]);
 });
 
+it('keeps a change whose caller left before the answer', async () => {
+  const agent = { name: 'agents/solver', proceduralMemorySettings: { enabled: true } };
+  await rig.client(Agents, 'rev').updateAgent({ agent, updateMask: { paths: ['procedural_memory_settings.enabled'] } });
+  const skills = rig.client(Skills, 'rev');
+  const skill = { name: 'make_tea', agent: 'solver', description: 'Makes tea.', kind: 'procedure', code: 'Boil water, then pour it.' };
+  const leaves = new AbortController();
+  const left = refusal(skills.registerSkill({ skill, wait: true }, { signal: leaves.signal }));
+  const isStored = () => skills.getSkill({ name: 'skills/make_tea', agent: 'solver' }).then(Boolean, () => false);
+  await until(isStored, { what: 'the skill is stored' });
+  leaves.abort();
+  await left;
+  const kept = ['rev', 'etude.v1.Skills/RegisterSkill', 'make_tea', 'CANCELLED'];
+  await until(async () => (await audited())[0]?.[3] === 'CANCELLED', { what: 'the audit log has the call' });
+  expect((await audited())[0]).toEqual(kept);
+});
+
 it('shows the log of another tenant to operators only, in pages', async () => {
   await rig.client(Memory, 'globex').eraseMemory({ whose: { case: 'user', value: 'bob' } });
   expect(await refusal(rig.client(Queues, 'rev').listAudit({ tenant: 'globex' }))).toMatchObject({ status: status.PERMISSION_DENIED });
@@ -121,4 +138,13 @@ it('notes keys that are added to the key file or removed from it, and refuses a 
       ['key file', 'keys.removed', `robot ${digest}`, 'OK'],
     ]),
   );
+});
+
+it('tells what a key did whose name reads like a field of the log', async () => {
+  writeFileSync(rig.keysPath, JSON.stringify({ keys: [entry('outcome', { tenant: 'odd' })] }));
+  const odd = createServiceClient(Memory, rig.address, { apiKey: 'outcome' });
+  await odd.eraseMemory({ whose: { case: 'user', value: 'ada' } });
+  odd.close();
+  writeKeys(rig.keysPath);
+  expect(await audited('ops', { tenant: 'odd' })).toContainEqual(['outcome', 'etude.v1.Memory/EraseMemory', 'user ada', 'OK']);
 });

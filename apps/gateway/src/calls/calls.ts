@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
-import { ERROR_KINDS, errorCode, EtudeError, isAbort } from '@etude/contracts/errors';
+import { ERROR_KINDS, type ErrorCode, errorCode, EtudeError, isAbort } from '@etude/contracts/errors';
 import { type Handler, SERVICES } from '@etude/contracts/grpc';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
 import { hasRole, type Identity } from '@etude/platform/auth';
@@ -130,7 +130,7 @@ export class Calls {
     } catch (error) {
       const told = this.#told(error, method, call);
       ({ code } = told);
-      if (code === 'PERMISSION_DENIED') await this.#audit(method, call, targetOf(request), code);
+      if (isNoted(told.code)) await this.#audit(method, call, targetOf(request), code);
       if (told.details.metadata?.['limit'] !== undefined) this.parts.onRefused?.(call.tenant);
       throw told;
     } finally {
@@ -182,6 +182,10 @@ export class Calls {
     else this.#working.set(tenant, left);
   }
 }
+
+/** Whether the audit log keeps a call that failed so: it was refused, or may have changed something before its caller left or a part failed. */
+const isNoted = (code: ErrorCode) =>
+  code === 'PERMISSION_DENIED' || code === 'CANCELLED' || code === 'DEADLINE_EXCEEDED' || ERROR_KINDS[code].fault === 'system';
 
 /** The name or id that a request or an answer is about; '' if it has none. */
 function targetOf(message: object): string {

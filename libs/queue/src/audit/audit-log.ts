@@ -69,7 +69,8 @@ export class AuditLog {
 }
 
 function entryOf(id: string, flat: readonly string[]): AuditEntry {
-  const value = (name: string) => flat[flat.indexOf(name) + 1] ?? '';
+  // Only every second text is a field's name: callers choose actor and target, which may read "outcome" too.
+  const value = (name: string) => flat[flat.findIndex((text, at) => at % 2 === 0 && text === name) + 1] ?? '';
   return {
     id,
     at: Number(id.split('-')[0]),
