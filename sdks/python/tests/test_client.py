@@ -8,10 +8,16 @@ import re
 import subprocess
 import sys
 import unittest
+import time
 import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import etude
+import grpc
 from etude import AsyncEtude, Etude, InvalidArgumentError, NotFoundError, TaskFailedError, UnavailableError
 from etude.v1 import tasks_pb2
 
@@ -28,6 +34,51 @@ class Client(unittest.TestCase):
     @classmethod
     def tearDownClass(cls) -> None:
         cls.client.close()
+
+
+Watch = Callable[[tasks_pb2.WatchTaskRequest, grpc.ServicerContext], Iterator[tasks_pb2.TaskEvent]]
+
+
+class AgainstAFake(unittest.TestCase):
+    def gateway(self, watch: Watch) -> str:
+        """The address of a gateway that only has WatchTask."""
+        method = grpc.unary_stream_rpc_method_handler(
+            watch, tasks_pb2.WatchTaskRequest.FromString, tasks_pb2.TaskEvent.SerializeToString
+        )
+        server = grpc.server(ThreadPoolExecutor(1))
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("etude.v1.Tasks", {"WatchTask": method}),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        self.addCleanup(lambda: server.stop(None).wait())
+        return f"127.0.0.1:{port}"
+
+    def test_goes_on_after_a_break_for_a_reader_that_took_longer_than_repeats_may_take(self) -> None:
+        def watch(request: tasks_pb2.WatchTaskRequest, context: grpc.ServicerContext) -> Iterator[tasks_pb2.TaskEvent]:
+            if request.resume_token:
+                yield tasks_pb2.TaskEvent(resume_token="two", finished=tasks_pb2.Finished())
+            else:
+                yield tasks_pb2.TaskEvent(resume_token="one", attempt_started=tasks_pb2.AttemptStarted())
+                context.abort(grpc.StatusCode.UNAVAILABLE, "away")
+
+        kinds: list[str | None] = []
+        with Etude(self.gateway(watch), retry_for=0.2) as client:
+            for event in client.tasks.get("t0192f0c8a1b2").watch():
+                kinds.append(event.WhichOneof("event"))
+                time.sleep(0.25)
+        self.assertEqual(kinds, ["attempt_started", "finished"])
+
+    def test_keeps_the_key_of_the_local_stack_from_other_gateways(self) -> None:
+        seen: list[str] = []
+
+        def watch(_: tasks_pb2.WatchTaskRequest, context: grpc.ServicerContext) -> Iterator[tasks_pb2.TaskEvent]:
+            seen.extend(key for key, _ in context.invocation_metadata())
+            yield tasks_pb2.TaskEvent(resume_token="one", finished=tasks_pb2.Finished())
+
+        with TemporaryDirectory() as home, patch.dict(os.environ, ETUDE_HOME=home, ETUDE_ADDRESS=self.gateway(watch)):
+            (Path(home) / "key").write_text("key-of-the-local-stack")
+            with Etude() as client:
+                list(client.tasks.get("t0192f0c8a1b2").watch())
+        self.assertNotIn("authorization", seen)
 
 
 class Tasks(Client):

@@ -14,7 +14,7 @@ import {
 } from '@bufbuild/protobuf';
 import { type CallOptions, Client, Metadata } from '@grpc/grpc-js';
 import { EtudeError, errorOf } from './errors.js';
-import { type ClientSettings, credentialsOf, findAddress, findKey, type Key } from './settings.js';
+import { type ClientSettings, credentialsOf, findAddress, findKey, isLocal, type Key } from './settings.js';
 
 const DEFAULT_MS = 30_000;
 const UPLOAD_MS = 300_000;
@@ -44,11 +44,17 @@ export class Calls {
 
   constructor({ address, apiKey, tls, timeoutMs = DEFAULT_MS, retryForMs = DEFAULT_MS }: ClientSettings) {
     this.address = findAddress(address);
-    this.#key = findKey(apiKey, address === undefined);
+    this.#key = findKey(apiKey, isLocal(address));
     this.#timeoutMs = timeoutMs;
     this.#retryForMs = retryForMs;
-    const limits = { 'grpc.max_receive_message_length': MESSAGE_MAX_BYTES, 'grpc.max_send_message_length': MESSAGE_MAX_BYTES };
-    this.#client = new Client(this.address, credentialsOf(tls), limits);
+    const options = {
+      'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
+      'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
+      // A stream whose gateway no longer answers breaks within 40 s, and is resumed.
+      'grpc.keepalive_time_ms': 30_000,
+      'grpc.keepalive_timeout_ms': 10_000,
+    };
+    this.#client = new Client(this.address, credentialsOf(tls), options);
   }
 
   close(): void {
@@ -150,18 +156,20 @@ export class Calls {
     signal?: AbortSignal,
   ): AsyncGenerator<MessageShape<O>, void> {
     let resumeToken = '';
-    for (let retry = new Retry(this.#retryForMs, signal); ;) {
+    // Its time begins with the break, since the caller may take long with an event.
+    for (let retry: Retry | null = null; ;) {
       let broken: unknown = new EtudeError('the stream ended before its last event', 'UNAVAILABLE', { retryAfterMs: 0 });
       try {
         for await (const event of this.stream(method, { ...request, resumeToken }, signal)) {
           ({ resumeToken } = event as unknown as { readonly resumeToken: string });
-          retry = new Retry(this.#retryForMs, signal);
+          retry = null;
           yield event;
           if (isLast(event)) return;
         }
       } catch (error) {
         broken = error;
       }
+      retry ??= new Retry(this.#retryForMs, signal);
       await retry.waitOrThrow(broken);
     }
   }

@@ -45,6 +45,9 @@ export function findAddress(given: string | undefined): string {
   return `127.0.0.1:${ports.grpc}`;
 }
 
+/** Whether the gateway is the local stack's: neither `given` nor ETUDE_ADDRESS names one. */
+export const isLocal = (given: string | undefined) => !given && !process.env['ETUDE_ADDRESS'];
+
 /** @param local whether the local stack's key may be taken: a key is for its own gateway only */
 export function findKey(given: Key | undefined, local: boolean): Key {
   const key = given || process.env['ETUDE_API_KEY'];

@@ -1,10 +1,15 @@
 // The installed package against a real stack: ETUDE_ADDRESS, with the scripted model of ../../python/tests/model.yaml.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { Etude, InvalidArgumentError, NotFoundError, SkillFailedError, TaskFailedError, TaskState, UnavailableError } from '@etude/client';
+import { TaskEventSchema } from '@etude/client/messages/tasks';
+import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 
 const client = new Etude();
 after(() => client.close());
@@ -59,6 +64,57 @@ test('gives up where no gateway answers, and stops at an abort', async () => {
   await assert.rejects(() => nobody.tasks.get('t0192f0c8a1b2').get(), UnavailableError);
   await assert.rejects(() => nobody.tasks.get('t0192f0c8a1b2').get({ signal: AbortSignal.abort() }), { name: 'AbortError' });
   nobody.close();
+});
+
+/** A gateway that only has WatchTask. @param answer gets each call */
+async function fakeGateway(answer) {
+  const same = (bytes) => bytes;
+  const bytes = { requestSerialize: same, requestDeserialize: same, responseSerialize: same, responseDeserialize: same };
+  const method = { path: '/etude.v1.Tasks/WatchTask', requestStream: false, responseStream: true, ...bytes };
+  const server = new Server();
+  server.addService({ watch: method }, { watch: answer });
+  const port = await promisify(server.bindAsync.bind(server))('127.0.0.1:0', ServerCredentials.createInsecure());
+  after(() => server.forceShutdown());
+  return `127.0.0.1:${port}`;
+}
+const eventOf = (kind, resumeToken) =>
+  Buffer.from(toBinary(TaskEventSchema, create(TaskEventSchema, { resumeToken, event: { case: kind, value: {} } })));
+
+test('goes on after a break, also for a reader that took longer than repeats may take', async () => {
+  let calls = 0;
+  const address = await fakeGateway((call) => {
+    calls += 1;
+    call.write(calls === 1 ? eventOf('attemptStarted', 'one') : eventOf('finished', 'two'));
+    if (calls === 1) call.emit('error', { code: status.UNAVAILABLE, details: 'away' });
+    else call.end();
+  });
+  const hasty = new Etude({ address, retryForMs: 200 });
+  const kinds = [];
+  for await (const { event } of hasty.tasks.get('t0192f0c8a1b2').watch()) {
+    kinds.push(event.case);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  hasty.close();
+  assert.deepEqual(kinds, ['attemptStarted', 'finished']);
+});
+
+test('keeps the key of the local stack from other gateways', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'etude-home-'));
+  writeFileSync(join(home, 'key'), 'key-of-the-local-stack');
+  let seen;
+  const address = await fakeGateway((call) => {
+    seen = call.metadata.get('authorization');
+    call.write(eventOf('finished', 'one'));
+    call.end();
+  });
+  const before = { ...process.env };
+  Object.assign(process.env, { ETUDE_HOME: home, ETUDE_ADDRESS: address });
+  const other = new Etude();
+  process.env = before;
+  await all(other.tasks.get('t0192f0c8a1b2').watch());
+  other.close();
+  rmSync(home, { recursive: true });
+  assert.deepEqual(seen, []);
 });
 
 test('keeps names and files in a sandbox', async () => {

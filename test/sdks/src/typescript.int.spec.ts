@@ -50,5 +50,5 @@ it.each([
     throw new Error((error as { readonly stdout: string }).stdout);
   });
   expect(stdout).toMatch(/^# fail 0$/m);
-  expect(stdout).toMatch(/^# pass 13$/m);
+  expect(stdout).toMatch(/^# pass 15$/m);
 });

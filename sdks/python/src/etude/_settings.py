@@ -47,6 +47,11 @@ def find_address(given: str | None) -> str:
     return f"127.0.0.1:{json.loads((home / 'ports.json').read_text())['grpc']}"
 
 
+def is_local(given: str | None) -> bool:
+    """Whether the gateway is the local stack's: neither `given` nor ETUDE_ADDRESS names one."""
+    return not given and not os.environ.get("ETUDE_ADDRESS")
+
+
 def find_key(given: Key | None, *, local: bool) -> Key:
     """The key: as given, from ETUDE_API_KEY, or of the local stack where its address is used; "" is no key."""
     key = given or os.environ.get("ETUDE_API_KEY")

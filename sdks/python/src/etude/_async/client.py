@@ -9,7 +9,7 @@ from etude._async.memory import AsyncMemory
 from etude._async.sandboxes import AsyncSandboxes
 from etude._async.skills import AsyncSkills
 from etude._async.tasks import AsyncTasks
-from etude._settings import Key, Tls, find_address, find_key
+from etude._settings import Key, Tls, find_address, find_key, is_local
 
 
 class AsyncEtude:
@@ -31,7 +31,7 @@ class AsyncEtude:
         retry_for: float = 30.0,
     ) -> None:
         self.address = find_address(address)
-        self._calls = AsyncCalls(self.address, find_key(api_key, local=address is None), tls, timeout, retry_for)
+        self._calls = AsyncCalls(self.address, find_key(api_key, local=is_local(address)), tls, timeout, retry_for)
         self.tasks = AsyncTasks(self._calls)
         self.skills = AsyncSkills(self._calls)
         self.memory = AsyncMemory(self._calls)

@@ -15,7 +15,14 @@ from etude._settings import Key, Tls, metadata_of
 from etude._values import pause, with_request_id
 
 _MESSAGE_MAX_BYTES = 16 * 1024 * 1024
-_OPTIONS = [("grpc.max_receive_message_length", _MESSAGE_MAX_BYTES), ("grpc.max_send_message_length", _MESSAGE_MAX_BYTES)]
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _MESSAGE_MAX_BYTES),
+    ("grpc.max_send_message_length", _MESSAGE_MAX_BYTES),
+    # A stream whose gateway no longer answers breaks within 40 s, and is resumed.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),
+    ("grpc.http2.max_pings_without_data", 0),
+]
 
 Answer = TypeVar("Answer", bound=Message)
 
@@ -100,17 +107,20 @@ class Calls:
         self, method: str, open_from: Callable[[str], Message], event: type[Event], last: str
     ) -> Iterator[Event]:
         """Yields each event once up to the kind `last`. A broken stream is reopened after the last event seen."""
-        token, retry = "", _Retry(self._retry_for)
+        token = ""
+        # Its time begins with the break, since the caller may take long with an event.
+        retry: _Retry | None = None
         while True:
             try:
                 for one in self.stream(method, open_from(token), event):
-                    token, retry = getattr(one, "resume_token"), _Retry(self._retry_for)
+                    token, retry = getattr(one, "resume_token"), None
                     yield one
                     if one.WhichOneof("event") == last:
                         return
                 broken = EtudeError("the stream ended before its last event", code="UNAVAILABLE", retry_after=0.0)
             except EtudeError as error:
                 broken = error
+            retry = retry or _Retry(self._retry_for)
             time.sleep(retry.seconds_or_raise(broken))
 
 

@@ -10,7 +10,7 @@ from etude._sync.memory import Memory
 from etude._sync.sandboxes import Sandboxes
 from etude._sync.skills import Skills
 from etude._sync.tasks import Tasks
-from etude._settings import Key, Tls, find_address, find_key
+from etude._settings import Key, Tls, find_address, find_key, is_local
 
 
 class Etude:
@@ -32,7 +32,7 @@ class Etude:
         retry_for: float = 30.0,
     ) -> None:
         self.address = find_address(address)
-        self._calls = Calls(self.address, find_key(api_key, local=address is None), tls, timeout, retry_for)
+        self._calls = Calls(self.address, find_key(api_key, local=is_local(address)), tls, timeout, retry_for)
         self.tasks = Tasks(self._calls)
         self.skills = Skills(self._calls)
         self.memory = Memory(self._calls)
