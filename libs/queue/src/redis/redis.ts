@@ -133,7 +133,12 @@ export async function runScript<Answer>(
 
 /** Waits until that many replicas have all that this connection has written. A repeat of a known request waits too. */
 async function replicated<Answer>(redis: Redis, replicas: number, answer: Answer): Promise<Answer> {
-  const reached = await redis.wait(replicas, REPLICAS_WAIT_MS);
+  let isLost = false;
+  const lose = () => (isLost = true);
+  redis.once('close', lose);
+  const reached = await redis.wait(replicas, REPLICAS_WAIT_MS).finally(() => redis.off('close', lose));
+  // WAIT counts the writes of its own connection. ioredis repeats it on a new one, where there are none.
+  if (isLost) throw unavailable(redis, 'the connection was lost before replicas had confirmed the write; it may still be kept');
   if (reached >= replicas) return answer;
   throw unavailable(redis, `${reached} of ${replicas} replicas have confirmed the write; it may still be kept`);
 }

@@ -54,6 +54,29 @@ async function accepted({ tasks }: Awaited<ReturnType<typeof start>>, requestId:
   );
 }
 
+it('does not take a write for confirmed by the replicas of a server that never had it', async () => {
+  const servers = group();
+  const first = await servers.start();
+  const replica = await servers.start(['--replicaof', '127.0.0.1', String(first.port)]);
+  await until(() => servers.cli(replica.port, 'INFO', 'replication').includes('master_link_status:up'));
+  const url = `redis://127.0.0.1:${first.port}`;
+  const { tasks, keys } = startProducer(url, 'etude');
+  replica.process.child.kill('SIGSTOP');
+  const { record } = await tasks.submit('acme', SPEC, 'unconfirmed');
+  const worker = connectRedis(`${url}?replicas=1`, 'worker');
+  onTestFinished(() => worker.disconnect());
+  const address = { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` };
+  const opened = openJournal(worker, keys, address).then(
+    () => 'opened',
+    (error: { readonly code: string }) => error.code,
+  );
+  await until(() => servers.cli(first.port, 'CLIENT', 'LIST').includes('cmd=wait'));
+  await first.process.kill();
+  await servers.start([], first.port);
+  await servers.start(['--replicaof', '127.0.0.1', String(first.port)]);
+  expect(await opened).toBe('QUEUE_UNAVAILABLE');
+});
+
 it('keeps every accepted task when sentinels replace a killed primary', async () => {
   const servers = group();
   const primary = await servers.start();
