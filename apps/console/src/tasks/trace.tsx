@@ -76,6 +76,7 @@ export function Trace({ events, chosen, onChoose, isLive }: TraceProps) {
   const id = useId();
   const rows = useVirtualizer({ count: events.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 12 });
   const at = events.findLastIndex((event) => chosen !== '' && stepOf(event) === chosen);
+  const drawn = rows.getVirtualItems();
   const isAtEnd = useSight(rows, { count: events.length, at, isLive });
   const move = (by: number) => {
     for (let next = at + by; next >= 0 && next < events.length; next += by) {
@@ -104,13 +105,13 @@ export function Trace({ events, chosen, onChoose, isLive }: TraceProps) {
       style={{ height: `min(62vh, ${Math.max(rows.getTotalSize(), ROW_PX) + 2}px)` }}
       role="listbox"
       aria-label="Steps and events"
-      aria-activedescendant={at < 0 ? undefined : `${id}-${at}`}
+      aria-activedescendant={drawn.some(({ index }) => index === at) ? `${id}-${at}` : undefined}
       tabIndex={0}
       onKeyDown={onKeyDown}
       onScroll={onScroll}
     >
       <div className="rows" role="presentation" style={{ height: rows.getTotalSize() }}>
-        {rows.getVirtualItems().map(({ index, start }) => {
+        {drawn.map(({ index, start }) => {
           const event = events[index]!;
           const [what, told, aside] = lineOf(event);
           const step = stepOf(event);
