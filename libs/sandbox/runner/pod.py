@@ -26,6 +26,8 @@ def main():
     # Created before the filter, which refuses further sockets.
     address = settings.get("HOST", "0.0.0.0")
     sock = _socket.socket(_socket.AF_INET6 if ":" in address else _socket.AF_INET, _socket.SOCK_STREAM)
+    # Closed connections of an earlier process 1 may still hold the port.
+    sock.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
     announce(address)
     kernel.refuse_new_privileges()
     if settings.get("FILTER"):
