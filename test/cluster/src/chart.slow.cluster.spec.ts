@@ -57,15 +57,18 @@ describe.skipIf(test.faults === null)('the chart over a longer time', () => {
   };
 
   describe.each(['keda', 'hpa'] as const)('scaled by %s', (kind) => {
-    it(`goes from 1 worker to 4 and back with ${SAMPLES} tasks, and loses and repeats none`, { timeout: 1_200_000 }, async () => {
-      // The scaler knows the objects before the chart makes them, and reads the metrics once they exist.
-      await startScaler[kind]();
-      await rig.apply(`autoscaling.kind=${kind}`, ...SCALING);
-      await until(async () => (await replicas('consolidation-worker')) === (kind === 'keda' ? 0 : 1), {
+    const idleConsolidation = () =>
+      until(async () => (await replicas('consolidation-worker')) === (kind === 'keda' ? 0 : 1), {
         timeoutMs: 120_000,
         everyMs: 500,
         what: 'no idle consolidation',
       });
+
+    it(`goes from 1 worker to 4 and back with ${SAMPLES} tasks, and loses and repeats none`, { timeout: 1_200_000 }, async () => {
+      // The scaler knows the objects before the chart makes them, and reads the metrics once they exist.
+      await startScaler[kind]();
+      await rig.apply(`autoscaling.kind=${kind}`, ...SCALING);
+      await idleConsolidation();
       const before = await rig.asked();
       const started = performance.now();
       const since = () => `${((performance.now() - started) / 1_000).toFixed(0)} s`;
@@ -81,6 +84,7 @@ describe.skipIf(test.faults === null)('the chart over a longer time', () => {
     });
 
     it('consolidates, also where no worker ran', async () => {
+      await idleConsolidation();
       const started = performance.now();
       expect(JSON.parse(await rig.cli('consolidate', '--json'))).toMatchObject({ state: expect.stringContaining('DONE') as string });
       note(`${kind}: a consolidation run after ${((performance.now() - started) / 1_000).toFixed(0)} s`);
