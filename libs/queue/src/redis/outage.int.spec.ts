@@ -12,7 +12,7 @@ import { ExecutionStore, QueueSandboxes } from '../executions/executions.js';
 import { openJournal } from '../tasks/journal.js';
 import { OutboxReader, RedisMemoryOutbox } from '../memory/memory-outbox.js';
 import { Producer } from '../jobs/producer.js';
-import { connectRedis } from './redis.js';
+import { connectRedis, whileRedisAnswers } from './redis.js';
 import type { QueueLogger } from './redis.js';
 import { TaskStore } from '../tasks/task-store.js';
 
@@ -137,5 +137,13 @@ describe('an outage of Redis', () => {
     await watching;
     expect(seen).toEqual(['state', 'state', 'attempt_started', 'attempt_started', 'state', 'finished']);
     await until(async () => (await redis.ping().catch(() => '')) === 'PONG');
+  });
+
+  it('refuses a single write and a whole transaction alike while it is full', async () => {
+    const server = await startStoppable();
+    const { redis } = startProducer(server.url, 'etude');
+    await redis.config('SET', 'maxmemory', '1');
+    const writes = [redis.set('a', '1'), redis.multi().set('a', '1').set('b', '1').exec()];
+    for (const write of writes) await expect(whileRedisAnswers<unknown>(redis, write)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 });

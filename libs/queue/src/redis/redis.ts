@@ -146,7 +146,7 @@ async function replicated<Answer>(redis: Redis, replicas: number, answer: Answer
 function toUnavailable(redis: Redis, error: unknown): unknown {
   if (errorCode(error) !== 'INTERNAL' || !(error instanceof Error)) return error;
   return isConnectionError(error) ||
-    /^(OOM|MISCONF|READONLY|NOREPLICAS|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|NOPERM)/.test(error.message)
+    /^(OOM|EXECABORT|MISCONF|READONLY|NOREPLICAS|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|NOPERM)/.test(error.message)
     ? unavailable(redis, error.message, error)
     : error;
 }

@@ -200,7 +200,7 @@ function errorOf(result: RunResult, { kind }: SandboxRun): string {
   return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
 }
 
-/** How the use went, with digests of what was given and returned. */
+/** The record of one use: success or failure, and digests of its input and output. */
 function went({ result, error, input, at }: { result: RunResult; error: string; input: unknown; at: number }) {
   const success = error === '';
   const failure = success ? {} : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } };
