@@ -1,3 +1,4 @@
+// All places of records in one file, since an erasure that misses one leaves data behind: the lists at the end name each of them.
 import { taskOfExecution } from '@etude/contracts/ids';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
