@@ -18,8 +18,9 @@ export function vectorCode(direction: Float32Array): Uint8Array {
   const once = turned(padded, 0);
   const code = new Uint8Array(CODE_BITS / 8);
   for (let at = 0; at < CODE_BITS; at += size) {
-    const twice = turned(once, at / size + 1);
-    for (let i = 0; i < size && at + i < CODE_BITS; i += 1) code[(at + i) >> 3]! |= (twice[i]! > 0 ? 1 : 0) << ((at + i) & 7);
+    // The bits of a float above zero are an integer above zero. The sign is computed, since a branch on random signs is mostly mispredicted.
+    const bits = new Int32Array(turned(once, at / size + 1).buffer);
+    for (let i = 0; i < size && at + i < CODE_BITS; i += 1) code[(at + i) >> 3]! |= ((~bits[i]! & -bits[i]!) >>> 31) << ((at + i) & 7);
   }
   return code;
 }
@@ -66,18 +67,7 @@ function turned(from: Float32Array, turn: number): Float32Array {
   const to = new Float32Array(from.length);
   for (let i = 0; i < to.length; i += 1) to[i] = from[i]! * signs[i]!;
   let step = 1;
-  for (; step * 4 <= to.length; step *= 4)
-    for (let start = 0; start < to.length; start += 4 * step)
-      for (let i = start; i < start + step; i += 1) {
-        const a = to[i]!;
-        const b = to[i + step]!;
-        const c = to[i + 2 * step]!;
-        const d = to[i + 3 * step]!;
-        to[i] = a + b + (c + d);
-        to[i + step] = a - b + (c - d);
-        to[i + 2 * step] = a + b - (c + d);
-        to[i + 3 * step] = a - b - (c - d);
-      }
+  for (; step * 4 <= to.length; step *= 4) for (let start = 0; start < to.length; start += 4 * step) addFour(to, start, step);
   for (let i = 0; i < to.length - step; i += 1) {
     const a = to[i]!;
     const b = to[i + step]!;
@@ -85,4 +75,18 @@ function turned(from: Float32Array, turn: number): Float32Array {
     to[i + step] = a - b;
   }
   return to;
+}
+
+/** Two steps of the transform for the numbers at `start` to `start + 4 * step`. */
+function addFour(to: Float32Array, start: number, step: number): void {
+  for (let i = start, j = i + step, k = j + step, l = k + step; i < start + step; i += 1, j += 1, k += 1, l += 1) {
+    const a = to[i]!;
+    const b = to[j]!;
+    const c = to[k]!;
+    const d = to[l]!;
+    to[i] = a + b + (c + d);
+    to[j] = a - b + (c - d);
+    to[k] = a + b - (c + d);
+    to[l] = a - b - (c - d);
+  }
 }

@@ -44,9 +44,12 @@ export function vectorBytes(vector: Float32Array | null, model: StoreOptions['mo
 }
 
 function storedForm(vector: Float32Array): VectorBytes | null {
-  const length = Math.sqrt(vector.reduce((sum, value) => sum + value ** 2, 0));
-  if (length === 0) return null;
-  const direction = vector.map((value) => value / length);
+  let squares = 0;
+  for (const value of vector) squares += value * value;
+  if (squares === 0) return null;
+  const scale = 1 / Math.sqrt(squares);
+  const direction = new Float32Array(vector.length);
+  for (let i = 0; i < vector.length; i += 1) direction[i] = vector[i]! * scale;
   return { direction: new Uint8Array(direction.buffer, direction.byteOffset, direction.byteLength), code: vectorCode(direction) };
 }
 

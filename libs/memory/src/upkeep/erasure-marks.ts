@@ -26,16 +26,29 @@ export async function forbiddenAt(store: RecordStore, owners: Erasable): Promise
   return (await loadMark(store, owners))?.createdAt ?? null;
 }
 
-/** Owners of these records who were erased after the record was made. Reads the store each time: see `guardedStore` for why. */
-async function findForbidden(store: RecordStore, tenant: string, made: readonly MemoryRecord[]): Promise<readonly Forbidden[]> {
-  if (made.length === 0) return [];
+/** What could have been erased with these records, and when the oldest of them was made, by the key of the mark. */
+function erasablesOf(made: readonly MemoryRecord[]): ReadonlyMap<string, Forbidden> {
   const oldest = new Map<string, Forbidden>();
-  for (const record of made)
-    for (const owners of erasablesWith(record)) {
-      const { createdAt: at } = record;
-      const known = oldest.get(markKey(owners));
-      if (known === undefined || known.at > at) oldest.set(markKey(owners), { owners, at });
+  const note = (owners: Erasable, at: number) => {
+    const key = markKey(owners);
+    const known = oldest.get(key);
+    if (known === undefined || known.at > at) oldest.set(key, { owners, at });
+  };
+  for (const ofOwner of Map.groupBy(made, ({ scope: { agent, user } }) => JSON.stringify([agent, user])).values()) {
+    const at = Math.min(...ofOwner.map(({ createdAt }) => createdAt));
+    const { tenant, agent, user } = ofOwner[0]!.scope;
+    for (const owners of [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }]) note(owners, at);
+    for (const record of ofOwner) {
+      const named = nameOfRecord(record);
+      if (named !== null) note({ tenant, record: named }, record.createdAt);
     }
+  }
+  return oldest;
+}
+
+/** Owners of records who were erased after the oldest was made. Reads the store each time: see `guardedStore` for why. */
+async function findForbidden(store: RecordStore, tenant: string, oldest: ReturnType<typeof erasablesOf>): Promise<readonly Forbidden[]> {
+  if (oldest.size === 0) return [];
   const marks = await store.load({ tenant, agent: null }, 'semantic', 'erasure', [...oldest.keys()]);
   return marks.flatMap(({ key, createdAt: at }) => {
     const asked = oldest.get(key);
@@ -61,13 +74,6 @@ function markKey({ agent, user, record }: Erasable): string {
   return [...ofAgent, ...ofUser].join(' ') || 'tenant';
 }
 
-/** Everything whose erasure covers this record. */
-function erasablesWith(made: MemoryRecord): readonly Erasable[] {
-  const { tenant, agent, user } = made.scope;
-  const record = nameOfRecord(made);
-  return [{ tenant }, { tenant, agent }, { tenant, user }, { tenant, agent, user }, ...(record === null ? [] : [{ tenant, record }])];
-}
-
 /** The record of a mark. Its scope names no erased owner, and erasing removes every kind of record but this one. */
 function markRecord(owners: Erasable, at: number): MemoryRecord {
   const { record } = markApplied('semantic', { tenant: owners.tenant, agent: 'erased', user: null }, markKey(owners), at);
@@ -91,8 +97,8 @@ async function writeUnlessErased(store: RecordStore, ...asked: Parameters<Record
   const [tenant, changes] = asked;
   const all = changes.filter(({ record }) => record.kind !== 'erasure');
   if (all.length === 0) return store.write(...asked);
-  const made = all.filter((change) => change.do === 'insert').map(({ record }) => record);
-  const changed = all.filter((change) => change.do !== 'insert').map(({ record }) => record);
+  const made = erasablesOf(all.filter((change) => change.do === 'insert').map(({ record }) => record));
+  const changed = erasablesOf(all.filter((change) => change.do !== 'insert').map(({ record }) => record));
   await refuseErased(store, tenant, made);
   if (await removeForbidden(store, await findForbidden(store, tenant, changed))) return changes.map(() => false);
   const done = await store.write(...asked);
@@ -101,7 +107,7 @@ async function writeUnlessErased(store: RecordStore, ...asked: Parameters<Record
 }
 
 /** Also removes the records of a writer that was killed between its write and its second look. */
-async function refuseErased(store: RecordStore, tenant: string, made: readonly MemoryRecord[]): Promise<void> {
+async function refuseErased(store: RecordStore, tenant: string, made: ReturnType<typeof erasablesOf>): Promise<void> {
   if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
   const message =
     'this record, or its agent, user or tenant, was erased after the record was made, so it is not stored; create a new record to keep it';
