@@ -6,7 +6,7 @@ import { untrustedOfSkill } from '../skills/life/marks.js';
 import { FINDING } from '../retrieval/entries.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { showKey } from '../lift/effects.js';
-import { foundItem, RECALL_TOKENS, recollect, type RecollectDeps } from './recollect.js';
+import { foundItem, RECALL_TOKENS, recollect, type RecollectDeps, type Recollected } from './recollect.js';
 import { shownText } from './turn-text.js';
 
 export interface RecallInput {
@@ -41,11 +41,16 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
  *
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */
-export async function recall(
-  { scope, cue, policy, rolloutId, shows, withhold, tokensMax = RECALL_TOKENS }: RecallInput,
+export async function recall({ withhold, ...asked }: RecallInput, deps: RecollectDeps): Promise<Recalled> {
+  if (recallsNothing(asked.policy)) return { items: [], offered: [] };
+  return showFound(await findMemories(asked, deps), withhold);
+}
+
+/** What memory finds for a cue, before some of it is withheld. @throws as `recall` does */
+export async function findMemories(
+  { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: Omit<RecallInput, 'withhold'>,
   deps: RecollectDeps,
-): Promise<Recalled> {
-  if (recallsNothing(policy)) return { items: [], offered: [] };
+): Promise<Recollected> {
   const counts = Object.fromEntries(policy.layers.map((layer) => [layer, policy.recallCount]));
   // Findings have a section of their own.
   const leaveOut = ({ id, kind, title }: MemoryHit) => id.startsWith(rolloutId) || (kind === 'fact' && title === FINDING);
@@ -54,7 +59,10 @@ export async function recall(
     return found.filter(({ skill }) => shows(skill)).slice(0, limit);
   };
   const asked = { scope: viewOf(scope, scope.user), cue, counts, tokensMax, leaveOut, skillsForAttempts: true };
-  const { hits, skills } = await recollect(asked, { ...deps, procedural: { search } });
+  return recollect(asked, { ...deps, procedural: { search } });
+}
+
+export async function showFound({ hits, skills }: Recollected, withhold?: RecallInput['withhold']): Promise<Recalled> {
   const withheld = new Set((await withhold?.(hits.map(foundItem)))?.map(showKey) ?? []);
   const shown = hits.filter((hit) => !withheld.has(showKey(foundItem(hit))));
   const offered = skills.filter((skill) => shown.some((hit) => isHitOf(skill, hit)));

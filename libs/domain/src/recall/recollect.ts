@@ -41,6 +41,8 @@ export interface Recollected {
   readonly skills: readonly Skill[];
   readonly tokens: number;
   readonly missing: readonly MemoryLayer[];
+  /** Memory found something, but nothing related to the cue. */
+  readonly unrelated: boolean;
 }
 
 interface Candidate extends MemoryHit {
@@ -77,9 +79,7 @@ export async function recollect(input: RecollectInput, deps: RecollectDeps): Pro
   const found = await Promise.all(
     layers.map(async ([layer, count]) => {
       try {
-        return (await searchLayer(layer, count, input, deps)).filter(
-          (hit) => isRelevant(hit, input.similarityMin) && !input.leaveOut?.(hit),
-        );
+        return await searchLayer(layer, count, input, deps);
       } catch (error) {
         if (!input.partial || !isRetryable(error)) throw error;
         missing.push(layer);
@@ -87,7 +87,9 @@ export async function recollect(input: RecollectInput, deps: RecollectDeps): Pro
       }
     }),
   );
-  return { ...withinBudget(inTurns(found), input), missing };
+  const related = found.map((hits) => hits.filter((hit) => isRelevant(hit, input.similarityMin)));
+  const kept = related.map((hits) => hits.filter((hit) => !input.leaveOut?.(hit)));
+  return { ...withinBudget(inTurns(kept), input), missing, unrelated: found.flat().length > 0 && related.flat().length === 0 };
 }
 
 async function searchLayer(
@@ -140,7 +142,7 @@ function inTurns(layers: ReadonlyArray<readonly Candidate[]>): Candidate[] {
 function withinBudget(
   candidates: readonly Candidate[],
   { counts, tokensMax, skillsForAttempts = false }: RecollectInput,
-): Omit<Recollected, 'missing'> {
+): Omit<Recollected, 'missing' | 'unrelated'> {
   const isCompared = ({ kind }: MemoryHit) => kind !== 'transition' || skillsForAttempts;
   const hits: MemoryHit[] = [];
   const skills: Skill[] = [];

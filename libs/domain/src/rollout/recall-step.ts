@@ -1,12 +1,12 @@
-import type { FoundItem, ItemShow, RecalledItem } from '@etude/contracts/memory';
-import { recall, recallsNothing } from '../recall/recall.js';
+import type { FoundItem, ItemShow, RecalledItem, Skill } from '@etude/contracts/memory';
+import { findMemories, recallsNothing, showFound } from '../recall/recall.js';
 import { isInWords } from '../skills/content-digest.js';
 import { isProven } from '../skills/proof/proof.js';
 import type { RolloutContext } from './rollout-context.js';
 import { isUnjudged } from '@etude/contracts/task';
 import { isWithheld, probabilityOf, showKey } from '../lift/effects.js';
 import type { ShowCounters } from '../ports/memory.js';
-import { skillHit } from '../recall/recollect.js';
+import { type Recollected, skillHit } from '../recall/recollect.js';
 import type { SearchedMemory } from '../tools/memory-tools.js';
 import type { DurableSteps } from './durable-steps.js';
 
@@ -17,25 +17,32 @@ export async function layersShown({ spec: { memory }, settings }: RolloutContext
 }
 
 /** The cue joins the model's draft or critique with the task's own words, since memories of the task often use those. */
-export async function recallStep(context: RolloutContext, attempt: number, opening: string): Promise<readonly RecalledItem[]> {
-  const { steps, deps, spec, scope, rolloutId } = context;
+export async function findForTask(context: RolloutContext, opening: string): Promise<Recollected> {
+  const { deps, spec, scope, rolloutId } = context;
+  const asked = {
+    scope,
+    cue: `${opening}\n\n${spec.prompt}`,
+    policy: { ...spec.memory, layers: await layersShown(context) },
+    rolloutId,
+    ...(deps.promptBudgets === undefined ? {} : { tokensMax: deps.promptBudgets.memory }),
+    // Skills in words need no proof, because only code is run.
+    shows: (skill: Skill) => isInWords(skill) || isProven(skill, deps.checker),
+  };
+  return findMemories(asked, deps.withholding === undefined ? deps : { ...deps, counters: deps.withholding.counters });
+}
+
+/** @param find what memory finds; default: by the opening and the task's own words */
+export async function recallStep(
+  context: RolloutContext,
+  attempt: number,
+  opening: string,
+  find: () => Promise<Recollected> = () => findForTask(context, opening),
+): Promise<readonly RecalledItem[]> {
+  const { steps, deps, spec } = context;
   const { memory } = spec;
   if (recallsNothing(memory)) return [];
   return steps.run(`a${attempt}.recall`, 'recall', async () => {
-    const policy = { ...memory, layers: await layersShown(context) };
-    const { items: value, offered } = await recall(
-      {
-        scope,
-        cue: `${opening}\n\n${spec.prompt}`,
-        policy,
-        rolloutId,
-        ...(deps.promptBudgets === undefined ? {} : { tokensMax: deps.promptBudgets.memory }),
-        // Skills in words need no proof, because only code is run.
-        withhold: (found) => withheldItems(context, attempt, found),
-        shows: (skill) => isInWords(skill) || isProven(skill, deps.checker),
-      },
-      deps.withholding === undefined ? deps : { ...deps, counters: deps.withholding.counters },
-    );
+    const { items: value, offered } = await showFound(await find(), (found) => withheldItems(context, attempt, found));
     if (offered.length > 0 && !memory.readOnly) await deps.procedural.countOffers(offered);
     const titles = value.map(({ title }) => title).join(', ');
     return { value, summary: value.length === 0 ? 'nothing recalled' : `recalled ${titles.slice(0, 200)}` };

@@ -3,16 +3,14 @@ import type { StopReason } from '@etude/contracts/task';
 import type { RolloutEnd } from '../ports/journal.js';
 import { type Attempt, resultOf } from './attempt-record.js';
 import { keepEpisode, mayTeach } from './learn-from-rollout.js';
-import { layersShown, putShows, recallStep } from './recall-step.js';
+import { findForTask, putShows, recallStep } from './recall-step.js';
 import { reuseSkill } from './reuse-skill.js';
 import { askModel, contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
 import { RolloutStop } from './durable-steps.js';
 import { type AgentAtWork, beginWork, endWork, runSteps } from './run-steps.js';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import { rulesOf } from '../evaluation/evaluators.js';
-import { isRelevant } from '../retrieval/fuse.js';
 import { recallsNothing } from '../recall/recall.js';
-import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { importedBy, importedSkills, noteImports } from './imported-skills.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
 import { tryAnswer } from './try-answer.js';
@@ -83,7 +81,8 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
   const { promptTask: task, spec } = context;
   const before = context.attempts.filter((earlier) => earlier.attempt > 0);
   const first = before.length === 0;
-  const drafts = first && (await isDraftUseful(context, attempt));
+  const found = first && mayDraft(context, attempt) ? await findForTask(context, '') : null;
+  const drafts = first && (found?.unrelated ?? context.steps.replay(`a${attempt}.draft`) !== undefined);
   const opening = drafts
     ? await askModel(context, `a${attempt}.draft`, 'draft', () => draftRequest(task))
     : first
@@ -91,7 +90,9 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
       : await askModel(context, `a${attempt}.critique`, 'critique', () => critiqueRequest(task, before));
   const draft = drafts ? opening.text : null;
   const critique = first ? null : opening.text;
-  const recalled = await recallStep(context, attempt, opening.text);
+  const recalled = await (drafts || found === null
+    ? recallStep(context, attempt, opening.text)
+    : recallStep(context, attempt, '', () => Promise.resolve(found)));
   const generated = await askModel(context, `a${attempt}.generate`, 'generate', () =>
     generateRequest(task, { recalled, draft, attempts: before, critique }),
   );
@@ -117,22 +118,10 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
 const NO_OPENING = { text: '', ...NO_COST };
 
 /**
- * A draft serves as a cue. It is asked for only if memory isn't empty and the task's own words find nothing related. A later worker decides
- * as the journal shows.
+ * Whether a draft is still to be decided on. It serves as a cue, and is asked for only if memory isn't empty and the task's own words find
+ * nothing related. A later worker decides as the journal shows.
  */
-async function isDraftUseful(context: RolloutContext, attempt: number): Promise<boolean> {
-  const { spec, steps, scope, deps } = context;
+function mayDraft({ spec, steps }: RolloutContext, attempt: number): boolean {
   if (recallsNothing(spec.memory)) return false;
-  if (steps.replay(`a${attempt}.draft`) !== undefined) return true;
-  if (steps.replay(`a${attempt}.generate`) !== undefined) return false;
-  const query = { text: spec.prompt, limit: 1, explain: true };
-  const within = viewOf(scope, scope.user);
-  const found = await Promise.all(
-    (await layersShown(context)).map(async (layer) => {
-      if (layer === 'procedural') return searchSkills(deps.procedural, scope, query);
-      return deps[layer].search(within, query);
-    }),
-  );
-  const hits = found.flat();
-  return hits.length > 0 && !hits.some((hit) => isRelevant(hit));
+  return ['draft', 'recall', 'generate'].every((step) => steps.replay(`a${attempt}.${step}`) === undefined);
 }

@@ -8,7 +8,7 @@ import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-/** `MemoryOutbox` in Redis: stores a write, then adds its job `memory.write`. */
+/** `MemoryOutbox` in Redis: stores a write, then adds its job `memory.write` in the background. A job that is lost is the reconciler's. */
 export class RedisMemoryOutbox implements MemoryOutbox {
   constructor(private readonly producer: Producer) {}
 
@@ -20,7 +20,10 @@ export class RedisMemoryOutbox implements MemoryOutbox {
     const places = [keys.memoryOutbox(tenant), keys.memoryOutboxIndex, keys.erased(tenant)];
     const args = [writeId, memberOf(tenant, writeId), JSON.stringify(stored), createdAt, ...marksOf(scope.agent, scope.user)];
     const answer = await runScript<number>(redis, 'putMemoryWrite', places, args);
-    if (answer >= 0) await this.producer.addForRecord(MemoryWriteJob, { v: 1, tenant, writeId });
+    if (answer < 0) return;
+    this.producer.addForRecord(MemoryWriteJob, { v: 1, tenant, writeId }).catch((error: unknown) => {
+      this.producer.logger?.error({ tenant, writeId, error: String(error) }, 'The job of a memory write could not be added');
+    });
   }
 }
 
