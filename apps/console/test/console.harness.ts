@@ -34,7 +34,13 @@ export class ConsoleRig {
     writeFileSync(keys, JSON.stringify({ keys: entries }));
     const port = await freePort();
     this.base = `http://127.0.0.1:${port}`;
-    const env = { ETUDE_REST_PORT: `${port}`, ETUDE_AUTH_KEYS_PATH: keys, ETUDE_SANDBOX_INTERNAL_TOKEN: 'token-of-the-console-tests' };
+    const env = {
+      ETUDE_REST_PORT: `${port}`,
+      ETUDE_AUTH_KEYS_PATH: keys,
+      ETUDE_SANDBOX_INTERNAL_TOKEN: 'token-of-the-console-tests',
+      // A lift is soon measured.
+      ETUDE_RECALL_WITHHOLD_PROBABILITY: '0.5',
+    };
     const [stack, browser] = await Promise.all([
       startStack({ script: here('./console.yaml'), env }),
       chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] }),
@@ -56,6 +62,12 @@ export class ConsoleRig {
     const json = (await response.json()) as T;
     if (!response.ok) throw new Error(`${verb} ${path}: ${JSON.stringify(json)}`);
     return json;
+  }
+
+  /** Repeats the steps in the stored events of an ended task. */
+  lengthen(task: string, events: number): void {
+    const key = `etude:events:test:${task.replace('tasks/', '')}`;
+    execFileSync('redis-cli', ['-e', '-u', this.stack.redis.url, '--eval', here('./lengthen.lua'), key, ',', `${events}`]);
   }
 
   /** A page of the console in a browser of its own, signed in by the address. */

@@ -238,36 +238,34 @@ describe('memory', () => {
   });
 });
 
-const LIFT = {
-  memory: { shown: '40', shown_right: '30', withheld: '40', withheld_right: '20', success: { estimate: 0.25, low: 0.04, high: 0.46 } },
-  items: [
-    {
-      layer: 'semantic',
-      kind: 'fact',
-      id: 'f1',
-      shown: '12',
-      withheld: '11',
-      success: { estimate: -0.4, low: -0.7, high: -0.1 },
-      harmful: true,
-    },
-  ],
+/** Right only for a model that is shown the fact of `told`. */
+const FEE = {
+  prompt: 'Write a function fee(metres) that returns what a boat of this length pays.',
+  agent: 'cashier',
+  limits: { attempts: 1 },
+  memory: { layers: ['semantic'] },
+  evaluator: { function_cases: { entry_point: 'fee', cases: [{ args: [2], expected: 600 }] } },
 };
+const FEE_TASKS = 44;
 
-it('shows what memory is worth, with intervals', async () => {
-  const page = await rig.open('/tasks');
-  await page.route('**/v1/memory/lift*', (route) => route.fulfill({ json: LIFT }));
-  await rig.move(page, '/learning');
-  await page.getByRole('img', { name: '+25 points (+4 points to +46 points)' }).waitFor();
-  expect(await page.getByRole('row', { name: 'fact f1' }).textContent()).toContain('harmful');
-});
-
-it('draws how tasks went over time', async () => {
-  for (let count = 0; count < 4; count += 1) await solve({ ...LEARNED, mode: 'MODE_INFERENCE' });
-  const page = await rig.open('/learning?agent=solver');
+it('draws how tasks went over time, and what a memory is worth that a lot withholds', async () => {
+  const told = { agent: 'cashier', text: 'A function fee(metres) returns what a boat of this length pays. It is told in cents.' };
+  const { fact } = await rig.call<{ fact: { id: string } }>('POST', '/v1/memory/facts', told);
+  // A user each, so that nobody is shown what was kept of another task.
+  await Promise.all(Array.from({ length: FEE_TASKS }, (_, at) => solve({ ...FEE, user: `skipper${at}` })));
+  const counted = async () => {
+    const { memory } = await rig.call<{ memory: { shown: string; withheld: string } }>('GET', '/v1/memory/lift?agent=cashier');
+    return Number(memory.shown) + Number(memory.withheld);
+  };
+  await expect.poll(counted).toBe(FEE_TASKS);
+  const page = await rig.open('/learning?agent=cashier');
   await page.getByRole('img', { name: 'Right at the first attempt' }).waitFor();
+  const row = page.getByRole('row', { name: `fact ${fact.id}` });
+  await row.getByRole('img', { name: /^\+100 points \(\+\d+ points to \+\d+ points\)$/ }).waitFor();
+  expect(await row.textContent()).toMatch(/(\d+) of \1 right0 of \d+ right/);
   await page.getByRole('row', { name: 'semantic' }).waitFor();
+  await row.scrollIntoViewIfNeeded();
   await rig.picture(page, 'learning');
-  expect(await page.getByRole('img').count()).toBeGreaterThanOrEqual(4);
 });
 
 it('runs cells in a sandbox, with pictures, tables and files', async () => {
@@ -301,23 +299,30 @@ it('shows queues and spend to operators', async () => {
   const page = await rig.open('/operations');
   await page.getByRole('row', { name: 'rollout.run' }).waitFor();
   await page.getByRole('row', { name: 'generate' }).first().waitFor();
-  await page.getByRole('region', { name: 'tenants' }).getByRole('row', { name: 'test' }).waitFor();
   await page.getByRole('region', { name: 'sandbox controllers' }).getByRole('row').nth(1).waitFor();
+  const tenants = page.getByRole('region', { name: 'tenants' }).getByRole('row');
+  expect(await tenants.nth(1).textContent()).toMatch(/^test/);
   await rig.picture(page, 'operations');
-  await page.getByRole('link', { name: 'rollout.run' }).click();
-  await page.getByText('Nothing died in this queue.').waitFor();
-  const letter = { queue: 'memory.write', id: 'j1', code: 'INTERNAL', reason: 'it broke', payload_json: '{}', attempts: 3 };
-  await page.route('**/v1/queues/memory.write/deadLetters*', (route) => route.fulfill({ json: { dead_letters: [letter] } }));
-  const sent: unknown[] = [];
-  await page.route('**/deadLetters:redrive', (route) => {
-    sent.push(route.request().postDataJSON());
-    return route.fulfill({ json: { redriven: 1 } });
+});
+
+it('redrives a dead letter, whose task is then solved', async () => {
+  const cases = [{ args: [[1, 2]], expected: 3 }];
+  const { name } = await submit({
+    prompt: 'Write a function add_up(numbers).',
+    agent: 'unlucky',
+    evaluator: { function_cases: { entry_point: 'add_up', cases } },
   });
-  await rig.move(page, '/operations/memory.write');
-  await page.getByLabel('j1').check();
+  await rig.call('POST', `/v1/${name}:wait`, {});
+  const page = await rig.open('/operations');
+  await page.getByRole('row', { name: 'rollout.run' }).getByRole('link').click();
+  const letter = page.getByRole('row', { name: `${name.replace('tasks/', '')}-r1` });
+  await letter.getByText('MODEL_REFUSED').waitFor();
+  await letter.getByText('The key is not known.').waitFor();
+  await letter.getByRole('checkbox').check();
   await page.getByRole('button', { name: 'Redrive the 1 chosen' }).click();
   await page.getByText('1 job put back to work').waitFor();
-  expect(sent).toEqual([{ ids: ['j1'] }]);
+  await page.getByText('Nothing died in this queue.').waitFor();
+  expect(await rig.call('POST', `/v1/${name}:wait`, {})).toMatchObject({ state: 'TASK_STATE_SUCCEEDED' });
 });
 
 it('fails a test whose page breaks the policy', async () => {
@@ -356,12 +361,6 @@ it('is used by the keyboard alone', async () => {
   expect(await page.evaluate('document.activeElement.id')).toBe('content');
 });
 
-const stepEvent = (at: number) => ({
-  resume_token: `${at}`,
-  time: new Date(at * 100).toISOString(),
-  step_finished: { step: `a1.s${at}.act`, attempt: 1, kind: 'act', summary: `step ${at} answered`, duration_ms: '80' },
-});
-
 describe('speed', () => {
   it('loads little before the first view', async () => {
     const page = await rig.open('/tasks');
@@ -376,12 +375,9 @@ describe('speed', () => {
   });
 
   it('scrolls through a trace of 2,000 events', async () => {
-    const { tasks } = await rig.call<{ tasks: Array<{ name: string }> }>('GET', '/v1/tasks');
-    const page = await rig.open('/tasks');
-    const body = Array.from({ length: 2_000 }, (_, at) => `id: ${at}\ndata: ${JSON.stringify(stepEvent(at))}\n\n`).join('');
-    await page.route('**:watch*', (route) => route.fulfill({ contentType: 'text/event-stream', body }));
-    await page.getByRole('row').nth(1).waitFor();
-    await rig.move(page, `/${tasks.at(-1)!.name}`);
+    const name = await solve({ ...LEARNED, mode: 'MODE_INFERENCE' });
+    rig.lengthen(name, 2_000);
+    const page = await rig.open(`/${name}`);
     await page.getByText('2,000 events').waitFor();
     const { framesPerSecond, cpuMs } = await rig.scroll(page, '[role=listbox]');
     console.log(`trace of 2,000 events: ${Math.round(framesPerSecond)} frames per second, ${cpuMs.toFixed(1)} ms of CPU per frame`);
