@@ -7,7 +7,7 @@ import { createCli, type GlobalOptions, readSettings, type Start } from './cli.j
 import { addDemo } from './demo/demo.js';
 import { addEmbedder } from './embedder/embedder.js';
 import { addEval } from './eval/eval.command.js';
-import { addLift } from './memory/lift.js';
+import { addLift } from './memory/upkeep.js';
 import { addMcp } from './mcp/serve-mcp.js';
 import { addMemory } from './memory/memory.command.js';
 import { duration } from './options.js';

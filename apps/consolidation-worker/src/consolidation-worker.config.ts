@@ -4,9 +4,8 @@ import { baseConfig, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig, signingKeyConfig } from '@etude/platform/proof-keys';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-store';
 import { budgetConfig } from '@etude/queue/spend/spend-store';
-import type { ScheduleTimes } from '@etude/queue/jobs/scheduler';
+import type { ScheduleParts, ScheduleTimes } from '@etude/queue/jobs/scheduler';
 import { z } from 'zod';
-import type { ScheduleParts } from './nightly-schedules.js';
 
 const cron = (example: string) =>
   z

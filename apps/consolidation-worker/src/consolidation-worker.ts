@@ -30,11 +30,11 @@ import type { QueueLogger } from '@etude/queue/redis/redis';
 import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { WantedSkills } from '@etude/queue/agents/wanted-skills';
+import { NightlySchedules } from '@etude/queue/jobs/scheduler';
 import { consolidationRunProcessor, storedStatuses } from './consolidation-run.processor.js';
 import { type ConsolidationWorkerConfig, schedulesFrom } from './consolidation-worker.config.js';
 import { embedderByName } from './move-vectors.js';
 import { memorySettleProcessor, memoryUpkeepProcessor, memoryWriteProcessor, settleAll } from './memory.processors.js';
-import { NightlySchedules } from './nightly-schedules.js';
 import { skillRequestProcessor, skillVerifyProcessor } from './skill.processors.js';
 
 /** Writes wait for disk and embeddings. More at once would only wait for SQLite's single write lock. */

@@ -16,9 +16,9 @@ import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import type { SettlingStore } from '@etude/queue/memory/settling-store';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import type { z } from 'zod';
+import type { NightlySchedules } from '@etude/queue/jobs/scheduler';
 import { type EraseDeps, eraseSubject } from './erase-subject.js';
 import { moveVectors, type ReembedDeps } from './move-vectors.js';
-import type { NightlySchedules } from './nightly-schedules.js';
 
 const skillUses = counter({ name: 'etude_skill_uses_total', help: 'Uses of skills, by whether they succeeded', labels: ['success'] });
 

@@ -10,9 +10,18 @@ import { CliError, EXIT } from '../errors.js';
 import { integer } from '../options.js';
 import { plural } from '../output.js';
 import { settledSkills } from '../skills/skill-lines.js';
-import { sampleOf, type SampleResult, sampleText } from './eval-result.js';
+import {
+  inParallel,
+  newRunId,
+  RUN_FLAGS,
+  runSample,
+  sampleOf,
+  type SampleResult,
+  sampleText,
+  type TaskSettings,
+  workOn,
+} from './run-sample.js';
 import { type Arm, ARMS, figuresOf, figuresText, type Kind, KINDS, type RunLine } from './figures.js';
-import { inParallel, newRunId, RUN_FLAGS, runSample, type TaskSettings, workOn } from './run-sample.js';
 import { z } from 'zod';
 import { parseEntries, type Problem, readEntries, specOf } from './problems.js';
 

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { bars } from './chart.js';
-import { figuresOf, figuresText, RunLine } from './figures.js';
 import { pngOf, reportPage, reportSvg } from './report.command.js';
+import { figuresOf, figuresText, RunLine } from './figures.js';
 
 const spent = { modelCalls: 2, inputTokens: 90, outputTokens: 10, costUsd: 0.5, scripted: true };
 const task = (over: object) =>
@@ -64,15 +63,6 @@ it('escapes every text, and needs nothing from outside', () => {
   }
   expect(reportPage(figures)).toContain('US dollars per task');
   expect(figuresText(figures)).toContain('[scripted]');
-});
-
-it('draws bars as long as their share of the largest', () => {
-  const [first = '', second = ''] = bars([
-    ['round 1', 200],
-    ['round 2', 50],
-  ]).split('\n');
-  expect([first, second].map((line) => line.split('█').length - 1)).toEqual([40, 10]);
-  expect(second).toMatch(/^round 2 {2}█+ 50$/);
 });
 
 it('draws the picture in pixels, words included', async () => {

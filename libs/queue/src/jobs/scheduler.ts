@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob, MemoryUpkeepJob, type QueueDeclaration } from '@etude/contracts/queues';
+import type { Clock } from '@etude/domain/ports/clock';
 import { z } from 'zod';
-import { whileRedisAnswers } from '../redis/redis.js';
+import { type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 import { parseOr } from './job-end.js';
 import { declaredOptions, type Producer } from './producer.js';
 
@@ -12,7 +13,7 @@ export interface ScheduleTimes {
   readonly timeZone: string;
 }
 
-export interface ScheduledWork {
+interface ScheduledWork {
   readonly nightly: ScheduleTimes & { readonly days: number };
   readonly archive: ScheduleTimes & { readonly scoreMax: number; readonly olderThanDays: number };
   /** A limit of 0 is off. */
@@ -23,15 +24,18 @@ export interface ScheduledWork {
     readonly supersededDays: number;
   };
 }
-export type WorkName = keyof ScheduledWork;
+type WorkName = keyof ScheduledWork;
 
 interface Work {
+  /** The setting with its cron pattern, for messages. */
+  readonly setting: string;
   readonly declaration: QueueDeclaration;
   readonly schedulerId: (tenant: string) => string;
   readonly payload: (tenant: string) => object;
 }
 
-const upkeep = (work: 'archive' | 'prune'): Work => ({
+const upkeep = (work: 'archive' | 'prune', setting: string): Work => ({
+  setting,
   declaration: MemoryUpkeepJob,
   schedulerId: (tenant) => `${work}.${tenant}`,
   payload: (tenant) => ({ v: 1, work, id: `nightly-${tenant}`, tenant }),
@@ -39,12 +43,13 @@ const upkeep = (work: 'archive' | 'prune'): Work => ({
 
 const WORKS: Readonly<Record<WorkName, Work>> = {
   nightly: {
+    setting: 'ETUDE_CONSOLIDATION_SCHEDULE',
     declaration: ConsolidationRunJob,
     schedulerId: (tenant) => `nightly.${tenant}.all`,
     payload: (tenant) => ({ v: 1, tenant, runId: 'nightly-all', agent: null, dryRun: false }),
   },
-  archive: upkeep('archive'),
-  prune: upkeep('prune'),
+  archive: upkeep('archive', 'ETUDE_ARCHIVE_SCHEDULE'),
+  prune: upkeep('prune', 'ETUDE_SKILLS_PRUNE_SCHEDULE'),
 };
 
 /**
@@ -79,7 +84,7 @@ export async function schedule<W extends WorkName>(
 }
 
 /** Removes a schedule. A run in progress continues. @returns whether there was a schedule */
-export async function unschedule(producer: Producer, name: WorkName, tenant: string): Promise<boolean> {
+async function unschedule(producer: Producer, name: WorkName, tenant: string): Promise<boolean> {
   const { declaration, schedulerId } = WORKS[name];
   return whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));
 }
@@ -95,4 +100,58 @@ export async function keptSchedules(producer: Producer) {
       return owner ? [{ tenant: owner.tenant, remove: () => queue.removeJobScheduler(key) }] : [];
     }),
   );
+}
+
+export interface ScheduleParts {
+  readonly producer: Producer;
+  readonly logger: QueueLogger;
+  readonly clock: Clock;
+  /** null: this work is not scheduled, and schedules of it are removed. */
+  readonly schedules: { readonly [W in WorkName]: ScheduledWork[W] | null };
+}
+
+const NAMES = Object.keys(WORKS) as WorkName[];
+
+/** Time after which schedules are set again. An erasure removes them, and a worker with older settings may add others. */
+const AGAIN_AFTER_MS = 3_600_000;
+
+/** Sets the schedules of every tenant with memories. Redis stores the schedules. Every worker sets the same ones. */
+export class NightlySchedules {
+  /** When this process last set the schedules of each tenant. */
+  readonly #setAt = new Map<string, number>();
+
+  constructor(private readonly parts: ScheduleParts) {}
+
+  /** Sets the tenant's schedules, once an hour per process. A failure is logged, and retried with the tenant's next write. */
+  async ensure(tenant: string): Promise<void> {
+    const { schedules, clock } = this.parts;
+    if (NAMES.every((name) => schedules[name] === null)) return;
+    if (clock.now() - (this.#setAt.get(tenant) ?? -Infinity) >= AGAIN_AFTER_MS) await this.#apply(tenant);
+  }
+
+  /** Updates the schedules of all tenants to the present settings. Call it before jobs are taken. */
+  async renew(): Promise<void> {
+    const tenants = new Set((await keptSchedules(this.parts.producer)).map(({ tenant }) => tenant));
+    for (const tenant of tenants) await this.#apply(tenant);
+  }
+
+  async #apply(tenant: string): Promise<void> {
+    this.#setAt.set(tenant, this.parts.clock.now());
+    for (const name of NAMES) await this.#set(name, tenant);
+  }
+
+  async #set(name: WorkName, tenant: string): Promise<void> {
+    const { producer, logger, schedules } = this.parts;
+    const wanted = schedules[name];
+    const { setting } = WORKS[name];
+    try {
+      const isChanged = wanted === null ? await unschedule(producer, name, tenant) : await schedule(producer, name, tenant, wanted);
+      const change = wanted === null ? 'is not set any more, so the schedule of the tenant was removed' : 'is set for the tenant';
+      if (isChanged) logger.info({ tenant, ...wanted }, `${setting} ${change}`);
+    } catch (error) {
+      this.#setAt.delete(tenant);
+      const details = { tenant, error: (error as Error).message };
+      logger.error(details, `${setting} could not be set for the tenant; check the value of the setting`);
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { passAtK, sampleOf, type SampleResult, summarize } from './eval-result.js';
+import { passAtK, sampleOf, type SampleResult, summarize } from './run-sample.js';
 
 const sample = (id: string, n: number, over: Partial<SampleResult>): SampleResult => ({
   ...sampleOf(id, n, null, ''),

@@ -4,7 +4,7 @@ import { Comparison } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { zipOf } from '@etude/test-support/zip';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.js';
-import { readProblemSet } from './problem-set.js';
+import { readProblemSet } from './eval.command.js';
 
 /** Writes files and reads the problems at `path` below their folder. */
 async function problemsIn(files: Readonly<Record<string, string | Uint8Array>>, path: string) {
