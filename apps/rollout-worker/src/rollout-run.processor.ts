@@ -161,7 +161,7 @@ export function stopSignal(
   let timer: NodeJS.Timeout | undefined;
   return {
     signal: AbortSignal.any([job.signal, stop.signal]),
-    watching,
+    watching: watching.ready,
     async afterStep<T>(written: Promise<T>): Promise<T> {
       const answer = await written;
       if (job.draining.aborted) stop.abort(job.draining.reason);
@@ -172,11 +172,7 @@ export function stopSignal(
     },
     [Symbol.dispose]() {
       clearTimeout(timer);
-      // A watch that failed has nothing to release, and its error has ended the job.
-      void watching.then(
-        (release) => release(),
-        () => undefined,
-      );
+      watching[Symbol.dispose]();
     },
   };
 }

@@ -46,7 +46,7 @@ describe('the rollout worker', () => {
     const rig = await startRig({ default: { reply: fenced('right') } });
     const taskId = await rig.submit();
     const heard: ModelText[] = [];
-    await listenToText(rig.producer.redis, rig.producer.keys.text(TENANT, taskId), (text) => heard.push(text));
+    await listenToText(rig.producer.redis, rig.producer.keys.text(TENANT, taskId), (text) => heard.push(text)).ready;
     await rig.startWorker();
     await rig.finished(taskId);
     await until(() => heard.map(({ text }) => text).join('') === fenced('right'), { what: 'the whole text' });

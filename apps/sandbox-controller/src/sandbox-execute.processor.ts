@@ -59,17 +59,15 @@ export function sandboxExecuteProcessor(
   return async ({ tenant, executionId }, context) => {
     const cancelled = new AbortController();
     const isCancelled = () => executions.cancelRequested(tenant, executionId);
-    const watching = watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => cancelled.abort());
+    using watching = watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => cancelled.abort());
     try {
-      const [stored] = await Promise.all([executions.load(tenant, executionId), watching]);
+      const [stored] = await Promise.all([executions.load(tenant, executionId), watching.ready]);
       if (!stored) throw new EtudeError('NOT_FOUND', `execution ${executionId} is no longer stored; request it again`);
       if (stored.result) return { executionId };
       const result = await resultOf(sandboxes, stored, context, AbortSignal.any([context.signal, cancelled.signal]));
       await executions.save(tenant, executionId, result);
     } catch (error) {
       if (!cancelled.signal.aborted) throw error;
-    } finally {
-      (await watching)();
     }
     return { executionId };
   };

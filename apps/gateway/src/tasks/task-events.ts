@@ -50,14 +50,14 @@ export class TaskWatcher {
   ): AsyncGenerator<MessageInitShape<typeof TaskEventSchema>> {
     const { redis, keys } = this.producer;
     const [texts, bell] = [new PendingText(), new Bell(LOOK_EVERY_MS)];
-    const listening = listenToText(redis, keys.text(tenant, taskId), (text) => {
+    using listening = listenToText(redis, keys.text(tenant, taskId), (text) => {
       texts.add(text);
       bell.ring();
     });
     const events = this.watch(tenant, taskId, afterId, signal);
     let token = afterId === null ? '' : resumeToken(taskId, afterId);
     try {
-      await unlessAborted(listening, signal);
+      await unlessAborted(listening.ready, signal);
       for (;;) {
         const next = { isRead: false };
         const reading = events.next().finally(() => {
@@ -76,10 +76,6 @@ export class TaskWatcher {
         yield value;
       }
     } finally {
-      void listening.then(
-        (release) => release(),
-        () => undefined,
-      );
       // Not awaited, because it would wait for the next event. Nobody needs its error.
       events.return(undefined).catch(() => undefined);
     }
@@ -116,18 +112,11 @@ export class TaskWatcher {
   async #untilLearned(tenant: string, taskId: string, signal: AbortSignal): Promise<void> {
     const { redis, keys } = this.producer;
     const bell = new Bell(LOOK_EVERY_MS);
-    const listening = channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring);
-    try {
-      await unlessAborted(listening, signal);
-      while (isLearning(await this.tasks.get(tenant, taskId))) {
-        await bell.rung(signal);
-        signal.throwIfAborted();
-      }
-    } finally {
-      void listening.then(
-        (release) => release(),
-        () => undefined,
-      );
+    using listening = channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring);
+    await unlessAborted(listening.ready, signal);
+    while (isLearning(await this.tasks.get(tenant, taskId))) {
+      await bell.rung(signal);
+      signal.throwIfAborted();
     }
   }
 

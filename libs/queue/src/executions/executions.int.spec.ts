@@ -30,13 +30,12 @@ async function start(execute: Sandboxes['execute']) {
     if (stored.result) return { executionId };
     const stop = new AbortController();
     const isCancelled = () => store.cancelRequested(tenant, executionId);
-    const release = await watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => stop.abort());
+    using watching = watchCancel(redis, keys.cancelExecution(tenant, executionId), isCancelled, () => stop.abort());
+    await watching.ready;
     try {
       await store.save(tenant, executionId, await execute(stored.request, AbortSignal.any([ctx.signal, stop.signal])));
     } catch (error) {
       if (!stop.signal.aborted) throw error;
-    } finally {
-      release();
     }
     return { executionId };
   };

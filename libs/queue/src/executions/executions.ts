@@ -119,18 +119,13 @@ export class QueueSandboxes implements Sandboxes {
     if (signal.aborted) throw abortError(signal);
     const { redis, keys } = this.producer;
     const bell = new Bell(LOOK_EVERY_MS);
-    const subscribed = channelsOf(redis).listen(keys.endedExecution(request.tenant, request.executionId), bell.ring);
-    const listening = whileRedisAnswers(redis, subscribed);
+    using subscribed = channelsOf(redis).listen(keys.endedExecution(request.tenant, request.executionId), bell.ring);
+    const listening = whileRedisAnswers(redis, subscribed.ready);
     const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
     const errand: Errand = { request, signal, bell, place, listening, added: Promise.resolve() };
     try {
       return await this.#untilItEnds(errand);
     } finally {
-      // A subscription that failed has nothing to release, and the call has thrown its error.
-      void subscribed.then(
-        (release) => release(),
-        () => undefined,
-      );
       this.#lines.leave(place);
     }
   }

@@ -6,6 +6,12 @@ import { reportOutages } from './redis.js';
 /** Called with each message of a channel, and with null after a reconnect, when messages may have been missed. */
 export type ChannelListener = (message: string | null) => void;
 
+/** A listener on a channel. Its disposal ends it, also before it is ready. */
+export interface Listening extends Disposable {
+  /** Resolves once the listener gets every later message. */
+  readonly ready: Promise<void>;
+}
+
 /** One subscriber connection for all listeners on all channels. The first listener opens it, and it stays open. */
 export class Channels {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
@@ -13,17 +19,12 @@ export class Channels {
 
   constructor(private readonly redis: Redis) {}
 
-  /** Resolves once subscribed; the listener gets every later message. @returns a function that removes the listener */
-  async listen(channel: string, listener: ChannelListener): Promise<() => void> {
-    const subscriber = (this.#subscriber ??= this.#connect());
+  listen(channel: string, listener: ChannelListener): Listening {
     this.#listeners.on(channel, listener);
-    try {
-      await subscriber.subscribe(channel);
-    } catch (error) {
-      this.#release(channel, listener);
-      throw error;
-    }
-    return () => this.#release(channel, listener);
+    const ready = (this.#subscriber ??= this.#connect()).subscribe(channel).then(() => undefined);
+    // Whoever waits for it gets its error.
+    ready.catch(() => undefined);
+    return { ready, [Symbol.dispose]: () => this.#release(channel, listener) };
   }
 
   #connect(): Redis {
@@ -58,23 +59,19 @@ export function channelsOf(redis: Redis): Channels {
  * stored with the task or execution. Waits for Redis.
  *
  * @param isRequested reads the stored request: now and after every reconnect
- * @returns a function that ends the watch
+ * @returns the watch, which is ready when every cancel is noticed
  */
-export async function watchCancel(
-  redis: Redis,
-  channel: string,
-  isRequested: () => Promise<boolean>,
-  stop: () => void,
-): Promise<() => void> {
+export function watchCancel(redis: Redis, channel: string, isRequested: () => Promise<boolean>, stop: () => void): Listening {
   // When Redis is away, the request is read again after the next reconnect.
   const read = () =>
     isRequested().then(
       (requested) => requested && stop(),
       () => undefined,
     );
-  const release = await channelsOf(redis).listen(channel, (message) => (message === null ? void read() : stop()));
-  await read();
-  return release;
+  const listening = channelsOf(redis).listen(channel, (message) => (message === null ? void read() : stop()));
+  const ready = listening.ready.then(read).then(() => undefined);
+  ready.catch(() => undefined);
+  return { ...listening, ready };
 }
 
 /** Remembers whether anything was published to a channel. */

@@ -141,7 +141,7 @@ it('runs on a cluster, and follows its slot to another node', async () => {
   const first = await accepted(rig, '');
   await until(() => rig.ended(first));
   const woken = Promise.withResolvers<void>();
-  await watchCancel(rig.redis, rig.keys.cancel('acme', first), () => Promise.resolve(false), woken.resolve);
+  await watchCancel(rig.redis, rig.keys.cancel('acme', first), () => Promise.resolve(false), woken.resolve).ready;
   await rig.redis.publish(rig.keys.cancel('acme', first), '');
   await woken.promise;
 
@@ -200,7 +200,7 @@ it('works as a user with only the documented commands', async () => {
     rig.keys.cancel('acme', id),
     () => Promise.resolve(false),
     () => undefined,
-  );
+  ).ready;
   await rig.worker.check();
   expect(servers.cli(port, 'ACL', 'LOG').trim()).toBe('');
   for (const [command = '', ...args] of [['CONFIG', 'GET', '*'], ['KEYS', '*'], ['FLUSHALL'], ['GET', 'other:key'], ['ACL', 'WHOAMI']])

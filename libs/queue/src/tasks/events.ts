@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { TaskEvent } from '@etude/contracts/task';
 import type { Redis } from 'ioredis';
-import { Bell, channelsOf } from '../redis/channels.js';
+import { Bell, channelsOf, type Listening } from '../redis/channels.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { whileRedisAnswers } from '../redis/redis.js';
 
@@ -36,7 +36,7 @@ export async function* readEvents(
 ): AsyncGenerator<StoredEvent, void, undefined> {
   let last = checkedId(afterId);
   const bell = new Bell(LOOK_EVERY_MS);
-  let release: (() => void) | null = null;
+  let listening: Listening | null = null;
   try {
     while (!signal.aborted) {
       const batch = await readBatch(redis, keys.events(tenant, taskId), last);
@@ -48,11 +48,11 @@ export async function* readEvents(
       }
       if (batch.length === BATCH) continue;
       if (batch.length === 0 && (await isOver(redis, keys, tenant, taskId, last))) return;
-      if (release) await bell.rung(signal);
-      else release = await channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring);
+      if (listening) await bell.rung(signal);
+      else await (listening = channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring)).ready;
     }
   } finally {
-    release?.();
+    listening?.[Symbol.dispose]();
   }
 }
 
@@ -155,7 +155,7 @@ export class PendingText {
   }
 }
 
-/** Calls `listener` with each text published from now on. @returns a function that ends this */
-export function listenToText(redis: Redis, channel: string, listener: (text: ModelText) => void): Promise<() => void> {
+/** Calls `listener` with each text that is published once it is ready. */
+export function listenToText(redis: Redis, channel: string, listener: (text: ModelText) => void): Listening {
   return channelsOf(redis).listen(channel, (message) => message !== null && listener(JSON.parse(message) as ModelText));
 }

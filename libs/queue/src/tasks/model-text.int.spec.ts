@@ -11,7 +11,8 @@ describe('the text of a model', () => {
     const { redis, keys } = startProducer(file.url, file.prefix());
     const channel = keys.text('acme', 't1');
     const heard: ModelText[] = [];
-    const release = await listenToText(redis, channel, (text) => heard.push(text));
+    using listening = listenToText(redis, channel, (text) => heard.push(text));
+    await listening.ready;
     // Before its connection is ready, nothing is published.
     await redis.ping();
     const publisher = new TextPublisher(redis, channel);
@@ -27,7 +28,6 @@ describe('the text of a model', () => {
     ]);
     publisher.add('a2.generate', 'later');
     await until(() => heard.at(-1)?.text === 'later', { what: 'the message of the timer' });
-    release();
   });
 
   it('is kept for a slow reader up to a limit, with a mark where text was left out', () => {

@@ -31,7 +31,7 @@ export class RolloutPlaces {
   /** Resolves once newcomers are noticed. The subscription ends with the connection. */
   static async open(redis: Redis, keys: RedisKeys, count: number): Promise<RolloutPlaces> {
     const places = new RolloutPlaces(redis, keys, count);
-    await channelsOf(redis).listen(keys.line, () => places.#onNewcomer());
+    await channelsOf(redis).listen(keys.line, () => places.#onNewcomer()).ready;
     return places;
   }
 
