@@ -15,6 +15,8 @@ export interface Identity {
   readonly roles: readonly Role[];
   /** Author in histories: the key's name, or the tenant's if the key has none. */
   readonly name: string;
+  /** The end user that the caller is bound to. Absent: requests name any user. */
+  readonly user?: string;
 }
 
 /** Whether these roles include the rights of `role`. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
-import { TenantId } from '@etude/contracts/ids';
+import { TenantId, UserId } from '@etude/contracts/ids';
 import { isSystemActor } from '@etude/contracts/skill-proof';
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { z } from 'zod';
@@ -29,6 +29,11 @@ export const jwtConfig = z.object({
   ETUDE_JWT_TENANT_CLAIM: z.string().min(1).default('tenant'),
   /** Claim with the author's name in histories and in the audit log. */
   ETUDE_JWT_NAME_CLAIM: z.string().min(1).default('sub'),
+  /**
+   * Claim with the end user that the caller acts for. Such a caller reaches only this user's tasks and memory, and what belongs to the whole
+   * tenant. Tokens with the role reviewer or operator aren't bound to a user. Unset: requests name any user.
+   */
+  ETUDE_JWT_USER_CLAIM: z.string().min(1).optional(),
   /** Claim with the roles: a list, or words with blanks between them. */
   ETUDE_JWT_ROLES_CLAIM: z.string().min(1).default('roles'),
   /** Roles by the value of their claim, as a JSON object such as {"etude-admins": "operator"}. Other values count as nothing. */
@@ -104,16 +109,19 @@ function reasonOf(error: unknown): string {
 
 function identityOf(payload: JWTPayload, config: JwtConfig): Identity {
   const claim = (name: string) => payload[name];
-  const tenant = TenantId.safeParse(claim(config.ETUDE_JWT_TENANT_CLAIM));
-  if (!tenant.success)
-    throw new EtudeError(
-      'UNAUTHENTICATED',
-      `This JWT is refused: its claim "${config.ETUDE_JWT_TENANT_CLAIM}" isn't the name of a tenant.`,
-    );
+  const named = <T>(name: string, type: z.ZodType<T>, what: string): T => {
+    const read = type.safeParse(claim(name));
+    if (read.success) return read.data;
+    throw new EtudeError('UNAUTHENTICATED', `This JWT is refused: its claim "${name}" isn't the name of ${what}.`);
+  };
+  const tenant = named(config.ETUDE_JWT_TENANT_CLAIM, TenantId, 'a tenant');
   const given = claim(config.ETUDE_JWT_ROLES_CLAIM);
   const words = Array.isArray(given) ? given.map(String) : typeof given === 'string' ? given.split(' ') : [];
   const roles = words.flatMap((word) => (Object.hasOwn(config.ETUDE_JWT_ROLES, word) ? [config.ETUDE_JWT_ROLES[word]!] : []));
   const said = claim(config.ETUDE_JWT_NAME_CLAIM);
-  const name = typeof said === 'string' && said !== '' ? said.slice(0, NAME_CHARS_MAX) : tenant.data;
-  return { tenant: tenant.data, roles: [...new Set(roles)], name: isSystemActor(name) ? `subject ${name}` : name };
+  const name = typeof said === 'string' && said !== '' ? said.slice(0, NAME_CHARS_MAX) : tenant;
+  const identity = { tenant, roles: [...new Set(roles)], name: isSystemActor(name) ? `subject ${name}` : name };
+  const { ETUDE_JWT_USER_CLAIM: ofUser } = config;
+  if (ofUser === undefined || roles.some((role) => role !== 'user')) return identity;
+  return { ...identity, user: named(ofUser, UserId, 'an end user') };
 }

@@ -9,6 +9,7 @@ import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing
 import { counter, histogram } from '@etude/platform/metrics';
 import { refuseUnknown } from '@etude/contracts/wire/validation';
 import type { Authenticator, CallContext } from './caller.js';
+import { bindToUser } from './bound-user.js';
 import { ruleOf } from './roles.js';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
@@ -100,8 +101,15 @@ export class Calls {
   #surrounded(method: DescMethod): AnyHandler {
     const handle = this.#of(method);
     const isUpload = method.methodKind === 'client_streaming';
+    const checked = (request: object, call: CallContext) => bindToUser(refuseUnknown(request), call, ruleOf(method));
     const answers = (request: object, call: CallContext) =>
-      this.#answers(method, call, request, () => handle(isUpload ? eachKnown(request) : refuseUnknown(request), call));
+      this.#answers(method, call, request, () => {
+        if (!isUpload) return handle(checked(request, call), call);
+        return handle(
+          eachOf(request as AsyncIterable<object>, (one) => checked(one, call)),
+          call,
+        );
+      });
     const { tracing = UNTRACED } = this.parts;
     const name = nameOf(method).slice(1);
     if (method.methodKind === 'server_streaming')
@@ -202,8 +210,8 @@ const spanOf = (method: DescMethod, { tenant, traceparent: parent }: CallContext
   values: { 'rpc.system.name': 'grpc', 'rpc.method': nameOf(method).slice(1), 'etude.tenant': tenant },
 });
 
-async function* eachKnown(requests: object): AsyncGenerator<object> {
-  for await (const request of requests as AsyncIterable<object>) yield refuseUnknown(request);
+async function* eachOf(requests: AsyncIterable<object>, check: (request: object) => object): AsyncGenerator<object> {
+  for await (const request of requests) yield check(request);
 }
 
 export const MIB = 1024 * 1024;

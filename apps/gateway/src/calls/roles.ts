@@ -6,12 +6,22 @@ import type { Role } from '@etude/platform/auth';
 export interface CallRule {
   readonly role: Role;
   readonly audited: boolean;
+  /** How a caller makes it who is bound to an end user. Absent: not at all. */
+  readonly bound?: Bound;
 }
+
+/**
+ * A path: the request's field for the user, which becomes the caller's user. `own`: the handler finds only records of the user or of the
+ * whole tenant, and changes only those of the user. `open`: it has no user's data.
+ */
+export type Bound = 'user' | 'spec.user' | 'skill.user' | 'part.head.user' | 'whose.user' | 'own' | 'open';
 
 type Rules = { readonly [S in keyof typeof SERVICES]: { readonly [M in keyof (typeof SERVICES)[S]['method']]: CallRule } };
 
 const USER: CallRule = { role: 'user', audited: false };
 const USER_AUDITED: CallRule = { role: 'user', audited: true };
+const as = (bound: Bound): CallRule => ({ ...USER, bound });
+const auditedAs = (bound: Bound): CallRule => ({ ...USER_AUDITED, bound });
 const REVIEWER: CallRule = { role: 'reviewer', audited: false };
 const REVIEWER_AUDITED: CallRule = { role: 'reviewer', audited: true };
 const OPERATOR: CallRule = { role: 'operator', audited: false };
@@ -20,35 +30,35 @@ const OPERATOR_AUDITED: CallRule = { role: 'operator', audited: true };
 /** The role of every call, the same over gRPC, HTTP and MCP. Audited are changes that a tenant's owners ask about later. */
 export const RULES: Rules = {
   tasks: {
-    submitTask: USER,
-    getTask: USER,
-    listTasks: USER,
-    cancelTask: USER,
-    answerTask: USER,
-    waitTask: USER,
-    explainStep: USER,
-    getStep: USER,
+    submitTask: as('spec.user'),
+    getTask: as('own'),
+    listTasks: as('own'),
+    cancelTask: as('own'),
+    answerTask: as('own'),
+    waitTask: as('own'),
+    explainStep: as('own'),
+    getStep: as('own'),
     getUsage: USER,
-    watchTask: USER,
+    watchTask: as('own'),
   },
   skills: {
-    listSkills: USER,
-    getSkill: USER,
-    searchSkills: USER,
-    listSkillCategories: USER,
-    listSkillVersions: USER,
-    diffSkill: USER,
-    checkSkill: USER,
-    registerSkill: USER_AUDITED,
-    verifySkill: USER,
-    useSkill: USER,
-    loadFunctions: USER,
-    requestSkill: USER,
-    getWantedSkill: USER,
-    listWantedSkills: USER,
-    withdrawWantedSkill: USER,
-    importSkill: USER_AUDITED,
-    exportSkill: USER,
+    listSkills: as('user'),
+    getSkill: as('user'),
+    searchSkills: as('user'),
+    listSkillCategories: as('user'),
+    listSkillVersions: as('user'),
+    diffSkill: as('user'),
+    checkSkill: as('skill.user'),
+    registerSkill: auditedAs('skill.user'),
+    verifySkill: as('user'),
+    useSkill: as('user'),
+    loadFunctions: as('user'),
+    requestSkill: as('user'),
+    getWantedSkill: as('user'),
+    listWantedSkills: as('user'),
+    withdrawWantedSkill: as('user'),
+    importSkill: auditedAs('part.head.user'),
+    exportSkill: as('user'),
     getSkillReview: REVIEWER,
     approveSkill: REVIEWER_AUDITED,
     rejectSkill: REVIEWER_AUDITED,
@@ -62,37 +72,37 @@ export const RULES: Rules = {
     revokeSource: REVIEWER_AUDITED,
     getSkillStats: REVIEWER,
   },
-  agents: { listAgents: USER, getAgent: USER, updateAgent: REVIEWER_AUDITED },
-  tools: { listTools: USER, callTool: USER },
+  agents: { listAgents: as('open'), getAgent: as('open'), updateAgent: REVIEWER_AUDITED },
+  tools: { listTools: as('user'), callTool: as('user') },
   worlds: { createWorld: USER, getWorld: USER, listWorlds: USER, moveInWorld: USER, deleteWorld: USER },
   memory: {
-    searchMemory: USER,
-    recall: USER,
-    getMemory: USER,
-    listMemory: USER,
-    deleteMemory: USER_AUDITED,
-    storeEpisode: USER,
-    listRecentEpisodes: USER,
-    storeFact: USER,
-    updateFact: USER_AUDITED,
-    listFactHistory: USER,
-    undoFactDecision: USER_AUDITED,
-    storeProcedure: USER,
-    importDocument: USER_AUDITED,
-    listDocuments: USER,
-    deleteDocument: USER_AUDITED,
-    addConversation: USER,
-    listConversations: USER,
-    listTurns: USER,
-    deleteConversation: USER_AUDITED,
-    exportMemory: USER_AUDITED,
+    searchMemory: as('user'),
+    recall: as('user'),
+    getMemory: as('user'),
+    listMemory: as('user'),
+    deleteMemory: auditedAs('user'),
+    storeEpisode: as('user'),
+    listRecentEpisodes: as('user'),
+    storeFact: as('user'),
+    updateFact: auditedAs('own'),
+    listFactHistory: as('own'),
+    undoFactDecision: auditedAs('own'),
+    storeProcedure: as('user'),
+    importDocument: auditedAs('part.head.user'),
+    listDocuments: as('user'),
+    deleteDocument: auditedAs('own'),
+    addConversation: as('user'),
+    listConversations: as('user'),
+    listTurns: as('own'),
+    deleteConversation: auditedAs('own'),
+    exportMemory: auditedAs('user'),
     importMemory: USER_AUDITED,
-    archiveMemory: USER_AUDITED,
-    restoreMemory: USER_AUDITED,
-    eraseMemory: USER_AUDITED,
-    getErasure: USER,
+    archiveMemory: auditedAs('user'),
+    restoreMemory: auditedAs('user'),
+    eraseMemory: auditedAs('whose.user'),
+    getErasure: as('own'),
     getMemoryStats: USER,
-    getLift: USER,
+    getLift: as('user'),
     startReembedding: OPERATOR_AUDITED,
     stopReembedding: OPERATOR_AUDITED,
     getReembedding: OPERATOR,

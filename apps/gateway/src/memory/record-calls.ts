@@ -22,6 +22,8 @@ import type { Memory } from '@etude/memory/memory';
 import type { SettlingStore } from '@etude/queue/memory/settling-store';
 import type { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { z } from 'zod';
+import { requireOwnRecord } from '../calls/bound-user.js';
+import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
@@ -113,8 +115,9 @@ export const recordCalls = {
       ...(paths.includes('confidence') ? { confidence: parseField(Fraction, request.confidence, 'confidence') } : {}),
     };
     await refuseSecrets({ text: change.text ?? '' });
-    const { semantic } = await deps.memory.open();
-    return factMessage(await semantic.update(readScope(call), request.id, change));
+    const memory = await deps.memory.open();
+    await requireOwnFacts(memory, call, [request.id]);
+    return factMessage(await memory.semantic.update(readScope(call), request.id, change));
   },
 
   async listFactHistory({ id }, call, deps) {
@@ -124,6 +127,7 @@ export const recordCalls = {
   async undoFactDecision({ id, other }, call, deps) {
     const scope = readScope(call);
     const memory = await deps.memory.open();
+    await requireOwnFacts(memory, call, [id, other]);
     const undone = await memory.semantic.undoDecision(scope, [id, other], call.name);
     if (undone === null)
       throw new EtudeError('NOT_FOUND', `Nothing was decided about the facts ${JSON.stringify(id)} and ${JSON.stringify(other)}.`);
@@ -146,6 +150,12 @@ export const recordCalls = {
     return procedureMessage(stored);
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
+
+/** @throws EtudeError PERMISSION_DENIED for a fact of the whole tenant, if the caller is bound to a user */
+async function requireOwnFacts(memory: Memory, call: CallContext, ids: readonly string[]): Promise<void> {
+  if (call.user === undefined) return;
+  for (const id of ids) requireOwnRecord(call, (await memory.get(readScope(call), 'semantic', id))?.scope);
+}
 
 /** @throws EtudeError NOT_FOUND */
 async function factHistory({ semantic }: Memory, scope: ReadScope, id: string) {

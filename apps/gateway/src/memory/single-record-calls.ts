@@ -4,6 +4,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ErasureReceipt, NamedRecord } from '@etude/contracts/memory-upkeep';
 import type { Memory, PlainRecord } from '@etude/memory/memory';
 import { z } from 'zod';
+import { requireOwnRecord } from '../calls/bound-user.js';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, readScope, requireAuthor, seesUsers, viewsOf, type Whose } from '../readers/readers.js';
@@ -91,6 +92,7 @@ export async function deleteNamed(
 /** The record with all its parts. @throws EtudeError FAILED_PRECONDITION for a skill with code; PERMISSION_DENIED for a shared procedure */
 function nameToDelete({ kind, id, scope, fields }: PlainRecord, call: CallContext): NamedRecord {
   const owner = { agent: scope.agent, user: scope.user };
+  requireOwnRecord(call, owner);
   if (kind === 'skill') {
     requireDeletable(fields as unknown as Skill, call);
     return { name: `skills/${id}`, ...owner };

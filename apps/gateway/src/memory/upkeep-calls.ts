@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { EtudeError } from '@etude/contracts/errors';
 import {
@@ -98,7 +99,8 @@ export const upkeepCalls = {
 
   async getErasure({ id }, call, deps) {
     const receipt = await deps.upkeep.erasure(call.tenant, id);
-    if (receipt === null) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
+    const isSeen = call.user === undefined || receipt?.userDigest === hash('sha256', call.user);
+    if (receipt === null || !isSeen) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
     return toWire(ErasureReceiptSchema, receipt);
   },
 

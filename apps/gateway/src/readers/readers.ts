@@ -134,9 +134,9 @@ export interface Whose {
   readonly user: string;
 }
 
-/** The scope to read: the tenant of the key, narrowed by the request. */
+/** The scope to read: the tenant of the key, narrowed by the request, or to the end user that the caller is bound to. */
 export function readScope(call: CallContext, { agent, user }: Partial<Whose> = {}): ReadScope {
-  return { tenant: call.tenant, agent: optionalAgent(agent ?? ''), user: optionalUser(user ?? '') };
+  return { tenant: call.tenant, agent: optionalAgent(agent ?? ''), user: optionalUser(user || (call.user ?? '')) };
 }
 
 /** The owner of a new record. @throws EtudeError INVALID_ARGUMENT without an agent */

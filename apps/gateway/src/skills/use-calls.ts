@@ -14,6 +14,7 @@ import { notFoundFor } from '@etude/domain/tools/use-skill-tool';
 import { claimRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
+import { requireOwnRecord } from '../calls/bound-user.js';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { masked, refuseSecrets } from '../memory/told-secrets.js';
@@ -85,7 +86,8 @@ export const useCalls = {
 
   async withdrawWantedSkill(request, call, deps) {
     const reason = parseField(Reason, request.reason, 'reason');
-    const { tenant, id } = await seenWish(deps, request, call);
+    const { tenant, id, user } = await seenWish(deps, request, call);
+    requireOwnRecord(call, { user });
     return wantedMessage(await deps.wanted.withdraw(tenant, id, reason));
   },
 

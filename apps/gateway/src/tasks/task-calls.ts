@@ -57,13 +57,13 @@ export const taskCalls = {
   },
 
   async getTask({ name }, call, deps) {
-    const taskId = taskIdOfName(name);
+    const taskId = await seenTask(name, call, deps.tasks);
     return taskMessage(found(await deps.tasks.get(call.tenant, taskId), name));
   },
 
   async listTasks(request, call, deps) {
-    const { tenant } = call;
-    const filter = taskFilterOf(request);
+    const { tenant, user } = call;
+    const filter = { ...taskFilterOf(request), ...(user === undefined ? {} : { user }) };
     const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListTasks', tenant, filter]);
     const { items: records, nextAfter } = await deps.tasks.list(tenant, { ...filter, pageSize, after: after ?? undefined });
     return { tasks: records.map(taskMessage), nextPageToken: tokenOf(nextAfter) };
@@ -72,7 +72,7 @@ export const taskCalls = {
   /** A repeated cancellation has the same outcome, so the request id isn't stored. */
   async cancelTask({ name, requestId }, call, deps) {
     optionalRequestId(requestId);
-    const taskId = taskIdOfName(name);
+    const taskId = await seenTask(name, call, deps.tasks);
     const task = found(await deps.tasks.requestCancel(call.tenant, taskId), name);
     if (task.state === 'cancelled') await endSandbox(task, deps);
     return taskMessage(task);
@@ -86,34 +86,36 @@ export const taskCalls = {
 
   async answerTask({ name, key, text, requestId }, call, deps) {
     const answer = { key, text: parseField(Answer, text, 'text') };
-    const done = await deps.tasks.answer(call.tenant, taskIdOfName(name), answer, optionalRequestId(requestId) ?? '');
+    const done = await deps.tasks.answer(call.tenant, await seenTask(name, call, deps.tasks), answer, optionalRequestId(requestId) ?? '');
     return taskMessage(found(done, name));
   },
 
   async waitTask({ name, timeout, learning }, call, deps) {
     const { tenant, signal, deadlineMs } = call;
-    const taskId = taskIdOfName(name);
+    const taskId = await seenTask(name, call, deps.tasks);
     const withinMs = waitMs(timeout, deadlineMs - Date.now());
     return taskMessage(found(await deps.watcher.waitUntilAtRest(tenant, taskId, { withinMs, learning }, signal), name));
   },
 
   async *watchTask({ name, resumeToken, text }, call, deps) {
     const { tenant, signal } = call;
-    const taskId = taskIdOfName(name);
+    const taskId = await seenTask(name, call, deps.tasks);
     const after = eventIdOf(resumeToken, taskId);
     found(await deps.tasks.get(tenant, taskId), name);
     yield* text ? deps.watcher.watchWithText(tenant, taskId, after, signal) : deps.watcher.watch(tenant, taskId, after, signal);
   },
 
-  async getStep({ name, step }, { tenant }, { tasks, producer: { redis, keys } }) {
-    const taskId = taskIdOfName(name);
+  async getStep({ name, step }, call, { tasks, producer: { redis, keys } }) {
+    const { tenant } = call;
+    const taskId = await seenTask(name, call, tasks);
     const { spec } = found(await tasks.get(tenant, taskId), name);
     const entries = await whileRedisAnswers(redis, readJournal(redis, keys, rolloutIdOf(taskId)));
     return toWire(StepSchema, stepDetail(entries, step, spec.evaluator));
   },
 
-  async explainStep({ name, step }, { tenant }, { tasks, producer: { redis, keys }, memory, ...deps }) {
-    const taskId = taskIdOfName(name);
+  async explainStep({ name, step }, call, { tasks, producer: { redis, keys }, memory, ...deps }) {
+    const { tenant } = call;
+    const taskId = await seenTask(name, call, tasks);
     const rolloutId = rolloutIdOf(taskId);
     const [task, entries, { episodic, semantic, procedural }] = await Promise.all([
       tasks.get(tenant, taskId),
@@ -129,6 +131,13 @@ function found(record: TaskRecord | null, name: string): TaskRecord {
   if (record) return record;
   const message = `There is no ${name}. It may belong to another tenant, or be deleted because its retention time is over.`;
   throw new EtudeError('NOT_FOUND', message, { metadata: { name } });
+}
+
+/** The id of the named task. @throws EtudeError NOT_FOUND for a task of another user, if the caller is bound to one */
+async function seenTask(name: string, { tenant, user }: CallContext, tasks: TaskStore): Promise<string> {
+  const taskId = taskIdOfName(name);
+  if (user !== undefined && (await tasks.get(tenant, taskId))?.spec.user !== user) return found(null, name).id;
+  return taskId;
 }
 
 /** @throws EtudeError NOT_FOUND if the label `world` names no world of the tenant */

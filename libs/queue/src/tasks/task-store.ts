@@ -244,6 +244,8 @@ interface TaskFilter {
   /** Id of the last task seen; the page begins with the next older one. */
   readonly after?: string;
   readonly state?: TaskState;
+  /** Only tasks of this end user. */
+  readonly user?: string;
   /** A task must have all of these labels. */
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -251,20 +253,22 @@ interface TaskFilter {
 /** Reads one page of a tenant's tasks, newest first. Only tasks that pass the filter are read in full. */
 export async function listTasks(redis: Redis, keys: RedisKeys, tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
   const wanted = Object.entries(filter.labels ?? {});
-  const isWanted = (state: string, labels: Record<string, string>) =>
-    (!filter.state || state === filter.state) && wanted.every(([name, value]) => labels[name] === value);
+  const isWanted = (state: string, user: string | null, labels: Record<string, string>) =>
+    (!filter.state || state === filter.state) &&
+    (filter.user === undefined || user === filter.user) &&
+    wanted.every(([name, value]) => labels[name] === value);
   return newestFirst(redis, keys.tasks(tenant), filter, async (ids) => {
     const looks = redis.pipeline();
     for (const id of ids) {
       const key = keys.task(tenant, id);
-      looks.hmget(key, 'state', 'labels').hstrlen(key, 'spec').hstrlen(key, 'result');
+      looks.hmget(key, 'state', 'user', 'labels').hstrlen(key, 'spec').hstrlen(key, 'result');
     }
     const answers = await answersOf(looks);
     return ids.map((id, i) => {
-      const [state, labels] = answers[3 * i] as [string | null, string | null];
+      const [state, user, labels] = answers[3 * i] as [string | null, string | null, string | null];
       if (!state) return null;
       return {
-        isWanted: isWanted(state, (json(labels) ?? {}) as Record<string, string>),
+        isWanted: isWanted(state, user ?? null, (json(labels) ?? {}) as Record<string, string>),
         bytes: Number(answers[3 * i + 1]) + Number(answers[3 * i + 2]),
         load: async () => readTaskRecord(tenant, id, await redis.hgetall(keys.task(tenant, id))),
       };

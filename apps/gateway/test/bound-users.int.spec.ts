@@ -1,0 +1,171 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { create, type DescMethod, type DescService } from '@bufbuild/protobuf';
+import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
+import { Tasks, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { SERVICES } from '@etude/contracts/grpc';
+import { createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RULES, ruleOf } from '../src/calls/roles.js';
+import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
+import { restDoor } from './rest-door.js';
+
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const door = restDoor();
+const rig = gatewayForFile(async () => {
+  const jwks = join(rig.dir, 'jwks.json');
+  writeFileSync(jwks, JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'EdDSA' }] }));
+  return {
+    ...(await door.settings()),
+    ETUDE_JWT_ISSUER: 'https://id.example',
+    ETUDE_JWT_AUDIENCE: 'etude',
+    ETUDE_JWT_JWKS: jwks,
+    ETUDE_JWT_USER_CLAIM: 'sub',
+    ETUDE_SKILLS_ENABLED: 'true',
+  };
+});
+
+const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+function tokenOf(sub: string | undefined, roles = ['user']): string {
+  const claims = { iss: 'https://id.example', aud: 'etude', tenant: 'acme', roles, exp: Date.now() / 1_000 + 600, sub };
+  const text = `${encoded({ alg: 'EdDSA', kid: 'one' })}.${encoded(claims)}`;
+  return `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`;
+}
+
+const clients: Array<{ close(): void }> = [];
+afterAll(() => clients.forEach((client) => client.close()));
+function as<S extends DescService>(service: S, sub?: string, roles?: string[]): ServiceClient<S> {
+  const client = createServiceClient(service, rig.address, { apiKey: tokenOf(sub, roles) });
+  clients.push(client);
+  return client;
+}
+
+const NOT_FOUND = { status: status.NOT_FOUND };
+const DENIED = { status: status.PERMISSION_DENIED };
+let task: Task;
+let fact: string;
+let shared: string;
+beforeAll(async () => {
+  task = await as(Tasks, 'ann').submitTask({ spec: SPEC });
+  fact = (await as(Memory, 'ann').storeFact({ agent: 'default', text: 'Ann likes her tea with milk.' })).fact?.id ?? '';
+  shared = (await rig.client(Memory).storeFact({ agent: 'default', text: 'Tea is served at four.' })).fact?.id ?? '';
+});
+
+it('makes what a bound caller stores the data of its user', async () => {
+  expect(task.spec?.user).toBe('ann');
+  expect(await rig.client(Memory).getMemory({ id: fact, layer: 'semantic', user: 'ann' })).toMatchObject({ user: 'ann' });
+});
+
+async function factsFor(user: string): Promise<string[]> {
+  const { hits } = await as(Memory, user).searchMemory({ query: 'tea', layers: ['semantic'] });
+  return hits.map(({ id }) => id).toSorted();
+}
+
+it("finds the user's and the tenant's data, and nothing of another user", async () => {
+  expect(await factsFor('ann')).toEqual([fact, shared].toSorted());
+  expect(await factsFor('bob')).toEqual([shared]);
+  const [anns, bobs] = await Promise.all(['ann', 'bob'].map((user) => as(Tasks, user).listTasks({})));
+  expect([anns?.tasks.map(({ name }) => name), bobs?.tasks]).toEqual([[task.name], []]);
+});
+
+it("finds no record of another user by its name, and changes only the user's own", async () => {
+  const [tasks, memory] = [as(Tasks, 'bob'), as(Memory, 'bob')];
+  const { name } = task;
+  const refusals = await Promise.all(
+    [
+      tasks.getTask({ name }),
+      tasks.cancelTask({ name }),
+      tasks.answerTask({ name, text: 'yes' }),
+      tasks.waitTask({ name }),
+      tasks.getStep({ name, step: 'a1.draft' }),
+      tasks.explainStep({ name }),
+      collect(tasks.watchTask({ name })),
+      memory.getMemory({ id: fact, layer: 'semantic' }),
+      memory.deleteMemory({ id: fact, layer: 'semantic', agent: 'default' }),
+      memory.updateFact({ id: fact, confidence: 0.1 }),
+      memory.listFactHistory({ id: fact }),
+    ].map(refusal),
+  );
+  expect(refusals).toEqual(refusals.map(() => expect.objectContaining(NOT_FOUND)));
+  expect(await refusal(memory.updateFact({ id: shared, confidence: 0.1 }))).toMatchObject(DENIED);
+  expect(await refusal(memory.deleteMemory({ id: shared, layer: 'semantic', agent: 'default' }))).toMatchObject(DENIED);
+  expect(await refusal(memory.eraseMemory({ whose: { case: 'user', value: 'ann' } }))).toMatchObject(DENIED);
+  expect(await refusal(memory.eraseMemory({ whose: { case: 'tenant', value: 'acme' } }))).toMatchObject(DENIED);
+  expect((await as(Tasks, 'ann').getTask({ name })).cancelRequested).toBe(false);
+  expect(await as(Memory, 'ann').updateFact({ id: fact, confidence: 0.9 })).toMatchObject({ fields: { confidence: 0.9 } });
+});
+
+it("keeps a user's documents, conversations, skills and tools apart", async () => {
+  const head = { name: 'tea.txt', agent: 'default' };
+  const parts = [{ part: { case: 'head' as const, value: head } }, { part: { case: 'data' as const, value: Buffer.from('Tea at five.') } }];
+  const { document } = await as(Memory, 'ann').importDocument(
+    (async function* () {
+      yield* parts;
+    })(),
+  );
+  const messages = [{ role: 'user', text: 'I moved to Oslo.' }];
+  const { conversation } = await as(Memory, 'ann').addConversation({ agent: 'default', messages });
+  const skill = { name: 'brew_tea', agent: 'default', description: 'Brews tea.', kind: 'procedure', code: 'Boil water, then pour it.' };
+  await as(Skills, 'ann').registerSkill({ skill });
+  expect([document?.user, conversation?.user]).toEqual(['ann', 'ann']);
+  const bobs = as(Memory, 'bob');
+  expect((await bobs.listDocuments({})).documents).toEqual([]);
+  expect((await bobs.listConversations({})).conversations).toEqual([]);
+  expect(await refusal(bobs.deleteDocument({ id: document?.id ?? '' }))).toMatchObject(NOT_FOUND);
+  expect(await refusal(bobs.listTurns({ id: conversation?.id ?? '' }))).toMatchObject(NOT_FOUND);
+  expect((await as(Skills, 'bob').listSkills({})).skills).toEqual([]);
+  expect((await as(Skills, 'ann').listSkills({})).skills).toMatchObject([{ name: 'skills/brew_tea', user: 'ann' }]);
+  const search = (user: string) =>
+    as(Tools, user).callTool({ tool: 'recall_fact', agent: 'default', arguments: { query: 'tea with milk' } });
+  expect(JSON.stringify(await search('ann'))).toContain('with milk');
+  expect(JSON.stringify(await search('bob'))).not.toContain('with milk');
+});
+
+const METHODS = Object.values(SERVICES).flatMap((service) => service.methods as readonly DescMethod[]);
+async function answerOf(method: DescMethod, request: object, user: string) {
+  const call = (as(method.parent, user) as never as Record<string, (request: unknown, settings: object) => unknown>)[method.localName];
+  const answer = call?.(request, { timeoutMs: 30_000 });
+  return refusal(method.methodKind === 'server_streaming' ? collect(answer as AsyncIterable<object>) : (answer as Promise<unknown>));
+}
+
+it('refuses every call that has no rule for bound callers, or names another user', async () => {
+  const closed = METHODS.filter((method) => ruleOf(method).bound === undefined && method.methodKind !== 'client_streaming');
+  expect(closed.length).toBeGreaterThan(40);
+  for (const method of closed)
+    expect([method.name, (await answerOf(method, create(method.input), 'bob')).status]).toEqual([method.name, 7]);
+  const named = METHODS.filter((method) => ['user', 'spec.user', 'skill.user'].includes(ruleOf(method).bound ?? ''));
+  expect(named.length).toBeGreaterThan(30);
+  for (const method of named) {
+    const [holder = ''] = (ruleOf(method).bound ?? '').split('.');
+    const request = create(method.input, (holder === 'user' ? { user: 'ann' } : { [holder]: { user: 'ann' } }) as never);
+    expect(await answerOf(method, request, 'bob')).toMatchObject({ ...DENIED, message: expect.stringContaining('bound to one user') });
+  }
+});
+
+it('binds no call by a field that its request lacks', () => {
+  for (const [name, service] of Object.entries(SERVICES))
+    for (const method of service.methods as readonly DescMethod[]) {
+      const { bound } = (RULES as never as Record<string, Record<string, { bound?: string }>>)[name]?.[method.localName] ?? {};
+      const [holder = '', ...inner] = bound === 'own' || bound === 'open' || bound === undefined ? [] : bound.split('.');
+      const has = method.input.fields.some(({ localName, oneof }) => localName === holder || oneof?.localName === holder);
+      expect([method.name, holder === '' || has, inner.length < 3]).toEqual([method.name, true, true]);
+    }
+});
+
+it('is the same over HTTP', async () => {
+  const headers = { authorization: `Bearer ${tokenOf('bob')}` };
+  expect((await door.ask('GET', `/v1/${task.name}`, undefined, headers)).status).toBe(404);
+  expect((await door.ask('GET', '/v1/tasks:usage', undefined, headers)).status).toBe(403);
+});
+
+it('needs the claim, except from reviewers and operators, who act for the tenant', async () => {
+  expect(await refusal(as(Tasks).listTasks({}))).toMatchObject({
+    status: status.UNAUTHENTICATED,
+    message: expect.stringContaining('"sub"'),
+  });
+  const { tasks } = await as(Tasks, undefined, ['user', 'reviewer']).listTasks({});
+  expect(tasks.map(({ name }) => name)).toEqual([task.name]);
+});
