@@ -169,12 +169,7 @@ export async function pruneBySchedule(
   work: PruneWork,
   { memory, clock }: { readonly memory: PruneDeps; readonly clock: Clock },
 ): Promise<number> {
-  const { tenant, id, unusedDays, failingRateMax, failingUsesMin, supersededDays } = work;
-  const policy = {
-    ...(unusedDays > 0 ? { unusedDays } : {}),
-    ...(failingRateMax > 0 ? { failing: { rateMax: failingRateMax, usesMin: failingUsesMin } } : {}),
-    ...(supersededDays > 0 ? { supersededDays } : {}),
-  };
+  const { tenant, id, ...policy } = work;
   const pruneId = `p${contentDigest([tenant, id]).slice(0, 16)}`;
   const { pruned } = await pruneSkills({ tenant, agent: null, policy, pruneId, by: 'pruning', dryRun: false, at: clock.now() }, memory);
   return pruned.length;

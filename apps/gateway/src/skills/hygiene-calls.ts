@@ -105,15 +105,10 @@ export const hygieneCalls = {
 /** An agent, or "@user" or "@tenant" for shared skills; empty: all owners of the tenant. */
 const ownerOrAll = (agent: string) => (agent === '' ? null : parseField(OwnerAgent, agent, 'agent'));
 
-/** The criteria above zero; others are off. @throws EtudeError INVALID_ARGUMENT if all are off */
+/** @throws EtudeError INVALID_ARGUMENT if all rules are off */
 function policyOf(request: PruneSkillsRequest): PrunePolicy {
   const policy = fromWire(Policy, PruneSkillsRequestSchema, request);
-  const { unusedDays, supersededDays, failingRateMax: rateMax, failingUsesMin: usesMin } = policy;
-  if (unusedDays === 0 && rateMax === 0 && supersededDays === 0)
-    throw invalidField('unused_days', 'or failing_rate_max or superseded_days must be above 0');
-  return {
-    ...(unusedDays > 0 ? { unusedDays } : {}),
-    ...(rateMax > 0 ? { failing: { rateMax, usesMin } } : {}),
-    ...(supersededDays > 0 ? { supersededDays } : {}),
-  };
+  const { unusedDays, failingRateMax, supersededDays } = policy;
+  if (unusedDays > 0 || failingRateMax > 0 || supersededDays > 0) return policy;
+  throw invalidField('unused_days', 'or failing_rate_max or superseded_days must be above 0');
 }

@@ -40,7 +40,7 @@ describe('a plan of pruning', () => {
     [
       'failing skills with enough uses',
       [failing, unlucky],
-      { failing: { rateMax: 0.5, usesMin: 5 } },
+      { failingRateMax: 0.5, failingUsesMin: 5 },
       ['failing: success rate 0.20 after 10 uses'],
     ],
     ['versions deprecated long ago', [old], { supersededDays: 30 }, ['old: deprecated for 40 days']],

@@ -6,12 +6,13 @@ import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { GONE, moveOf, wasBefore } from './skill-life.js';
 import { usesOf } from './usage.js';
 
-/** The rules for archiving. An absent rule archives nothing. */
+/** The rules for archiving. A rule with 0 or without a value archives nothing. */
 export interface PrunePolicy {
   /** Active, and neither used nor made active for so many days. */
   readonly unusedDays?: number;
-  /** Active, used at least `usesMin` times, and with a success rate below `rateMax`. */
-  readonly failing?: { readonly rateMax: number; readonly usesMin: number };
+  /** Active, used at least `failingUsesMin` times, and with a success rate below this. */
+  readonly failingRateMax?: number;
+  readonly failingUsesMin?: number;
   /** Deprecated for so many days. */
   readonly supersededDays?: number;
 }
@@ -84,20 +85,21 @@ export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps):
   return { pruned, kept };
 }
 
-function reasonToPrune(skill: Skill, { unusedDays, failing, supersededDays }: PrunePolicy, at: number): string | null {
+function reasonToPrune(skill: Skill, policy: PrunePolicy, at: number): string | null {
+  const { unusedDays = 0, failingRateMax = 0, failingUsesMin = 0, supersededDays = 0 } = policy;
   const { status, kind, successRate } = skill;
   // A procedure in words is read, not run, so its counts don't show its use.
   if (kind === 'procedure' && skill.code === '') return null;
-  if (status === 'deprecated' && supersededDays !== undefined) {
+  if (status === 'deprecated' && supersededDays > 0) {
     const days = daysSince(sinceWhen(skill, 'deprecated'), at);
     return days >= supersededDays ? `deprecated for ${daysText(days)}` : null;
   }
   if (status !== 'active') return null;
   const uses = usesOf(skill);
-  if (failing !== undefined && uses >= failing.usesMin && successRate < failing.rateMax)
+  if (uses >= failingUsesMin && successRate < failingRateMax)
     return `success rate ${successRate.toFixed(2)} after ${uses} ${uses === 1 ? 'use' : 'uses'}`;
   const idle = daysSince(Math.max(lastUseOf(skill), sinceWhen(skill, 'active')), at);
-  return unusedDays !== undefined && idle >= unusedDays ? `not used for ${daysText(idle)}` : null;
+  return unusedDays > 0 && idle >= unusedDays ? `not used for ${daysText(idle)}` : null;
 }
 
 const DAY_MS = 86_400_000;

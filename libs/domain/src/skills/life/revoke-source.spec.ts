@@ -224,7 +224,7 @@ describe('revokeSource', () => {
 
   it('removes the proof of a pruned skill, which no undo restores', async () => {
     const shelf = new Shelf(provenSkill('bad', { sources: [POISON], successRate: 0.1, executionCount: 100 }));
-    const pruning = { tenant: 'acme', agent: null, policy: { failing: { rateMax: 0.5, usesMin: 10 } }, pruneId: 'p1', by: 'night' };
+    const pruning = { tenant: 'acme', agent: null, policy: { failingRateMax: 0.5, failingUsesMin: 10 }, pruneId: 'p1', by: 'night' };
     expect((await pruneSkills({ ...pruning, dryRun: false, at: 8 }, shelf)).pruned).toHaveLength(1);
     for (const at of [9, 10]) {
       const { skills } = await revokeOn(shelf, { at });
