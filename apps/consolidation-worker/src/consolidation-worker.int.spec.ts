@@ -120,7 +120,7 @@ describe('the consolidation worker', () => {
 
   async function consolidate(dryRun = false) {
     const ask = { agent: null, days: 7, dryRun };
-    const { record } = await runs.create(tenant, ask, '');
+    const record = await runs.create(tenant, ask, '');
     await producer.add(ConsolidationRunJob, { v: 1, tenant, runId: record.id, ...ask });
     return until(
       async () => {

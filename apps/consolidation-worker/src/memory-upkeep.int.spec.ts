@@ -105,7 +105,7 @@ describe('memory upkeep', () => {
     await live(BOB);
     await live(EVE);
     await work();
-    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
     const done = await ended(receipt.id);
     expect(done).toMatchObject({ state: 'succeeded', error: null, finishedAt: expect.any(Number) });
     expect(done?.removed).toMatchObject({
@@ -127,7 +127,7 @@ describe('memory upkeep', () => {
     expect(dump).not.toContain('bob');
     expect((await memory.upkeep.stats(tenant)).layers.find(({ kind }) => kind === 'fact')?.records).toBe(1);
     expect(await memory.semantic.list({ ...ALL, user: 'eve-user' }, 9)).toHaveLength(1);
-    expect((await store.requestErasure(tenant, 'r1', { user: 'bob-user' })).receipt).toEqual(done);
+    expect(await store.requestErasure(tenant, 'r1', { user: 'bob-user' })).toEqual(done);
   });
 
   it('reports what is left after its last attempt, and continues when redriven', async () => {
@@ -135,7 +135,7 @@ describe('memory upkeep', () => {
     const { upkeep } = memory;
     const find = upkeep.findErased.bind(upkeep);
     upkeep.findErased = async () => ({ 'memory.semantic.fact': 3 });
-    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
     const queue = producer.queue(MemoryUpkeepJob.name);
     await queue.remove(`erase.${receipt.id}`);
     await queue.add('x', { v: 1, work: 'erase', tenant, id: receipt.id }, { jobId: `erase.${receipt.id}`, attempts: 1 });
@@ -173,7 +173,7 @@ describe('memory upkeep', () => {
       await new TaskStore(producer).submit(tenant, spec, 'request-new');
     });
     await work();
-    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
     expect(await ended(receipt.id)).toMatchObject({
       state: 'succeeded',
       removed: { 'memory.semantic.fact': 2, 'queue.tasks': 2 },
@@ -190,7 +190,7 @@ describe('memory upkeep', () => {
       throw new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off');
     });
     await work();
-    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
     const done = await ended(receipt.id);
     expect(done).toMatchObject({
       state: 'succeeded',
@@ -239,7 +239,7 @@ describe('memory upkeep', () => {
 
   it('notes when it found no data', async () => {
     await work();
-    const { receipt } = await store.requestErasure(tenant, 'r1', { user: 'nobody-known' });
+    const receipt = await store.requestErasure(tenant, 'r1', { user: 'nobody-known' });
     const done = await ended(receipt.id);
     expect(done?.notes[0]).toContain('nothing was found');
     expect(JSON.stringify(done)).not.toContain('nobody-known');

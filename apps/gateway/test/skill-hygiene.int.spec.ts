@@ -66,7 +66,7 @@ describe('undoing a consolidation', () => {
 
   it('takes back the facts of an agent, notes it in the run, and changes nothing twice', async () => {
     const runs = new ConsolidationStore(rig.producer);
-    const { record } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+    const record = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
     const name = `consolidationRuns/${record.id}`;
     expect(await refusal(consolidation().undoConsolidation({ name }))).toMatchObject({ status: status.FAILED_PRECONDITION });
     const pages = [{ id: 'p1', facts: [factOf({ text: 'The undone day is Sunday.', source: 'consolidation' })], read: [] }];

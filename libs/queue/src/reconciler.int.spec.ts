@@ -79,7 +79,7 @@ const RECORDS: readonly RecordWork[] = [
     ConsolidationRunJob,
     async (producer) => {
       const runs = new ConsolidationStore(producer);
-      const { record } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+      const record = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
       return () => runs.get('acme', record.id);
     },
   ],
@@ -88,7 +88,7 @@ const RECORDS: readonly RecordWork[] = [
     MemoryUpkeepJob,
     async (producer) => {
       const store = new UpkeepStore(producer);
-      const { receipt } = await store.requestErasure('acme', '', { agent: 'coder' });
+      const receipt = await store.requestErasure('acme', '', { agent: 'coder' });
       return () => store.erasure('acme', receipt.id);
     },
   ],
@@ -144,7 +144,7 @@ describe('reconciler', () => {
     const rig = start();
     const runs = new ConsolidationStore(rig.producer);
     const ids: string[] = [];
-    for (let i = 0; i < 3; i += 1) ids.push((await runs.create('acme', { agent: null, days: 7, dryRun: false }, '')).record.id);
+    for (let i = 0; i < 3; i += 1) ids.push((await runs.create('acme', { agent: null, days: 7, dryRun: false }, '')).id);
     const queue = rig.producer.queue(ConsolidationRunJob.name);
     await queue.obliterate({ force: true });
     const [broken = '', newer = ''] = ids;

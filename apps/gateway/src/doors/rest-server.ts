@@ -18,9 +18,6 @@ import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resour
 
 const TIMEOUT_MS = 600_000;
 
-const { tasks, memory, skills, agents, tools, worlds, consolidation, queues, sandboxes } = SERVICES;
-const SERVED = [tasks, memory, skills, agents, tools, worlds, consolidation, queues, sandboxes];
-
 type AnyCall = (request: unknown, settings: CallSettings) => unknown;
 
 interface Asked<P extends Route | ResourceRoute> extends Match<P> {
@@ -46,7 +43,7 @@ export class RestServer {
   readonly #console = new ConsoleFiles();
 
   constructor(private readonly parts: RestServerParts) {
-    this.#clients = new Map(SERVED.map((service) => [service.typeName, localClient(parts.calls, service) as never]));
+    this.#clients = new Map(Object.values(SERVICES).map((service) => [service.typeName, localClient(parts.calls, service) as never]));
     this.#door = new HttpDoor({
       setting: 'ETUDE_REST_PORT',
       tls: parts.tls,
@@ -80,7 +77,7 @@ export class RestServer {
   }
 
   async #resource({ route, fields, query, request, response, settings }: Asked<ResourceRoute>): Promise<void> {
-    const asked = new AskedSkills(localClient(this.parts.calls, skills), settings, this.parts.provider, fields);
+    const asked = new AskedSkills(localClient(this.parts.calls, SERVICES.skills), settings, this.parts.provider, fields);
     const body = route.sends === undefined ? {} : await jsonOf(request, route.bytesMax);
     const { status, json } = await route.answer(asked, { fields, query, body });
     if (json !== undefined) return sendJson(response, status, json);

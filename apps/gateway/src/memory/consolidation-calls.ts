@@ -20,7 +20,7 @@ export const consolidationCalls = {
     const agent = optionalAgent(request.agent);
     const days = boundedCount(request.days, 'days', DAYS);
     const requestId = optionalRequestId(request.requestId) ?? '';
-    const { record } = await runs.create(call.tenant, { agent, days, dryRun, ...(force ? { force } : {}) }, requestId);
+    const record = await runs.create(call.tenant, { agent, days, dryRun, ...(force ? { force } : {}) }, requestId);
     return toWire(ConsolidationRunSchema, { ...record, name: `consolidationRuns/${record.id}` });
   },
 

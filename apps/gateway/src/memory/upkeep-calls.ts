@@ -93,7 +93,7 @@ export const upkeepCalls = {
   async eraseMemory(request, call, deps) {
     const { tenant } = call;
     const subject = erasureSubject(request, tenant);
-    const { receipt } = await deps.upkeep.requestErasure(tenant, optionalRequestId(request.requestId) ?? '', subject);
+    const receipt = await deps.upkeep.requestErasure(tenant, optionalRequestId(request.requestId) ?? '', subject);
     return toWire(ErasureReceiptSchema, receipt);
   },
 

@@ -2,7 +2,6 @@ import { type Evaluator, type TaskFile, type TaskSpec as TaskSpecMessage, TaskSp
 import { TASK_FILES_MAX_BYTES, TaskSpec } from '@etude/contracts/task';
 import { evaluatorProblems } from '@etude/domain/evaluation/evaluators';
 import { fromWire } from '@etude/contracts/wire/messages';
-import { pathProblem } from '../wire/names.js';
 import { invalidField, joinPath, refuseAny, type Violation } from '@etude/contracts/wire/validation';
 
 export const LABELS_MAX = 64;
@@ -91,4 +90,20 @@ function fileViolations(files: readonly TaskFile[]): readonly Violation[] {
     return [{ field: 'spec.files', description: `must not hold more than ${TASK_FILES_MAX_BYTES} bytes together; they hold ${bytes}` }];
   }
   return pathViolations(files);
+}
+
+const PATH_MAX_CHARS = 512;
+/** Linux's limit for one path segment. */
+const NAME_MAX_BYTES = 255;
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
+/** Why a path is invalid below the working directory; null if it is valid. */
+function pathProblem(path: string): string | null {
+  if (path === '') return 'must not be empty';
+  if (path.length > PATH_MAX_CHARS) return `must not be longer than ${PATH_MAX_CHARS} characters`;
+  if (path.startsWith('/')) return 'must be relative to the working directory, without a leading "/"';
+  if (CONTROL_CHARACTER.test(path) || path.includes('\\')) return 'must not hold control characters or "\\"';
+  const parts = path.split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..')) return 'must not have empty, "." or ".." parts';
+  return parts.some((part) => Buffer.byteLength(part) > NAME_MAX_BYTES) ? `must not have a part longer than ${NAME_MAX_BYTES} bytes` : null;
 }

@@ -86,19 +86,3 @@ export function eventIdOf(token: string, taskId: string): string | null {
     `does not belong to tasks/${taskId}. Pass the token of one of its events, unchanged, or leave it empty to start at the first event`,
   );
 }
-
-const PATH_MAX_CHARS = 512;
-/** Linux's limit for one path segment. */
-const NAME_MAX_BYTES = 255;
-const CONTROL_CHARACTER = /\p{Cc}/u;
-
-/** Why a path is invalid below the working directory; null if it is valid. */
-export function pathProblem(path: string): string | null {
-  if (path === '') return 'must not be empty';
-  if (path.length > PATH_MAX_CHARS) return `must not be longer than ${PATH_MAX_CHARS} characters`;
-  if (path.startsWith('/')) return 'must be relative to the working directory, without a leading "/"';
-  if (CONTROL_CHARACTER.test(path) || path.includes('\\')) return 'must not hold control characters or "\\"';
-  const parts = path.split('/');
-  if (parts.some((part) => part === '' || part === '.' || part === '..')) return 'must not have empty, "." or ".." parts';
-  return parts.some((part) => Buffer.byteLength(part) > NAME_MAX_BYTES) ? `must not have a part longer than ${NAME_MAX_BYTES} bytes` : null;
-}

@@ -267,8 +267,8 @@ describe('erasing outside memory', () => {
   it('removes consolidation runs that may quote a user, also running ones', async () => {
     const rig = start();
     const runs = new ConsolidationStore(rig.producer);
-    const { record: all } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, 'r1');
-    const { record: own } = await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2');
+    const all = await runs.create('acme', { agent: null, days: 7, dryRun: false }, 'r1');
+    const own = await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2');
     const plan = ['fact: bob likes oolong'];
     for (const record of [all, own]) await runs.put({ ...record, state: 'running', plan });
     await rig.erasure.erase('acme', { agent: 'tester' }, never());
@@ -276,7 +276,7 @@ describe('erasing outside memory', () => {
     await rig.erasure.erase('acme', { user: 'bob' }, never());
     for (const record of [all, own]) await runs.put({ ...record, state: 'done', plan });
     expect(await mentions(rig, 'oolong')).toEqual([]);
-    expect((await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2')).created).toBe(true);
+    expect((await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2')).id).not.toBe(own.id);
   });
 
   it('removes all data of a tenant except the marks of its erasure', async () => {
@@ -421,7 +421,7 @@ describe('erasing one record outside memory', () => {
     const record = { name: `facts/${factId({ tenant: 'acme', agent: 'coder', user: null }, text)}`, agent: 'coder', user: null };
     const runs = new ConsolidationStore(rig.producer);
     for (const said of [text, 'Bob likes tea.']) {
-      const { record: run } = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
+      const run = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
       await runs.put({ ...run, state: 'done', plan: [`fact, general, confidence 0.5: ${said} [from t1, t2]`] });
     }
     const procedure = { name: 'skills/brew_oolong@1', agent: 'coder', user: null };

@@ -155,7 +155,7 @@ export class Records<S extends z.ZodType> {
    *
    * @throws EtudeError ALREADY_EXISTS where the request id was used for something else; NOT_FOUND where its record is no longer kept
    */
-  async create({ tenant, id, record, requestId, asked }: RequestedRecord<S>): Promise<{ record: z.infer<S>; created: boolean }> {
+  async create({ tenant, id, record, requestId, asked }: RequestedRecord<S>): Promise<z.infer<S>> {
     const { keys, redis } = this.producer;
     const { key, method, outbox, what, queue, requestKeptMs, job } = this.kind;
     const places = [key(tenant, id), requestId ? keys.request(tenant, method, requestId) : '', outbox];
@@ -165,7 +165,7 @@ export class Records<S extends z.ZodType> {
     const stored = await this.#first(tenant, requestId, first);
     const payload = job(stored);
     if (payload !== null) await this.producer.addForRecord(queue, payload);
-    return { record: stored, created: outcome === 'created' };
+    return stored;
   }
 
   /** The record that this request made before; null where there is none. @throws EtudeError as `create` */

@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { startConsumer, startProducer } from '../../test/rig.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
+import { RETENTION_MS } from '../redis/keys.js';
 import { NightlySchedules, schedule, type ScheduleParts } from './scheduler.js';
 
 const file = redisForFile();
@@ -109,22 +110,22 @@ describe('NightlySchedules', () => {
 describe('consolidation records', () => {
   it('keeps a record for its retention after the end', async () => {
     const { redis, keys, producer } = startProducer(file.url, file.prefix());
-    const store = new ConsolidationStore(producer, { retentionMs: 60_000 });
-    const { record } = await store.create('acme', ASK, '');
+    const store = new ConsolidationStore(producer);
+    const record = await store.create('acme', ASK, '');
     await store.put({ ...record, state: 'running', groups: 2 });
     expect([await store.get('acme', record.id), await redis.pttl(keys.consolidation('acme', record.id))]).toMatchObject([
       { groups: 2 },
       -1,
     ]);
     await store.put({ ...record, state: 'done' });
-    expect(await redis.pttl(keys.consolidation('acme', record.id))).toBeGreaterThan(50_000);
+    expect(await redis.pttl(keys.consolidation('acme', record.id))).toBeGreaterThan(RETENTION_MS - 60_000);
     expect(await store.get('other', record.id)).toBeNull();
   });
 
   it('are listed per tenant, newest first, nightly ones among them, as long as they are kept', async () => {
     const { redis, keys, producer } = startProducer(file.url, file.prefix());
     const store = new ConsolidationStore(producer);
-    const { record: first } = await store.create('acme', ASK, '');
+    const first = await store.create('acme', ASK, '');
     const nightly = { ...first, id: 'nightly-all-2026-01-02', createdAt: first.createdAt + 1, state: 'done' as const };
     await store.put(nightly);
     await store.create('other', ASK, '');

@@ -11,21 +11,16 @@ import { runScript, whileRedisAnswers } from '../redis/redis.js';
 type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'> & Partial<Pick<ConsolidationRecord, 'force'>>;
 
 /**
- * The consolidation runs that callers asked for: a record each, then its job `consolidation.run`. A record is kept for `retentionMs`
- * after its end.
+ * The consolidation runs that callers asked for: a record each, then its job `consolidation.run`. A record is kept for a week after its
+ * end.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class ConsolidationStore {
   readonly #records: Records<typeof ConsolidationRecord>;
-  readonly #retentionMs: number;
 
-  constructor(
-    private readonly producer: Producer,
-    { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
-  ) {
+  constructor(private readonly producer: Producer) {
     const { keys } = producer;
-    this.#retentionMs = retentionMs;
     this.#records = new Records(producer, {
       schema: ConsolidationRecord,
       what: 'consolidation run',
@@ -34,7 +29,7 @@ export class ConsolidationStore {
       queue: ConsolidationRunJob,
       job: (record) => (isOver(record) ? null : jobOf(record)),
       method: 'consolidate',
-      requestKeptMs: retentionMs,
+      requestKeptMs: RETENTION_MS,
     });
   }
 
@@ -48,11 +43,11 @@ export class ConsolidationStore {
   }
 
   /** Asks for a run. @throws EtudeError as `Records.create` */
-  async create(tenant: string, ask: ConsolidationAsk, requestId: string): Promise<{ record: ConsolidationRecord; created: boolean }> {
+  async create(tenant: string, ask: ConsolidationAsk, requestId: string): Promise<ConsolidationRecord> {
     const record = ConsolidationRecord.parse({ ...ask, id: newId('c'), tenant, state: 'queued', createdAt: Date.now() });
     const made = await this.#records.create({ tenant, id: record.id, record, requestId, asked: ask });
     const { redis, keys } = this.producer;
-    await whileRedisAnswers(redis, redis.zadd(keys.consolidations(tenant), 0, listedAs(made.record)));
+    await whileRedisAnswers(redis, redis.zadd(keys.consolidations(tenant), 0, listedAs(made)));
     return made;
   }
 
@@ -80,7 +75,7 @@ export class ConsolidationStore {
     const { tenant, id, createdAt, state } = record;
     const [key, lines, answers] = consolidationKeys(keys, tenant, id);
     const places = [key, keys.consolidationOutbox, lines, answers, keys.erased(tenant), keys.consolidations(tenant)];
-    const keptMs = isOver(record) ? this.#retentionMs : 0;
+    const keptMs = isOver(record) ? RETENTION_MS : 0;
     await runScript(redis, 'putConsolidation', places, [
       JSON.stringify(record),
       memberOf(tenant, id),
@@ -97,7 +92,7 @@ export class ConsolidationStore {
     const [, lines, answers] = consolidationKeys(keys, run.tenant, run.id);
     const get = async (key: string, field: string): Promise<unknown> => JSON.parse((await redis.hget(key, field)) ?? 'null');
     const put = async (key: string, field: string, value: object) => {
-      const args = [field, JSON.stringify(value), run.createdAt, this.#retentionMs];
+      const args = [field, JSON.stringify(value), run.createdAt, RETENTION_MS];
       await runScript(redis, 'putConsolidationPart', [key, keys.erased(run.tenant)], args);
     };
     return {

@@ -28,7 +28,9 @@ export const StoredErasure = z.object({
 });
 export type StoredErasure = z.infer<typeof StoredErasure>;
 
-export interface Deletion extends Pick<RequestedRecord<typeof StoredErasure>, 'tenant' | 'requestId' | 'asked'> {
+type Asked = Omit<RequestedRecord<typeof StoredErasure>, 'id' | 'record'>;
+
+interface Deletion extends Asked {
   readonly record: NamedRecord;
   readonly supported: readonly string[];
   readonly found: Readonly<Record<string, number>>;
@@ -98,11 +100,8 @@ export class UpkeepStore {
   }
 
   /** Asks a worker for an erasure. @param requestId empty: every call is a new erasure @throws EtudeError as `Records.create` */
-  async requestErasure(tenant: string, requestId: string, subject: ErasureSubject): Promise<{ receipt: ErasureReceipt; created: boolean }> {
-    const receipt = newReceipt(tenant, subject);
-    const asked = { tenant, id: receipt.id, record: StoredErasure.parse({ receipt, subject }), requestId, asked: subject };
-    const { record, created } = await this.#erasures.create(asked);
-    return { receipt: record.receipt, created };
+  requestErasure(tenant: string, requestId: string, subject: ErasureSubject): Promise<ErasureReceipt> {
+    return this.#request({ tenant, requestId, asked: subject }, subject);
   }
 
   /**
@@ -110,16 +109,19 @@ export class UpkeepStore {
    *
    * @throws EtudeError as `Records.create`
    */
-  async requestDeletion({ tenant, requestId, asked, record, supported, ...plan }: Deletion): Promise<ErasureReceipt> {
-    const subject = { record };
-    const receipt = { ...newReceipt(tenant, subject), supported: [...supported] };
-    const stored = StoredErasure.parse({ ...plan, receipt, subject });
-    return (await this.#erasures.create({ tenant, id: receipt.id, record: stored, requestId, asked })).record.receipt;
+  requestDeletion({ tenant, requestId, asked, record, ...plan }: Deletion): Promise<ErasureReceipt> {
+    return this.#request({ tenant, requestId, asked }, { record }, plan);
+  }
+
+  async #request(request: Asked, subject: ErasureSubject, { supported, ...plan }: Partial<Deletion> = {}): Promise<ErasureReceipt> {
+    const receipt = { ...newReceipt(request.tenant, subject), ...(supported && { supported: [...supported] }) };
+    const record = StoredErasure.parse({ ...plan, receipt, subject });
+    return (await this.#erasures.create({ ...request, id: receipt.id, record })).receipt;
   }
 
   /** The receipt of an earlier deletion with this request id; null where there was none. @throws EtudeError as `Records.create` */
-  async earlierDeletion({ tenant, requestId, asked }: Pick<Deletion, 'tenant' | 'requestId' | 'asked'>): Promise<ErasureReceipt | null> {
-    return (await this.#erasures.earlier({ tenant, requestId, asked }))?.receipt ?? null;
+  async earlierDeletion(request: Asked): Promise<ErasureReceipt | null> {
+    return (await this.#erasures.earlier(request))?.receipt ?? null;
   }
 
   /** The receipt of an erasure; null where this tenant has none. */
