@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFile, spawnSync } from 'node:child_process';
+import { cpSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -11,16 +11,41 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const source = join(root, 'sdks/python');
 const run = promisify(execFile);
 
+const versionOf = (command: string) => {
+  const { stdout } = spawnSync(command, ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], { encoding: 'utf8' });
+  return (stdout ?? '').trim();
+};
+
+/** Where a version is found: in PATH, or where pyenv and uv keep theirs. */
+function findPython(version: string): string | undefined {
+  const kept = ['.pyenv/versions/*/bin', '.local/share/uv/python/*/bin'].map((place) => join(homedir(), place, `python${version}`));
+  return [`python${version}`, ...globSync(kept)].find((command) => versionOf(command) === version);
+}
+
+const MACHINES = versionOf('python3');
+const OTHERS = ['3.10', '3.11', '3.12', '3.13', '3.14'].filter((version) => version !== MACHINES);
+/** What the package needs itself, without its adapters for frameworks. */
+const NEEDS = /^(grpcio|protobuf|googleapis-common-protos|typing-extensions)==/;
+
 let dir: string;
 let python: string;
+let wheel: string;
 let stack: TestStack;
 
-/** Runs a program of the environment into which only the built package and its dependencies were installed. */
-async function inside(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  return run(python, [...args], { cwd: dir, env: { PATH: process.env['PATH'], ...env }, timeout: 110_000 }).catch((error: unknown) => {
+/** Runs a program of an environment into which only the built package and its dependencies were installed. */
+async function inside(args: readonly string[], env: Readonly<Record<string, string>> = {}, command = python) {
+  return run(command, [...args], { cwd: dir, env: { PATH: process.env['PATH'], ...env }, timeout: 110_000 }).catch((error: unknown) => {
     const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string };
-    throw new Error(`python ${args.join(' ')}\n${stdout}\n${stderr}`);
+    throw new Error(`${command} ${args.join(' ')}\n${stdout}\n${stderr}`);
   });
+}
+
+/** Calls the machine's pip for any environment. */
+const pip = (command: string, args: readonly string[]) =>
+  inside(['-m', 'pip', '--python', command, '--disable-pip-version-check', '-q', ...args]);
+
+async function install(command: string, lock: string) {
+  await pip(command, ['install', '--require-hashes', '--only-binary=:all:', '-r', lock]);
 }
 
 beforeAll(async () => {
@@ -31,13 +56,13 @@ beforeAll(async () => {
   });
   await run('python3', ['-m', 'venv', join(dir, 'venv')]);
   python = join(dir, 'venv/bin/python');
-  const pip = ['-m', 'pip', '--disable-pip-version-check', '-q'];
-  await inside([...pip, 'install', '--require-hashes', '--only-binary=:all:', '-r', join(source, 'tests/requirements.txt')]);
+  await install(python, join(source, 'tests/requirements.txt'));
   // A copy, since setuptools writes beside the sources.
   cpSync(source, join(dir, 'package'), { recursive: true });
-  await inside([...pip, 'wheel', '--no-deps', '--no-build-isolation', '-w', join(dir, 'wheels'), join(dir, 'package')]);
-  const [wheel = ''] = readdirSync(join(dir, 'wheels'));
-  await inside([...pip, 'install', '--no-deps', join(dir, 'wheels', wheel)]);
+  await pip(python, ['wheel', '--no-deps', '--no-build-isolation', '-w', join(dir, 'wheels'), join(dir, 'package')]);
+  const [name = ''] = readdirSync(join(dir, 'wheels'));
+  wheel = join(dir, 'wheels', name);
+  await pip(python, ['install', '--no-deps', wheel]);
   stack = await starting;
   await stack.startRolloutWorker();
 });
@@ -47,10 +72,26 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-it.each(['test_client', 'test_frameworks'])('passes %s from its wheel, against a real stack', async (name) => {
+async function test(command: string, name: string) {
   const env = { ETUDE_ADDRESS: stack.address, MODEL_URL: `${stack.modelUrl}/v1`, PYTHONPATH: join(dir, 'package/tests') };
-  const { stderr } = await inside(['-m', 'unittest', name], env);
-  expect(stderr).toMatch(/^Ran \d+ tests[^]*\nOK\n$/m);
+  return (await inside(['-m', 'unittest', name], env, command)).stderr;
+}
+const PASSED = /^Ran \d+ tests[^]*\nOK\n$/m;
+
+it.each(['test_client', 'test_frameworks'])(`passes %s from its wheel, against a real stack, with Python ${MACHINES}`, async (name) => {
+  expect(await test(python, name)).toMatch(PASSED);
+});
+
+it.for(OTHERS)('passes test_client from its wheel, against a real stack, with Python %s', async (version, { skip }) => {
+  const found = findPython(version);
+  skip(found === undefined, `there is no Python ${version} on this machine`);
+  const command = join(dir, version, 'bin/python');
+  await run(found ?? '', ['-m', 'venv', '--without-pip', join(dir, version)]);
+  const lock = readFileSync(join(source, 'tests/requirements.txt'), 'utf8').split(/^(?=\w)/m);
+  writeFileSync(join(dir, 'needs.txt'), lock.filter((entry) => NEEDS.test(entry)).join(''));
+  await install(command, join(dir, 'needs.txt'));
+  await pip(command, ['install', '--no-deps', wheel]);
+  expect(await test(command, 'test_client')).toMatch(PASSED);
 });
 
 it('is typed throughout', async () => {
