@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 import time
 import uuid
@@ -19,6 +21,8 @@ from unittest.mock import patch
 import etude
 import grpc
 from etude import AsyncEtude, Etude, InvalidArgumentError, NotFoundError, TaskFailedError, UnavailableError
+from etude._sync.calls import Calls
+from etude._sync.tasks import Tasks as TasksThrough
 from etude.v1 import tasks_pb2
 
 README = Path(__file__).parent.parent / "README.md"
@@ -79,6 +83,55 @@ class AgainstAFake(unittest.TestCase):
             with Etude() as client:
                 list(client.tasks.get("t0192f0c8a1b2").watch())
         self.assertNotIn("authorization", seen)
+
+
+class WayToTheGateway:
+    """`vanish` makes its open connections carry nothing any more, without closing them."""
+
+    def __init__(self) -> None:
+        self._gone = threading.Event()
+        self._sockets = [socket.create_server(("127.0.0.1", 0))]
+        self.address = "127.0.0.1:%d" % self._sockets[0].getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def vanish(self) -> None:
+        self._gone.set()
+        self._gone = threading.Event()
+
+    def close(self) -> None:
+        for one in self._sockets:
+            one.close()
+
+    def _accept(self) -> None:
+        host, port = os.environ["ETUDE_ADDRESS"].split(":")
+        while True:
+            near, far = self._sockets[0].accept()[0], socket.create_connection((host, int(port)))
+            self._sockets += [near, far]
+            for ends in ((near, far), (far, near)):
+                threading.Thread(target=self._carry, args=(*ends, self._gone), daemon=True).start()
+
+    @staticmethod
+    def _carry(source: socket.socket, target: socket.socket, gone: threading.Event) -> None:
+        while data := source.recv(65536):
+            if not gone.is_set():
+                target.sendall(data)
+
+
+class AwayForAWhile(Client):
+    def test_notices_that_the_gateway_vanished_and_goes_on_when_it_is_back(self) -> None:
+        task = self.client.tasks.submit("Ask which colour it shall have.", strategy="codeact")
+        way = WayToTheGateway()
+        self.addCleanup(way.close)
+        calls = Calls(way.address, "", None, timeout=30, retry_for=30, keepalive_ms=1200)
+        self.addCleanup(calls.close)
+        kinds: list[str | None] = []
+        for event in TasksThrough(calls).get(task.name).watch():
+            kinds.append(event.WhichOneof("event"))
+            if kinds[-1] == "question":
+                way.vanish()
+                task.answer("green")
+        self.assertEqual((kinds[-1], kinds.count("question")), ("finished", 1))
+        self.assertEqual(task.result().output, "green")
 
 
 class Tasks(Client):

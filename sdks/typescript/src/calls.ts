@@ -18,6 +18,8 @@ import { type ClientSettings, credentialsOf, findAddress, findKey, isLocal, type
 
 const DEFAULT_MS = 30_000;
 const UPLOAD_MS = 300_000;
+/** A stream whose gateway no longer answers breaks 40 s after its last sign of life, and is resumed. */
+const KEEPALIVE_MS = 30_000;
 const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -42,7 +44,8 @@ export class Calls {
   readonly #timeoutMs: number;
   readonly #retryForMs: number;
 
-  constructor({ address, apiKey, tls, timeoutMs = DEFAULT_MS, retryForMs = DEFAULT_MS }: ClientSettings) {
+  /** @param keepaliveMs silence after which the gateway is pinged; it has a third of this time to answer */
+  constructor({ address, apiKey, tls, timeoutMs = DEFAULT_MS, retryForMs = DEFAULT_MS }: ClientSettings, keepaliveMs = KEEPALIVE_MS) {
     this.address = findAddress(address);
     this.#key = findKey(apiKey, isLocal(address));
     this.#timeoutMs = timeoutMs;
@@ -50,9 +53,8 @@ export class Calls {
     const options = {
       'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
       'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
-      // A stream whose gateway no longer answers breaks within 40 s, and is resumed.
-      'grpc.keepalive_time_ms': 30_000,
-      'grpc.keepalive_timeout_ms': 10_000,
+      'grpc.keepalive_time_ms': keepaliveMs,
+      'grpc.keepalive_timeout_ms': keepaliveMs / 3,
     };
     this.#client = new Client(this.address, credentialsOf(tls), options);
   }

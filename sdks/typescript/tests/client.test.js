@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -10,6 +11,9 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { Etude, InvalidArgumentError, NotFoundError, SkillFailedError, TaskFailedError, TaskState, UnavailableError } from '@etude/client';
 import { TaskEventSchema } from '@etude/client/messages/tasks';
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
+// Not for users: only a test can't wait for 40 s.
+import { Calls } from './node_modules/@etude/client/dist/calls.js';
+import { Tasks } from './node_modules/@etude/client/dist/tasks.js';
 
 const client = new Etude();
 after(() => client.close());
@@ -96,6 +100,41 @@ test('goes on after a break, also for a reader that took longer than repeats may
   }
   hasty.close();
   assert.deepEqual(kinds, ['attemptStarted', 'finished']);
+});
+
+/** A way to the gateway. `vanish` makes its open connections carry nothing any more, without closing them. */
+async function wayToTheGateway() {
+  let open = [];
+  const way = createServer((near) => {
+    const far = connect({ host: '127.0.0.1', port: Number(process.env.ETUDE_ADDRESS.split(':')[1]) });
+    for (const socket of [near, far]) socket.on('error', () => undefined);
+    near.pipe(far).pipe(near);
+    open.push(near, far);
+    after(() => [near, far].map((socket) => socket.destroy()));
+  });
+  await new Promise((resolve) => way.listen(0, '127.0.0.1', resolve));
+  after(() => way.close());
+  const vanish = () => {
+    for (const socket of open) socket.unpipe().pause();
+    open = [];
+  };
+  return { address: `127.0.0.1:${way.address().port}`, vanish };
+}
+
+test('notices that the gateway vanished, and goes on when it is back', async () => {
+  const task = await client.tasks.submit('Ask which colour it shall have.', { strategy: 'codeact' });
+  const { address, vanish } = await wayToTheGateway();
+  const calls = new Calls({ address }, 1_200);
+  const kinds = [];
+  for await (const { event } of new Tasks(calls).get(task.name).watch()) {
+    kinds.push(event.case);
+    if (event.case !== 'question') continue;
+    vanish();
+    await task.answer('green');
+  }
+  calls.close();
+  assert.deepEqual([kinds.at(-1), kinds.filter((kind) => kind === 'question').length], ['finished', 1]);
+  assert.equal((await task.result()).output, 'green');
 });
 
 test('keeps the key of the local stack from other gateways', async () => {

@@ -19,11 +19,10 @@ _MESSAGE_MAX_BYTES = 16 * 1024 * 1024
 _OPTIONS = [
     ("grpc.max_receive_message_length", _MESSAGE_MAX_BYTES),
     ("grpc.max_send_message_length", _MESSAGE_MAX_BYTES),
-    # A stream whose gateway no longer answers breaks within 40 s, and is resumed.
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
 ]
+# A stream whose gateway no longer answers breaks 40 s after its last sign of life, and is resumed.
+_KEEPALIVE_MS = 30_000
 
 Answer = TypeVar("Answer", bound=Message)
 
@@ -34,16 +33,23 @@ Item = TypeVar("Item")
 
 
 class AsyncCalls:
-    """Makes calls for one caller. timeout: seconds of one call; retry_for: seconds in which failed calls are repeated."""
+    """Makes calls for one caller.
 
-    def __init__(self, address: str, key: Key, tls: Tls | None, timeout: float, retry_for: float) -> None:
+    timeout: seconds of one call. retry_for: seconds in which failed calls are repeated.
+    keepalive_ms: silence after which the gateway is pinged; it has a third of this time to answer.
+    """
+
+    def __init__(
+        self, address: str, key: Key, tls: Tls | None, timeout: float, retry_for: float, keepalive_ms: int = _KEEPALIVE_MS
+    ) -> None:
         self._key = key
         self._timeout = timeout
         self._retry_for = retry_for
+        keepalive = [("grpc.keepalive_time_ms", keepalive_ms), ("grpc.http2.ping_timeout_ms", keepalive_ms // 3)]
         if tls is None:
-            self._channel = aio.insecure_channel(address, options=_OPTIONS)
+            self._channel = aio.insecure_channel(address, options=[*_OPTIONS, *keepalive])
         else:
-            self._channel = aio.secure_channel(address, tls.credentials(), options=_OPTIONS)
+            self._channel = aio.secure_channel(address, tls.credentials(), options=[*_OPTIONS, *keepalive])
 
     async def close(self) -> None:
         await self._channel.close()
