@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { readFileSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type DescMessage, fromJson, type JsonValue, type MessageShape } from '@bufbuild/protobuf';
 import { parseExactJson } from '@etude/contracts/json';
@@ -66,6 +67,18 @@ export async function readArgument(argument: string): Promise<string> {
   if (argument.startsWith('@')) return readText(argument.slice(1));
   if (argument !== '-') return argument;
   return decodeUtf8(await buffer(process.stdin), 'stdin');
+}
+
+/** Paths of the files below a folder, with "/" and sorted. Links are left out. */
+export const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll(sep, '/'))
+    .toSorted();
+
+/** The bytes as they are uploaded: in parts of 1 MiB, or as one empty part. */
+export function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at === 0 || at < bytes.byteLength; at += MIB) yield bytes.subarray(at, at + MIB);
 }
 
 type Write = (data: string | Uint8Array) => Promise<void>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { globSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConsolidationRunSchema } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
@@ -15,6 +15,7 @@ import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
 import { type Problem, readProblems } from '../eval/problems.js';
 import { inParallel, sampleOf, type SampleResult, summarize, type Summary, summaryRows } from '../eval/run-sample.js';
+import { filesBelow } from '../files.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { bars, firstLine, table } from '../output.js';
@@ -63,10 +64,8 @@ async function runAgent(cli: Cli, gateway: Gateway, home: string): Promise<boole
 }
 
 function repositoryFiles(folder: string): Array<{ path: string; content: Uint8Array<ArrayBuffer> }> {
-  const paths = globSync('**/*.{py,txt}', { cwd: folder }).toSorted();
-  return paths
-    .filter((path) => statSync(join(folder, path)).isFile())
-    .map((path) => ({ path, content: new Uint8Array(readFileSync(join(folder, path))) }));
+  const paths = filesBelow(folder).filter((path) => /\.(?:py|txt)$/.test(path));
+  return paths.map((path) => ({ path, content: new Uint8Array(readFileSync(join(folder, path))) }));
 }
 
 /** Kills the only rollout worker. The stack starts another, which goes on with the task. */

@@ -1,9 +1,9 @@
-import { basename, dirname, join, posix, relative, sep } from 'node:path';
+import { basename, dirname, join, posix } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { decodeUtf8 } from '../files.js';
+import { decodeUtf8, filesBelow } from '../files.js';
 import { judgedProblem, type Problem, type ProgramCase, programLimits, type RefusedProblem } from './problems.js';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { type Entry, fromBufferPromise } from 'yauzl';
 import { CliError, EXIT } from '../errors.js';
@@ -17,16 +17,13 @@ function refuseBeyondMax(bytes: number, path: string): void {
   if (bytes > BYTES_MAX) throw new CliError(EXIT.usage, `${path} has more than ${BYTES_MAX / 1024 / 1024} MiB`);
 }
 
-/** Links are left out. @param isWanted whether to read the file with this path @throws CliError beyond 512 MiB */
+/** @param isWanted whether to read the file with this path @throws CliError beyond 512 MiB */
 export function filesOfFolder(folder: string, isWanted: (path: string) => boolean): PackedFiles {
   const files = new Map<string, Buffer>();
   let bytes = 0;
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    const file = join(entry.parentPath, entry.name);
-    const path = relative(folder, file).replaceAll(sep, '/');
-    if (!entry.isFile() || !isWanted(path)) continue;
-    refuseBeyondMax((bytes += statSync(file).size), folder);
-    files.set(path, readFileSync(file));
+  for (const path of filesBelow(folder).filter(isWanted)) {
+    refuseBeyondMax((bytes += statSync(join(folder, path)).size), folder);
+    files.set(path, readFileSync(join(folder, path)));
   }
   return files;
 }

@@ -1,4 +1,4 @@
-import { createReadStream, readdirSync, statSync } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { batchesOf } from '@etude/contracts/wire/batches';
@@ -8,7 +8,7 @@ import { status } from '@grpc/grpc-js';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, type Gateway, withGateway } from '../cli.js';
 import { answeredCode, CliError, EXIT } from '../errors.js';
-import { readBytes, statOf, writeWhole } from '../files.js';
+import { filesBelow, partsOf, readBytes, statOf, writeWhole } from '../files.js';
 import { plural } from '../output.js';
 import { show } from '../show.js';
 
@@ -114,7 +114,6 @@ export function isExport(paths: readonly string[]): boolean {
 }
 
 const BYTES_MAX = 32 * 1024 * 1024;
-const PART_BYTES = 1024 * 1024;
 /** A document with the most chunks allowed takes minutes, because each chunk is embedded. */
 const IMPORT_TIMEOUT_MS = 3_600_000;
 const KNOWN = /\.(md|markdown|txt|text|html?|pdf)$/i;
@@ -132,19 +131,15 @@ function filesOf(paths: readonly string[]): string[] {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (!stat) throw new CliError(EXIT.usage, `there is no file or folder ${path}`);
     if (!stat.isDirectory()) return [path];
-    const inside = readdirSync(path, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && KNOWN.test(entry.name))
-      .map((entry) => join(entry.parentPath, entry.name));
+    const inside = filesBelow(path).filter((file) => KNOWN.test(file));
     if (inside.length === 0) throw new CliError(EXIT.usage, `${path} holds no Markdown, text, HTML or PDF file`);
-    return inside.toSorted();
+    return inside.map((file) => join(path, file));
   });
 }
 
 async function* parts(head: object, bytes: Uint8Array) {
   yield { part: { case: 'head' as const, value: head } };
-  for (let at = 0; at < bytes.byteLength; at += PART_BYTES) {
-    yield { part: { case: 'data' as const, value: bytes.subarray(at, at + PART_BYTES) } };
-  }
+  for (const value of partsOf(bytes)) yield { part: { case: 'data' as const, value } };
 }
 
 function importOne(cli: Cli, gateway: Gateway, file: string, { agent, user = '', mediaType = '', name = file }: ImportOptions) {

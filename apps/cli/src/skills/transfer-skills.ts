@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import {
   type ImportSkillRequest_Head,
   ImportSkillRequest_HeadSchema,
@@ -13,14 +13,13 @@ import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, withGateway } from '../cli.js';
 import { type Entry, fieldsOf, hand, REPEAT, skillReference } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
-import { readBytes } from '../files.js';
+import { filesBelow, partsOf, readBytes } from '../files.js';
 import { plural } from '../output.js';
 import { bareName, show, tableOf } from '../show.js';
 import { doneLine, handedInExit, nextNotes, OWNER, READER, SCOPE, settledSkills, SKILL_COLUMNS, VERIFY_TIMEOUT_MS } from './skill-lines.js';
 
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const FILES_MAX = 10_000;
-const PART_BYTES = 1024 * 1024;
 
 export interface SkillFileOnDisk {
   readonly path: string;
@@ -95,8 +94,7 @@ export const importedText = (skills: readonly Skill[]): string =>
 async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
   yield { part: { case: 'head' as const, value: head } };
   for (const { path, data } of files)
-    for (let at = 0; at === 0 || at < data.byteLength; at += PART_BYTES)
-      yield { part: { case: 'file' as const, value: { path, data: data.subarray(at, at + PART_BYTES) } } };
+    for (const part of partsOf(data)) yield { part: { case: 'file' as const, value: { path, data: part } } };
 }
 
 /** Reads a skill from a folder, or an archive as one file. Returns format and files. @throws CliError for any other path */
@@ -108,14 +106,11 @@ export function readSkill(path: string): [format: string, files: readonly SkillF
   throw new CliError(EXIT.usage, `${path} is neither a folder nor a .zip or .tar.gz`, ['a skill is a folder that contains a SKILL.md']);
 }
 
-/** Skips links, because their targets are not part of the skill. */
 function readFolder(path: string): readonly SkillFileOnDisk[] {
-  const root = resolve(path);
-  const found = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const found = filesBelow(path);
   if (found.length === 0) throw new CliError(EXIT.usage, `${path} contains no files`);
   if (found.length > FILES_MAX) throw new CliError(EXIT.usage, `${path} has ${found.length} files; a skill has at most ${FILES_MAX}`);
-  const files = found.map((entry) => join(entry.parentPath, entry.name)).toSorted((a, b) => (a < b ? -1 : 1));
-  return files.map((file) => ({ path: relative(root, file).split(sep).join('/'), data: readBytes(file, ARCHIVE_BYTES_MAX) }));
+  return found.map((file) => ({ path: file, data: readBytes(join(path, file), ARCHIVE_BYTES_MAX) }));
 }
 
 export const TRANSFER: readonly Entry[] = [

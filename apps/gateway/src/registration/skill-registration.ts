@@ -124,9 +124,7 @@ export class SkillRegistration {
 
   /** Stores new versions of the skills that call this active skill, pinned to it, and starts their verification. Safe to repeat. */
   async renewCallers(procedural: ProceduralMemory, skill: Skill): Promise<void> {
-    const requestVerification = async (version: Skill) => {
-      await this.parts.producer.add(SkillVerify, jobOf(version));
-    };
+    const requestVerification = (version: Skill) => this.requestVerification(version);
     await reverifyDependents(skill, { procedural, clock: { now: Date.now }, requestVerification });
   }
 

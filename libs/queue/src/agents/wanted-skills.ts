@@ -27,8 +27,7 @@ export interface Wish extends Pick<WantedSkill, 'tenant' | 'agent' | 'user' | 's
 
 const OPEN_STATES: ReadonlySet<string> = new Set(['waiting', 'writing']);
 
-const WISH_FIELDS = { id: true, tenant: true, agent: true, user: true, skill: true, description: true, example: true } as const;
-const StoredWish = WantedSkill.pick(WISH_FIELDS).extend({ vouchedBy: z.string().optional() });
+const StoredWish = WantedSkill.extend({ vouchedBy: z.string().optional() });
 
 /** One round of a wish. Each new attempt at a wish is a new round, and the worker of an earlier round can't change a later one. */
 export interface WishRound {
@@ -150,24 +149,18 @@ export class WantedSkills {
     const { redis, keys } = this.producer;
     const fields = await whileRedisAnswers(redis, redis.hgetall(keys.wantedSkill(tenant, id)));
     if (fields['wish'] === undefined) return null;
-    const what = `wish ${id}`;
-    const { vouchedBy = null, ...wish } = parseOr(StoredWish, JSON.parse(fields['wish']), 'INTERNAL', what);
-    const wanted = parseOr(
-      WantedSkill,
-      {
-        ...wish,
-        state: fields['state'],
-        reason: fields['reason'] ?? '',
-        priority: Number(fields['priority']),
-        asked: Number(fields['asked']),
-        registered: fields['registered'] || null,
-        scripted: fields['scripted'] === '1',
-        createdAt: Number(fields['createdAt']),
-        updatedAt: Number(fields['updatedAt']),
-      },
-      'INTERNAL',
-      what,
-    );
+    const stored = {
+      ...(JSON.parse(fields['wish']) as object),
+      state: fields['state'],
+      reason: fields['reason'] ?? '',
+      priority: Number(fields['priority']),
+      asked: Number(fields['asked']),
+      registered: fields['registered'] || null,
+      scripted: fields['scripted'] === '1',
+      createdAt: Number(fields['createdAt']),
+      updatedAt: Number(fields['updatedAt']),
+    };
+    const { vouchedBy = null, ...wanted } = parseOr(StoredWish, stored, 'INTERNAL', `wish ${id}`);
     return { round: Number(fields['round']), wanted, vouchedBy, draft: fields['draft'] ?? null };
   }
 
