@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { maskedOutbox } from '@etude/analysis/masked-outbox';
+import { maskedOutbox, maskedWishes } from '@etude/analysis/masked';
 import { RuffSecretlintAnalyser } from '@etude/analysis/static-analyser';
 import { EtudeError } from '@etude/contracts/errors';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { ListeningServer } from '@etude/contracts/grpc-server';
-import type { WantedSkill } from '@etude/contracts/skill-proof';
 import type { Embedder } from '@etude/domain/ports/model';
 import { agentTools, type AgentToolsDeps, type ToolRegistry } from '@etude/domain/tools/agent-tools';
 import { worldTools } from '@etude/domain/tools/world-tools';
@@ -15,7 +14,7 @@ import { readSandboxPackages } from '@etude/platform/config';
 import { type ProcessTracing, startTracing } from '@etude/platform/tracing';
 import { AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
 import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
-import { WantedSkills } from '@etude/queue/agents/wanted-skills';
+import { WantedSkills, wishesOf } from '@etude/queue/agents/wanted-skills';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { AuditLog } from '@etude/queue/audit/audit-log';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
@@ -53,7 +52,6 @@ import { searchCalls } from './memory/search-calls.js';
 import { rerankersOf } from './memory/rerankers.js';
 import { singleRecordCalls } from './memory/single-record-calls.js';
 import { upkeepCalls } from './memory/upkeep-calls.js';
-import { masked } from './memory/told-secrets.js';
 import { type SkillDeps, SkillRegistration } from './registration/skill-registration.js';
 import { showInstallation } from './queues/installation-metrics.js';
 import { queueCalls } from './queues/queue-calls.js';
@@ -165,6 +163,7 @@ class Gateway implements OnApplicationShutdown {
       mutationScoreMin: config.ETUDE_SKILLS_MUTATION_SCORE_MIN,
       registration: new SkillRegistration({ sandboxes, settings, producer, templateFor }),
       wanted,
+      wishes: maskedWishes(wishesOf(wanted)),
       toolCalls: new ToolCalls(redis, keys),
     };
   }
@@ -184,12 +183,7 @@ class Gateway implements OnApplicationShutdown {
       },
       sandboxes: skills.sandboxes,
       ...toolSkills(skills),
-      wishes: {
-        request: async ({ tenant, agent, user }, { name, description, example }) => {
-          const wish = { tenant, agent, user, skill: name, description, example: example as WantedSkill['example'] };
-          return (await skills.wanted.request({ wish: await masked(wish), requestId: '' })).id;
-        },
-      },
+      wishes: skills.wishes,
       sessions,
       codeSessions: new SandboxCodeSessions({ router: this.#router, sandboxes, sessions, openMax }),
       skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,

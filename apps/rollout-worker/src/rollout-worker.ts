@@ -1,8 +1,6 @@
-import { maskedOutbox } from '@etude/analysis/masked-outbox';
-import type { WantedSkill } from '@etude/contracts/skill-proof';
+import { maskedOutbox, maskedWishes } from '@etude/analysis/masked';
 import { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
-import type { SkillWishes } from '@etude/domain/tools/tool-definition';
 import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { OutsideServers } from '@etude/mcp/outside-servers';
@@ -17,7 +15,7 @@ import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import { controllerTls, tlsConfig } from '@etude/platform/tls';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { agentSettingsConfig, AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
-import { WantedSkills } from '@etude/queue/agents/wanted-skills';
+import { WantedSkills, wishesOf } from '@etude/queue/agents/wanted-skills';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { consume } from '@etude/queue/jobs/consumer';
 import { budgetConfig, metered, SpendStore } from '@etude/queue/spend/spend-store';
@@ -108,17 +106,6 @@ const outsideSettings = (config: RolloutWorkerConfig, debug: OutsideSettings['de
   debug,
 });
 
-/** Requests skills that agents miss. Secrets in their words are masked. */
-function skillWishes(wanted: WantedSkills): SkillWishes {
-  return {
-    async request({ tenant, agent, user }, { name, description, example }) {
-      const { maskSecretsIn } = await import('@etude/analysis/find-secrets');
-      const wish = { tenant, agent, user, skill: name, description, example: example as WantedSkill['example'] };
-      return (await wanted.request({ wish: maskSecretsIn(wish), requestId: '' })).id;
-    },
-  };
-}
-
 /**
  * Starts the consumers of `rollout.run` and `rollout.learn`, and their adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
  *
@@ -157,7 +144,7 @@ export async function startRolloutWorker(
     outsideTools,
     embedder,
     worlds: new RedisWorlds(producer.redis, producer.keys),
-    wishes: skillWishes(new WantedSkills(producer)),
+    wishes: maskedWishes(wishesOf(new WantedSkills(producer))),
     withholding: { probability: config.ETUDE_RECALL_WITHHOLD_PROBABILITY, counters: memory.shows },
     promptBudgets: config.ETUDE_ROLLOUT_PROMPT_TOKENS,
     sandboxes: new QueueSandboxes(producer),

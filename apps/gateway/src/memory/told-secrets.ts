@@ -1,8 +1,5 @@
 import { refuseAny } from '@etude/contracts/wire/validation';
 
-/** Loaded by the first text, because the rules cost 10 MiB of memory. */
-const scanner = () => import('@etude/analysis/find-secrets');
-
 /**
  * Refuses a text with a key or a password, because models and other readers see memory. The message names the kind of secret and its line,
  * and never shows it.
@@ -22,16 +19,12 @@ export async function refuseSecrets(told: Readonly<Record<string, unknown>>): Pr
 
 /** Says why a text is refused; null: it holds no secret. */
 export async function secretReasons(): Promise<(text: string) => string | null> {
-  const { findSecrets } = await scanner();
+  // Loaded by the first text, because the rules cost 10 MiB of memory.
+  const { findSecrets } = await import('@etude/analysis/find-secrets');
   return (text) => {
     const [found] = findSecrets(text);
     if (found === undefined) return null;
     const where = text.includes('\n') ? ` in line ${found.line}` : '';
     return `must not hold a secret${where}: ${found.rule}. Store the name of the secret, and keep the secret in a vault`;
   };
-}
-
-/** Masks the secrets in a value that no caller gave to memory by itself, such as the example of a skill request. */
-export async function masked<Value>(value: Value): Promise<Value> {
-  return (await scanner()).maskSecretsIn(value);
 }

@@ -12,6 +12,7 @@ import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
 import { reverifyDependents } from '@etude/domain/skills/proof/admit-skill';
+import type { SkillWishes } from '@etude/domain/tools/tool-definition';
 import type { AgentSettingsStore } from '@etude/queue/agents/agent-settings-store';
 import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
@@ -34,6 +35,8 @@ export interface SkillDeps {
   readonly settings: AgentSettingsStore;
   readonly registration: SkillRegistration;
   readonly wanted: WantedSkills;
+  /** Wishes without a reviewer, with their secrets masked. */
+  readonly wishes: SkillWishes;
   /** Records which agents called recently. */
   readonly toolCalls: ToolCalls;
 }

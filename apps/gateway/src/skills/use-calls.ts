@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { requireOwnRecord } from '../calls/bound-user.js';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { masked, refuseSecrets } from '../memory/told-secrets.js';
+import { refuseSecrets } from '../memory/told-secrets.js';
 import { askedSkills, ownScope, skillNamed } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { askedPage, optionalAgent, optionalRequestId, skillOfName } from '../wire/names.js';
@@ -129,8 +129,7 @@ async function missing(deps: SkillDeps, request: UseSkillRequest, reader: SkillR
   const wrong = wrongName(name);
   if (wrong !== null) return { ...notFound(request.name), error: notFoundFor(wrong) };
   try {
-    const wish = { ...reader, skill: name, description: '', example: example as WantedSkill['example'] };
-    const { id: wanted } = await deps.wanted.request({ wish: await masked(wish), requestId: '' });
+    const wanted = await deps.wishes.request(reader, { name, description: '', example });
     return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };
   } catch (error) {
     if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;

@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { SkillRequest } from '@etude/contracts/queues';
 import { WantedSkill } from '@etude/contracts/skill-proof';
+import type { SkillWishes } from '@etude/domain/tools/tool-definition';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { z } from 'zod';
 import { parseOr } from '../jobs/job-end.js';
@@ -226,3 +227,11 @@ export class WantedSkills {
     await this.producer.addForRecord(SkillRequest, payload, { priority: PRIORITY });
   }
 }
+
+/** Wishes of agents. No reviewer vouches for their words. */
+export const wishesOf = (wanted: WantedSkills): SkillWishes => ({
+  async request({ tenant, agent, user }, { name, description, example }) {
+    const wish = { tenant, agent, user, skill: name, description, example: example as Wish['example'] };
+    return (await wanted.request({ wish, requestId: '' })).id;
+  },
+});
