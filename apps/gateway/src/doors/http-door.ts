@@ -11,23 +11,20 @@ const REQUEST_TIMEOUT_MS = 600_000;
 const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;
 
-export interface HttpDoorSettings {
-  /** The setting of the port, for error messages. */
-  readonly setting: string;
-  /** null: without TLS. */
-  readonly tls: ServerTls | null;
-  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Sends an error. Called only if nothing was sent yet. */
-  readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
-}
-
-export class HttpDoor {
+export abstract class HttpDoor {
   readonly #server: Server;
 
-  constructor(private readonly settings: HttpDoorSettings) {
-    this.#server = httpServer(settings.tls, (request, response) => {
+  /**
+   * @param setting the setting of the port, for error messages
+   * @param tls null: without TLS
+   */
+  constructor(
+    private readonly setting: string,
+    tls: ServerTls | null,
+  ) {
+    this.#server = httpServer(tls, (request, response) => {
       response.once('finish', () => dropRest(request));
-      settings.answer(request, response).catch((error: unknown) => {
+      this.answer(request, response).catch((error: unknown) => {
         if (response.headersSent || response.destroyed) {
           response.destroy();
           return;
@@ -35,7 +32,7 @@ export class HttpDoor {
         const told = restError(error);
         if (told.retryAfterMs !== undefined) response.setHeader('retry-after', String(Math.ceil(told.retryAfterMs / 1_000)));
         if (told.status === 401) response.setHeader('www-authenticate', 'Bearer');
-        settings.fail(response, told, error);
+        this.fail(response, told, error);
       });
     });
     this.#server.headersTimeout = 10_000;
@@ -43,18 +40,26 @@ export class HttpDoor {
     this.#server.maxConnections = 2_048;
   }
 
+  protected abstract answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
+
+  /** Sends an error. Called only if nothing was sent yet. */
+  protected abstract fail(response: ServerResponse, error: RestError, cause: unknown): void;
+
+  /** Ends streams that never end by themselves, after the grace period for other requests. */
+  protected async cut(): Promise<void> {}
+
   /** @throws EtudeError FAILED_PRECONDITION if the port is taken */
   async listen(host: string, port: number): Promise<void> {
-    await listenOn(this.#server, { host, port, setting: this.settings.setting });
+    await listenOn(this.#server, { host, port, setting: this.setting });
   }
 
-  /** Gives running requests a grace period, then disconnects them. @param cut ends streams that never end by themselves */
-  async close(cut: () => Promise<void> = () => Promise.resolve()): Promise<void> {
+  /** Gives running requests a grace period, then disconnects them. */
+  async close(): Promise<void> {
     if (!this.#server.listening) return;
     this.#server.close();
     this.#server.closeIdleConnections();
     await Promise.race([once(this.#server, 'close'), new Promise((resolve) => setTimeout(resolve, CLOSE_GRACE_MS).unref())]);
-    await cut();
+    await this.cut();
     this.#server.closeAllConnections();
   }
 }

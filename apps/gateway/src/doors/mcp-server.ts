@@ -36,26 +36,16 @@ interface OpenMcp {
  * MCP over streamable HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key.
  * It keeps no state, so any gateway can answer any request.
  */
-export class McpServer {
+export class McpServer extends HttpDoor {
   #mcp: Promise<OpenMcp> | null = null;
-  readonly #http: HttpDoor;
   readonly #refusal: ReturnType<typeof refuser>;
 
   constructor(
     config: GatewayConfig,
     private readonly parts: McpServerParts,
   ) {
+    super('ETUDE_MCP_PORT', parts.tls);
     this.#refusal = refuser(config);
-    this.#http = new HttpDoor({
-      setting: 'ETUDE_MCP_PORT',
-      tls: parts.tls,
-      answer: (request, response) => this.#serve(request, response),
-      fail: (response, error, cause) => this.#fail(response, error, cause),
-    });
-  }
-
-  listen(host: string, port: number): Promise<void> {
-    return this.#http.listen(host, port);
   }
 
   /** The protocol's package is imported by the first request, because it costs 20 MiB of memory. */
@@ -73,12 +63,12 @@ export class McpServer {
     return { http, readMessage };
   }
 
-  /** Ends streams of changes after the grace period for other requests. */
-  close(): Promise<void> {
-    return this.#http.close(async () => (await this.#mcp)?.http.close());
+  /** Ends streams of changes. */
+  protected override async cut(): Promise<void> {
+    await (await this.#mcp)?.http.close();
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const stop = seconds.startTimer();
     response.once('close', () => {
       stop();
@@ -108,7 +98,7 @@ export class McpServer {
     refuseHttp(response, 400, read.why, error.code, id);
   }
 
-  #fail(response: ServerResponse, { status, error }: RestError, cause: unknown): void {
+  protected fail(response: ServerResponse, { status, error }: RestError, cause: unknown): void {
     if (status === 500) this.parts.log('An MCP request failed', { err: cause });
     refuseHttp(response, status, error.message, error.code === 'INVALID_ARGUMENT' ? PARSE_ERROR : undefined);
   }

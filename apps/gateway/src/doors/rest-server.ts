@@ -10,7 +10,7 @@ import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
 import { ConsoleFiles, isOfConsole } from './console-files.js';
-import { chunksOf, HttpDoor, keyOf, mediaTypeOf, textOf } from './http-door.js';
+import { chunksOf, HttpDoor, keyOf, mediaTypeOf, type RestError, textOf } from './http-door.js';
 import { openApi } from './openapi.js';
 import { jsonOf, messageOf } from './rest-request.js';
 import { headOf, type Match, matchRoute, type Route, ROUTES } from './routes.js';
@@ -37,30 +37,20 @@ export interface RestServerParts {
 }
 
 /** `etude.v1` as JSON over HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key. */
-export class RestServer {
+export class RestServer extends HttpDoor {
   readonly #clients: ReadonlyMap<string, Readonly<Record<string, AnyCall>>>;
-  readonly #door: HttpDoor;
   readonly #console = new ConsoleFiles();
 
   constructor(private readonly parts: RestServerParts) {
+    super('ETUDE_REST_PORT', parts.tls);
     this.#clients = new Map(Object.values(SERVICES).map((service) => [service.typeName, localClient(parts.calls, service) as never]));
-    this.#door = new HttpDoor({
-      setting: 'ETUDE_REST_PORT',
-      tls: parts.tls,
-      answer: (request, response) => this.#answer(request, response),
-      fail: (response, { status, error }) => sendJson(response, status, { error }),
-    });
   }
 
-  listen(host: string, port: number): Promise<void> {
-    return this.#door.listen(host, port);
+  protected fail(response: ServerResponse, { status, error }: RestError): void {
+    sendJson(response, status, { error });
   }
 
-  close(): Promise<void> {
-    return this.#door.close();
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://gateway');
     if (pathname === '/openapi.json') return sendJson(response, 200, openApi(this.parts.provider));
     if (isOfConsole(pathname) && request.method === 'GET') return this.#console.send(pathname, request, response);
