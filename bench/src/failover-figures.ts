@@ -3,24 +3,10 @@ import { TaskSpec } from '@etude/contracts/task';
 import { Producer } from '@etude/queue/jobs/producer';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { RedisGroup } from '@etude/test-support/redis-group';
-import { until } from '@etude/test-support/until';
 import { Redis } from 'ioredis';
 import { percentile, round } from './figures.js';
 
 const EVERY_MS = 20;
-
-/** A primary with a replica, and three sentinels that know them. */
-async function startGroup() {
-  const group = new RedisGroup();
-  const primary = await group.start();
-  const replica = await group.start(['--replicaof', '127.0.0.1', String(primary.port)]);
-  const sentinels = await Promise.all([1, 2, 3].map(() => group.watch(primary.port)));
-  const knows = (port: number) =>
-    /num-other-sentinels\n2\n/.test(group.cli(port, 'SENTINEL', 'MASTER', 'mymaster')) &&
-    group.cli(port, 'SENTINEL', 'REPLICAS', 'mymaster').includes(String(replica.port));
-  await until(() => sentinels.every(knows), { what: 'sentinels that know each other' });
-  return { group, primary, sentinels };
-}
 
 /** Milliseconds until `write` succeeds for the first time. */
 async function firstSuccess(write: () => Promise<unknown>): Promise<number> {
@@ -36,8 +22,9 @@ async function firstSuccess(write: () => Promise<unknown>): Promise<number> {
 
 /** How long after the death of Redis' primary a task is accepted again, beside a bare client's SET on the same servers. */
 async function gaps(): Promise<readonly [tasks: number, bare: number]> {
-  const { group, primary, sentinels } = await startGroup();
-  const producer = new Producer(`redis+sentinel://${sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/mymaster`, 'etude');
+  const group = new RedisGroup();
+  const { primary, sentinels, url } = await group.watched();
+  const producer = new Producer(url, 'etude');
   const bare = new Redis({
     sentinels: sentinels.map((port) => ({ host: '127.0.0.1', port })),
     name: 'mymaster',

@@ -8,12 +8,15 @@ export type ModelGate = Awaited<ReturnType<typeof startModelGate>>;
 /** A proxy of a model server that delays each call until a condition holds. Its URL has no "/v1". */
 export async function startModelGate() {
   let held: [modelUrl: string, open: () => Promise<boolean>] | undefined;
+  let waiting = 0;
   const server = createServer((request, response) => void answer(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    waiting += 1;
     while (!response.destroyed && !(await held?.[1]())) await sleep(10);
+    waiting -= 1;
     if (response.destroyed) return;
     const { method, url, headers } = request;
     const answered = await fetch(`${held?.[0]}${url}`, {
@@ -27,6 +30,8 @@ export async function startModelGate() {
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Number of calls that are held now. */
+    waiting: () => waiting,
     /** Forwards a call to `modelUrl` once `open` resolves to true. A call whose process has ended is dropped. */
     hold: (...given: NonNullable<typeof held>) => {
       held = given;

@@ -57,8 +57,7 @@ async function accepted({ tasks }: Awaited<ReturnType<typeof start>>, requestId:
 it('does not take a write for confirmed by the replicas of a server that never had it', async () => {
   const servers = group();
   const first = await servers.start();
-  const replica = await servers.start(['--replicaof', '127.0.0.1', String(first.port)]);
-  await until(() => servers.cli(replica.port, 'INFO', 'replication').includes('master_link_status:up'));
+  const replica = await servers.replicate(first.port);
   const url = `redis://127.0.0.1:${first.port}`;
   const { tasks, keys } = startProducer(url, 'etude');
   replica.process.child.kill('SIGSTOP');
@@ -79,16 +78,8 @@ it('does not take a write for confirmed by the replicas of a server that never h
 
 it('keeps every accepted task when sentinels replace a killed primary', async () => {
   const servers = group();
-  const primary = await servers.start();
-  const replica = await servers.start(['--replicaof', '127.0.0.1', String(primary.port)]);
-  await until(() => servers.cli(replica.port, 'INFO', 'replication').includes('master_link_status:up'));
-  const sentinels = await Promise.all([1, 2, 3].map(() => servers.watch(primary.port, { outageMs: 1_000 })));
-  await until(() => sentinels.every((port) => /num-other-sentinels\n2\n/.test(servers.cli(port, 'SENTINEL', 'MASTER', 'mymaster'))), {
-    what: 'sentinels that know each other',
-  });
-  await until(() => sentinels.every((port) => servers.cli(port, 'SENTINEL', 'REPLICAS', 'mymaster').includes(String(replica.port))));
-  const url = `redis+sentinel://${sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/mymaster?replicas=1`;
-  const rig = await start(url, 'etude');
+  const { primary, replica, url } = await servers.watched({ outageMs: 1_000 });
+  const rig = await start(`${url}?replicas=1`, 'etude');
   const ids: string[] = [];
   const loaders = [0, 1, 2, 3].map(async (loader) => {
     for (let i = 0; i < 25; i++) ids.push(await accepted(rig, `l${loader}-${i}`));
@@ -97,17 +88,8 @@ it('keeps every accepted task when sentinels replace a killed primary', async ()
   const acceptedFirst = ids.length;
   await primary.process.kill();
   const killedAt = performance.now();
-  const promoted = async () => {
-    try {
-      return servers.cli(replica.port, 'ROLE').startsWith('master');
-    } catch {
-      return false; // a sentinel that promotes a server ends its connections
-    }
-  };
-  await until(promoted, { what: 'a promotion' });
   // The new primary accepts nothing before it has a replica of its own.
-  const added = await servers.start(['--replicaof', '127.0.0.1', String(replica.port)]);
-  await until(() => servers.cli(added.port, 'INFO', 'replication').includes('master_link_status:up'));
+  await servers.promoted(replica.port);
   await until(() => ids.length > acceptedFirst);
   const gapMs = performance.now() - killedAt;
   await Promise.all(loaders);
@@ -123,19 +105,13 @@ it('refuses to acknowledge what no replica has, and the repeat finds it', async 
   const alone = await servers.start();
   const { tasks } = startProducer(`redis://127.0.0.1:${alone.port}?replicas=1`, 'etude');
   await expect(tasks.submit('acme', SPEC, 'once')).rejects.toThrow(/0 of 1 replicas have confirmed the write/);
-  const replica = await servers.start(['--replicaof', '127.0.0.1', String(alone.port)]);
-  await until(() => servers.cli(replica.port, 'INFO', 'replication').includes('master_link_status:up'));
+  await servers.replicate(alone.port);
   expect(await tasks.submit('acme', SPEC, 'once')).toMatchObject({ created: false });
 }, 30_000);
 
 it('runs on a cluster, and follows its slot to another node', async () => {
   const servers = group();
-  const startNode = () => servers.start(['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000']);
-  const nodes = await Promise.all([startNode(), startNode(), startNode()]);
-  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
-  servers.cli(nodes[0].port, '--cluster', 'create', ...addresses, '--cluster-yes');
-  await until(() => nodes.every(({ port }) => servers.cli(port, 'CLUSTER', 'INFO').includes('cluster_state:ok')), { what: 'a cluster' });
-  const url = `redis+cluster://${addresses.join(',')}`;
+  const { nodes, primary: owner, url } = await servers.clustered();
   expect(() => startProducer(url, 'etude')).toThrow(/set ETUDE_QUEUE_PREFIX to "\{etude\}"/);
   const rig = await start(url, '{etude}');
   const first = await accepted(rig, '');
@@ -145,9 +121,8 @@ it('runs on a cluster, and follows its slot to another node', async () => {
   await rig.redis.publish(rig.keys.cancel('acme', first), '');
   await woken.promise;
 
-  const slot = servers.cli(nodes[0].port, 'CLUSTER', 'KEYSLOT', '{etude}').trim();
+  const slot = servers.cli(owner.port, 'CLUSTER', 'KEYSLOT', '{etude}').trim();
   const idOf = (port: number) => servers.cli(port, 'CLUSTER', 'MYID').trim();
-  const owner = nodes.find(({ port }) => servers.cli(port, 'CLUSTER', 'COUNTKEYSINSLOT', slot).trim() !== '0')!;
   const target = nodes.find((node) => node !== owner)!;
   servers.cli(target.port, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', idOf(owner.port));
   servers.cli(owner.port, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', idOf(target.port));
