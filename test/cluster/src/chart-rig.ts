@@ -6,8 +6,9 @@ import { startProcess } from '@etude/test-support/processes';
 import { findQdrant, startQdrant } from '@etude/test-support/qdrant';
 import type { Cluster } from './cluster.js';
 import { run } from './command.js';
+import { writeEarlierVersion } from './earlier-version.js';
 import { goProgram } from './go-programs.js';
-import { redisImage, sandboxImage, servicesImage } from './images.js';
+import { earlierServicesImage, type Image, redisImage, sandboxImage, servicesImage } from './images.js';
 import { type Note, root } from './settings.js';
 
 export const chart = join(root, 'helm/etude');
@@ -38,6 +39,12 @@ async function relay(address: string, port: number): Promise<Server> {
   return server;
 }
 
+/** The chart's value `image`. */
+function valueOf({ name }: Image) {
+  const [repository = '', tag = ''] = name.split(/:(?=[^:]*$)/);
+  return { repository, tag, pullPolicy: 'Never' };
+}
+
 export type ChartRig = Awaited<ReturnType<typeof startChartRig>>;
 
 /** What the chart needs to be installed in a cluster: images, values, a volume, a name server, and on this machine a scripted model and Qdrant. */
@@ -54,9 +61,8 @@ export async function startChartRig(cluster: Cluster, note: Note) {
   const address = cluster.outside ?? '';
   const ports = [port, Number(new URL(qdrant.url).port)];
   const relays = await Promise.all(ports.map((one) => relay(address, one)));
-  const [repository = '', tag = ''] = services.name.split(/:(?=[^:]*$)/);
   const values = {
-    image: { repository, tag, pullPolicy: 'Never' },
+    image: valueOf(services),
     model: { baseUrl: `http://${address}:${ports[0]}/v1`, name: 'scripted' },
     redis: { image: redis.name, storage: '64Mi' },
     qdrant: { url: `http://${address}:${ports[1]}` },
@@ -94,6 +100,11 @@ export async function startChartRig(cluster: Cluster, note: Note) {
     return (JSON.parse(said) as { findings: Array<{ name: string; ok: boolean }> }).findings;
   };
 
+  const install = (from: string, set: readonly string[]) =>
+    helmed('upgrade', '--install', 'etude', from, '--create-namespace', ...given, ...set.flatMap((value) => ['--set', value])).catch(
+      explained,
+    );
+
   return {
     archive: services.archive,
     doctor,
@@ -102,10 +113,16 @@ export async function startChartRig(cluster: Cluster, note: Note) {
     shown,
     explained,
     /** Installs or upgrades the chart, and waits until it is ready. */
-    apply: (...set: string[]) =>
-      helmed('upgrade', '--install', 'etude', chart, '--create-namespace', ...given, ...set.flatMap((value) => ['--set', value])).catch(
-        explained,
-      ),
+    apply: (...set: string[]) => install(chart, set),
+    /** Installs the earlier version by its own chart and image, and waits until it is ready. */
+    async applyEarlier() {
+      const tree = join(dir, 'earlier');
+      await writeEarlierVersion(tree);
+      const image = await earlierServicesImage(note, tree);
+      await cluster.loadImage(image.archive);
+      const { repository, tag } = valueOf(image);
+      await install(join(tree, 'helm/etude'), [`image.repository=${repository}`, `image.tag=${tag}`]);
+    },
     /** Number of calls that the model has got, those that were broken off included. */
     asked: async () => ((await (await fetch(`http://127.0.0.1:${port}/scripted/calls`)).json()) as { total: number }).total,
     cli,

@@ -94,6 +94,10 @@ export const sandboxImage = (note: Note): Promise<Image> => imageOf(SANDBOX, not
 /** Builds the image of the services, as `imageOf` says. ETUDE_SERVICES_IMAGE and ETUDE_SERVICES_BASE name other images. */
 export const servicesImage = (note: Note): Promise<Image> => imageOf(SERVICES, note);
 
+/** Builds the image of the services of an earlier version from its own sources. @param tree their folder */
+export const earlierServicesImage = (note: Note, tree: string): Promise<Image> =>
+  imageOf({ ...SERVICES, given: '' }, note, { tree, kind: 'earlier-services' });
+
 /** A small Debian with Redis. */
 export async function redisImage(note: Note): Promise<Image> {
   const images = join(cacheDir(), 'images');
@@ -105,11 +109,13 @@ export async function redisImage(note: Note): Promise<Image> {
 }
 
 /**
- * Builds an image from this working tree, once for the same sources. The default of its base is a Debian made by debootstrap.
+ * Builds an image from sources, by default those of this working tree, once for the same sources. The default of its base is a Debian
+ * made by debootstrap.
  *
  * @throws MachineLacks; Error with the builder's words
  */
-async function imageOf({ name: kind, given, base: baseName, packages, inputs, options }: Recipe, note: Note): Promise<Image> {
+async function imageOf(recipe: Recipe, note: Note, { tree, kind } = { tree: root, kind: recipe.name }): Promise<Image> {
+  const { given, base: baseName, packages, inputs, options } = recipe;
   const finished = process.env[given];
   if (finished) return { name: finished, archive: '' };
   const missing = missingForImages();
@@ -118,13 +124,13 @@ async function imageOf({ name: kind, given, base: baseName, packages, inputs, op
   await mkdir(images, { recursive: true });
   const buildah = await Buildah.in(join(cacheDir(), 'buildah'));
   const base = process.env[baseName] ?? (await debianBase(buildah, packages, note));
-  const file = `docker/${kind}.Dockerfile`;
-  const digest = await digestOf(base, [file, `${file}.dockerignore`, ...inputs]);
+  const file = `docker/${recipe.name}.Dockerfile`;
+  const digest = await digestOf(tree, base, [file, `${file}.dockerignore`, ...inputs]);
   const name = `localhost/etude-${kind}:${digest}`;
   const archive = join(images, `etude-${kind}-${digest}.tar`);
   if (!existsSync(archive)) {
-    note(`building the image of ${kind}: once for this working tree`);
-    await buildah.build({ context: root, file: join(root, file), name, ...(await options(base)) });
+    note(`building the image of ${kind}: once for the same sources`);
+    await buildah.build({ context: tree, file: join(tree, file), name, ...(await options(base)) });
     const next = `${archive}.${process.pid}`;
     await buildah.save(name, next);
     await rename(next, archive);
@@ -134,9 +140,9 @@ async function imageOf({ name: kind, given, base: baseName, packages, inputs, op
   return { name, archive };
 }
 
-async function digestOf(base: string, inputs: readonly string[]): Promise<string> {
+async function digestOf(tree: string, base: string, inputs: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(base);
-  for (const file of globSync([...inputs], { cwd: root }).toSorted())
-    if (!/node_modules|\.spec\.ts$/.test(file)) hash.update(`\0${file}\0`).update(await readFile(join(root, file)));
+  for (const file of globSync([...inputs], { cwd: tree }).toSorted())
+    if (!/node_modules|\.spec\.ts$/.test(file)) hash.update(`\0${file}\0`).update(await readFile(join(tree, file)));
   return hash.digest('hex').slice(0, 16);
 }
