@@ -6,6 +6,10 @@ import type { Json } from './json.js';
 const SERVERS_MAX = 10;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
+/** Whether nobody between can read or change what this address sends. */
+export const isHttpsOrLoopback = ({ protocol, hostname }: URL) =>
+  protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+
 /** The settings of agents hold only references. The operator's file of secrets holds the values. */
 const SecretReference = z
   .string()
@@ -15,8 +19,7 @@ const SecretReference = z
 function urlProblem(text: string): string | null {
   const url = URL.parse(text);
   if (url === null) return 'must be a URL';
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && LOOPBACK.test(url.hostname)))
-    return 'must begin with https://, or with http:// on a loopback address';
+  if (!isHttpsOrLoopback(url)) return 'must begin with https://, or with http:// on a loopback address';
   return url.username || url.password ? 'must not hold a name or password; put secrets into headers' : null;
 }
 

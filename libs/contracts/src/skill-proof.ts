@@ -120,7 +120,7 @@ const SKILL_ORIGINS = ['rollout', 'consolidation', 'tool', 'person', 'import', '
 export const SkillOriginKind = z.enum(SKILL_ORIGINS);
 export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
 
-/** Parts of Etude that histories name as actors. A version without a named author shows its origin. No API key may have such a name. */
+/** Parts of Etude that histories name as actors. A version without a named author shows its origin. */
 const SYSTEM_ACTORS: readonly string[] = [...SKILL_ORIGINS, 'verification', 'architect', 'pruning'];
 
 /** Whether this name could be mistaken for a part of Etude, ignoring case, punctuation and Unicode variants. */
@@ -130,6 +130,15 @@ export function isSystemActor(name: string): boolean {
     .replaceAll(/[^\p{L}\p{N}]/gu, '')
     .toLowerCase();
   return SYSTEM_ACTORS.includes(plain);
+}
+
+/** The author in histories for the subject of a JWT. Its issuer may let callers choose it, so it has a form that no key or tenant has. */
+export const subjectName = (subject: string) => `subject ${subject}`;
+
+/** Whether no API key may have this name: it could be mistaken for a part of Etude or for the subject of a JWT. */
+export function isReservedName(name: string): boolean {
+  const visible = name.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
+  return isSystemActor(name) || /^[^\p{L}\p{N}]*subject[^\p{L}\p{N}]/iu.test(visible);
 }
 
 export const SkillChange = z.strictObject({

@@ -33,11 +33,13 @@ it.each([
   expect(loadKeys(path).authenticate('a')?.name).toBe(name);
 });
 
-it.each(['verification', 'Pruning', ' architect', 'con-solidation', 'ｒｏｌｌｏｕｔ'])(
-  'refuses the key name %j, which is a part of Etude',
+it.each(['verification', 'Pruning', ' architect', 'con-solidation', 'ｒｏｌｌｏｕｔ', 'subject ada', 'Sub\u200Bject: ada'])(
+  'refuses the key name %j, which is a part of Etude or the subject of a JWT',
   (name) => {
     write({ ...key('a'), name });
-    expect(() => loadKeys(path)).toThrow(/keys\.0\.name: .* is the name of a part of Etude in histories; give the key another name/);
+    expect(() => loadKeys(path)).toThrow(
+      /keys\.0\.name: .* names a part of Etude or the subject of a JWT in histories; give the key another name/,
+    );
   },
 );
 

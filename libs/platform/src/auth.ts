@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
-import { isSystemActor } from '@etude/contracts/skill-proof';
+import { isReservedName, isSystemActor } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import { readJsonFile, watchedFile } from './files.js';
 
@@ -13,7 +13,7 @@ export type Role = z.infer<typeof Role>;
 export interface Identity {
   readonly tenant: string;
   readonly roles: readonly Role[];
-  /** Author in histories: the key's name, or the tenant's if the key has none. */
+  /** Author in histories: the key's name, "subject NAME" for a JWT, or the tenant's name if there is none. */
   readonly name: string;
   /** The end user that the caller is bound to. Absent: requests name any user. */
   readonly user?: string;
@@ -32,8 +32,9 @@ const KeyEntry = z.strictObject({
   name: z
     .string()
     .default('')
-    .refine((name) => !isSystemActor(name), {
-      error: ({ input }) => `${JSON.stringify(input)} is the name of a part of Etude in histories; give the key another name`,
+    .refine((name) => !isReservedName(name), {
+      error: ({ input }) =>
+        `${JSON.stringify(input)} names a part of Etude or the subject of a JWT in histories; give the key another name`,
     }),
   /** RFC 3339; from then on the key is unknown. Absent: never. */
   expires: z.iso.datetime({ offset: true }).optional(),

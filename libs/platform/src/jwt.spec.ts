@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { isReservedName, isSystemActor } from '@etude/contracts/skill-proof';
 import { jwtConfig, type TokenVerifier, tokenVerifier } from './jwt.js';
 
 type Pair = Awaited<ReturnType<typeof pairOf>>;
@@ -40,14 +41,14 @@ const signed = ({ kid, alg, privateKey }: Pair, claims: JWTPayload = {}) =>
 
 it('takes tenant, name and roles from a JWT of the issuer', async () => {
   for (const pair of served)
-    expect(await verifier().verify(await signed(pair))).toEqual({ tenant: 'acme', name: 'ada', roles: ['user', 'reviewer'] });
+    expect(await verifier().verify(await signed(pair))).toEqual({ tenant: 'acme', name: 'subject ada', roles: ['user', 'reviewer'] });
   const mapped = verifier({
     ETUDE_JWT_TENANT_CLAIM: 'org',
     ETUDE_JWT_ROLES_CLAIM: 'scope',
     ETUDE_JWT_ROLES: '{"etude:admin": "operator"}',
   });
   const token = await signed(served[0], { org: 'globex', scope: 'openid etude:admin' });
-  expect(await mapped.verify(token)).toEqual({ tenant: 'globex', name: 'ada', roles: ['operator'] });
+  expect(await mapped.verify(token)).toEqual({ tenant: 'globex', name: 'subject ada', roles: ['operator'] });
 });
 
 it.each([
@@ -98,6 +99,27 @@ it('says that the issuer can not be reached, and when to try again', async () =>
   const away = verifier({ ETUDE_JWT_JWKS: 'http://127.0.0.1:1/jwks' });
   const message = expect.stringContaining("can't be fetched") as string;
   await expect(away.verify(await signed(served[0]))).rejects.toMatchObject({ message, details: { retryAfterMs: 10_000 } });
+});
+
+it.each(['verification', 'person: ci', 'ci'])('gives the subject %s a name that no key can have', async (sub) => {
+  const { name } = (await verifier().verify(await signed(served[0], { sub })))!;
+  expect(name).toBe(`subject ${sub}`);
+  expect([isReservedName(name), isSystemActor(name)]).toEqual([true, false]);
+});
+
+it.each(['http://id.example/jwks', 'HTTP://127.0.0.1.example/jwks', 'http://10.0.0.1/jwks', 'https://'])(
+  'takes no keys from %s, where others could change them',
+  (jwks) => {
+    expect(() => tokenVerifier(settings({ ETUDE_JWT_JWKS: jwks }))).toThrow(
+      'must begin with https://, or with http:// on a loopback address',
+    );
+  },
+);
+
+it('knows without the issuer that a JWT has expired', async () => {
+  const away = verifier({ ETUDE_JWT_JWKS: 'http://127.0.0.1:1/jwks' });
+  const refused = await away.verify(await signed(served[0], { exp: seconds(-31) })).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: 'UNAUTHENTICATED', message: expect.stringContaining('expired') as string, details: {} });
 });
 
 it('needs issuer, audience and keys together', () => {

@@ -1,10 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId, UserId } from '@etude/contracts/ids';
-import { isSystemActor } from '@etude/contracts/skill-proof';
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { isHttpsOrLoopback } from '@etude/contracts/outside-tools';
+import { subjectName } from '@etude/contracts/skill-proof';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
 import { z } from 'zod';
-import { type Identity, Role } from './auth.js';
+import { type Identity, Role, tenantName } from './auth.js';
 import { watchedFile } from './files.js';
 
 const RolesOf = z.record(z.string(), Role);
@@ -23,11 +33,11 @@ export const jwtConfig = z.object({
   ETUDE_JWT_ISSUER: z.string().min(1).optional(),
   /** Audience that a JWT must have, such as "etude". */
   ETUDE_JWT_AUDIENCE: z.string().min(1).optional(),
-  /** Public keys of the issuer: an https:// URL of a JWKS, or the path of a file with one. New keys need no restart. */
+  /** Public keys of the issuer: an https:// URL of a JWKS (http:// on a loopback address), or the path of a file with one. New keys need no restart. */
   ETUDE_JWT_JWKS: z.string().min(1).optional(),
   /** Claim with the tenant. */
   ETUDE_JWT_TENANT_CLAIM: z.string().min(1).default('tenant'),
-  /** Claim with the author's name in histories and in the audit log. */
+  /** Claim with the author's name, which histories and the audit log show as "subject NAME". */
   ETUDE_JWT_NAME_CLAIM: z.string().min(1).default('sub'),
   /**
    * Claim with the end user that the caller acts for. Such a caller reaches only this user's tasks and memory, and what belongs to the whole
@@ -74,7 +84,8 @@ export function tokenVerifier(config: JwtConfig, report: (error: unknown) => voi
     async verify(token) {
       if (!SHAPE.test(token)) return null;
       const checks = { issuer, audience, algorithms: ALGORITHMS, clockTolerance: CLOCK_TOLERANCE_S, requiredClaims: ['exp'] };
-      const { payload } = await jwtVerify(token, keys, checks).catch((error: unknown) => {
+      const { payload } = await jwtVerify(token, keys, checks).catch((thrown: unknown) => {
+        const error = isAway(thrown) && isOver(token) ? new errors.JWTExpired('', {}) : thrown;
         throw new EtudeError('UNAUTHENTICATED', `This JWT is refused: ${reasonOf(error)}.`, retryOf(error), { cause: error });
       });
       return identityOf(payload, config);
@@ -83,8 +94,15 @@ export function tokenVerifier(config: JwtConfig, report: (error: unknown) => voi
 }
 
 function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey {
-  if (/^https?:/.test(jwks))
-    return createRemoteJWKSet(new URL(jwks), { timeoutDuration: FETCH_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: KEPT_MS });
+  if (/^https?:/i.test(jwks)) {
+    const url = URL.parse(jwks);
+    if (url === null || !isHttpsOrLoopback(url))
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `ETUDE_JWT_JWKS: ${jwks} must begin with https://, or with http:// on a loopback address: who changes the keys on their way could sign any token.`,
+      );
+    return createRemoteJWKSet(url, { timeoutDuration: FETCH_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: KEPT_MS });
+  }
   const read = () => createLocalJWKSet(JSON.parse(readFileSync(jwks, 'utf8')) as JSONWebKeySet);
   try {
     const current = watchedFile(jwks, read, report);
@@ -96,6 +114,16 @@ function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey
 
 /** Whether the issuer's keys could not be fetched; a retry may help. */
 const isAway = (error: unknown) => error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError);
+
+/** Whether a JWT has expired by its own words, which needs no key of the issuer. */
+function isOver(token: string): boolean {
+  try {
+    return (decodeJwt(token).exp ?? 0) + CLOCK_TOLERANCE_S <= Date.now() / 1_000;
+  } catch {
+    return true;
+  }
+}
+
 const retryOf = (error: unknown) => (isAway(error) ? { retryAfterMs: COOLDOWN_MS } : {});
 
 function reasonOf(error: unknown): string {
@@ -119,8 +147,8 @@ function identityOf(payload: JWTPayload, config: JwtConfig): Identity {
   const words = Array.isArray(given) ? given.map(String) : typeof given === 'string' ? given.split(' ') : [];
   const roles = words.flatMap((word) => (Object.hasOwn(config.ETUDE_JWT_ROLES, word) ? [config.ETUDE_JWT_ROLES[word]!] : []));
   const said = claim(config.ETUDE_JWT_NAME_CLAIM);
-  const name = typeof said === 'string' && said !== '' ? said.slice(0, NAME_CHARS_MAX) : tenant;
-  const identity = { tenant, roles: [...new Set(roles)], name: isSystemActor(name) ? `subject ${name}` : name };
+  const name = typeof said === 'string' && said !== '' ? subjectName(said.slice(0, NAME_CHARS_MAX)) : tenantName(tenant);
+  const identity = { tenant, roles: [...new Set(roles)], name };
   const { ETUDE_JWT_USER_CLAIM: ofUser } = config;
   if (ofUser === undefined || roles.some((role) => role !== 'user')) return identity;
   return { ...identity, user: named(ofUser, UserId, 'an end user') };

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { TenantId } from '@etude/contracts/ids';
-import { isSystemActor } from '@etude/contracts/skill-proof';
+import { isReservedName } from '@etude/contracts/skill-proof';
 import type { Cli } from '../cli.js';
 import { type Entry, type Flag, hand } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
@@ -36,7 +36,11 @@ export async function createKey(cli: Cli, options: KeyOptions): Promise<number> 
   const { tenant, role, name, expires } = options;
   const parsed = TenantId.safeParse(tenant);
   if (!parsed.success) throw new CliError(EXIT.usage, `--tenant ${tenant}: ${parsed.error.issues[0]?.message ?? 'is wrong'}`);
-  if (isSystemActor(name)) throw new CliError(EXIT.usage, `--name ${name}: this name is reserved for a part of Etude; choose another name`);
+  if (isReservedName(name))
+    throw new CliError(
+      EXIT.usage,
+      `--name ${name}: this name is reserved for a part of Etude or the subjects of JWTs; choose another name`,
+    );
   const entry = { tenant, roles: [...role], name, ...(expires === undefined ? {} : { expires: inMs(expires) }) };
   const path = pathOf(cli, options);
   return print(cli, addKey(path, entry), entry, path);
