@@ -1,6 +1,3 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { create, type DescMethod, type DescService } from '@bufbuild/protobuf';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
@@ -11,29 +8,21 @@ import { createServiceClient, type ServiceClient, status } from '@etude/contract
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RULES, ruleOf } from '../src/calls/roles.js';
 import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
+import { jwtIssuer } from './jwt-issuer.js';
 import { restDoor } from './rest-door.js';
 
-const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const issuer = jwtIssuer();
 const door = restDoor();
 const rig = gatewayForFile(async () => {
-  const jwks = join(rig.dir, 'jwks.json');
-  writeFileSync(jwks, JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'EdDSA' }] }));
   return {
     ...(await door.settings()),
-    ETUDE_JWT_ISSUER: 'https://id.example',
-    ETUDE_JWT_AUDIENCE: 'etude',
-    ETUDE_JWT_JWKS: jwks,
+    ...issuer.settings(rig.dir),
     ETUDE_JWT_USER_CLAIM: 'sub',
     ETUDE_SKILLS_ENABLED: 'true',
   };
 });
 
-const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-function tokenOf(sub: string | undefined, roles = ['user']): string {
-  const claims = { iss: 'https://id.example', aud: 'etude', tenant: 'acme', roles, exp: Date.now() / 1_000 + 600, sub };
-  const text = `${encoded({ alg: 'EdDSA', kid: 'one' })}.${encoded(claims)}`;
-  return `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`;
-}
+const tokenOf = (sub: string | undefined, roles = ['user']) => issuer.token({ sub, roles });
 
 const clients: Array<{ close(): void }> = [];
 afterAll(() => clients.forEach((client) => client.close()));

@@ -14,9 +14,14 @@ export interface CallContext extends Identity {
   readonly signal: AbortSignal;
   /** ms since 1970; Infinity without a deadline. */
   readonly deadlineMs: number;
+  /** Lets `signal` abort with UNAUTHENTICATED once the caller's key or JWT is over. Returns the end of this. */
+  readonly watchKey?: () => () => void;
   /** W3C `traceparent` that the caller sent. */
   readonly traceparent?: string;
 }
+
+/** How often the key or JWT of an open stream is checked again. */
+const KEY_CHECK_MS = 5_000;
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
 
@@ -42,6 +47,23 @@ export class Authenticator {
     if (!identity)
       throw new EtudeError('UNAUTHENTICATED', 'This API key is unknown. Use a key of this installation, or ask the operator for one.');
     return identity;
+  }
+
+  /**
+   * Checks a key or JWT again and again while a stream is open. Returns the end of this.
+   *
+   * @param onOver called once, with the error UNAUTHENTICATED, soon after the key was removed or the JWT expired
+   */
+  watch(authorization: readonly (string | Buffer)[], onOver: (error: unknown) => void): () => void {
+    const check = () =>
+      this.identify(authorization).catch((error: unknown) => {
+        // The issuer of JWTs may be away for a while.
+        if ((error as Partial<EtudeError>).details?.retryAfterMs !== undefined) return;
+        clearInterval(timer);
+        onOver(error);
+      });
+    const timer = setInterval(() => void check(), KEY_CHECK_MS).unref();
+    return () => clearInterval(timer);
   }
 
   #anonymous(): Identity {

@@ -35,7 +35,7 @@ export interface Arrival {
 type AnyHandler = (request: object, call: CallContext) => unknown;
 
 export interface CallsParts {
-  readonly authenticator: Pick<Authenticator, 'identify'>;
+  readonly authenticator: Pick<Authenticator, 'identify' | 'watch'>;
   /** Aborts when this process shuts down. */
   readonly shutdown: AbortSignal;
   /** Maximum of calls from one tenant that this process works on at once. */
@@ -88,7 +88,9 @@ export class Calls {
     signal.throwIfAborted();
     if (deadlineMs <= Date.now())
       throw new EtudeError('DEADLINE_EXCEEDED', 'The deadline of this call passed before work began. Set a later deadline.');
-    const call = { ...identity, deadlineMs, signal: AbortSignal.any([signal, this.parts.shutdown]) };
+    const over = new AbortController();
+    const watchKey = () => this.parts.authenticator.watch(authorization, (error) => over.abort(error));
+    const call = { ...identity, deadlineMs, watchKey, signal: AbortSignal.any([signal, this.parts.shutdown, over.signal]) };
     return traceparent === undefined ? call : { ...call, traceparent };
   }
 
@@ -122,12 +124,16 @@ export class Calls {
     const stop = seconds.startTimer({ method: nameOf(method) });
     let code = 'CANCELLED';
     let isTaken = false;
+    const unwatch = isCounted(method) ? undefined : call.watchKey?.();
     try {
       if (isCounted(method)) this.#take(call.tenant);
       isTaken = isCounted(method);
       if (method.methodKind === 'server_streaming') {
         await this.#audit(method, call, targetOf(request), 'OK');
-        yield* work() as AsyncIterable<object>;
+        for await (const answer of work() as AsyncIterable<object>) {
+          call.signal.throwIfAborted();
+          yield answer;
+        }
         call.signal.throwIfAborted();
       } else {
         const answer = (await work()) as object;
@@ -142,6 +148,7 @@ export class Calls {
       if (told.details.metadata?.['limit'] !== undefined) this.parts.onRefused?.(call.tenant);
       throw told;
     } finally {
+      unwatch?.();
       if (isTaken) this.#giveBack(call.tenant);
       stop();
       calls.inc({ method: nameOf(method), code });

@@ -87,7 +87,10 @@ export class McpServer extends HttpDoor {
       response.setHeader('allow', 'POST');
       return refuseHttp(response, 405, 'Use POST: this server keeps no sessions and opens a stream only as the answer to a request.');
     }
-    await keyOf(request, this.parts.authenticator);
+    const key = await keyOf(request, this.parts.authenticator);
+    const unwatch = this.parts.authenticator.watch([key], () => response.destroy());
+    response.once('close', unwatch);
+    if (response.closed) return unwatch();
     // Any web page could send other types through a browser.
     if (mediaTypeOf(request) !== 'application/json')
       return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');
