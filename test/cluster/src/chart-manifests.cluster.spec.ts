@@ -112,6 +112,26 @@ describe.skipIf(test.kind !== 'own')('the manifests of the chart', () => {
     expect(drains).toEqual(['45000', '45000', '45000', '45000']);
   });
 
+  it('give the gateway alone the settings of JWTs', async () => {
+    const names = 'jwt.claims.user=sub,jwt.claims.roles=groups,jwt.roles.etude-admins=operator';
+    const set = `jwt.issuer=https://id.example,jwt.audience=etude,jwt.jwks=https://id.example/jwks,${names}`;
+    const pods = parsed(await rendered('--set', set)).filter(({ kind }) => kind === 'Deployment');
+    const told = pods.map(({ metadata, spec }) => {
+      const env = spec?.template?.spec.containers[0]?.env.filter(({ name }) => name.startsWith('ETUDE_JWT_')) ?? [];
+      return [metadata.name, Object.fromEntries(env.map(({ name, value }) => [name, value]))] as const;
+    });
+    const { 'etude-gateway': gateway, ...others } = Object.fromEntries(told);
+    expect(Object.values(others)).toEqual([{}, {}, {}]);
+    expect(gateway).toEqual({
+      ETUDE_JWT_ISSUER: 'https://id.example',
+      ETUDE_JWT_AUDIENCE: 'etude',
+      ETUDE_JWT_JWKS: 'https://id.example/jwks',
+      ETUDE_JWT_USER_CLAIM: 'sub',
+      ETUDE_JWT_ROLES_CLAIM: 'groups',
+      ETUDE_JWT_ROLES: '{"etude-admins":"operator"}',
+    });
+  });
+
   it('scale by the depth of every queue, and leave the number of workers to the scaler', async () => {
     const manifests = parsed(await rendered('--set', 'autoscaling.kind=keda'));
     const places = manifests.flatMap(({ spec }) => spec?.triggers ?? []).map(({ metadata }) => metadata.valueLocation);
@@ -133,6 +153,9 @@ describe.skipIf(test.kind !== 'own')('the manifests of the chart', () => {
     ['a setting of no service', 'settings.LOG_LEVEL=info'],
     ['a URL without a scheme', 'redis.url=redis.example:6379'],
     ['a scaler that is none', 'autoscaling.kind=vpa'],
+    ['an issuer of JWTs without its keys', 'jwt.issuer=https://id.example'],
+    ['keys of JWTs that others could change', 'jwt.issuer=https://id.example,jwt.audience=etude,jwt.jwks=http://id.example/jwks'],
+    ['a claim that is none', 'jwt.claims.team=sub'],
   ])('are refused with %s', async (_what, value) => {
     await expect(rendered('--set', value)).rejects.toThrow(/values don't meet the specifications/);
   });
