@@ -59,7 +59,7 @@ function flagsOf(commands) {
     for (const flag of flagLines(command.options.filter(({ flags }) => !EVERYWHERE.has(flags))))
       users.set(flag, [...(users.get(flag) ?? []), path.join(' ')]);
   const groups = Map.groupBy(users, ([, names]) => names.join(', '));
-  return [...groups].map(([names, flags]) => [`**${names}**`, block(flags.map(([flag]) => flag))].join('\n\n'));
+  return [...groups].flatMap(([names, flags]) => ['', `${names}:`, ...flags.map(([flag]) => `  ${flag}`)]);
 }
 
 function nounSection(noun) {
@@ -69,8 +69,8 @@ function nounSection(noun) {
     return [heading, `${noun.description()}.`, ...(noun.options.length > 0 ? [block(flagLines(noun.options))] : [])];
   }
   const lines = commands.map((one) => line(typed(one), starred(one[1].description())));
-  const own = noun.options.length > 0 ? [block(flagLines(noun.options))] : [];
-  return [`## etude ${noun.name()}`, `${noun.description()}.`, ...own, block(lines), ...flagsOf(commands)];
+  const own = noun.options.length > 0 ? [...flagLines(noun.options), ''] : [];
+  return [`## etude ${noun.name()}`, `${noun.description()}.`, block([...own, ...lines, ...flagsOf(commands)])];
 }
 
 async function cliPage() {
@@ -81,7 +81,7 @@ async function cliPage() {
     generated('apps/cli'),
     'Where a text has a star, `@FILE` reads a file and `-` reads stdin. With `--request-id ID`, a repeated request changes nothing; `--limit N` bounds a list; `--dry-run` shows the changes without making them; `--detach` does not wait for the end. Every command takes these flags, before or behind its name:',
     block(flagLines(program.options)),
-    ...program.commands.flatMap(nounSection),
+    ...program.commands.filter((noun) => noun.name() !== 'complete').flatMap(nounSection),
   ];
 }
 
@@ -105,7 +105,7 @@ async function settingsPage() {
     const { properties, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
     for (const [setting, { default: usual, enum: words }] of Object.entries(properties)) {
       const known = settings.get(setting) ?? { services: [], usual: '', words };
-      const value = usual === undefined ? (required.includes(setting) ? 'required' : '') : code(usual);
+      const value = usual === undefined ? (required.includes(setting) ? '=… (required)' : '') : `=${usual}`;
       settings.set(setting, { ...known, services: [...known.services, service], usual: known.usual || value });
     }
   }
@@ -116,19 +116,18 @@ async function settingsPage() {
   return [
     '# Settings',
     generated('the configuration schemas of the services'),
-    'Settings are environment variables. A service that finds a wrong value names it and does not start. Headings say who reads them.',
+    'Settings are environment variables. A service that finds a wrong value names it and does not start. `=` is followed by the default; a setting without `=` is unset. Headings say who reads them.',
     ...[...groups]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .flatMap(([names, rows]) => [
         `## ${names[0].toUpperCase()}${names.slice(1)}`,
-        table(
-          ['setting', 'default', 'meaning'],
-          rows.map(([name, { usual, words }]) => {
+        rows
+          .map(([name, { usual, words }]) => {
             const meaning = comments.get(name);
             if (!meaning) throw new Error(`${name} has no comment in its schema; say what it means`);
-            return [code(name), usual, `${meaning}${words ? ` One of: ${words.map(code).join(', ')}.` : ''}`];
-          }),
-        ),
+            return `- ${code(`${name}${usual}`)}: ${meaning}${words ? ` One of: ${words.map(code).join(', ')}.` : ''}`;
+          })
+          .join('\n'),
       ]),
   ];
 }
