@@ -7,9 +7,6 @@ import { ERROR_KINDS } from '../libs/contracts/dist/errors.js';
 
 const root = new URL('..', import.meta.url).pathname;
 const folder = process.argv[2] ?? join(root, 'docs/reference');
-const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ').trim();
-const row = (...cells) => `| ${cells.map(cell).join(' | ')} |`;
-const table = (head, rows) => [row(...head), `|${'---|'.repeat(head.length)}`, ...rows.map((cells) => row(...cells))].join('\n');
 const generated = (source) => `<!-- Generated from ${source} by tools/reference.mjs; don't edit. -->`;
 const code = (text) => `\`${text}\``;
 
@@ -139,18 +136,15 @@ STATUS.push('DATA_LOSS', 'UNAUTHENTICATED');
 function errorsPage() {
   const source = 'libs/contracts/src/errors.ts';
   const comments = commentsIn(readFileSync(join(root, source), 'utf8'), '[A-Z_]+');
-  const rows = Object.entries(ERROR_KINDS).map(([name, { grpc, retryable, fault }]) => [
-    code(name),
-    STATUS[grpc],
-    retryable ? 'yes' : 'no',
-    fault,
-    comments.get(name) ?? '',
-  ]);
+  const lines = Object.entries(ERROR_KINDS).map(([name, { grpc, retryable, fault }]) => {
+    const status = STATUS[grpc] === name ? [] : [STATUS[grpc]];
+    return `- ${code(name)} (${[...status, fault, ...(retryable ? ['retry'] : [])].join(', ')}): ${comments.get(name) ?? ''}`;
+  });
   return [
     '# Error codes',
     generated(source),
-    '**Retry** says whether the same call may succeed later.',
-    table(['code', 'gRPC status', 'retry', 'whose fault', 'what to do'], rows),
+    'In parentheses: the gRPC status if its name differs, whose fault it is, and `retry` if the same call may succeed later.',
+    lines.join('\n'),
   ];
 }
 
