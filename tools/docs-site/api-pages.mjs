@@ -4,6 +4,58 @@
 const [MESSAGES, ENUMS, SERVICES] = [4, 5, 6];
 const [FIELDS, NESTED, NESTED_ENUMS, VALUES, METHODS] = [2, 3, 4, 2, 2];
 
+/** Texts of fields that mean the same in every message. A comment of the field itself goes before. */
+const USUAL = {
+  agent: 'The agent that is meant, or that owns this.',
+  user: 'The end user that is meant, or that owns this; empty: none in particular.',
+  request_id: 'Makes a repeat harmless: requests with one id are one change.',
+  page_size: 'The most items of the answer.',
+  page_token: '`next_page_token` of the page before; empty: the first page.',
+  next_page_token: 'Empty on the last page.',
+  create_time: 'When it was made.',
+  update_time: 'When it last changed.',
+  end_time: 'When it ended; absent before.',
+  version: 'Number of the version, from 1.',
+  reason: 'Why, in a sentence.',
+  dry_run: 'Nothing is changed, only told.',
+  update_mask: 'The fields to change.',
+  scripted: 'Whether the scripted model had a part in it.',
+  model_calls: 'Number of calls of the model.',
+  input_tokens: 'Tokens that the model read.',
+  output_tokens: 'Tokens that the model wrote.',
+  cost_usd: 'US dollars.',
+  layer: '"episodic", "semantic" or "procedural".',
+  queue: 'Such as "rollout.run".',
+  step: 'Such as "a1.generate".',
+  attempt: 'Number of the attempt, from 1; 0: a skill.',
+  cases_passed: 'Test cases that passed.',
+  cases_total: 'All test cases.',
+  mutants_made: 'Changed copies of the code that the tests ran on.',
+  mutants_noticed: 'Changed copies that failed a test.',
+  input_schema: 'JSON Schema of the arguments.',
+  output_schema: 'JSON Schema of the result.',
+  execution_id: 'The execution that is meant.',
+  resume_token: 'To go on after this event.',
+  labels: 'Texts of the caller, by name.',
+  stdout: 'What the code printed.',
+  stderr: 'What the code printed as errors.',
+  success: 'Whether it ended well.',
+  digest: 'sha256 over code, contract, tests and pinned dependencies.',
+  similarity: '0 to 1.',
+  time: 'When it happened.',
+  tags: 'Free words.',
+  display_name: 'A title for people.',
+  example_prompts: 'What people ask that it answers.',
+  chunk: 'Bytes of the file, in order.',
+};
+
+/** The text of a field: its own, the usual one, or that of its type. */
+function textOf({ name, typeName = '' }, message, own, types) {
+  if (own !== '') return own;
+  if (name === 'name' && message.endsWith('Request')) return 'Full name of what is meant, such as "skills/add_tax".';
+  return USUAL[name] ?? types.get(typeName) ?? '';
+}
+
 /** Text of a comment as Markdown, in which VitePress must see neither tags nor Vue. */
 const safe = (text) => text.trim().replaceAll(/\s+/g, ' ').replaceAll('<', '&lt;').replaceAll('{{', '&#123;&#123;').replaceAll('|', '\\|');
 const short = (type) => type.replace(/^\.(etude\.v1|google\.protobuf|google\.rpc)\./, '');
@@ -62,9 +114,10 @@ export function* apiPages({ file: files }) {
       [...typesOf(file)].filter(({ message }) => message.options?.mapEntry).map(({ name, message }) => [name, message.field]),
     ),
   );
+  const types = new Map(own.flatMap((file) => [...typesOf(file)].map(({ name, path }) => [name, commentsOf(file)(...path)])));
   for (const file of own) {
     const comment = commentsOf(file);
-    const parts = [...servicesOf(file, comment, where, entries), '## Messages', ...messagesOf(file, comment, where, entries)];
+    const parts = [...servicesOf(file, comment, where, entries), '## Messages', ...messagesOf(file, comment, where, entries, types)];
     yield [pageOf(file), `${parts.filter((part) => part !== '').join('\n\n')}\n`];
   }
 }
@@ -80,7 +133,7 @@ function* servicesOf(file, comment, where, entries) {
   }
 }
 
-function* messagesOf(file, comment, where, entries) {
+function* messagesOf(file, comment, where, entries, types) {
   for (const { kind, message, name, path } of typesOf(file)) {
     if (message.options?.mapEntry) continue;
     yield* [`### ${short(name)}`, comment(...path)];
@@ -88,7 +141,8 @@ function* messagesOf(file, comment, where, entries) {
       const rows = message.value.map((value, index) => [`\`${value.name}\``, comment(...path, VALUES, index)]);
       yield table(['value', 'meaning'], rows);
     } else {
-      const told = (field, index) => [`\`${field.name}\``, typeOf(field, where, entries), comment(...path, FIELDS, index)];
+      const text = (field, index) => textOf(field, message.name, comment(...path, FIELDS, index), types);
+      const told = (field, index) => [`\`${field.name}\``, typeOf(field, where, entries), text(field, index)];
       yield table(['field', 'type', 'meaning'], (message.field ?? []).map(told));
     }
   }

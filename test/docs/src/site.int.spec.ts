@@ -47,6 +47,15 @@ it('has a page for each service of the API, with comments and types', () => {
   expect(pages.get('docs/reference/api/http.html')).toContain('POST /v1/tasks');
 });
 
+it('tells what each field of the API means that has no type of its own', () => {
+  const api = [...pages].filter(([page]) => page.startsWith('docs/reference/api/'));
+  const rows = api.flatMap(([, text]) => [
+    ...text.matchAll(/<tr>\s*<td><code>([a-z]\w*)<\/code><\/td>\s*<td>[^<]+<\/td>\s*<td>(.*?)<\/td>/g),
+  ]);
+  expect(rows.length).toBeGreaterThan(700);
+  expect(rows.filter(([, , meaning]) => meaning === '').map(([, field]) => field)).toEqual([]);
+});
+
 it('has an index for its search that knows every section', () => {
   const index = globSync('assets/chunks/@localSearchIndex*.js', { cwd: site }).map((file) => readFileSync(join(site, file), 'utf8'))[0];
   expect(index).toContain('SubmitTask');

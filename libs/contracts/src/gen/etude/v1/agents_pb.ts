@@ -43,6 +43,8 @@ export type Agent = Message<"etude.v1.Agent"> & {
   updateTime?: Timestamp | undefined;
 
   /**
+   * Changes with every update.
+   *
    * @generated from field: string etag = 5;
    */
   etag: string;

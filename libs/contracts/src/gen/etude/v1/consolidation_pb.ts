@@ -237,26 +237,36 @@ export type ConsolidatedAgent = Message<"etude.v1.ConsolidatedAgent"> & {
   reason: string;
 
   /**
+   * Episodes since the last run that were read.
+   *
    * @generated from field: int32 episodes_read = 4;
    */
   episodesRead: number;
 
   /**
+   * Groups of alike episodes; the model is asked about each.
+   *
    * @generated from field: int32 groups = 5;
    */
   groups: number;
 
   /**
+   * New facts.
+   *
    * @generated from field: int32 facts_added = 6;
    */
   factsAdded: number;
 
   /**
+   * Known facts that were told again.
+   *
    * @generated from field: int32 facts_reinforced = 7;
    */
   factsReinforced: number;
 
   /**
+   * Skills that verification got.
+   *
    * @generated from field: int32 skills_proposed = 8;
    */
   skillsProposed: number;
@@ -267,6 +277,8 @@ export type ConsolidatedAgent = Message<"etude.v1.ConsolidatedAgent"> & {
   modelCalls: number;
 
   /**
+   * Answers of the model that did not parse, after retries.
+   *
    * @generated from field: int32 model_failures = 10;
    */
   modelFailures: number;
@@ -326,36 +338,50 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   endTime?: Timestamp | undefined;
 
   /**
+   * Like the counts below, the sum over all agents.
+   *
    * @generated from field: int32 episodes_read = 5;
    */
   episodesRead: number;
 
   /**
+   * Groups of alike episodes.
+   *
    * @generated from field: int32 groups = 6;
    */
   groups: number;
 
   /**
+   * New facts.
+   *
    * @generated from field: int32 facts_added = 7;
    */
   factsAdded: number;
 
   /**
+   * Known facts that were told again.
+   *
    * @generated from field: int32 facts_reinforced = 8;
    */
   factsReinforced: number;
 
   /**
+   * Skills that verification got.
+   *
    * @generated from field: int32 skills_proposed = 9;
    */
   skillsProposed: number;
 
   /**
+   * Proposed skills that are in use.
+   *
    * @generated from field: int32 skills_activated = 10;
    */
   skillsActivated: number;
 
   /**
+   * Proposed skills that verification or a reviewer rejected.
+   *
    * @generated from field: int32 skills_rejected = 11;
    */
   skillsRejected: number;
@@ -380,6 +406,8 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   plan: string[];
 
   /**
+   * Why it failed.
+   *
    * @generated from field: string error = 15;
    */
   error: string;

@@ -35,11 +35,15 @@ export type World = Message<"etude.v1.World"> & {
   seed: string;
 
   /**
+   * In cells.
+   *
    * @generated from field: int32 width = 3;
    */
   width: number;
 
   /**
+   * In cells.
+   *
    * @generated from field: int32 height = 4;
    */
   height: number;
@@ -93,11 +97,15 @@ export type WorldAgent = Message<"etude.v1.WorldAgent"> & {
   name: string;
 
   /**
+   * Column, from 0 at the left.
+   *
    * @generated from field: int32 x = 2;
    */
   x: number;
 
   /**
+   * Row, from 0 at the top.
+   *
    * @generated from field: int32 y = 3;
    */
   y: number;
@@ -110,6 +118,8 @@ export type WorldAgent = Message<"etude.v1.WorldAgent"> & {
   stamina: number;
 
   /**
+   * Amounts, by resource.
+   *
    * @generated from field: map<string, int32> inventory = 5;
    */
   inventory: { [key: string]: number };
@@ -127,6 +137,8 @@ export const WorldAgentSchema: GenMessage<WorldAgent> = /*@__PURE__*/
  */
 export type CreateWorldRequest = Message<"etude.v1.CreateWorldRequest"> & {
   /**
+   * "worlds/{world}"
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -146,6 +158,8 @@ export type CreateWorldRequest = Message<"etude.v1.CreateWorldRequest"> & {
   width: number;
 
   /**
+   * As the width.
+   *
    * @generated from field: int32 height = 4;
    */
   height: number;
@@ -276,6 +290,8 @@ export type MoveInWorldRequest = Message<"etude.v1.MoveInWorldRequest"> & {
   tool: string;
 
   /**
+   * By the tool's input schema.
+   *
    * @generated from field: google.protobuf.Struct arguments = 5;
    */
   arguments?: JsonObject | undefined;

@@ -151,6 +151,8 @@ export const SearchMemoryResponseSchema: GenMessage<SearchMemoryResponse> = /*@_
  */
 export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   /**
+   * Id of the record, for GetMemory.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -168,16 +170,22 @@ export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   kind: string;
 
   /**
+   * The beginning of the text, or a name.
+   *
    * @generated from field: string title = 4;
    */
   title: string;
 
   /**
+   * Its text.
+   *
    * @generated from field: string text = 5;
    */
   text: string;
 
   /**
+   * Larger is better; `why` has the sum.
+   *
    * @generated from field: double score = 6;
    */
   score: number;
@@ -207,6 +215,8 @@ export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   explanation: { [key: string]: number };
 
   /**
+   * What it was made from, such as a rollout or "facts/{id}".
+   *
    * @generated from field: repeated string sources = 11;
    */
   sources: string[];
@@ -303,11 +313,15 @@ export type RecallRequest = Message$1<"etude.v1.RecallRequest"> & {
   facts?: number | undefined;
 
   /**
+   * Episodes, summaries and reflections.
+   *
    * @generated from field: optional int32 experiences = 5;
    */
   experiences?: number | undefined;
 
   /**
+   * Skills and procedures in words.
+   *
    * @generated from field: optional int32 procedures = 6;
    */
   procedures?: number | undefined;
@@ -354,11 +368,15 @@ export type RecallResponse = Message$1<"etude.v1.RecallResponse"> & {
   procedures: MemoryHit[];
 
   /**
+   * Estimated tokens of all texts.
+   *
    * @generated from field: int32 tokens = 4;
    */
   tokens: number;
 
   /**
+   * Layers that could not be searched; only with `partial`.
+   *
    * @generated from field: repeated string missing_layers = 5;
    */
   missingLayers: string[];
@@ -418,6 +436,8 @@ export const GetMemoryRequestSchema: GenMessage<GetMemoryRequest> = /*@__PURE__*
  */
 export type MemoryRecord = Message$1<"etude.v1.MemoryRecord"> & {
   /**
+   * Id of the record.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -428,6 +448,8 @@ export type MemoryRecord = Message$1<"etude.v1.MemoryRecord"> & {
   layer: string;
 
   /**
+   * As in MemoryHit.
+   *
    * @generated from field: string kind = 3;
    */
   kind: string;
@@ -613,6 +635,8 @@ export type StoreEpisodeRequest = Message$1<"etude.v1.StoreEpisodeRequest"> & {
   context: string[];
 
   /**
+   * What the agent did, in order.
+   *
    * @generated from field: repeated string actions = 5;
    */
   actions: string[];
@@ -625,11 +649,15 @@ export type StoreEpisodeRequest = Message$1<"etude.v1.StoreEpisodeRequest"> & {
   outcomes: JsonObject[];
 
   /**
+   * Names of the skills that it used.
+   *
    * @generated from field: repeated string skills_used = 7;
    */
   skillsUsed: string[];
 
   /**
+   * What it learned, in words.
+   *
    * @generated from field: string reflection = 8;
    */
   reflection: string;
@@ -807,16 +835,22 @@ export const StoreFactResponseSchema: GenMessage<StoreFactResponse> = /*@__PURE_
  */
 export type UpdateFactRequest = Message$1<"etude.v1.UpdateFactRequest"> & {
   /**
+   * Id of the fact.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * The new text.
+   *
    * @generated from field: string text = 2;
    */
   text: string;
 
   /**
+   * 0 to 1.
+   *
    * @generated from field: double confidence = 3;
    */
   confidence: number;
@@ -844,6 +878,8 @@ export const UpdateFactRequestSchema: GenMessage<UpdateFactRequest> = /*@__PURE_
  */
 export type ListFactHistoryRequest = Message$1<"etude.v1.ListFactHistoryRequest"> & {
   /**
+   * Id of the fact.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -887,16 +923,22 @@ export const ListFactHistoryResponseSchema: GenMessage<ListFactHistoryResponse> 
  */
 export type FactDecision = Message$1<"etude.v1.FactDecision"> & {
   /**
+   * Id of the fact that was told later.
+   *
    * @generated from field: string newer = 1;
    */
   newer: string;
 
   /**
+   * Its text.
+   *
    * @generated from field: string newer_text = 2;
    */
   newerText: string;
 
   /**
+   * Id of the fact that was known before.
+   *
    * @generated from field: string older = 3;
    */
   older: string;
@@ -928,6 +970,8 @@ export type FactDecision = Message$1<"etude.v1.FactDecision"> & {
   by: string;
 
   /**
+   * When it was decided.
+   *
    * @generated from field: google.protobuf.Timestamp decide_time = 8;
    */
   decideTime?: Timestamp | undefined;
@@ -952,6 +996,8 @@ export type UndoFactDecisionRequest = Message$1<"etude.v1.UndoFactDecisionReques
   id: string;
 
   /**
+   * Id of the other fact.
+   *
    * @generated from field: string other = 2;
    */
   other: string;
@@ -984,11 +1030,15 @@ export type StoreProcedureRequest = Message$1<"etude.v1.StoreProcedureRequest"> 
   user: string;
 
   /**
+   * Name of the procedure, such as "open_safe".
+   *
    * @generated from field: string name = 4;
    */
   name: string;
 
   /**
+   * The procedure in words, for a model.
+   *
    * @generated from field: string prompt = 5;
    */
   prompt: string;
@@ -1111,36 +1161,50 @@ export const ImportDocumentResponseSchema: GenMessage<ImportDocumentResponse> = 
  */
 export type Document = Message$1<"etude.v1.Document"> & {
   /**
+   * Id of the document.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * As the import named it, such as "harbour.md".
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
+   * A title for people.
+   *
    * @generated from field: string title = 3;
    */
   title: string;
 
   /**
+   * Such as "text/markdown".
+   *
    * @generated from field: string media_type = 4;
    */
   mediaType: string;
 
   /**
+   * Of the bytes, hexadecimal.
+   *
    * @generated from field: string sha256 = 5;
    */
   sha256: string;
 
   /**
+   * Size of the file.
+   *
    * @generated from field: int64 bytes = 6;
    */
   bytes: bigint;
 
   /**
+   * Pieces that a search finds.
+   *
    * @generated from field: int32 chunks = 7;
    */
   chunks: number;
@@ -1229,6 +1293,8 @@ export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse> = /*
  */
 export type DeleteDocumentRequest = Message$1<"etude.v1.DeleteDocumentRequest"> & {
   /**
+   * Id of the document.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1308,6 +1374,8 @@ export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
  */
 export type Turn = Message$1<"etude.v1.Turn"> & {
   /**
+   * Id of the turn.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1327,21 +1395,29 @@ export type Turn = Message$1<"etude.v1.Turn"> & {
   index: number;
 
   /**
+   * Such as "user" or "assistant".
+   *
    * @generated from field: string role = 4;
    */
   role: string;
 
   /**
+   * Name of the speaker.
+   *
    * @generated from field: string name = 5;
    */
   name: string;
 
   /**
+   * What was said.
+   *
    * @generated from field: string text = 6;
    */
   text: string;
 
   /**
+   * When it was said.
+   *
    * @generated from field: google.protobuf.Timestamp time = 7;
    */
   time?: Timestamp | undefined;
@@ -1359,16 +1435,22 @@ export const TurnSchema: GenMessage<Turn> = /*@__PURE__*/
  */
 export type Conversation = Message$1<"etude.v1.Conversation"> & {
   /**
+   * Id of the conversation.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
+   * The caller's name of it.
+   *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
+   * A title for people.
+   *
    * @generated from field: string title = 3;
    */
   title: string;
@@ -1384,6 +1466,8 @@ export type Conversation = Message$1<"etude.v1.Conversation"> & {
   user: string;
 
   /**
+   * Number of messages.
+   *
    * @generated from field: int32 turns = 6;
    */
   turns: number;
@@ -1618,6 +1702,8 @@ export const ListTurnsResponseSchema: GenMessage<ListTurnsResponse> = /*@__PURE_
  */
 export type DeleteConversationRequest = Message$1<"etude.v1.DeleteConversationRequest"> & {
   /**
+   * Id of the conversation.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1724,11 +1810,15 @@ export const ImportMemoryRequestSchema: GenMessage<ImportMemoryRequest> = /*@__P
  */
 export type ImportMemoryResponse = Message$1<"etude.v1.ImportMemoryResponse"> & {
   /**
+   * Lines that were read.
+   *
    * @generated from field: int64 lines = 1;
    */
   lines: bigint;
 
   /**
+   * Records that are new.
+   *
    * @generated from field: int64 added = 2;
    */
   added: bigint;
@@ -1760,6 +1850,8 @@ export const ImportMemoryResponseSchema: GenMessage<ImportMemoryResponse> = /*@_
  */
 export type RefusedLine = Message$1<"etude.v1.RefusedLine"> & {
   /**
+   * Its number; the header is 1.
+   *
    * @generated from field: int64 line = 1;
    */
   line: bigint;
@@ -1832,11 +1924,15 @@ export const ArchiveMemoryRequestSchema: GenMessage<ArchiveMemoryRequest> = /*@_
  */
 export type ArchiveMemoryResponse = Message$1<"etude.v1.ArchiveMemoryResponse"> & {
   /**
+   * Records that were looked at.
+   *
    * @generated from field: int64 looked = 1;
    */
   looked: bigint;
 
   /**
+   * Records that were archived, or would be.
+   *
    * @generated from field: int64 archived = 2;
    */
   archived: bigint;
@@ -1859,6 +1955,8 @@ export const ArchiveMemoryResponseSchema: GenMessage<ArchiveMemoryResponse> = /*
  */
 export type ArchivedExample = Message$1<"etude.v1.ArchivedExample"> & {
   /**
+   * Id of the record.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1869,11 +1967,15 @@ export type ArchivedExample = Message$1<"etude.v1.ArchivedExample"> & {
   layer: string;
 
   /**
+   * The beginning of its text.
+   *
    * @generated from field: string title = 3;
    */
   title: string;
 
   /**
+   * What it is worth.
+   *
    * @generated from field: double score = 4;
    */
   score: number;
@@ -1920,6 +2022,8 @@ export const RestoreMemoryRequestSchema: GenMessage<RestoreMemoryRequest> = /*@_
  */
 export type RestoreMemoryResponse = Message$1<"etude.v1.RestoreMemoryResponse"> & {
   /**
+   * Records that are found again.
+   *
    * @generated from field: int64 restored = 1;
    */
   restored: bigint;
@@ -1979,6 +2083,8 @@ export const EraseMemoryRequestSchema: GenMessage<EraseMemoryRequest> = /*@__PUR
  */
 export type GetErasureRequest = Message$1<"etude.v1.GetErasureRequest"> & {
   /**
+   * Id of the receipt.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1996,6 +2102,8 @@ export const GetErasureRequestSchema: GenMessage<GetErasureRequest> = /*@__PURE_
  */
 export type ErasureReceipt = Message$1<"etude.v1.ErasureReceipt"> & {
   /**
+   * Id of the receipt.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -2022,21 +2130,29 @@ export type ErasureReceipt = Message$1<"etude.v1.ErasureReceipt"> & {
   left: { [key: string]: bigint };
 
   /**
+   * What people should know about this erasure.
+   *
    * @generated from field: repeated string notes = 5;
    */
   notes: string[];
 
   /**
+   * Why it failed.
+   *
    * @generated from field: string error = 6;
    */
   error: string;
 
   /**
+   * When it was asked for.
+   *
    * @generated from field: google.protobuf.Timestamp request_time = 7;
    */
   requestTime?: Timestamp | undefined;
 
   /**
+   * When it ended; absent before.
+   *
    * @generated from field: google.protobuf.Timestamp finish_time = 8;
    */
   finishTime?: Timestamp | undefined;
@@ -2049,6 +2165,8 @@ export type ErasureReceipt = Message$1<"etude.v1.ErasureReceipt"> & {
   agentDigest: string;
 
   /**
+   * The same of the user.
+   *
    * @generated from field: string user_digest = 10;
    */
   userDigest: string;
@@ -2155,6 +2273,8 @@ export type ItemLift = Message$1<"etude.v1.ItemLift"> & {
   kind: string;
 
   /**
+   * Empty for more than one item.
+   *
    * @generated from field: string id = 3;
    */
   id: string;
@@ -2177,16 +2297,22 @@ export type ItemLift = Message$1<"etude.v1.ItemLift"> & {
   shown: bigint;
 
   /**
+   * Those of them whose first attempt was right.
+   *
    * @generated from field: int64 shown_right = 7;
    */
   shownRight: bigint;
 
   /**
+   * Rollouts from which it was withheld by lot.
+   *
    * @generated from field: int64 withheld = 8;
    */
   withheld: bigint;
 
   /**
+   * Those of them whose first attempt was right.
+   *
    * @generated from field: int64 withheld_right = 9;
    */
   withheldRight: bigint;
@@ -2234,16 +2360,22 @@ export const ItemLiftSchema: GenMessage<ItemLift> = /*@__PURE__*/
  */
 export type Effect = Message$1<"etude.v1.Effect"> & {
   /**
+   * With it minus without it.
+   *
    * @generated from field: double estimate = 1;
    */
   estimate: number;
 
   /**
+   * Lower end of the 95% interval.
+   *
    * @generated from field: double low = 2;
    */
   low: number;
 
   /**
+   * Upper end of the 95% interval.
+   *
    * @generated from field: double high = 3;
    */
   high: number;
@@ -2281,11 +2413,15 @@ export type MemoryStats = Message$1<"etude.v1.MemoryStats"> & {
   adapter: string;
 
   /**
+   * Model that computes the vectors.
+   *
    * @generated from field: string embedding_model = 2;
    */
   embeddingModel: string;
 
   /**
+   * Numbers in each vector.
+   *
    * @generated from field: int32 dimension = 3;
    */
   dimension: number;
@@ -2303,6 +2439,8 @@ export type MemoryStats = Message$1<"etude.v1.MemoryStats"> & {
   diskBytes: bigint;
 
   /**
+   * RAM in use, likewise.
+   *
    * @generated from field: int64 memory_bytes = 6;
    */
   memoryBytes: bigint;
@@ -2339,6 +2477,8 @@ export type Settling = Message$1<"etude.v1.Settling"> & {
   modelCalls: bigint;
 
   /**
+   * Since midnight UTC.
+   *
    * @generated from field: int64 model_calls_today = 3;
    */
   modelCallsToday: bigint;
@@ -2382,16 +2522,22 @@ export type LayerStats = Message$1<"etude.v1.LayerStats"> & {
   layer: string;
 
   /**
+   * As in MemoryHit.
+   *
    * @generated from field: string kind = 2;
    */
   kind: string;
 
   /**
+   * Number of records.
+   *
    * @generated from field: int64 records = 3;
    */
   records: bigint;
 
   /**
+   * Number of archived records.
+   *
    * @generated from field: int64 archived = 4;
    */
   archived: bigint;
@@ -2468,6 +2614,8 @@ export const GetReembeddingRequestSchema: GenMessage<GetReembeddingRequest> = /*
  */
 export type Reembedding = Message$1<"etude.v1.Reembedding"> & {
   /**
+   * The new embedder.
+   *
    * @generated from field: string model = 1;
    */
   model: string;
@@ -2480,11 +2628,15 @@ export type Reembedding = Message$1<"etude.v1.Reembedding"> & {
   state: string;
 
   /**
+   * Records with a new vector.
+   *
    * @generated from field: int64 done = 3;
    */
   done: bigint;
 
   /**
+   * Records that need one.
+   *
    * @generated from field: int64 total = 4;
    */
   total: bigint;
@@ -2522,16 +2674,22 @@ export const ReconcileMemoryRequestSchema: GenMessage<ReconcileMemoryRequest> = 
  */
 export type ReconcileMemoryResponse = Message$1<"etude.v1.ReconcileMemoryResponse"> & {
   /**
+   * Records that were checked, by kind.
+   *
    * @generated from field: map<string, int64> checked = 1;
    */
   checked: { [key: string]: bigint };
 
   /**
+   * What was mended, one line each.
+   *
    * @generated from field: repeated string repaired = 2;
    */
   repaired: string[];
 
   /**
+   * What could not be mended, one line each.
+   *
    * @generated from field: repeated string problems = 3;
    */
   problems: string[];

@@ -56,6 +56,8 @@ export const ListQueuesResponseSchema: GenMessage<ListQueuesResponse> = /*@__PUR
  */
 export type SandboxController = Message<"etude.v1.SandboxController"> & {
   /**
+   * Id of the process.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -68,6 +70,8 @@ export type SandboxController = Message<"etude.v1.SandboxController"> & {
   sessions: number;
 
   /**
+   * The most open sandboxes.
+   *
    * @generated from field: int32 sessions_max = 3;
    */
   sessionsMax: number;
@@ -106,31 +110,43 @@ export type Queue = Message<"etude.v1.Queue"> & {
   name: string;
 
   /**
+   * Jobs that no worker has taken.
+   *
    * @generated from field: int32 waiting = 2;
    */
   waiting: number;
 
   /**
+   * Jobs at work.
+   *
    * @generated from field: int32 active = 3;
    */
   active: number;
 
   /**
+   * Jobs whose time has not come, such as retries.
+   *
    * @generated from field: int32 delayed = 4;
    */
   delayed: number;
 
   /**
+   * Dead letters.
+   *
    * @generated from field: int32 dead = 5;
    */
   dead: number;
 
   /**
+   * Workers that are connected.
+   *
    * @generated from field: int32 workers = 6;
    */
   workers: number;
 
   /**
+   * Age of the job that has waited longest, in ms; 0: none waits.
+   *
    * @generated from field: int64 oldest_waiting_ms = 7;
    */
   oldestWaitingMs: bigint;
@@ -202,11 +218,15 @@ export type DeadLetter = Message<"etude.v1.DeadLetter"> & {
   queue: string;
 
   /**
+   * Id of the job, for RedriveDeadLetters.
+   *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
+   * Code of the error, such as "MODEL_REFUSED".
+   *
    * @generated from field: string code = 3;
    */
   code: string;
@@ -224,16 +244,22 @@ export type DeadLetter = Message<"etude.v1.DeadLetter"> & {
   path: string;
 
   /**
+   * What the job was given, as JSON.
+   *
    * @generated from field: string payload_json = 6;
    */
   payloadJson: string;
 
   /**
+   * Attempts that failed.
+   *
    * @generated from field: int32 attempts = 7;
    */
   attempts: number;
 
   /**
+   * When the last attempt failed.
+   *
    * @generated from field: google.protobuf.Timestamp fail_time = 8;
    */
   failTime?: Timestamp | undefined;
@@ -263,6 +289,8 @@ export type RedriveDeadLettersRequest = Message<"etude.v1.RedriveDeadLettersRequ
   ids: string[];
 
   /**
+   * All dead letters of the queue.
+   *
    * @generated from field: bool all = 3;
    */
   all: boolean;
@@ -280,6 +308,8 @@ export const RedriveDeadLettersRequestSchema: GenMessage<RedriveDeadLettersReque
  */
 export type RedriveDeadLettersResponse = Message<"etude.v1.RedriveDeadLettersResponse"> & {
   /**
+   * Number of jobs that are back at work.
+   *
    * @generated from field: int32 redriven = 1;
    */
   redriven: number;
@@ -348,6 +378,8 @@ export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__P
  */
 export type Tenant = Message<"etude.v1.Tenant"> & {
   /**
+   * As the keys name it.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -374,11 +406,15 @@ export type Tenant = Message<"etude.v1.Tenant"> & {
   sandboxes: number;
 
   /**
+   * Tokens of model calls since midnight UTC.
+   *
    * @generated from field: int64 tokens_today = 5;
    */
   tokensToday: bigint;
 
   /**
+   * US dollars since midnight UTC.
+   *
    * @generated from field: double usd_today = 6;
    */
   usdToday: number;
@@ -424,6 +460,8 @@ export type TenantLimits = Message<"etude.v1.TenantLimits"> & {
   tasks: number;
 
   /**
+   * Tasks accepted in a minute.
+   *
    * @generated from field: int32 submits_per_minute = 3;
    */
   submitsPerMinute: number;
@@ -436,11 +474,15 @@ export type TenantLimits = Message<"etude.v1.TenantLimits"> & {
   sandboxes: number;
 
   /**
+   * Of all model calls, per day (UTC).
+   *
    * @generated from field: int64 tokens_per_day = 5;
    */
   tokensPerDay: bigint;
 
   /**
+   * US dollars per day (UTC).
+   *
    * @generated from field: double usd_per_day = 6;
    */
   usdPerDay: number;
@@ -518,6 +560,8 @@ export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE_
  */
 export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
   /**
+   * Id of the entry.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -535,6 +579,8 @@ export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
   actor: string;
 
   /**
+   * Of the actor: "user", "reviewer", "operator".
+   *
    * @generated from field: repeated string roles = 4;
    */
   roles: string[];

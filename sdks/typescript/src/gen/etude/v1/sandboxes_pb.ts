@@ -33,6 +33,8 @@ export type Sandbox = Message<"etude.v1.Sandbox"> & {
   state: SandboxState;
 
   /**
+   * Why it ended.
+   *
    * @generated from field: string state_reason = 3;
    */
   stateReason: string;
@@ -67,6 +69,8 @@ export type Sandbox = Message<"etude.v1.Sandbox"> & {
   expireTime?: Timestamp | undefined;
 
   /**
+   * Whether its cells have a scratchpad.
+   *
    * @generated from field: bool scratchpad = 9;
    */
   scratchpad: boolean;
@@ -91,6 +95,8 @@ export type CreateSandboxRequest = Message<"etude.v1.CreateSandboxRequest"> & {
   requestId: string;
 
   /**
+   * Default "default".
+   *
    * @generated from field: string template = 2;
    */
   template: string;
@@ -205,6 +211,8 @@ export type RenewSandboxRequest = Message<"etude.v1.RenewSandboxRequest"> & {
   name: string;
 
   /**
+   * Counted from now; at most 24 h.
+   *
    * @generated from field: google.protobuf.Duration ttl = 2;
    */
   ttl?: Duration | undefined;
@@ -256,6 +264,8 @@ export type ExecuteRequest = Message<"etude.v1.ExecuteRequest"> & {
   language: Language;
 
   /**
+   * A cell of Python, or a shell script.
+   *
    * @generated from field: string code = 4;
    */
   code: string;
@@ -324,6 +334,8 @@ export type CellTool = Message<"etude.v1.CellTool"> & {
   parameters: string[];
 
   /**
+   * For the model that writes the code.
+   *
    * @generated from field: string description = 3;
    */
   description: string;
@@ -350,11 +362,15 @@ export type ToolCall = Message<"etude.v1.ToolCall"> & {
   number: number;
 
   /**
+   * Name of the tool.
+   *
    * @generated from field: string tool = 2;
    */
   tool: string;
 
   /**
+   * By parameter.
+   *
    * @generated from field: map<string, google.protobuf.Value> arguments = 3;
    */
   arguments: { [key: string]: Value };
@@ -384,6 +400,8 @@ export type AnswerToolCallRequest = Message<"etude.v1.AnswerToolCallRequest"> & 
   executionId: string;
 
   /**
+   * Number of the tool call.
+   *
    * @generated from field: int32 number = 3;
    */
   number: number;
@@ -442,11 +460,15 @@ export type Scratchpad = Message<"etude.v1.Scratchpad"> & {
   values: ScratchpadValue[];
 
   /**
+   * Texts of observe(), in order.
+   *
    * @generated from field: repeated string observations = 2;
    */
   observations: string[];
 
   /**
+   * Texts of fail(), in order.
+   *
    * @generated from field: repeated string failed_approaches = 3;
    */
   failedApproaches: string[];
@@ -464,6 +486,8 @@ export const ScratchpadSchema: GenMessage<Scratchpad> = /*@__PURE__*/
  */
 export type ScratchpadValue = Message<"etude.v1.ScratchpadValue"> & {
   /**
+   * The name that store() was given.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -610,11 +634,15 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
   exit: string;
 
   /**
+   * Of the process; absent where a signal ended it.
+   *
    * @generated from field: optional int32 exit_code = 2;
    */
   exitCode?: number | undefined;
 
   /**
+   * Number of the signal that ended the process.
+   *
    * @generated from field: optional int32 signal = 3;
    */
   signal?: number | undefined;
@@ -627,21 +655,29 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
   stdoutCutBytes: bigint;
 
   /**
+   * The same for stderr.
+   *
    * @generated from field: int64 stderr_cut_bytes = 5;
    */
   stderrCutBytes: bigint;
 
   /**
+   * Processor time.
+   *
    * @generated from field: google.protobuf.Duration cpu = 6;
    */
   cpu?: Duration | undefined;
 
   /**
+   * Time from start to end.
+   *
    * @generated from field: google.protobuf.Duration wall = 7;
    */
   wall?: Duration | undefined;
 
   /**
+   * The most memory in use, in KiB.
+   *
    * @generated from field: int64 memory_peak_kib = 8;
    */
   memoryPeakKib: bigint;
@@ -687,11 +723,15 @@ export const ExecutionOutcomeSchema: GenMessage<ExecutionOutcome> = /*@__PURE__*
  */
 export type ExecutionError = Message<"etude.v1.ExecutionError"> & {
   /**
+   * Class of the exception, such as "ZeroDivisionError".
+   *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
+   * Text of the exception.
+   *
    * @generated from field: string message = 2;
    */
   message: string;
@@ -786,6 +826,8 @@ export const UploadFileRequestSchema: GenMessage<UploadFileRequest> = /*@__PURE_
  */
 export type UploadFileHeader = Message<"etude.v1.UploadFileHeader"> & {
   /**
+   * The sandbox.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -829,11 +871,15 @@ export type DownloadFileRequest = Message<"etude.v1.DownloadFileRequest"> & {
   name: string;
 
   /**
+   * Relative to the working directory.
+   *
    * @generated from field: string path = 2;
    */
   path: string;
 
   /**
+   * First byte, from 0.
+   *
    * @generated from field: int64 offset = 3;
    */
   offset: bigint;
@@ -856,6 +902,8 @@ export type DownloadFileResponse = Message<"etude.v1.DownloadFileResponse"> & {
   chunk: Uint8Array;
 
   /**
+   * Size of the whole file.
+   *
    * @generated from field: int64 size_bytes = 2;
    */
   sizeBytes: bigint;
@@ -873,16 +921,22 @@ export const DownloadFileResponseSchema: GenMessage<DownloadFileResponse> = /*@_
  */
 export type SandboxFile = Message<"etude.v1.SandboxFile"> & {
   /**
+   * Relative to the working directory.
+   *
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
+   * Size of the file.
+   *
    * @generated from field: int64 size_bytes = 2;
    */
   sizeBytes: bigint;
 
   /**
+   * When it was last written.
+   *
    * @generated from field: google.protobuf.Timestamp modify_time = 3;
    */
   modifyTime?: Timestamp | undefined;
@@ -912,6 +966,8 @@ export type GetSandboxFileRequest = Message<"etude.v1.GetSandboxFileRequest"> & 
   name: string;
 
   /**
+   * Relative to the working directory.
+   *
    * @generated from field: string path = 2;
    */
   path: string;
@@ -1035,6 +1091,8 @@ export const SearchSandboxFilesResponseSchema: GenMessage<SearchSandboxFilesResp
  */
 export type FoundLine = Message<"etude.v1.FoundLine"> & {
   /**
+   * Relative to the working directory.
+   *
    * @generated from field: string path = 1;
    */
   path: string;
@@ -1071,6 +1129,8 @@ export type DeleteSandboxFileRequest = Message<"etude.v1.DeleteSandboxFileReques
   name: string;
 
   /**
+   * Relative to the working directory.
+   *
    * @generated from field: string path = 2;
    */
   path: string;

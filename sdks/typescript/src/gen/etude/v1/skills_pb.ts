@@ -19,6 +19,8 @@ export const file_etude_v1_skills: GenFile = /*@__PURE__*/
  */
 export type SkillParameter = Message<"etude.v1.SkillParameter"> & {
   /**
+   * As in the code.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -31,11 +33,15 @@ export type SkillParameter = Message<"etude.v1.SkillParameter"> & {
   type: string;
 
   /**
+   * For people and models.
+   *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
+   * Whether a call must pass it.
+   *
    * @generated from field: bool required = 4;
    */
   required: boolean;
@@ -91,11 +97,15 @@ export const SkillDependencySchema: GenMessage<SkillDependency> = /*@__PURE__*/
  */
 export type SkillFinding = Message<"etude.v1.SkillFinding"> & {
   /**
+   * Which analyser found it.
+   *
    * @generated from field: string analyser = 1;
    */
   analyser: string;
 
   /**
+   * Name of its rule.
+   *
    * @generated from field: string rule = 2;
    */
   rule: string;
@@ -115,6 +125,8 @@ export type SkillFinding = Message<"etude.v1.SkillFinding"> & {
   line: number;
 
   /**
+   * One sentence.
+   *
    * @generated from field: string message = 5;
    */
   message: string;
@@ -139,16 +151,22 @@ export type SkillProof = Message<"etude.v1.SkillProof"> & {
   digest: string;
 
   /**
+   * When it was verified.
+   *
    * @generated from field: google.protobuf.Timestamp verify_time = 2;
    */
   verifyTime?: Timestamp | undefined;
 
   /**
+   * Number of tests; all passed.
+   *
    * @generated from field: int32 tests_passed = 3;
    */
   testsPassed: number;
 
   /**
+   * Number of held-out tests; all passed.
+   *
    * @generated from field: int32 held_out_passed = 4;
    */
   heldOutPassed: number;
@@ -197,6 +215,8 @@ export type SkillProof = Message<"etude.v1.SkillProof"> & {
   signature: string;
 
   /**
+   * Which key signed it.
+   *
    * @generated from field: string key_id = 12;
    */
   keyId: string;
@@ -228,6 +248,8 @@ export const SkillProofSchema: GenMessage<SkillProof> = /*@__PURE__*/
  */
 export type SkillLikeness = Message<"etude.v1.SkillLikeness"> & {
   /**
+   * "skills/{skill}"
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -255,6 +277,8 @@ export type SkillLikeness = Message<"etude.v1.SkillLikeness"> & {
   passesTheirs: boolean;
 
   /**
+   * Whether the other skill passes this one's tests.
+   *
    * @generated from field: bool they_pass = 6;
    */
   theyPass: boolean;
@@ -277,6 +301,8 @@ export type SkillChange = Message<"etude.v1.SkillChange"> & {
   time?: Timestamp | undefined;
 
   /**
+   * Name of the key or subject of the token, or the service that did it.
+   *
    * @generated from field: string by = 2;
    */
   by: string;
@@ -321,6 +347,8 @@ export type SkillFailure = Message<"etude.v1.SkillFailure"> & {
   input: string;
 
   /**
+   * What went wrong.
+   *
    * @generated from field: string error = 3;
    */
   error: string;
@@ -367,16 +395,22 @@ export type Skill = Message<"etude.v1.Skill"> & {
   status: SkillStatus;
 
   /**
+   * Why it has this status.
+   *
    * @generated from field: string status_reason = 6;
    */
   statusReason: string;
 
   /**
+   * What it does, in one or two sentences.
+   *
    * @generated from field: string description = 7;
    */
   description: string;
 
   /**
+   * Python; of a procedure in words, its text.
+   *
    * @generated from field: string code = 8;
    */
   code: string;
@@ -401,6 +435,8 @@ export type Skill = Message<"etude.v1.Skill"> & {
   executionCount: bigint;
 
   /**
+   * Share of uses that succeeded, 0 to 1.
+   *
    * @generated from field: double success_rate = 12;
    */
   successRate: number;
@@ -449,6 +485,8 @@ export type Skill = Message<"etude.v1.Skill"> & {
   updateTime?: Timestamp | undefined;
 
   /**
+   * Number of tests, without held-out ones.
+   *
    * @generated from field: int32 test_count = 20;
    */
   testCount: number;
@@ -548,16 +586,22 @@ export type Skill = Message<"etude.v1.Skill"> & {
   offeredCount: bigint;
 
   /**
+   * How often it was used.
+   *
    * @generated from field: int64 used_count = 37;
    */
   usedCount: bigint;
 
   /**
+   * How often a use was followed by a call of the model after all.
+   *
    * @generated from field: int64 fell_back_count = 38;
    */
   fellBackCount: bigint;
 
   /**
+   * Absent: it was never used.
+   *
    * @generated from field: google.protobuf.Timestamp last_use_time = 39;
    */
   lastUseTime?: Timestamp | undefined;
@@ -708,6 +752,8 @@ export const GetSkillRequestSchema: GenMessage<GetSkillRequest> = /*@__PURE__*/
  */
 export type SearchSkillsRequest = Message<"etude.v1.SearchSkillsRequest"> & {
   /**
+   * What the skill should do, in words.
+   *
    * @generated from field: string query = 1;
    */
   query: string;
@@ -723,6 +769,8 @@ export type SearchSkillsRequest = Message<"etude.v1.SearchSkillsRequest"> & {
   user: string;
 
   /**
+   * Only skills with all of these.
+   *
    * @generated from field: repeated string tags = 4;
    */
   tags: string[];
@@ -950,16 +998,22 @@ export const DiffSkillRequestSchema: GenMessage<DiffSkillRequest> = /*@__PURE__*
  */
 export type DiffSkillResponse = Message<"etude.v1.DiffSkillResponse"> & {
   /**
+   * 0: there is none.
+   *
    * @generated from field: int32 from_version = 1;
    */
   fromVersion: number;
 
   /**
+   * The later version.
+   *
    * @generated from field: int32 to_version = 2;
    */
   toVersion: number;
 
   /**
+   * Unified diff; empty: equal.
+   *
    * @generated from field: string code_diff = 3;
    */
   codeDiff: string;
@@ -1021,21 +1075,29 @@ export const SkillTestCaseSchema: GenMessage<SkillTestCase> = /*@__PURE__*/
  */
 export type SkillTestCase_Call = Message<"etude.v1.SkillTestCase.Call"> & {
   /**
+   * Positional arguments.
+   *
    * @generated from field: google.protobuf.ListValue args = 1;
    */
   args?: ListValue | undefined;
 
   /**
+   * Arguments by name.
+   *
    * @generated from field: google.protobuf.Struct kwargs = 2;
    */
   kwargs?: JsonObject | undefined;
 
   /**
+   * What the call returns.
+   *
    * @generated from field: google.protobuf.Value expected = 3;
    */
   expected?: Value | undefined;
 
   /**
+   * For numbers.
+   *
    * @generated from field: double tolerance = 4;
    */
   tolerance: number;
@@ -1055,11 +1117,15 @@ export const SkillTestCase_CallSchema: GenMessage<SkillTestCase_Call> = /*@__PUR
  */
 export type SkillTestCase_Program = Message<"etude.v1.SkillTestCase.Program"> & {
   /**
+   * What the program reads.
+   *
    * @generated from field: string stdin = 1;
    */
   stdin: string;
 
   /**
+   * What it writes.
+   *
    * @generated from field: string expected_stdout = 2;
    */
   expectedStdout: string;
@@ -1072,6 +1138,8 @@ export type SkillTestCase_Program = Message<"etude.v1.SkillTestCase.Program"> & 
   comparison: string;
 
   /**
+   * For `numeric`.
+   *
    * @generated from field: double tolerance = 4;
    */
   tolerance: number;
@@ -1091,11 +1159,15 @@ export const SkillTestCase_ProgramSchema: GenMessage<SkillTestCase_Program> = /*
  */
 export type SkillTestCase_Python = Message<"etude.v1.SkillTestCase.Python"> & {
   /**
+   * Runs before the tests.
+   *
    * @generated from field: string setup = 1;
    */
   setup: string;
 
   /**
+   * Statements with `assert`.
+   *
    * @generated from field: string tests = 2;
    */
   tests: string;
@@ -1151,11 +1223,15 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   displayName: string;
 
   /**
+   * What it does, in one or two sentences.
+   *
    * @generated from field: string description = 7;
    */
   description: string;
 
   /**
+   * Python; for a procedure, words.
+   *
    * @generated from field: string code = 8;
    */
   code: string;
@@ -1168,6 +1244,8 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   entryPoint: string;
 
   /**
+   * Reads stdin and writes stdout.
+   *
    * @generated from field: bool is_program = 10;
    */
   isProgram: boolean;
@@ -1197,6 +1275,8 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   tags: string[];
 
   /**
+   * Such as "combat.melee.swords".
+   *
    * @generated from field: string category = 15;
    */
   category: string;
@@ -1207,6 +1287,8 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   examplePrompts: string[];
 
   /**
+   * Such as "numpy==2.3.1".
+   *
    * @generated from field: repeated string packages = 17;
    */
   packages: string[];
@@ -1219,6 +1301,8 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   sources: string[];
 
   /**
+   * Model that wrote it.
+   *
    * @generated from field: string model = 19;
    */
   model: string;
@@ -1253,6 +1337,8 @@ export const CheckSkillRequestSchema: GenMessage<CheckSkillRequest> = /*@__PURE_
  */
 export type CheckSkillResponse = Message<"etude.v1.CheckSkillResponse"> & {
   /**
+   * Whether it would be verified.
+   *
    * @generated from field: bool passed = 1;
    */
   passed: boolean;
@@ -1265,6 +1351,8 @@ export type CheckSkillResponse = Message<"etude.v1.CheckSkillResponse"> & {
   reason: string;
 
   /**
+   * One line each.
+   *
    * @generated from field: repeated string evidence = 3;
    */
   evidence: string[];
@@ -1442,6 +1530,8 @@ export type SkillReview = Message<"etude.v1.SkillReview"> & {
   tests: string[];
 
   /**
+   * Number of held-out tests.
+   *
    * @generated from field: int32 held_out_count = 4;
    */
   heldOutCount: number;
@@ -1800,6 +1890,8 @@ export type UseSkillRequest = Message<"etude.v1.UseSkillRequest"> & {
   user: string;
 
   /**
+   * Arguments by name.
+   *
    * @generated from field: google.protobuf.Struct parameters = 4;
    */
   parameters?: JsonObject | undefined;
@@ -1843,21 +1935,29 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   success: boolean;
 
   /**
+   * What the function returned.
+   *
    * @generated from field: google.protobuf.Value result = 2;
    */
   result?: Value | undefined;
 
   /**
+   * What the code printed.
+   *
    * @generated from field: string output = 3;
    */
   output: string;
 
   /**
+   * Why it failed.
+   *
    * @generated from field: string error = 4;
    */
   error: string;
 
   /**
+   * "skills/{skill}" that ran.
+   *
    * @generated from field: string name = 5;
    */
   name: string;
@@ -1868,6 +1968,8 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   version: number;
 
   /**
+   * In ms.
+   *
    * @generated from field: double duration_ms = 7;
    */
   durationMs: number;
@@ -1906,6 +2008,8 @@ export const UseSkillResponseSchema: GenMessage<UseSkillResponse> = /*@__PURE__*
  */
 export type LoadFunctionsRequest = Message<"etude.v1.LoadFunctionsRequest"> & {
   /**
+   * Names of the skills, such as "add_tax".
+   *
    * @generated from field: repeated string names = 1;
    */
   names: string[];
@@ -1957,6 +2061,8 @@ export const LoadFunctionsResponseSchema: GenMessage<LoadFunctionsResponse> = /*
  */
 export type LoadFunctionsResponse_Function = Message<"etude.v1.LoadFunctionsResponse.Function"> & {
   /**
+   * Name of the function.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -1974,6 +2080,8 @@ export type LoadFunctionsResponse_Function = Message<"etude.v1.LoadFunctionsResp
   signature: string;
 
   /**
+   * What it does.
+   *
    * @generated from field: string description = 4;
    */
   description: string;
@@ -1996,11 +2104,15 @@ export const LoadFunctionsResponse_FunctionSchema: GenMessage<LoadFunctionsRespo
  */
 export type RequestSkillRequest = Message<"etude.v1.RequestSkillRequest"> & {
   /**
+   * Name of the wanted skill.
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * What it should do.
+   *
    * @generated from field: string description = 2;
    */
   description: string;
@@ -2047,11 +2159,15 @@ export type WantedSkill = Message<"etude.v1.WantedSkill"> & {
   name: string;
 
   /**
+   * Name of the wanted skill.
+   *
    * @generated from field: string skill = 2;
    */
   skill: string;
 
   /**
+   * What it should do.
+   *
    * @generated from field: string description = 3;
    */
   description: string;
@@ -2079,11 +2195,15 @@ export type WantedSkill = Message<"etude.v1.WantedSkill"> & {
   reason: string;
 
   /**
+   * 0 to 9.
+   *
    * @generated from field: int32 priority = 8;
    */
   priority: number;
 
   /**
+   * How often it was requested.
+   *
    * @generated from field: int32 asked = 9;
    */
   asked: number;
@@ -2307,6 +2427,8 @@ export const ImportSkillRequest_HeadSchema: GenMessage<ImportSkillRequest_Head> 
  */
 export type ImportSkillRequest_File = Message<"etude.v1.ImportSkillRequest.File"> & {
   /**
+   * Relative to the folder.
+   *
    * @generated from field: string path = 1;
    */
   path: string;
@@ -2418,11 +2540,15 @@ export const ExportSkillResponseSchema: GenMessage<ExportSkillResponse> = /*@__P
  */
 export type ExportSkillResponse_File = Message<"etude.v1.ExportSkillResponse.File"> & {
   /**
+   * Relative to the skill's folder.
+   *
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
+   * All bytes of the file.
+   *
    * @generated from field: bytes data = 2;
    */
   data: Uint8Array;
@@ -2464,6 +2590,8 @@ export type PruneSkillsRequest = Message<"etude.v1.PruneSkillsRequest"> & {
   failingRateMax: number;
 
   /**
+   * Least uses for `failing_rate_max`.
+   *
    * @generated from field: int32 failing_uses_min = 5;
    */
   failingUsesMin: number;
@@ -2522,6 +2650,8 @@ export const PruneSkillsResponseSchema: GenMessage<PruneSkillsResponse> = /*@__P
  */
 export type PruneSkillsResponse_Pruned = Message<"etude.v1.PruneSkillsResponse.Pruned"> & {
   /**
+   * "skills/{skill}"
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -2556,6 +2686,8 @@ export const PruneSkillsResponse_PrunedSchema: GenMessage<PruneSkillsResponse_Pr
  */
 export type PruneSkillsResponse_Kept = Message<"etude.v1.PruneSkillsResponse.Kept"> & {
   /**
+   * "skills/{skill}"
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -2597,6 +2729,8 @@ export const PruneSkillsResponse_KeptSchema: GenMessage<PruneSkillsResponse_Kept
  */
 export type UndoPruneRequest = Message<"etude.v1.UndoPruneRequest"> & {
   /**
+   * As PruneSkills answered it.
+   *
    * @generated from field: string prune_id = 1;
    */
   pruneId: string;
@@ -2647,6 +2781,8 @@ export const UndoPruneResponseSchema: GenMessage<UndoPruneResponse> = /*@__PURE_
  */
 export type UndoPruneResponse_Left = Message<"etude.v1.UndoPruneResponse.Left"> & {
   /**
+   * "skills/{skill}"
+   *
    * @generated from field: string name = 1;
    */
   name: string;
@@ -2796,26 +2932,36 @@ export type GetSkillStatsResponse_AgentStats = Message<"etude.v1.GetSkillStatsRe
   agent: string;
 
   /**
+   * Number of skills, by status.
+   *
    * @generated from field: map<string, int32> by_status = 2;
    */
   byStatus: { [key: string]: number };
 
   /**
+   * How often its skills were shown to a model.
+   *
    * @generated from field: int64 offered_count = 3;
    */
   offeredCount: bigint;
 
   /**
+   * How often they were used.
+   *
    * @generated from field: int64 used_count = 4;
    */
   usedCount: bigint;
 
   /**
+   * Uses that succeeded.
+   *
    * @generated from field: int64 succeeded_count = 5;
    */
   succeededCount: bigint;
 
   /**
+   * Uses that a call of the model followed after all.
+   *
    * @generated from field: int64 fell_back_count = 6;
    */
   fellBackCount: bigint;

@@ -82,6 +82,8 @@ export type Task = Message<"etude.v1.Task"> & {
   error?: TaskError | undefined;
 
   /**
+   * Whether CancelTask was called.
+   *
    * @generated from field: bool cancel_requested = 12;
    */
   cancelRequested: boolean;
@@ -153,6 +155,8 @@ export type Question = Message<"etude.v1.Question"> & {
   key: string;
 
   /**
+   * What the task asks.
+   *
    * @generated from field: string text = 2;
    */
   text: string;
@@ -184,6 +188,8 @@ export type TaskError = Message<"etude.v1.TaskError"> & {
   code: string;
 
   /**
+   * A sentence for people.
+   *
    * @generated from field: string message = 2;
    */
   message: string;
@@ -215,6 +221,8 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   user: string;
 
   /**
+   * What is to be solved, in words.
+   *
    * @generated from field: string prompt = 3;
    */
   prompt: string;
@@ -301,6 +309,8 @@ export type TaskFile = Message<"etude.v1.TaskFile"> & {
   path: string;
 
   /**
+   * At most 8 MiB in all files.
+   *
    * @generated from field: bytes content = 2;
    */
   content: Uint8Array;
@@ -443,11 +453,15 @@ export const IoCasesSchema: GenMessage<IoCases> = /*@__PURE__*/
  */
 export type IoCase = Message<"etude.v1.IoCase"> & {
   /**
+   * What the program reads.
+   *
    * @generated from field: string stdin = 1;
    */
   stdin: string;
 
   /**
+   * What it should write.
+   *
    * @generated from field: string expected_stdout = 2;
    */
   expectedStdout: string;
@@ -472,6 +486,8 @@ export const IoCaseSchema: GenMessage<IoCase> = /*@__PURE__*/
  */
 export type FunctionCases = Message<"etude.v1.FunctionCases"> & {
   /**
+   * Name of the function.
+   *
    * @generated from field: string entry_point = 1;
    */
   entryPoint: string;
@@ -501,21 +517,29 @@ export const FunctionCasesSchema: GenMessage<FunctionCases> = /*@__PURE__*/
  */
 export type FunctionCase = Message<"etude.v1.FunctionCase"> & {
   /**
+   * Positional arguments.
+   *
    * @generated from field: google.protobuf.ListValue args = 1;
    */
   args?: ListValue | undefined;
 
   /**
+   * Arguments by name.
+   *
    * @generated from field: google.protobuf.Struct kwargs = 2;
    */
   kwargs?: JsonObject | undefined;
 
   /**
+   * What the call should return.
+   *
    * @generated from field: google.protobuf.Value expected = 3;
    */
   expected?: Value | undefined;
 
   /**
+   * Whether the model sees it; default: hidden.
+   *
    * @generated from field: bool public = 4;
    */
   public: boolean;
@@ -582,6 +606,8 @@ export type Command = Message<"etude.v1.Command"> & {
   command: string;
 
   /**
+   * Default 0.
+   *
    * @generated from field: int32 expected_exit_code = 2;
    */
   expectedExitCode: number;
@@ -856,11 +882,15 @@ export const TaskResultSchema: GenMessage<TaskResult> = /*@__PURE__*/
  */
 export type Usage = Message<"etude.v1.Usage"> & {
   /**
+   * Attempts that were judged.
+   *
    * @generated from field: int32 attempts = 1;
    */
   attempts: number;
 
   /**
+   * Steps in the journal.
+   *
    * @generated from field: int32 steps = 2;
    */
   steps: number;
@@ -886,6 +916,8 @@ export type Usage = Message<"etude.v1.Usage"> & {
   costUsd: number;
 
   /**
+   * Runs in sandboxes.
+   *
    * @generated from field: int32 executions = 7;
    */
   executions: number;
@@ -943,6 +975,8 @@ export type UsageReport = Message<"etude.v1.UsageReport"> & {
   tokensPerDay: bigint;
 
   /**
+   * The same in US dollars.
+   *
    * @generated from field: double usd_per_day = 3;
    */
   usdPerDay: number;
@@ -1239,6 +1273,8 @@ export type StepExplanation = Message<"etude.v1.StepExplanation"> & {
   sections: PromptSection[];
 
   /**
+   * Estimated tokens of the whole prompt.
+   *
    * @generated from field: int32 total_tokens = 3;
    */
   totalTokens: number;
@@ -1362,6 +1398,8 @@ export type Step = Message<"etude.v1.Step"> & {
   tool: string;
 
   /**
+   * What the tool was called with.
+   *
    * @generated from field: string query = 5;
    */
   query: string;
@@ -1374,6 +1412,8 @@ export type Step = Message<"etude.v1.Step"> & {
   runs: StepRun[];
 
   /**
+   * Number of runs of hidden cases.
+   *
    * @generated from field: int32 hidden_runs = 7;
    */
   hiddenRuns: number;
@@ -1443,21 +1483,29 @@ export const StepRunSchema: GenMessage<StepRun> = /*@__PURE__*/
  */
 export type StepRecord = Message<"etude.v1.StepRecord"> & {
   /**
+   * As in MemoryHit.
+   *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
+   * Id of the record.
+   *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
+   * The beginning of its text, or its name.
+   *
    * @generated from field: string title = 3;
    */
   title: string;
 
   /**
+   * As the model was shown it.
+   *
    * @generated from field: string text = 4;
    */
   text: string;
@@ -1673,6 +1721,8 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
   summary: string;
 
   /**
+   * In ms.
+   *
    * @generated from field: int64 duration_ms = 5;
    */
   durationMs: bigint;
@@ -1725,6 +1775,8 @@ export type AttemptFinished = Message<"etude.v1.AttemptFinished"> & {
   casesTotal: number;
 
   /**
+   * The skill that answered, if one did.
+   *
    * @generated from field: string skill = 6;
    */
   skill: string;
@@ -1761,6 +1813,8 @@ export const FinishedSchema: GenMessage<Finished> = /*@__PURE__*/
  */
 export type WorkerChanged = Message<"etude.v1.WorkerChanged"> & {
   /**
+   * Counts the workers that have held the task.
+   *
    * @generated from field: int32 epoch = 1;
    */
   epoch: number;

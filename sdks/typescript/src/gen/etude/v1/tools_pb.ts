@@ -18,16 +18,22 @@ export const file_etude_v1_tools: GenFile = /*@__PURE__*/
  */
 export type ToolDefinition = Message<"etude.v1.ToolDefinition"> & {
   /**
+   * Such as "search_memory".
+   *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
+   * A title for people.
+   *
    * @generated from field: string title = 2;
    */
   title: string;
 
   /**
+   * For models.
+   *
    * @generated from field: string description = 3;
    */
   description: string;
@@ -43,11 +49,15 @@ export type ToolDefinition = Message<"etude.v1.ToolDefinition"> & {
   outputSchema?: JsonObject | undefined;
 
   /**
+   * Whether it changes nothing.
+   *
    * @generated from field: bool read_only = 6;
    */
   readOnly: boolean;
 
   /**
+   * Whether a repeat changes nothing more.
+   *
    * @generated from field: bool idempotent = 7;
    */
   idempotent: boolean;
@@ -104,11 +114,15 @@ export const ListToolsResponseSchema: GenMessage<ListToolsResponse> = /*@__PURE_
  */
 export type CallToolRequest = Message<"etude.v1.CallToolRequest"> & {
   /**
+   * Name of the tool.
+   *
    * @generated from field: string tool = 1;
    */
   tool: string;
 
   /**
+   * By the tool's input schema.
+   *
    * @generated from field: google.protobuf.Struct arguments = 2;
    */
   arguments?: JsonObject | undefined;
@@ -160,6 +174,8 @@ export type CallToolResponse = Message<"etude.v1.CallToolResponse"> & {
   result?: JsonObject | undefined;
 
   /**
+   * Why it failed.
+   *
    * @generated from field: string error = 3;
    */
   error: string;
@@ -172,6 +188,8 @@ export type CallToolResponse = Message<"etude.v1.CallToolResponse"> & {
   skillRequestSubmitted?: boolean | undefined;
 
   /**
+   * Id of the request that was filed.
+   *
    * @generated from field: optional string request_id = 5;
    */
   requestId?: string | undefined;
