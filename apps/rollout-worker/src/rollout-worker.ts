@@ -1,6 +1,7 @@
 import { maskedOutbox, maskedWishes } from '@etude/analysis/masked';
 import { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
+import { parsedJson } from '@etude/contracts/json';
 import { PROMPT_BUDGETS } from '@etude/domain/rollout/step-prompts';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { OutsideServers } from '@etude/mcp/outside-servers';
@@ -43,14 +44,6 @@ const PromptTokens = z.strictObject({
   history: tokens(PROMPT_BUDGETS.history),
 });
 
-function jsonOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 export const rolloutWorkerConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
@@ -72,7 +65,7 @@ export const rolloutWorkerConfig = requireMemory(
        * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory", "findings" and
        * "history", such as {"memory": 1000}.
        */
-      ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(jsonOrNull).pipe(PromptTokens),
+      ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(parsedJson).pipe(PromptTokens),
       /**
        * Probability with which a recalled item isn't shown to a rollout, so that `etude lift` can tell what memory is worth; 0: every item is
        * shown, and nothing is measured.
@@ -82,7 +75,7 @@ export const rolloutWorkerConfig = requireMemory(
        * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Settings of
        * agents can name no others.
        */
-      ETUDE_MCP_COMMANDS: z.string().default('{}').transform(jsonOrNull).pipe(Commands),
+      ETUDE_MCP_COMMANDS: z.string().default('{}').transform(parsedJson).pipe(Commands),
       /**
        * JSON file with the secrets that agents' settings refer to by name: {"NAME": "VALUE"} for any server, or {"NAME": {"value": "VALUE",
        * "servers": ["mcp.example.com"], "tenants": ["acme"]}} to limit it to hosts or commands, and to tenants.

@@ -31,6 +31,15 @@ const isJsonObject = (value: unknown) => typeof value === 'object' && value !== 
 /** Any JSON object. Keeps all keys, including "__proto__". */
 export const JsonObject = z.unknown().refine(isJsonObject, 'must be an object') as unknown as z.ZodType<Record<string, Json>>;
 
+/** The value of a JSON text; undefined for any other text. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether lists and objects are nested deeper than this many levels. Protobuf decoders have a lower limit than JSON parsers. */
 export function isDeeper(data: unknown, levels: number): boolean {
   if (typeof data !== 'object' || data === null) return false;

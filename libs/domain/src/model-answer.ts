@@ -14,15 +14,6 @@ export function question(rules: string, asked: string): ChatMessage[] {
   ];
 }
 
-/** undefined for a text that is not JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Data for a prompt, as JSON in an element that no text inside can close. */
 export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.stringify(data).replaceAll('<', '\\u003c')}</${tag}>`;
 

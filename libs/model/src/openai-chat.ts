@@ -1,9 +1,10 @@
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import type { ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
 import { createParser } from 'eventsource-parser';
 import { type Answer, AnswerAssembler, approximateTokens, requestChars } from './chat-answer.js';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
-import { faultError, parsedJson, quoted, type ServerAnswer, type ServerContext, serverName } from './server-answer.js';
+import { faultError, quoted, type ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { calledInText, messageOnWire, messagesAsText, toolOnWire } from './tools-on-wire.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {

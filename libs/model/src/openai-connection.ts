@@ -1,6 +1,7 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import type { Dispatcher } from 'undici';
-import { isSilence, parsedJson, quoted, refusal, ServerAnswer, type ServerContext, serverName } from './server-answer.js';
+import { isSilence, quoted, refusal, ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 
 export interface CallLimits {

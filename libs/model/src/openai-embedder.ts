@@ -1,8 +1,9 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
-import { faultError, faultIn, parsedJson, quoted, type ServerContext, serverName } from './server-answer.js';
+import { faultError, faultIn, quoted, type ServerContext, serverName } from './server-answer.js';
 import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {

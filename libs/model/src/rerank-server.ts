@@ -1,9 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import type { Reranker } from '@etude/domain/ports/model';
 import { z } from 'zod';
 import { connectionConfig, httpUrl, text } from './model-config.js';
 import { OpenAiConnection } from './openai-connection.js';
-import { parsedJson, quoted, serverName } from './server-answer.js';
+import { quoted, serverName } from './server-answer.js';
 
 /** The settings of a server that reranks hits. */
 export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: true, ETUDE_MODEL_PROXY_URL: true }).extend({

@@ -1,16 +1,8 @@
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-
-/** Parses JSON; undefined if the text isn't JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** How long a body may go on after the answer is complete. Then its connection is closed instead of used again. */
 const REST_MS = 500;

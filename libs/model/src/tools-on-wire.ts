@@ -1,3 +1,4 @@
+import { parsedJson } from '@etude/contracts/json';
 import type { ChatMessage, ChatResponse, ChatTool, ChatToolCall } from '@etude/domain/ports/model';
 
 /** Calls of a streamed answer by their index, as far as they have arrived. */
@@ -22,12 +23,8 @@ export function messageOnWire({ role, content, toolCalls = [], toolCallId }: Cha
 }
 
 function isObjectText(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
+  const value = parsedJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function toolOnWire({ name, description, inputSchema }: ChatTool): Record<string, unknown> {

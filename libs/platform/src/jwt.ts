@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId, UserId } from '@etude/contracts/ids';
+import { parsedJson } from '@etude/contracts/json';
 import { isHttpsOrLoopback } from '@etude/contracts/outside-tools';
 import { subjectName } from '@etude/contracts/skill-proof';
 import {
@@ -18,14 +19,6 @@ import { type Identity, Role, tenantName } from './auth.js';
 import { watchedFile } from './files.js';
 
 const RolesOf = z.record(z.string(), Role);
-
-const jsonOrNull = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-};
 
 /** Settings of callers with JWTs. All of the first three, or none. */
 export const jwtConfig = z.object({
@@ -50,7 +43,7 @@ export const jwtConfig = z.object({
   ETUDE_JWT_ROLES: z
     .string()
     .default('{"user": "user", "reviewer": "reviewer", "operator": "operator"}')
-    .transform(jsonOrNull)
+    .transform(parsedJson)
     .pipe(RolesOf),
 });
 export type JwtConfig = z.infer<typeof jwtConfig>;

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { parsedJson } from '@etude/contracts/json';
 import type { Command } from 'commander';
 import type { Cli, Start } from '../cli.js';
 import { addNoun, hand } from '../command.js';
@@ -61,7 +62,7 @@ async function readAll(path: string, asked?: Format): Promise<ReadonlyArray<Prob
   const format = asked ?? formatOf(text);
   if (format === null) throw new CliError(EXIT.usage, `the format of ${path} is unknown`, [`pass --format ${FORMATS.join('|')}`]);
   if (format === 'kattis') throw new CliError(EXIT.usage, `${path} is neither a Kattis package nor a zip of one`);
-  if (format === 'usaco') return usacoProblems(jsonOf(text), path);
+  if (format === 'usaco') return usacoProblems(parsedJson(text), path);
   return format === 'livecodebench' ? parseEntries(liveCodeBenchProblem, text, path) : parseProblems(format, text, path);
 }
 
@@ -70,20 +71,12 @@ const MARKS = { livecodebench: 'question_content', humaneval: 'canonical_solutio
 /** Tells a format by the fields of the first entry. */
 function formatOf(text: string): Format | null {
   const line = /\S.*/.exec(text)?.[0] ?? '';
-  const parsed = jsonOf(line) ?? jsonOf(text);
+  const parsed = parsedJson(line) ?? parsedJson(text);
   const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
   if (typeof first !== 'object' || first === null) return null;
   const [inner] = Object.values(first) as unknown[];
   if (typeof inner === 'object' && inner !== null && 'problem_level' in inner) return 'usaco';
   return (Object.keys(MARKS) as Array<keyof typeof MARKS>).find((format) => MARKS[format] in first) ?? null;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 interface EvalOptions extends TaskSettings {

@@ -9,6 +9,7 @@ import {
   type Turn,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { batchesOf } from '@etude/contracts/wire/batches';
+import { parsedJson } from '@etude/contracts/json';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, withGateway } from '../cli.js';
 import { type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
@@ -39,20 +40,11 @@ interface AddOptions {
  * @param where the place of the text, for errors. @throws CliError with the message that is wrong
  */
 export function messagesIn(text: string, where: string): Message[] {
-  const isLines = text.trimStart().startsWith('{') && !isOneValue(text);
+  const isLines = text.trimStart().startsWith('{') && parsedJson(text) === undefined;
   const lines = text.split('\n').flatMap((line, n) => (line.trim() === '' ? [] : [{ line, at: `${where}, line ${n + 1}` }]));
   const told = isLines ? lines.map(({ line, at }) => ({ json: jsonIn(line, at), at })) : listed(jsonIn(text, where), where);
   if (told.length === 0) throw new CliError(EXIT.usage, `${where} holds no message`, [HINT]);
   return told.map(({ json, at }) => messageOf(MessageSchema, withText(json), at, [HINT]));
-}
-
-function isOneValue(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function listed(json: unknown, where: string): ReadonlyArray<{ readonly json: unknown; readonly at: string }> {

@@ -9,7 +9,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { EtudeError } from '@etude/contracts/errors';
-import { parseExactJson } from '@etude/contracts/json';
+import { parsedJson, parseExactJson } from '@etude/contracts/json';
 import { invalidField } from '@etude/contracts/wire/validation';
 import { mediaTypeOf, textOf } from './http-door.js';
 
@@ -69,11 +69,9 @@ function valueOf(field: DescField, text: string): JsonValue {
 }
 
 function mapOf({ name }: DescField, text: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    throw invalidField(name, 'must be a JSON object, such as {"team": "a"}');
-  }
+  const value = parsedJson(text);
+  if (value === undefined) throw invalidField(name, 'must be a JSON object, such as {"team": "a"}');
+  return value as JsonValue;
 }
 
 /** @throws EtudeError PAYLOAD_TOO_LARGE; INVALID_ARGUMENT if the body isn't a JSON object, or can't be represented exactly */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { AgentId, RequestId, SandboxId, SkillName, TaskId, UserId, WorldId } from '@etude/contracts/ids';
 import { z } from 'zod';
 import { boundedCount, invalidField, parseField } from '@etude/contracts/wire/validation';
+import { parsedJson } from '@etude/contracts/json';
 
 function idOf(name: string, collection: string, schema: z.ZodType<string>, example: string, field = 'name'): string {
   const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;
@@ -41,13 +42,7 @@ export function pageToken(after: string | null, filter: unknown): string {
  */
 export function afterPageToken(token: string, filter: unknown): string | null {
   if (token === '') return null;
-  let json: unknown;
-  try {
-    json = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
-  } catch {
-    json = null;
-  }
-  const parsed = Token.safeParse(json);
+  const parsed = Token.safeParse(parsedJson(Buffer.from(token, 'base64url').toString('utf8')));
   if (parsed.success && parsed.data.filter === digest(filter)) return parsed.data.after;
   throw invalidField(
     'page_token',

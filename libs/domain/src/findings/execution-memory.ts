@@ -1,4 +1,4 @@
-import { jsonOf } from '../model-answer.js';
+import { parsedJson } from '@etude/contracts/json';
 /** What one call of a tool has shown. */
 export interface Finding {
   readonly tool: string;
@@ -118,7 +118,10 @@ function searchFact(text: string): string {
 }
 
 function pathsOf(text: string): string[] {
-  const { matches = [], names = [] } = (jsonOf(text) ?? {}) as { matches?: ReadonlyArray<{ path?: unknown }>; names?: readonly unknown[] };
+  const { matches = [], names = [] } = (parsedJson(text) ?? {}) as {
+    matches?: ReadonlyArray<{ path?: unknown }>;
+    names?: readonly unknown[];
+  };
   return [...names, ...matches.map(({ path }) => path)].filter((path) => typeof path === 'string');
 }
 
@@ -128,6 +131,6 @@ function answerFact(text: string): string {
 }
 
 function fieldOf(text: string, field: string): string | null {
-  const value = (jsonOf(text) as Record<string, unknown> | null)?.[field];
+  const value = (parsedJson(text) as Record<string, unknown> | null)?.[field];
   return typeof value === 'string' ? value : null;
 }

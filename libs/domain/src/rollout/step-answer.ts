@@ -1,8 +1,7 @@
-import { isDeeper } from '@etude/contracts/json';
+import { isDeeper, parsedJson } from '@etude/contracts/json';
 import { z } from 'zod';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import type { ChatResponse } from '../ports/model.js';
-import { jsonOf } from '../model-answer.js';
 
 /** The tools that a step always has: code to run, and the end of the attempt. */
 export const PYTHON = 'python';
@@ -53,7 +52,7 @@ export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | '
 }
 
 function argumentsIn(text: string): StepCall['args'] {
-  const value = jsonOf(text);
+  const value = parsedJson(text);
   const isUsable = typeof value === 'object' && value !== null && !Array.isArray(value) && !isDeeper(value, DEPTH_MAX);
   return isUsable ? (value as Record<string, unknown>) : undefined;
 }

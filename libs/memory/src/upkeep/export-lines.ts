@@ -6,11 +6,11 @@ import { EtudeError } from '@etude/contracts/errors';
 import { OwnerAgent, OwnerTenant, UserId } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
+import { parsedJson } from '@etude/contracts/json';
 import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import { promisify } from 'node:util';
 import { gunzip, gzipSync } from 'node:zlib';
 import { z } from 'zod';
-import { jsonOf } from '@etude/domain/model-answer';
 
 const EXPORTED_KINDS = [
   'transition',
@@ -115,7 +115,7 @@ const PackedLine = z.strictObject({ layer: z.string(), kind: z.string(), key: z.
 
 /** @throws EtudeError INVALID_ARGUMENT if it isn't an export, FAILED_PRECONDITION if its version is newer */
 export function readHeader(line: string): void {
-  const header = ExportHeader.safeParse(jsonOf(line));
+  const header = ExportHeader.safeParse(parsedJson(line));
   if (!header.success) {
     const message = `line 1 is not the header of an export of memory, such as {"etude":"memory","version":1,"tenant":"acme"}: ${reasonOf(header.error)}`;
     throw new EtudeError('INVALID_ARGUMENT', message, { field: 'lines' });
@@ -129,7 +129,7 @@ export function readHeader(line: string): void {
 /** @returns the line, or the reason why it is refused */
 export async function readLine(text: string): Promise<ExportLine | string> {
   if (Buffer.byteLength(text) > LINE_BYTES_MAX) return `is longer than ${LINE_BYTES_MAX} bytes`;
-  const value = jsonOf(text);
+  const value = parsedJson(text);
   const packed = PackedLine.safeParse(value);
   const plain = packed.success ? await unpacked(packed.data.packed) : value;
   if (plain === undefined) return packed.success ? `cannot be unpacked to at most ${UNPACKED_BYTES_MAX} bytes` : 'is no JSON';
@@ -146,5 +146,5 @@ const gunzipped = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
 /** Unpacks in a background thread. undefined if it isn't packed JSON. */
 async function unpacked(packed: string): Promise<unknown> {
   const plain = await gunzipped(Buffer.from(packed, 'base64'), { maxOutputLength: UNPACKED_BYTES_MAX }).catch(() => undefined);
-  return plain && jsonOf(plain.toString());
+  return plain && parsedJson(plain.toString());
 }

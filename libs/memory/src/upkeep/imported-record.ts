@@ -15,12 +15,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
+import { parsedJson } from '@etude/contracts/json';
 import type { ProofChecker } from '@etude/domain/ports/proof-signer';
 import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/content-digest';
 import { isProofOf } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
-import { jsonOf } from '@etude/domain/model-answer';
 
 interface Owned {
   readonly scope?: MemoryRecord['scope'];
@@ -36,7 +36,7 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
   const kinds: readonly RecordKind[] = RECORD_KINDS[line.layer];
   if (!kinds.includes(line.kind)) return `kind: ${line.kind} is no kind of the ${line.layer} layer`;
   const now = clock.now();
-  const raw = jsonOf(line.body);
+  const raw = parsedJson(line.body);
   const [schema, build] = KINDS[line.kind];
   const parsed = z.strictObject({ value: schema, taken: z.array(z.string()).max(TAKEN_READ_MAX).optional() }).safeParse(raw);
   if (!parsed.success) return `body.${reasonOf(parsed.error)}`;

@@ -1,5 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
+import { parsedJson } from '@etude/contracts/json';
 import { z } from 'zod';
 
 const count = z.number().int().min(0);
@@ -38,12 +39,10 @@ export const tenantLimitsConfig = z.object({
     .string()
     .default('{}')
     .transform((text, context) => {
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        context.addIssue('must be a JSON object such as {"*": {"tasks": 1000}, "acme": {"weight": 5}}');
-        return z.NEVER;
-      }
+      const value = parsedJson(text);
+      if (value !== undefined) return value;
+      context.addIssue('must be a JSON object such as {"*": {"tasks": 1000}, "acme": {"weight": 5}}');
+      return z.NEVER;
     })
     .pipe(z.record(TenantId.or(z.literal('*')), Limits.partial())),
 });

@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } fro
 import { text } from 'node:stream/consumers';
 import { KubeConfig } from '@kubernetes/client-node';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 
 export interface KubeRequest extends KubeTarget {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -132,12 +133,8 @@ async function refusal(request: KubeTarget, answer: IncomingMessage): Promise<Er
 
 /** null if the body is no Status, such as the page of a proxy. The error then shows its text. */
 function parsedStatus(body: string): ApiStatus | null {
-  try {
-    const parsed = JSON.parse(body) as ApiStatus | null;
-    return parsed?.kind === 'Status' ? parsed : null;
-  } catch {
-    return null;
-  }
+  const parsed = parsedJson(body) as ApiStatus | null | undefined;
+  return parsed?.kind === 'Status' ? parsed : null;
 }
 
 export interface KubeTarget {

@@ -3,11 +3,11 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { RETRYABLE_EXITS, type ExecutionRequest, SandboxLimits } from '@etude/contracts/sandbox';
 import { SkillContract } from '@etude/contracts/skill-proof';
+import { parsedJson } from '@etude/contracts/json';
 import { z } from 'zod';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { pythonProgram } from '../../python-files.js';
 import { contentDigest } from '../content-digest.js';
-import { jsonOf } from '../../model-answer.js';
 
 const INSPECT_PROGRAM = pythonProgram('inspect_skill', ['top_level', 'contract', 'mutants']);
 
@@ -91,7 +91,7 @@ export async function inspectCode(
       `The sandbox was lost while it parsed the code (${run?.exit ?? 'no result'}); ask for it again.`,
     );
   if (run.exit !== 'ok') return whole(`it could not be parsed: the parser ended with ${run.exit}; make it smaller or less deeply nested`);
-  const parsed = Inspection.safeParse(jsonOf(run.stdout));
+  const parsed = Inspection.safeParse(parsedJson(run.stdout));
   return parsed.success ? parsed.data : whole('it could not be parsed: the answer of the parser is too large; make the code smaller');
 }
 
