@@ -29,7 +29,15 @@ function meaningOf(option) {
 }
 
 const line = (name, meaning) => `${name}  ${meaning}`;
-const flagLines = (options) => options.map((option) => line(option.flags, meaningOf(option)));
+const flagLines = (options) => options.map((option) => withDefault(option.flags, meaningOf(option)));
+
+/** A flag with its default behind `=`, if the default is one word. */
+function withDefault(flags, meaning) {
+  const usual = /(?:^|;? )\(?default: (?!all\b|none\b|-)([^\s();]+)\)?$/.exec(meaning);
+  return usual === null || !flags.endsWith('>')
+    ? line(flags, meaning).trim()
+    : line(`${flags}=${usual[1]}`, meaning.slice(0, usual.index)).trim();
+}
 const block = (lines) => ['```text', ...lines, '```'].join('\n');
 /** Flags that mean the same wherever they are. */
 const EVERYWHERE = new Set(['--request-id <id>', '--limit <n>', '--dry-run', '--detach']);
@@ -76,7 +84,7 @@ async function cliPage() {
   return [
     '# Commands',
     generated('apps/cli'),
-    'Where a text has a star, `@FILE` reads a file and `-` reads stdin. With `--request-id ID`, a repeated request changes nothing; `--limit N` bounds a list; `--dry-run` shows the changes without making them; `--detach` does not wait for the end. Every command takes these flags, before or behind its name:',
+    'Where a text has a star, `@FILE` reads a file and `-` reads stdin. `=` is followed by the default. With `--request-id ID`, a repeated request changes nothing; `--limit N` bounds a list; `--dry-run` shows the changes without making them; `--detach` does not wait for the end. Every command takes these flags, before or behind its name:',
     block(flagLines(program.options)),
     ...program.commands.filter((noun) => noun.name() !== 'complete').flatMap(nounSection),
   ];

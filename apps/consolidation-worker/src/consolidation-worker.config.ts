@@ -50,33 +50,33 @@ export const consolidationWorkerConfig = requireMemory(
     .extend({
       /** Share of a skill's mutants that its tests must detect, 0 to 1; at least one in any case. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
-      /** Maximum number of model calls a day, per tenant, that compare new facts with the facts near them; 0: none. */
+      /** Most model calls a day, per tenant, that compare new facts with near ones; 0: none. */
       ETUDE_SETTLING_CALLS_PER_DAY: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
-      /** Cron pattern of the nightly run of every tenant that has learned something. Unset: runs on demand only. */
+      /** Cron pattern of nightly runs. Unset: on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: cron('0 3 * * *'),
-      /** IANA name; needed with a schedule. */
+      /** IANA name, needed with a schedule. */
       ETUDE_CONSOLIDATION_TIME_ZONE: timeZone(),
-      /** How many days a nightly run looks back. */
+      /** Days that a nightly run looks back. */
       ETUDE_CONSOLIDATION_DAYS: z.coerce.number().int().min(1).max(3_650).default(7),
-      /** Maximum number of model calls of a run; 0: no limit. The agents that it doesn't reach are left for the next run. */
+      /** Most model calls of a run; 0: no limit. */
       ETUDE_CONSOLIDATION_MODEL_CALLS_MAX: z.coerce.number().int().min(0).max(10_000_000).default(0),
-      /** Maximum number of tokens of a run's model calls, in and out; 0: no limit. */
+      /** Most tokens of a run's model calls, in and out; 0: no limit. */
       ETUDE_CONSOLIDATION_TOKENS_MAX: z.coerce.number().int().min(0).max(10_000_000_000).default(0),
-      /** How long a run waits at its start for pending memory writes of its tenant. */
+      /** Longest wait of a run for pending memory writes. */
       ETUDE_CONSOLIDATION_WRITES_WAIT_MS: z.coerce.number().int().min(0).max(600_000).default(30_000),
-      /** How long a run waits at its end for its skills to be verified. */
+      /** Longest wait of a run for the verification of its skills. */
       ETUDE_CONSOLIDATION_SKILLS_WAIT_MS: z.coerce.number().int().min(0).max(3_000_000).default(60_000),
-      /** Cron pattern for archiving every tenant's least needed records; see `forgettingScore`. Unset: only on demand. */
+      /** Cron pattern for archiving the least needed records. Unset: on demand only. */
       ETUDE_ARCHIVE_SCHEDULE: cron('0 4 * * *'),
-      /** IANA name; needed with a schedule. */
+      /** IANA name, needed with a schedule. */
       ETUDE_ARCHIVE_TIME_ZONE: timeZone(),
       /** Records with a lower score are archived, 0 to 1; needed with a schedule. */
       ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
       /** Younger records are never archived. */
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
-      /** Cron pattern for pruning every tenant's skills; `unprune` reverts it. Unset: only on demand. */
+      /** Cron pattern for pruning skills. Unset: on demand only. */
       ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
-      /** IANA name; needed with a schedule. */
+      /** IANA name, needed with a schedule. */
       ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone(),
       /** Archives active skills not used for so many days; 0: never. A schedule needs this, _FAILING_RATE_MAX or _SUPERSEDED_DAYS. */
       ETUDE_SKILLS_PRUNE_UNUSED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),

@@ -55,11 +55,11 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(tlsConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Number of rollouts that run at once in this process, and one more for every eight for tenants that have none running. */
+      /** Rollouts at once in this process, and one more for every eight for tenants that have none running. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
-      /** Milliseconds after which learning from a task that trains ends with a plain summary, counted from its first start. */
+      /** Milliseconds after which learning from a task ends with a plain summary. */
       ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
-      /** The most tokens of the model calls that learn from one task. A longer prompt isn't sent. */
+      /** Most tokens of the model calls that learn from one task. */
       ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
       /**
        * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory", "findings" and

@@ -14,7 +14,7 @@ const driverConfig = {
   ETUDE_SANDBOX_DRIVER: z.enum(['local', 'kubernetes']).default('local'),
   /** `local`: sandboxes kept ready. Pools of pods are sized by their templates. */
   ETUDE_SANDBOX_WARM: z.coerce.number().int().min(0).max(1_000).default(2),
-  /** `local`: names of controls that this machine need not enforce. The controller refuses to start where any other one is missing. */
+  /** `local`: names of controls that this machine need not enforce. */
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
   /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
   ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
@@ -29,11 +29,11 @@ const driverConfig = {
     .optional(),
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
-  /** `kubernetes`, outside a cluster: path of a kubeconfig, of which the current context is used. */
+  /** `kubernetes`, outside a cluster: a kubeconfig, with its current context. */
   ETUDE_SANDBOX_KUBECONFIG_PATH: z.string().min(1).optional(),
   /** `kubernetes`: YAML or JSON file of templates by name, one of them "default". */
   ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
-  /** `kubernetes`: secret from which the tokens of pods are made; the same for all controllers of a namespace. */
+  /** `kubernetes`: secret for tokens of pods, the same for all controllers of a namespace. */
   ETUDE_SANDBOX_TOKEN_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
   /** `kubernetes`: distinguishes the pods of several installations in one namespace. */
   ETUDE_SANDBOX_INSTALLATION: z
@@ -62,7 +62,7 @@ export const sandboxControllerConfig = baseConfig
   .extend(tlsConfig.shape)
   .extend(tenantLimitsConfig.shape)
   .extend({
-    /** Most executions at the same time in this process. */
+    /** Most executions at once in this process. */
     ETUDE_SANDBOX_CONCURRENCY: count(1_000).default(() => Math.min(32, 2 * availableParallelism())),
     ...driverConfig,
     ...sessionConfig,

@@ -14,7 +14,7 @@ export const memoryConfig = z.object({
   ETUDE_QDRANT_API_KEY: text(),
   /** PEM file of the authority that signed the server's certificate, if the system doesn't know it. */
   ETUDE_QDRANT_CA_PATH: text(),
-  /** Prefix of the collection names, so that several installations can share a server. */
+  /** Prefix of the collection names. */
   ETUDE_QDRANT_COLLECTION_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-" and "_"')

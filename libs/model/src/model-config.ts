@@ -28,15 +28,15 @@ export const connectionConfig = z.object({
   OPENAI_BASE_URL: httpUrl().default(DEFAULT_BASE_URL),
   /** Key of the model server. The default server needs one; without it no `Authorization` header is sent. */
   OPENAI_API_KEY: text(),
-  /** The most calls at once, per process. */
+  /** Most calls at once, per process. */
   ETUDE_MODEL_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(16),
-  /** The most calls for one answer, including the first. At most 3 after empty or cut answers. */
+  /** Most calls for one answer; 3 after empty or cut answers. */
   ETUDE_MODEL_ATTEMPTS_MAX: z.coerce.number().int().min(1).max(100).default(6),
-  /** The longest wait between these calls in total. */
+  /** Longest wait between these calls in total. */
   ETUDE_MODEL_WAIT_MAX_MS: z.coerce.number().int().min(0).max(86_400_000).default(120_000),
   /** Longest silence of the server. Raise it for a slow server that does not stream. */
   ETUDE_MODEL_IDLE_TIMEOUT_MS: milliseconds(300_000),
-  /** Longest time of one call, from the request to the end of its answer. */
+  /** Longest time of one call. */
   ETUDE_MODEL_CALL_TIMEOUT_MS: milliseconds(900_000),
   /** HTTP proxy for all calls. The usual proxy variables are not read. */
   ETUDE_MODEL_PROXY_URL: httpUrl().optional(),
@@ -60,15 +60,15 @@ const fraction = () => z.coerce.number().min(0).max(1).optional();
 export const embedderConfig = connectionConfig.extend({
   /** The built-in embedder to use; `auto`: `sentence` where its files are, else `lexical`. No effect where ETUDE_EMBEDDING_MODEL is set. */
   ETUDE_EMBEDDER: z.enum(['auto', 'sentence', 'lexical']).default('auto'),
-  /** Folder with the files of the sentence model; unset: `.etude/cache/embedder` in the checkout. */
+  /** Folder of the sentence model. Unset: `.etude/cache/embedder` in the checkout. */
   ETUDE_EMBEDDER_PATH: text(),
-  /** Socket of an embedding process that holds the sentence model for this machine; unset: this process loads the model itself. */
+  /** Socket of a process that holds the sentence model for this machine. Unset: this process loads it. */
   ETUDE_EMBEDDER_SOCKET: text(),
   /** Processor threads of the sentence model, per process. */
   ETUDE_EMBEDDER_THREADS: z.coerce.number().int().min(1).max(64).default(1),
-  /** An embedding model of an OpenAI-compatible server; unset: a built-in embedder. */
+  /** Model of an OpenAI-compatible server. Unset: a built-in embedder. */
   ETUDE_EMBEDDING_MODEL: text(),
-  /** Length of the vectors; every answer is checked against it. Unset: known for OpenAI's models. */
+  /** Length of the vectors. Unset: known for OpenAI's models. */
   ETUDE_EMBEDDING_DIMENSION: z.coerce.number().int().min(1).max(65_536).optional(),
   /** Server of the embedding model. Unset: `OPENAI_BASE_URL`. */
   ETUDE_EMBEDDING_BASE_URL: httpUrl().optional(),
@@ -76,11 +76,11 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDING_API_KEY: text(),
   /** Texts in one request. */
   ETUDE_EMBEDDING_BATCH_SIZE: z.coerce.number().int().min(1).max(2_048).default(64),
-  /** A longer text is embedded by its start, since models refuse texts over their limit. */
+  /** A longer text is embedded by its start. */
   ETUDE_EMBEDDING_TEXT_MAX_CHARS: z.coerce.number().int().min(100).max(1_000_000).default(16_000),
-  /** Size of the vectors that a process keeps; the least recently used go first. 0 keeps none. */
+  /** Size of the vectors that a process keeps; 0: none. */
   ETUDE_EMBEDDING_CACHE_MAX_BYTES: z.coerce.number().int().min(0).max(17_179_869_184).default(33_554_432),
-  /** Weight of meaning against words in search. Unset, as the cosines below: the embedder's own; `etude memory calibrate` fits the cosines. */
+  /** Weight of meaning against words in search. Unset, as the cosines: the embedder's own. */
   ETUDE_EMBEDDING_DENSE_WEIGHT: fraction(),
   /** The cosine below which 95 of 100 unrelated pairs stay; shown as similarity 0.3. */
   ETUDE_EMBEDDING_COSINE_UNRELATED: fraction(),
@@ -181,7 +181,7 @@ export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend(
   ETUDE_MODEL_PRICE_INPUT_USD_PER_MTOK: usd(),
   /** Price of a million output tokens. */
   ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK: usd(),
-  /** Longest text of an answer; a longer one is cut there. */
+  /** Longest text of an answer, which is cut there. */
   ETUDE_MODEL_ANSWER_MAX_BYTES: z.coerce.number().int().min(1_000).max(16_777_216).default(1_048_576),
 });
 export type ModelConfig = z.infer<typeof modelConfig>;

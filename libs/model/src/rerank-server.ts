@@ -14,7 +14,7 @@ export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: tru
   ETUDE_RERANK_API_KEY: text(),
   /** Model of that server. */
   ETUDE_RERANK_MODEL: text(),
-  /** Longest time of one call. After it a search keeps its own order. */
+  /** Longest time of one call. */
   ETUDE_RERANK_TIMEOUT_MS: z.coerce.number().int().min(1).max(600_000).default(5_000),
 });
 type RerankConfig = z.infer<typeof rerankConfig>;

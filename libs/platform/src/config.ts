@@ -38,7 +38,7 @@ export const baseConfig = z.object({
   ETUDE_TRACE_CONTENT: flag().prefault('false'),
   /** Share of traces that are recorded, unless the caller's `traceparent` decides. */
   ETUDE_TRACE_RATIO: z.coerce.number().min(0).max(1).default(1),
-  /** Milliseconds that a closing service gives its jobs to end their step, before it aborts them. Another worker continues either way. */
+  /** Milliseconds that a closing service gives its jobs to end their step. */
   ETUDE_DRAIN_MS: z.coerce.number().int().min(0).max(3_600_000).default(0),
 });
 export type BaseConfig = z.infer<typeof baseConfig>;

@@ -33,8 +33,7 @@ export const jwtConfig = z.object({
   /** Claim with the author's name, which histories and the audit log show as "subject NAME". */
   ETUDE_JWT_NAME_CLAIM: z.string().min(1).default('sub'),
   /**
-   * Claim with the end user that the caller acts for. Such a caller reaches only this user's tasks and memory, and what belongs to the whole
-   * tenant. Tokens with the role reviewer or operator aren't bound to a user. Unset: requests name any user.
+   * Claim with the end user that the caller acts for. Unset: requests name any user.
    */
   ETUDE_JWT_USER_CLAIM: z.string().min(1).optional(),
   /** Claim with the roles: a list, or words with blanks between them. */

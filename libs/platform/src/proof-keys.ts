@@ -15,7 +15,7 @@ export const signingKeyConfig = z.object({
 
 /** Settings of every service that runs skills. */
 export const publicKeysConfig = z.object({
-  /** PEM file with the concatenated public keys, or certificates of them, that verify signatures of evidence. Unset: every signature is refused. */
+  /** PEM file with the public keys, or certificates of them, that verify evidence. Unset: none verifies. */
   ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),
 });
 

@@ -16,7 +16,7 @@ export const tlsConfig = z.object({
   ETUDE_TLS_KEY_PATH: z.string().min(1).optional(),
   /** PEM file of the authorities whose certificates callers must show (mutual TLS). A key or JWT is needed as well. */
   ETUDE_TLS_CLIENT_CA_PATH: z.string().min(1).optional(),
-  /** PEM file of the authorities that this process trusts when it calls sandbox controllers; unset: it calls them without TLS. */
+  /** PEM file of the authorities that this process trusts when it calls sandbox controllers. Unset: no TLS. */
   ETUDE_TLS_CA_PATH: z.string().min(1).optional(),
 });
 export type TlsConfig = z.infer<typeof tlsConfig>;

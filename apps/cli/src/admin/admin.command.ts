@@ -37,7 +37,7 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   flags: {
     '--dry-run': 'plan only',
     '--force': 'apply plans also where recall becomes worse',
-    '--agent <name>': 'only this agent (default: all)',
+    '--agent <name>': 'only this agent',
     '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
     '--detach': 'do not wait for the end',
   },
@@ -69,7 +69,7 @@ const RUNS = [
   plain(Consolidation.method.undoConsolidation, {
     command: 'undo <run>',
     help: 'take back what a run changed; what somebody changed since stays; for reviewers',
-    flags: { '--agent <name>': 'only this agent (default: all)' },
+    flags: { '--agent <name>': 'only this agent' },
     ask: (request, { args: [run] }) => ({ ...request, name: nameOfRun(run) }),
     text: ({ agents }) =>
       agents

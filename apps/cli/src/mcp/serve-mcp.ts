@@ -47,7 +47,7 @@ export function addMcp(program: Command, start: Start): void {
     help: 'serve tools and skills to an MCP client on stdin and stdout',
     flags: {
       '--agent <name>': { help: 'agent whose tools and skills are served', usual: 'default' },
-      '--user <name>': 'user for whom the client works (default: none)',
+      '--user <name>': 'user for whom the client works',
       '--session <name>': 'session that owns loaded functions and todos (default: a new session)',
     },
     run: (cli, options) => serveMcp(cli, options, program.version() ?? ''),

@@ -21,15 +21,15 @@ import { exportMemory, importDocuments, importMemory, type ImportOptions, isExpo
 import { EXACTLY, exitOf, untilErased, UPKEEP } from './upkeep.js';
 
 const WHOSE: Flags = {
-  '--agent <name>': "only this agent's records (default: all agents)",
-  '--user <name>': "only this user's records and records without a user (default: all users)",
+  '--agent <name>': "only this agent's records",
+  '--user <name>': "only this user's records and those without a user",
 };
 const OWNER: Flags = {
   '--agent <name>': { help: 'agent that owns the record', usual: 'default' },
-  '--user <name>': 'user that owns it (default: no user)',
+  '--user <name>': 'user that owns it',
 };
 const PARTIAL: Flags = { '--partial': 'answer even if some layers cannot be searched' };
-const LAYER: Flags = { '--layer <layer>': { help: 'episodic, semantic or procedural; repeatable (default: all)', parse: repeated } };
+const LAYER: Flags = { '--layer <layer>': { help: 'episodic|semantic|procedural; repeatable (default: all)', parse: repeated } };
 const ONE: Flags = {
   ...WHOSE,
   '--layer <layer>': { help: 'layer that holds the record', choices: ['episodic', 'semantic', 'procedural'], usual: 'semantic' },
@@ -37,7 +37,7 @@ const ONE: Flags = {
 const SEARCH: Flags = {
   ...WHOSE,
   ...LAYER,
-  '--kind <kind>': 'transition, episode, fact, summary, reflection, chunk, turn or skill; repeatable (default: all)',
+  '--kind <kind>': 'transition|episode|fact|summary|reflection|chunk|turn|skill; repeatable (default: all)',
   '--limit <n>': { help: 'most results per layer', usual: 5, parse: integer(1, 100) },
   '--importance-min <x>': 'least importance of episodes (default: 0.3 if only episodes are searched)',
   '--success-rate-min <x>': 'least success rate of skills (default: 0.6 if only skills are searched)',
@@ -110,7 +110,7 @@ const READING: readonly Entry[] = [
     flags: {
       ...WHOSE,
       '--kind <kind>': {
-        help: 'fact, episode, skill, document, conversation, transition, summary, reflection, chunk or turn',
+        help: 'fact|episode|skill|document|conversation|transition|summary|reflection|chunk|turn',
         usual: 'fact',
       },
       '--category <name>': 'of facts and skills',
@@ -231,8 +231,8 @@ const TRANSFER: readonly Entry[] = [
     command: 'import <path...>',
     help: 'import Markdown, text, HTML or PDF files, folders of them, or an export (.jsonl)',
     flags: {
-      '--agent <name>': { help: 'agent that owns the documents', usual: 'default' },
-      '--user <name>': 'user that owns the documents (default: no user)',
+      '--agent <name>': { help: 'agent that owns the record', usual: 'default' },
+      '--user <name>': 'user that owns it',
       '--media-type <type>': 'media type, if the name has no known extension, such as text/markdown',
       '--name <name>': 'name of the document (default: its path)',
     },

@@ -19,8 +19,8 @@ import { table } from '../output.js';
 
 const UPKEEP_TIMEOUT_MS = 600_000;
 export const EXACTLY: Flags = {
-  '--agent <name>': "exactly this agent's records (default: all agents)",
-  '--user <name>': "exactly this user's records (default: all users)",
+  '--agent <name>': "exactly this agent's records",
+  '--user <name>': "exactly this user's records",
 };
 
 export const exitOf = ({ state }: ErasureReceipt | Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
@@ -190,8 +190,8 @@ export function addLift(program: Command, start: Start): void {
     command: 'lift',
     help: 'tell what memory is worth: how tasks end with and without it',
     flags: {
-      '--agent <name>': "only this agent's memories (default: all agents)",
-      '--user <name>': "only this user's memories and those without a user (default: all users)",
+      '--agent <name>': "only this agent's memories",
+      '--user <name>': "only this user's memories and those without a user",
       '--layer <layer>': { help: 'default: all', choices: ['episodic', 'semantic', 'procedural'] },
       '--item <id>': 'only this memory, by the id of its hits',
     },

@@ -68,7 +68,7 @@ export const REVIEWING: readonly Entry[] = [
     command: 'prune',
     help: 'archive unused, failing or superseded skills',
     flags: {
-      '--agent <name>': "only this agent's records (default: all agents)",
+      '--agent <name>': "only this agent's records",
       '--unused-days <n>': 'archive active skills that were not used for n days',
       '--failing-rate <x>': { help: 'archive active skills with a lower success rate', field: 'failingRateMax' },
       '--failing-uses <n>': { help: 'least number of uses for --failing-rate (default: 5)', field: 'failingUsesMin' },
@@ -106,7 +106,7 @@ export const REVIEWING: readonly Entry[] = [
   plain(Skills.method.getSkillStats, {
     command: 'stats',
     help: 'show the skills that are used most, fail most or are never used',
-    flags: { '--agent <name>': "only this agent's records (default: all agents)" },
+    flags: { '--agent <name>': "only this agent's records" },
     none: 'no skills',
   }),
 ];

@@ -10,12 +10,12 @@ import { bareName } from '../show.js';
 export const VERIFY_TIMEOUT_MS = 120_000;
 
 export const READER: Flags = {
-  '--agent <name>': 'show skills as this agent sees them (default: all agents)',
+  '--agent <name>': 'show skills as this agent sees them',
   '--user <name>': "include this user's skills",
 };
 export const OWNER: Flags = {
   '--agent <name>': 'agent that owns the skill (default: default)',
-  '--user <name>': 'user that owns it (default: no user)',
+  '--user <name>': 'user that owns it',
 };
 export const SCOPE: Flags = { '--scope <scope>': 'readers of the skill (default: agent)' };
 

@@ -73,7 +73,7 @@ async function restore(cli: Cli, { memory, force }: RestoreOptions, [from = '']:
 }
 
 export const SANDBOX_FLAG: Flag = {
-  help: 'run code in bubblewrap here, or in pods of the KUBECONFIG cluster or of a new cluster',
+  help: 'local: bubblewrap here; kubernetes: pods of the KUBECONFIG cluster, or of a new one',
   choices: SANDBOX_DRIVERS,
   usual: 'local',
 };
@@ -88,7 +88,7 @@ interface DoctorOptions {
 }
 
 const MEMORY_FLAG: Flag = {
-  help: 'keep memory in a file here, or in the Qdrant server at ETUDE_QDRANT_URL',
+  help: 'sqlite: a file here; qdrant: the server at ETUDE_QDRANT_URL',
   choices: MEMORY_ADAPTERS,
   usual: 'sqlite',
 };

@@ -114,7 +114,7 @@ export function addUsage(program: Command, start: Start): void {
   plain(Tasks.method.getUsage, {
     command: 'usage',
     help: 'tell what model calls have cost, by day, agent and purpose',
-    flags: { '--agent <name>': "only this agent's calls (default: all agents)", '--days <n>': 'days (UTC) up to today (default: 7)' },
+    flags: { '--agent <name>': "only this agent's calls", '--days <n>': 'days (UTC) up to today (default: 7)' },
     columns: ['day', 'agent', 'purpose', 'model_calls', 'input_tokens', 'output_tokens', 'cost_usd'],
     notes: ({ tokensPerDay, usdPerDay }) =>
       tokensPerDay > 0n || usdPerDay > 0 ? [`budget per day: ${tokensPerDay || 'any'} tokens, ${usdPerDay || 'any'} US dollars`] : [],

@@ -56,21 +56,21 @@ export const gatewayConfig = requireMemory(
         .default('Etude.Skill'),
       /** Share of a skill's mutants that its tests must notice. Set the same value for gateway (`CheckSkill`) and consolidation worker. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
-      /** How many days dead letters are kept. A write that memory lacks is tried again afterwards, instead of lost. */
+      /** Days for which dead letters are kept. A write that memory lacks is tried again afterwards. */
       ETUDE_DEAD_LETTER_RETENTION_DAYS: z.coerce.number().min(0.01).max(3_650).default(30),
-      /** Maximum of open skill requests per agent. Further ones are refused. */
+      /** Most open skill requests per agent. */
       ETUDE_SKILLS_WISHES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(OPEN_MAX),
-      /** Path of a JSON file of hashed API keys. It is read again when it changes. */
+      /** JSON file of hashed API keys, read again when it changes. */
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
       /** Tenant of calls without a key. Allowed on loopback only. */
       ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
-      /** Maximum of calls from one tenant that this process works on at once. Waits and streams don't count. */
+      /** Most calls of one tenant at once in this process, without waits and streams. */
       ETUDE_CALLS_PER_TENANT_MAX: z.coerce.number().int().min(1).max(100_000).default(500),
       /** Shared secret of gateways, rollout workers and sandbox controllers; unset: no sandboxes for callers. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
       /** Tools open no sandbox while the tenant has this many open, including those that callers opened; 0: never. */
       ETUDE_TOOLS_SANDBOXES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(8),
-      /** Interval of the search for accepted tasks without a job or with a dead job, in ms. */
+      /** Interval, in ms, of the search for tasks without a living job. */
       ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
     }),
 );

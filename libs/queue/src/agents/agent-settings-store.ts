@@ -115,11 +115,11 @@ export const agentSettingsConfig = z.object({
   ETUDE_SKILLS_ENABLED: flag(),
   /** Whether rollouts and consolidation register working code as skills. */
   ETUDE_SKILLS_AUTO_REGISTER: flag(),
-  /** The least confidence at which the approval mode "threshold" approves a skill by itself. */
+  /** Confidence from which the approval mode "threshold" approves. */
   ETUDE_SKILLS_CONFIDENCE_MIN: share(),
-  /** The most skills of an agent, rejected and archived ones not counted; 0: no limit. */
+  /** Most skills of an agent, without rejected and archived ones; 0: no limit. */
   ETUDE_SKILLS_MAX: z.coerce.number().int().min(0).max(1_000_000).optional(),
-  /** The least similarity at which a skill is used instead of new code. */
+  /** Similarity from which a skill is used instead of new code. */
   ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: share(),
   /** Whether a fitting skill is tried before the model is asked. */
   ETUDE_SKILLS_PREFER: flag(),

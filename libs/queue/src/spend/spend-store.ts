@@ -8,9 +8,9 @@ import type { Page } from '../redis/pages.js';
 
 /** The settings of every service that asks a model for tenants. All services need the same. */
 export const budgetConfig = tenantLimitsConfig.extend({
-  /** The most tokens of a tenant's model calls per day (UTC), prompts included; 0: no limit. A call that has begun may exceed it. */
+  /** Most tokens of a tenant's model calls per day (UTC), prompts included; 0: no limit. A begun call may exceed it. */
   ETUDE_TENANT_TOKENS_PER_DAY: z.coerce.number().int().min(0).default(0),
-  /** The most money of a tenant's model calls per day (UTC), in US dollars, by the prices of `ETUDE_MODEL_PRICE_*`; 0: no limit. */
+  /** Most US dollars of a tenant's model calls per day (UTC), by `ETUDE_MODEL_PRICE_*`; 0: no limit. */
   ETUDE_TENANT_USD_PER_DAY: z.coerce.number().min(0).default(0),
 });
 
