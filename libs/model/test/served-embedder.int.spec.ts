@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { type Answered, onFrames, sendFrame } from '@etude/contracts/embedding-socket';
+import type { EmbeddingStatus } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
@@ -43,13 +45,9 @@ async function serve(path: string, embedder: Embedder = new LexicalEmbedder()): 
 }
 
 /** What the process at this socket says about itself. */
-async function statusAt(path: string) {
-  const socket = createConnection({ path });
-  const answer = new Promise<Answered>((resolve) => onFrames<Answered>(socket, ({ head }) => resolve(head)));
-  sendFrame(socket, { id: 0, status: true });
-  const { status } = await answer;
-  socket.destroy();
-  return status;
+async function statusAt(path: string): Promise<EmbeddingStatus> {
+  const [answer] = (await once(get({ socketPath: path, agent: false }), 'response')) as [IncomingMessage];
+  return (await json(answer)) as EmbeddingStatus;
 }
 
 const stub = (embed: Embedder['embed']): Embedder => ({ profile: new LexicalEmbedder().profile, embed });
@@ -59,7 +57,7 @@ describe('ServedEmbedder', () => {
     const path = await socketPath();
     await serve(path);
     const embedder = clientOf(path);
-    return { embedder, close: () => embedder.close() };
+    return { embedder, close: async () => embedder.close() };
   });
 
   it('asks again where the process ends before its answer', async () => {
@@ -102,7 +100,7 @@ describe('ServedEmbedder', () => {
     expect(await aborted).toBe('AbortError');
     await until(() => signals[0]?.aborted);
     expect(signals[1]?.aborted).toBe(false);
-    await client.close();
+    client.close();
     await until(() => signals[1]?.aborted);
     expect(await statusAt(path)).toMatchObject({ queue: 0, served: 0 });
     void left;
@@ -128,7 +126,7 @@ describe('ServedEmbedder', () => {
     const path = await socketPath();
     await serve(path);
     const socket = createConnection({ path });
-    socket.write('GET / HTTP/1.1\r\n\r\n');
+    socket.resume().write('no HTTP\r\n\r\n');
     await once(socket, 'close');
     expect(await clientOf(path).embed(['a'])).toHaveLength(1);
   });
@@ -145,7 +143,7 @@ describe.skipIf(missing.length > 0)(`an embedding process${why}`, () => {
     const path = await socketPath();
     await start(path);
     const embedder = clientOf(path);
-    return { embedder, close: () => embedder.close() };
+    return { embedder, close: async () => embedder.close() };
   });
 
   it('is killed in the middle of a call, which the next one answers', async () => {
@@ -153,7 +151,7 @@ describe.skipIf(missing.length > 0)(`an embedding process${why}`, () => {
     const first = await start(path);
     const texts = Array.from({ length: 60 }, (_, i) => `text ${i} `.repeat(60));
     const answer = clientOf(path).embed(texts);
-    await until(async () => (await statusAt(path))?.queue === 60);
+    await until(async () => (await statusAt(path)).queue === 60);
     await first.kill();
     const second = await start(path);
     expect(await answer).toHaveLength(60);

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { realpathSync, statSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import { createConnection, createServer, type Server } from 'node:net';
-import { text as readAll } from 'node:stream/consumers';
+import { json, text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
-import { type Answered, type EmbeddingStatus, onFrames, sendFrame } from '@etude/contracts/embedding-socket';
+import type { EmbeddingStatus } from '@etude/contracts/embedder-names';
 
 export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
 export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
@@ -113,18 +114,9 @@ const EMBEDDING_TIMEOUT_MS = 2_000;
 
 /** Asks the embedding process behind a socket about itself. @throws Error where none answers within 2 s */
 export async function embeddingStatus(path: string): Promise<EmbeddingStatus> {
-  const socket = createConnection({ path, signal: AbortSignal.timeout(EMBEDDING_TIMEOUT_MS) });
-  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
-  socket.on('error', reject).once('close', () => reject(new Error('the embedding process closed the connection')));
-  onFrames<Answered>(socket, ({ head }) => resolve(head));
-  sendFrame(socket, { id: 0, status: true });
-  try {
-    const { status } = await promise;
-    if (status === undefined) throw new Error('the embedding process gave no status');
-    return status;
-  } finally {
-    socket.destroy();
-  }
+  const request = get({ socketPath: path, agent: false, signal: AbortSignal.timeout(EMBEDDING_TIMEOUT_MS) });
+  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  return (await json(answer)) as EmbeddingStatus;
 }
 
 /**

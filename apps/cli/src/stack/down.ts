@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EmbeddingStatus } from '@etude/contracts/embedding-socket';
+import type { EmbeddingStatus } from '@etude/contracts/embedder-names';
 import { type Settling, SettlingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { type Cli, commandLine, withGateway } from '../cli.js';
 import { embeddingStatus, findStack, type StackState } from '../home/stack-state.js';

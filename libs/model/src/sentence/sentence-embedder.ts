@@ -4,9 +4,22 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { abortError, EtudeError } from '@etude/contracts/errors';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
-import type { Embedder } from '@etude/domain/ports/model';
-import { SENTENCE_PROFILE, TEXT_CHARS_MAX } from './sentence-profile.js';
+import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
+import { calibration } from '@etude/domain/retrieval/calibration';
 import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
+
+/** Fitted by `etude memory calibrate` on the built-in pairs; docs/embeddings.md has the figures. */
+const SENTENCE_ANCHORS = { unrelated: 0.32, sameTask: 0.493, sameWords: 0.933 };
+
+export const SENTENCE_PROFILE: EmbedderProfile = {
+  model: 'all-minilm-l6-v2',
+  dimension: 384,
+  denseWeight: 0.65,
+  calibrate: calibration(SENTENCE_ANCHORS),
+};
+
+/** Longer texts are cut before they are tokenized. These characters fill all windows, and tokenizing 10 MiB would take seconds. */
+export const TEXT_CHARS_MAX = 16_000;
 
 /** Where `./etude` puts the model's files. */
 export const DEFAULT_FOLDER = fileURLToPath(new URL('../../../../.etude/cache/embedder', import.meta.url));
@@ -42,8 +55,8 @@ interface Waiting {
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' : './sentence-thread.js', import.meta.url);
 
 /**
- * Runs all-MiniLM-L6-v2 in this process, on a thread of its own, without any network. A text of more than 256 tokens gets the mean
- * of its first four windows of 256 tokens.
+ * Runs all-MiniLM-L6-v2 in this process, on a thread of its own, without any network. A text of more than 128 tokens gets the mean
+ * of its first eight windows of 128 tokens.
  *
  * The first text loads the weights. The thread keeps the process alive only while it works.
  */

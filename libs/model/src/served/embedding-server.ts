@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
-import { type Asked, type EmbeddingStatus, onFrames, sendFrame } from '@etude/contracts/embedding-socket';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import type { EmbeddingStatus } from '@etude/contracts/embedder-names';
 import { errorCode } from '@etude/contracts/errors';
 import type { CachedEmbedder } from '../cached-embedder.js';
 
@@ -11,8 +12,10 @@ export interface EmbeddingServerOptions {
 }
 
 /**
- * Serves an embedder to the other processes of a machine on a Unix socket, which only its owner can open. Calls of a client that leaves are
- * given up. The embedder orders the calls: see `sentence-thread.ts`.
+ * Serves an embedder to the other processes of a machine, over HTTP on a Unix socket, which only its owner can open. A POST with texts as JSON
+ * gets their vectors, one after the other, or with status 500 the error as JSON. A GET gets the status.
+ *
+ * Calls of a client that leaves are given up. The embedder orders the calls: see `sentence-thread.ts`.
  */
 export class EmbeddingServer {
   readonly #server: Server;
@@ -20,7 +23,11 @@ export class EmbeddingServer {
   #queue = 0;
 
   constructor(private readonly options: EmbeddingServerOptions) {
-    this.#server = createServer((socket) => this.#attend(socket));
+    // Idle connections stay open, so that no call meets one that is being closed.
+    this.#server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+      if (request.method === 'GET') response.end(JSON.stringify(this.status()));
+      else void this.#answer(request, response);
+    });
   }
 
   async listen(): Promise<void> {
@@ -35,7 +42,7 @@ export class EmbeddingServer {
     }
   }
 
-  /** Takes no more clients, and removes the socket. Connected clients keep their connection until this process ends. */
+  /** Takes no more clients, and removes the socket. Calls in progress are still answered. */
   close(): void {
     this.#server.close();
   }
@@ -46,34 +53,23 @@ export class EmbeddingServer {
     return { pid: process.pid, model: embedder.profile.model, memoryMiB, served: this.#served, cached: embedder.found, queue: this.#queue };
   }
 
-  #attend(socket: Socket): void {
-    const calls = new Map<number, AbortController>();
-    socket.on('error', () => undefined); // `close` follows
-    socket.once('close', () => calls.forEach((call) => call.abort()));
-    onFrames<Asked>(socket, ({ head }) => {
-      if ('cancel' in head) return calls.get(head.cancel)?.abort();
-      if ('status' in head) return sendFrame(socket, { id: head.id, status: this.status() });
-      const call = new AbortController();
-      calls.set(head.id, call);
-      void this.#answer(socket, head, call.signal).finally(() => calls.delete(head.id));
-    });
-  }
-
-  async #answer(
-    socket: Socket,
-    { id, texts }: { readonly id: number; readonly texts: readonly string[] },
-    signal: AbortSignal,
-  ): Promise<void> {
-    this.#queue += texts.length;
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const left = new AbortController();
+    response.once('close', () => left.abort());
+    let waiting = 0;
     try {
-      const vectors = await this.options.embedder.embed(texts, signal);
+      const texts = (await json(request)) as readonly string[];
+      waiting = texts.length;
+      this.#queue += waiting;
+      const vectors = await this.options.embedder.embed(texts, left.signal);
       this.#served += texts.length;
-      if (!socket.destroyed) sendFrame(socket, { id }, vectors);
+      // In the machine's byte order, because both ends are on one machine.
+      response.end(Buffer.concat(vectors.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength))));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      if (!signal.aborted) sendFrame(socket, { id, error: { code: errorCode(error), message } });
+      response.writeHead(500).end(JSON.stringify({ code: errorCode(error), message }));
     } finally {
-      this.#queue -= texts.length;
+      this.#queue -= waiting;
     }
   }
 }

@@ -1,31 +1,22 @@
 import { once } from 'node:events';
-import { createConnection, type Socket } from 'node:net';
-import { type Answered, type Asked, type Frame, onFrames, sendFrame } from '@etude/contracts/embedding-socket';
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { arrayBuffer } from 'node:stream/consumers';
 import { abortError, type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import type { Embedder } from '@etude/domain/ports/model';
 import { type RetryPolicy, withRetries } from '../retry.js';
-import { SENTENCE_PROFILE, TEXT_CHARS_MAX } from '../sentence/sentence-profile.js';
-
-type Answer = Frame<Answered>;
-interface Waiting {
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: Error) => void;
-}
+import { SENTENCE_PROFILE, TEXT_CHARS_MAX } from '../sentence/sentence-embedder.js';
 
 /** Longer than the launcher needs to start the process again. */
 const PATIENCE: RetryPolicy = { attemptsMax: 1_000, waitTotalMaxMs: 20_000 };
 
 /**
- * The sentence model of an embedding process on this machine. One connection serves all calls; it is opened by the first one, and keeps
- * the process alive only while a call waits.
+ * The sentence model of an embedding process on this machine. Its connections keep this process alive only while a call waits.
  *
  * A call is repeated if the process ends meanwhile, since the same texts give the same vectors.
  */
 export class ServedEmbedder implements Embedder {
   readonly profile = SENTENCE_PROFILE;
-  readonly #waiting = new Map<number, Waiting>();
-  #connection: Promise<Socket> | null = null;
-  #lastId = 0;
+  readonly #agent = new Agent({ keepAlive: true });
 
   constructor(
     private readonly path: string,
@@ -36,59 +27,34 @@ export class ServedEmbedder implements Embedder {
   async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
     if (signal.aborted) throw abortError(signal);
     if (texts.length === 0) return [];
-    const cut = texts.map((text) => text.slice(0, TEXT_CHARS_MAX));
-    const { head, numbers } = await withRetries(() => this.#ask(cut, signal), signal, this.patience);
-    if (head.error) throw new EtudeError(head.error.code as ErrorCode, head.error.message);
+    const body = JSON.stringify(texts.map((text) => text.slice(0, TEXT_CHARS_MAX)));
+    const { status, content } = await withRetries(() => this.#ask(body, signal), signal, this.patience);
+    if (status !== 200) {
+      const { code, message } = JSON.parse(Buffer.from(content).toString()) as { readonly code: ErrorCode; readonly message: string };
+      throw new EtudeError(code, message);
+    }
+    const numbers = new Float32Array(content);
     const { dimension } = this.profile;
     // Copies, because a view of one vector would keep all vectors of the call in memory.
     return texts.map((_, i) => numbers.slice(i * dimension, (i + 1) * dimension));
   }
 
-  /** Closes the connection. The next call opens another one. */
-  async close(): Promise<void> {
-    const socket = await this.#connection?.catch(() => null);
-    socket?.destroy();
+  /** Closes the connections. The next call opens another one. */
+  close(): void {
+    this.#agent.destroy();
   }
 
-  async #ask(texts: readonly string[], signal: AbortSignal): Promise<Answer> {
-    const socket = await (this.#connection ??= this.#connect());
-    if (signal.aborted) throw abortError(signal);
-    const id = (this.#lastId += 1);
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const giveUp = () => {
-      sendFrame(socket, { cancel: id } satisfies Asked);
-      reject(abortError(signal));
-    };
-    this.#waiting.set(id, { resolve, reject });
-    socket.ref();
-    signal.addEventListener('abort', giveUp, { once: true });
-    sendFrame(socket, { id, texts } satisfies Asked);
-    return promise.finally(() => {
-      signal.removeEventListener('abort', giveUp);
-      this.#waiting.delete(id);
-      if (this.#waiting.size === 0) socket.unref();
-    });
-  }
-
-  async #connect(): Promise<Socket> {
-    const socket = createConnection({ path: this.path });
-    let why: unknown = null;
-    socket.on('error', (error) => (why = error));
-    socket.once('close', () => {
-      this.#connection = null;
-      for (const { reject } of this.#waiting.values()) reject(this.#gone(why ?? new Error('it closed the connection')));
-    });
+  async #ask(body: string, signal: AbortSignal): Promise<{ readonly status: number | undefined; readonly content: ArrayBuffer }> {
     try {
-      await once(socket, 'connect');
+      const request = httpRequest({ socketPath: this.path, method: 'POST', agent: this.#agent, signal });
+      request.on('error', () => undefined); // the error also reaches the promises below
+      request.end(body);
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      return { status: answer.statusCode, content: await arrayBuffer(answer) };
     } catch (error) {
-      throw this.#gone(error);
+      if (signal.aborted) throw abortError(signal);
+      const why = error instanceof Error ? error.message : String(error);
+      throw new EtudeError('MODEL_UNAVAILABLE', `The embedding process at ${this.path} doesn't answer: ${why}.`, {}, { cause: error });
     }
-    onFrames<Answered>(socket, (answer) => this.#waiting.get(answer.head.id)?.resolve(answer));
-    return socket;
-  }
-
-  #gone(error: unknown): EtudeError {
-    const why = error instanceof Error ? error.message : String(error);
-    return new EtudeError('MODEL_UNAVAILABLE', `The embedding process at ${this.path} doesn't answer: ${why}.`, {}, { cause: error });
   }
 }
