@@ -2,6 +2,7 @@ import { create, type DescMethod, type DescService } from '@bufbuild/protobuf';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { Tasks, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { SERVICES } from '@etude/contracts/grpc';
 import { createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
@@ -48,6 +49,11 @@ it('makes what a bound caller stores the data of its user', async () => {
   expect(await rig.client(Memory).getMemory({ id: fact, layer: 'semantic', user: 'ann' })).toMatchObject({ user: 'ann' });
 });
 
+async function* importOf(name: string, text: string) {
+  yield { part: { case: 'head' as const, value: { name, agent: 'default' } } };
+  yield { part: { case: 'data' as const, value: Buffer.from(text) } };
+}
+
 async function factsFor(user: string): Promise<string[]> {
   const { hits } = await as(Memory, user).searchMemory({ query: 'tea', layers: ['semantic'] });
   return hits.map(({ id }) => id).toSorted();
@@ -60,41 +66,56 @@ it("finds the user's and the tenant's data, and nothing of another user", async 
   expect([anns?.tasks.map(({ name }) => name), bobs?.tasks]).toEqual([[task.name], []]);
 });
 
-it("finds no record of another user by its name, and changes only the user's own", async () => {
-  const [tasks, memory] = [as(Tasks, 'bob'), as(Memory, 'bob')];
+const METHODS = Object.values(SERVICES).flatMap((service) => service.methods as readonly DescMethod[]);
+async function answerOf(method: DescMethod, request: object, user: string) {
+  const call = (as(method.parent, user) as never as Record<string, (request: unknown, settings: object) => unknown>)[method.localName];
+  const answer = call?.(request, { timeoutMs: 30_000 });
+  return refusal(method.methodKind === 'server_streaming' ? collect(answer as AsyncIterable<object>) : (answer as Promise<unknown>));
+}
+
+it("finds no record of another user in any call, and changes only the user's own", async () => {
+  const anns = as(Memory, 'ann');
+  const { document } = await anns.importDocument(importOf('tea.txt', 'Tea at five.'));
+  const { conversation } = await anns.addConversation({ agent: 'default', messages: [{ role: 'user', text: 'I moved to Oslo.' }] });
+  const { id: erasure } = await as(Memory, 'cat').eraseMemory({ whose: { case: 'user', value: 'cat' } });
   const { name } = task;
-  const refusals = await Promise.all(
-    [
-      tasks.getTask({ name }),
-      tasks.cancelTask({ name }),
-      tasks.answerTask({ name, text: 'yes' }),
-      tasks.waitTask({ name }),
-      tasks.getStep({ name, step: 'a1.draft' }),
-      tasks.explainStep({ name }),
-      collect(tasks.watchTask({ name })),
-      memory.getMemory({ id: fact, layer: 'semantic' }),
-      memory.deleteMemory({ id: fact, layer: 'semantic', agent: 'default' }),
-      memory.updateFact({ id: fact, confidence: 0.1 }),
-      memory.listFactHistory({ id: fact }),
-    ].map(refusal),
-  );
-  expect(refusals).toEqual(refusals.map(() => expect.objectContaining(NOT_FOUND)));
+  const requests: Readonly<Record<string, object>> = {
+    getTask: { name },
+    cancelTask: { name },
+    answerTask: { name, text: 'yes' },
+    waitTask: { name },
+    getStep: { name, step: 'a1.draft' },
+    explainStep: { name },
+    watchTask: { name },
+    updateFact: { id: fact, confidence: 0.1 },
+    listFactHistory: { id: fact },
+    undoFactDecision: { id: fact, other: fact },
+    deleteDocument: { id: document?.id },
+    listTurns: { id: conversation?.id },
+    deleteConversation: { id: conversation?.id },
+    getErasure: { id: erasure },
+  };
+  // The list of tasks is tested above.
+  const own = METHODS.filter((method) => ruleOf(method).bound === 'own' && method.localName !== 'listTasks');
+  expect(own.map(({ localName }) => localName).toSorted()).toEqual(Object.keys(requests).toSorted());
+  for (const method of own)
+    expect([method.name, (await answerOf(method, requests[method.localName] ?? {}, 'bob')).status]).toEqual([
+      method.name,
+      status.NOT_FOUND,
+    ]);
+  const memory = as(Memory, 'bob');
+  expect(await refusal(memory.getMemory({ id: fact, layer: 'semantic' }))).toMatchObject(NOT_FOUND);
+  expect(await refusal(memory.deleteMemory({ id: fact, layer: 'semantic', agent: 'default' }))).toMatchObject(NOT_FOUND);
   expect(await refusal(memory.updateFact({ id: shared, confidence: 0.1 }))).toMatchObject(DENIED);
   expect(await refusal(memory.deleteMemory({ id: shared, layer: 'semantic', agent: 'default' }))).toMatchObject(DENIED);
   expect(await refusal(memory.eraseMemory({ whose: { case: 'user', value: 'ann' } }))).toMatchObject(DENIED);
   expect(await refusal(memory.eraseMemory({ whose: { case: 'tenant', value: 'acme' } }))).toMatchObject(DENIED);
   expect((await as(Tasks, 'ann').getTask({ name })).cancelRequested).toBe(false);
-  expect(await as(Memory, 'ann').updateFact({ id: fact, confidence: 0.9 })).toMatchObject({ fields: { confidence: 0.9 } });
+  expect(await anns.updateFact({ id: fact, confidence: 0.9 })).toMatchObject({ fields: { confidence: 0.9 } });
 });
 
 it("keeps a user's documents, conversations, skills and tools apart", async () => {
-  const head = { name: 'tea.txt', agent: 'default' };
-  const parts = [{ part: { case: 'head' as const, value: head } }, { part: { case: 'data' as const, value: Buffer.from('Tea at five.') } }];
-  const { document } = await as(Memory, 'ann').importDocument(
-    (async function* () {
-      yield* parts;
-    })(),
-  );
+  const { document } = await as(Memory, 'ann').importDocument(importOf('milk.txt', 'Milk at six.'));
   const messages = [{ role: 'user', text: 'I moved to Oslo.' }];
   const { conversation } = await as(Memory, 'ann').addConversation({ agent: 'default', messages });
   const skill = { name: 'brew_tea', agent: 'default', description: 'Brews tea.', kind: 'procedure', code: 'Boil water, then pour it.' };
@@ -103,8 +124,6 @@ it("keeps a user's documents, conversations, skills and tools apart", async () =
   const bobs = as(Memory, 'bob');
   expect((await bobs.listDocuments({})).documents).toEqual([]);
   expect((await bobs.listConversations({})).conversations).toEqual([]);
-  expect(await refusal(bobs.deleteDocument({ id: document?.id ?? '' }))).toMatchObject(NOT_FOUND);
-  expect(await refusal(bobs.listTurns({ id: conversation?.id ?? '' }))).toMatchObject(NOT_FOUND);
   expect((await as(Skills, 'bob').listSkills({})).skills).toEqual([]);
   expect((await as(Skills, 'ann').listSkills({})).skills).toMatchObject([{ name: 'skills/brew_tea', user: 'ann' }]);
   const search = (user: string) =>
@@ -113,12 +132,18 @@ it("keeps a user's documents, conversations, skills and tools apart", async () =
   expect(JSON.stringify(await search('bob'))).not.toContain('with milk');
 });
 
-const METHODS = Object.values(SERVICES).flatMap((service) => service.methods as readonly DescMethod[]);
-async function answerOf(method: DescMethod, request: object, user: string) {
-  const call = (as(method.parent, user) as never as Record<string, (request: unknown, settings: object) => unknown>)[method.localName];
-  const answer = call?.(request, { timeoutMs: 30_000 });
-  return refusal(method.methodKind === 'server_streaming' ? collect(answer as AsyncIterable<object>) : (answer as Promise<unknown>));
-}
+it('lets a bound caller into no world, and change no skill of the tenant', async () => {
+  await rig.client(Worlds).createWorld({ name: 'worlds/isle' });
+  const world = { tool: 'observe_location', agent: 'default', arguments: { world: 'isle' } };
+  expect(await rig.client(Tools).callTool(world)).toMatchObject({ success: true });
+  expect(await refusal(as(Tools, 'bob').callTool(world))).toMatchObject(DENIED);
+  expect(await refusal(as(Tasks, 'bob').submitTask({ spec: { ...SPEC, labels: { world: 'isle' } } }))).toMatchObject(DENIED);
+  const skill = { name: 'greet', agent: 'default', description: 'Greets.', kind: 'procedure', code: 'Say hello.' };
+  await rig.client(Skills).registerSkill({ skill });
+  const bobs = as(Skills, 'bob');
+  expect((await bobs.getSkill({ name: 'skills/greet', agent: 'default' })).user).toBe('');
+  expect(await refusal(bobs.verifySkill({ name: 'skills/greet', agent: 'default' }))).toMatchObject(DENIED);
+});
 
 it('refuses every call that has no rule for bound callers, or names another user', async () => {
   const closed = METHODS.filter((method) => ruleOf(method).bound === undefined && method.methodKind !== 'client_streaming');
@@ -146,8 +171,19 @@ it('binds no call by a field that its request lacks', () => {
 
 it('is the same over HTTP', async () => {
   const headers = { authorization: `Bearer ${tokenOf('bob')}` };
-  expect((await door.ask('GET', `/v1/${task.name}`, undefined, headers)).status).toBe(404);
-  expect((await door.ask('GET', '/v1/tasks:usage', undefined, headers)).status).toBe(403);
+  const asked: ReadonlyArray<readonly [status: number, verb: string, path: string, body?: object]> = [
+    [404, 'GET', `/v1/${task.name}`],
+    [404, 'GET', `/v1/${task.name}:watch`],
+    [404, 'POST', `/v1/${task.name}:cancel`, {}],
+    [404, 'GET', `/v1/memory/records/semantic/${fact}`],
+    [404, 'DELETE', `/v1/memory/records/semantic/${fact}?agent=default`],
+    [404, 'GET', `/instances/acme/providers/etude/skills/brew_tea`],
+    [403, 'GET', '/v1/memory/documents?user=ann'],
+    [403, 'POST', '/v1/memory:erase', { user: 'ann' }],
+    [403, 'GET', '/v1/tasks:usage'],
+    [403, 'GET', '/v1/sandboxes'],
+  ];
+  for (const [code, verb, path, body] of asked) expect([path, (await door.ask(verb, path, body, headers)).status]).toEqual([path, code]);
 });
 
 it('needs the claim, except from reviewers and operators, who act for the tenant', async () => {

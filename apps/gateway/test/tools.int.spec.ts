@@ -5,11 +5,16 @@ import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import { createServiceClient } from '@etude/contracts/grpc-client';
 import { collect, type KeyName, refusal } from './gateway.harness.js';
+import { jwtIssuer } from './jwt-issuer.js';
 import { type Caller, skillsForFile, toolCalls } from './skill-workers.js';
 
 const OPEN_MAX = 6;
+const issuer = jwtIssuer();
 const rig = skillsForFile(() => ({
+  ...issuer.settings(rig.dir),
+  ETUDE_JWT_USER_CLAIM: 'sub',
   ETUDE_SKILLS_AUTO_REGISTER: 'true',
   ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-this-test',
   ETUDE_TOOLS_SANDBOXES_OPEN_MAX: String(OPEN_MAX),
@@ -139,6 +144,17 @@ describe('a session of the code interpreter', () => {
         });
       await close(name);
     }
+  });
+
+  it('begins in no sandbox that its bound caller did not open', async () => {
+    const bound = createServiceClient(Tools, rig.address, { apiKey: issuer.token({ sub: 'ida' }) });
+    const run = (session: string) => bound.callTool({ tool: 'code_interpreter', agent: 'coder', session, arguments: { prompt: '6 * 7' } });
+    const { name } = await sandboxes().createSandbox({});
+    expect(await run(idOf(name))).toMatchObject({ success: false, error: expect.stringContaining('is used by another agent or user') });
+    const { result } = await run('of-ida');
+    expect(await run(idOf(result?.['sandbox']))).toMatchObject({ success: true });
+    await Promise.all([close(name), close(result?.['sandbox'])]);
+    bound.close();
   });
 
   it('runs in a new sandbox, with a note, if the tenant has the maximum of open sandboxes', async () => {

@@ -7,13 +7,10 @@ import type { Bound, CallRule } from './roles.js';
  *
  * @throws EtudeError PERMISSION_DENIED for another user, and for calls that reach more than one user's data
  */
-export function bindToUser<R extends object>(request: R, { user }: Pick<Identity, 'user'>, { bound }: CallRule): R {
-  if (user === undefined || bound === 'own' || bound === 'open') return request;
-  if (bound === undefined) {
-    const message =
-      'This call reaches data of all users, and yours is bound to one user by its JWT. It needs a key, or a JWT with the role "reviewer".';
-    throw new EtudeError('PERMISSION_DENIED', message);
-  }
+export function bindToUser<R extends object>(request: R, caller: Pick<Identity, 'user'>, { bound }: CallRule): R {
+  const { user } = caller;
+  if (bound === undefined) requireUnbound(caller);
+  if (user === undefined || bound === undefined || bound === 'own' || bound === 'open') return request;
   const holder = holderOf(request, bound);
   if (holder?.user === '') holder.user = user;
   if (holder === null || holder.user === user) return request;
@@ -21,6 +18,14 @@ export function bindToUser<R extends object>(request: R, { user }: Pick<Identity
     'PERMISSION_DENIED',
     `Your JWT is bound to one user. Set ${bound.replace(/^(part|whose)\./, '')} to that user, or leave it empty.`,
   );
+}
+
+/** For what has no user, such as worlds. @throws EtudeError PERMISSION_DENIED for a caller that is bound to an end user */
+export function requireUnbound({ user }: Pick<Identity, 'user'>): void {
+  if (user === undefined) return;
+  const message =
+    'This call reaches data of all users, and yours is bound to one user by its JWT. It needs a key, or a JWT with the role "reviewer".';
+  throw new EtudeError('PERMISSION_DENIED', message);
 }
 
 type Holder = Partial<Record<string, unknown>>;

@@ -81,7 +81,7 @@ export async function deleteNamed(
   call: CallContext,
   deps: MemoryDeps,
 ): Promise<void> {
-  const asked = { [kind]: id, agent: '', user: '' };
+  const asked = { [kind]: id, agent: '', user: call.user ?? '' };
   await deleteRecord({ requestId, asked }, call, deps, async (memory) => {
     const found = await memory.get(readScope(call), 'semantic', id);
     if (found?.kind === kind) return nameToDelete(found, call);

@@ -11,6 +11,7 @@ import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { UNUSED } from '@etude/domain/skills/life/usage';
 import { toWire, wordOf } from '@etude/contracts/wire/messages';
+import { requireOwnRecord } from '../calls/bound-user.js';
 import type { CallContext } from '../calls/caller.js';
 import { optionalAgent, optionalUser, skillOfName } from '../wire/names.js';
 
@@ -183,6 +184,7 @@ export function authorOf(
 
 /** Only callers who could register a skill for these readers may change it. @throws EtudeError PERMISSION_DENIED */
 export function requireAuthor(call: CallContext, skill: Pick<Skill, 'name' | 'scope'>): void {
+  requireOwnRecord(call, skill.scope);
   const role = ROLE_OF[scopeOf(skill)];
   if (role === undefined || hasRole(call.roles, role)) return;
   throw new EtudeError('PERMISSION_DENIED', `Several agents use ${skill.name}. Changing it needs a key with the role "${role}".`);

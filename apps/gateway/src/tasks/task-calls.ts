@@ -21,6 +21,7 @@ import type { SpendStore } from '@etude/queue/spend/spend-store';
 import { readJournal } from '@etude/queue/tasks/journal';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
+import { requireUnbound } from '../calls/bound-user.js';
 import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
@@ -140,9 +141,11 @@ async function seenTask(name: string, { tenant, user }: CallContext, tasks: Task
   return taskId;
 }
 
-/** @throws EtudeError NOT_FOUND if the label `world` names no world of the tenant */
-async function requireWorld(world: string | undefined, { tenant }: CallContext, { worlds }: TaskDeps): Promise<void> {
-  if (world === undefined || (WorldId.safeParse(world).success && (await worlds.get(tenant, world)) !== null)) return;
+/** @throws EtudeError NOT_FOUND if the label `world` names no world of the tenant; PERMISSION_DENIED for bound callers */
+async function requireWorld(world: string | undefined, call: CallContext, { worlds }: TaskDeps): Promise<void> {
+  if (world === undefined) return;
+  requireUnbound(call);
+  if (WorldId.safeParse(world).success && (await worlds.get(call.tenant, world)) !== null) return;
   const message = `There is no world ${JSON.stringify(world.slice(0, 100))}, which the label "world" names. Make it, or leave out the label.`;
   throw new EtudeError('NOT_FOUND', message, { metadata: { field: 'spec.labels.world' } });
 }

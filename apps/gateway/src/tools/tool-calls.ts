@@ -9,6 +9,7 @@ import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
 import type { ToolDefinition, ToolOutcome } from '@etude/domain/tools/tool-definition';
 import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
 import { z } from 'zod';
+import { requireUnbound } from '../calls/bound-user.js';
 import type { Handlers } from '../calls/calls.js';
 import { plainJson } from '../memory/record-message.js';
 import { ownScope } from '../readers/readers.js';
@@ -39,12 +40,15 @@ export const toolCalls = {
     const requestId = optionalRequestId(request.requestId);
     const { toolCalls: calls } = deps;
     const args = request.arguments ?? {};
+    // Worlds have no user.
+    if (args['world'] !== undefined) requireUnbound(call);
     // Calls that change nothing can simply run again.
     const repeatable = requestId === null || deps.registry.isRead(tool) ? null : { ...reader, requestId, content: { tool, args, session } };
     const first = repeatable && (await calls.answered(repeatable));
     if (first) return outcomeMessage(first);
     const { settings } = await deps.settings.get(reader.tenant, reader.agent);
-    const caller = { ...reader, session, callId: callIdOf(repeatable), by: call.name, settings };
+    const isBound = call.user !== undefined;
+    const caller = { ...reader, session, isBound, callId: callIdOf(repeatable), by: call.name, settings };
     const outcome = await deps.registry.call(tool, args, caller, call.signal);
     if (repeatable) await calls.keep(repeatable, outcome);
     return outcomeMessage(outcome);

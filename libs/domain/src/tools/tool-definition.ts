@@ -12,6 +12,8 @@ export interface ToolContext {
   readonly user: string | null;
   /** Todos and loaded functions are kept per session. */
   readonly session: string;
+  /** Whether the caller's JWT is bound to this user. */
+  readonly isBound?: boolean;
   /** Unique per call. A repeated call has the same one, and its effects happen once. */
   readonly callId: string;
   /** Name of the API key that made the call, for histories. */
@@ -191,7 +193,7 @@ export interface Todo {
   readonly status: (typeof TODO_STATUSES)[number];
 }
 
-export type SessionKey = SkillReader & { readonly session: string };
+export type SessionKey = SkillReader & Pick<ToolContext, 'session' | 'isBound'>;
 
 /** What is stored for a tool session between calls. */
 export interface ToolSession {
