@@ -44,7 +44,7 @@ describe('PodWatch', () => {
     await watching();
     server.put('later');
     await agrees();
-    expect(watch.state.relists).toBe(1);
+    expect(server.count('list')).toBe(1);
     expect(
       server.asked.filter(({ kind }) => kind === 'watch').every(({ url }) => url.searchParams.get('allowWatchBookmarks') === 'true'),
     ).toBe(true);
@@ -72,7 +72,7 @@ describe('PodWatch', () => {
     await watching();
     for (let i = 0; i < 5; i++) server.next('watch', refuse(504, 'Timeout', 'Too large resource version'));
     server.end('cut');
-    await until(() => watch.state.relists === 2);
+    await until(() => server.count('list') === 2);
     await watching();
     expect(server.count('watch')).toBe(7);
   });

@@ -73,8 +73,8 @@ const FAILURES_MAX = 5;
  * Why not the vendor's informer: it ends at any error except 410 and has no bookmarks.
  */
 export class PodWatch implements PodFeed {
-  /** `relists`: number of lists, with the first. `lastError`: the error that ended the last watch; null while a watch runs. */
-  readonly state = { relists: 0, resourceVersion: '', lastError: null as string | null };
+  /** `lastError`: the error that ended the last watch; null while a watch runs. */
+  readonly state = { resourceVersion: '', lastError: null as string | null };
   readonly #options: typeof DEFAULTS & PodWatchOptions;
   readonly #store = new PodStore();
   readonly #listeners = new Set<(change: PodChange) => void>();
@@ -139,7 +139,6 @@ export class PodWatch implements PodFeed {
     const { pods, resourceVersion } = await this.api.listPods(this.#options.selector, signal);
     this.#listDue = false;
     this.#seen(resourceVersion);
-    this.state.relists += 1;
     const changes = this.#store.replace(pods);
     this.#synced.resolve();
     for (const change of changes) this.#tell(change);
