@@ -1,9 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { sandboxName } from '@etude/contracts/ids';
-import type { SandboxSession } from '@etude/contracts/sandbox';
+import type { RunResult, SandboxLimits, SandboxRun, SandboxSession } from '@etude/contracts/sandbox';
+import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
-import { SessionExecutions } from './session-executions.js';
+import { ExecutionLog } from './execution-log.js';
 
 /** The caller's routing is out of date. A retry finds the right controller. */
 export const heldElsewhere = (id: string, controllerId: string) =>
@@ -65,3 +66,126 @@ export class HeldSession {
 
 /** Unique, because neither part contains a "/". */
 export const keyOf = ({ tenant, id }: { readonly tenant: string; readonly id: string }): string => `${tenant}/${id}`;
+
+export interface SessionExecution {
+  readonly executionId: string;
+  readonly run: SandboxRun;
+  readonly limits: SandboxLimits;
+}
+
+/** The execution whose events the sandbox sends at present. */
+interface Telling {
+  readonly executionId: string;
+  /** true: the sandbox repeats the events of an earlier execution, and nothing runs. */
+  readonly again: boolean;
+  readonly log: ExecutionLog;
+  readonly stop: AbortController;
+  readonly settled: Promise<void>;
+}
+
+/** Number of execution ids that a session remembers, so that no execution runs twice. */
+const KNOWN_MAX = 2_000;
+
+/** The executions of one session: one at a time, each id once. They continue when their caller leaves. The sandbox stores their events. */
+export class SessionExecutions {
+  /** By id: the digest of the request; null if callers only followed the execution, so that its request is unknown here. */
+  readonly #known = new Map<string, string | null>();
+  #telling: Telling | null = null;
+  #stoppedBy: RunResult['error'];
+
+  constructor(
+    private readonly tenant: string,
+    private readonly sandbox: ClaimedSandbox,
+  ) {}
+
+  /**
+   * Starts the execution, or follows the one with the same id, which the sandbox may have run for another controller.
+   *
+   * @param mayRun false: only follow; readers get NOT_FOUND where the sandbox does not know the execution
+   * @throws EtudeError FAILED_PRECONDITION (another one runs), ALREADY_EXISTS (the id was used with other code)
+   */
+  async open({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
+    for (let other = this.#telling; other && other.executionId !== executionId; other = this.#telling) {
+      // A repeated execution, or an execution with an outcome, ends soon.
+      if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
+      await other.settled;
+    }
+    const { scratchpad: _begin, ...asked } = { scratchpad: null, ...run };
+    // A different first state doesn't make a different execution, because the interpreter may have had its own.
+    const digest = contentDigest({ run: asked, limits });
+    const known = this.#known.get(executionId);
+    if (known && known !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
+    if (this.#telling) return this.#telling.log;
+    const again = !mayRun || known !== undefined;
+    this.#remember(executionId, known ?? (mayRun ? digest : null));
+    const log = new ExecutionLog(() => this.#stoppedBy);
+    const stop = new AbortController();
+    const request = { executionId, tenant: this.tenant, files: [], limits, stopOnFailure: false, runs: again ? [] : [run], keep: true };
+    this.#telling = { executionId, again, log, stop, settled: this.#follow(request, log, stop.signal) };
+    return log;
+  }
+
+  /** @returns whether it was running */
+  cancel(executionId: string): boolean {
+    if (this.#telling?.executionId !== executionId) return false;
+    this.#telling.stop.abort();
+    return true;
+  }
+
+  /** Resolves once the readers of the running execution have its outcome. */
+  async settle(): Promise<void> {
+    await this.#telling?.settled;
+  }
+
+  /** Stops the running execution, then waits as `settle` does. @param why the error that its result gets */
+  async stop(why: RunResult['error']): Promise<void> {
+    this.#stoppedBy = why;
+    this.#telling?.stop.abort();
+    await this.settle();
+  }
+
+  /** Ends the readers with `error`, without stopping the execution. */
+  leave(error: Error): void {
+    this.#telling?.log.end(error);
+  }
+
+  async #follow(request: Parameters<ClaimedSandbox['execute']>[0], log: ExecutionLog, stop: AbortSignal): Promise<void> {
+    let failure: Error | null = null;
+    try {
+      const end = await this.sandbox.execute(request, log, stop);
+      if (end.ended === 'lost') log.lose(stop.aborted ? null : end);
+    } catch (error) {
+      if (stop.aborted) log.lose(null);
+      else failure = error as Error;
+    }
+    // A failed execution may be requested again.
+    if (failure) this.#known.delete(request.executionId);
+    this.#telling = null;
+    log.end(failure);
+  }
+
+  #remember(executionId: string, digest: string | null): void {
+    this.#known.set(executionId, digest);
+    for (const id of this.#known.keys()) {
+      if (this.#known.size <= KNOWN_MAX) return;
+      this.#known.delete(id);
+    }
+  }
+}
+
+/** A caller that only follows may leave the code empty. */
+const isEmpty = (run: SandboxRun) => (run.kind === 'cell' && run.code === '') || (run.kind === 'command' && run.command === '');
+
+const usedOtherwise = (executionId: string) =>
+  new EtudeError(
+    'ALREADY_EXISTS',
+    `execution_id "${executionId}" was used for other code or limits in this sandbox; use a new execution_id for a new execution`,
+    { field: 'execution_id' },
+  );
+
+const busy = (executionId: string) =>
+  new EtudeError(
+    'FAILED_PRECONDITION',
+    `Execution "${executionId}" runs in this sandbox, which runs one at a time. Wait for its result, or cancel it.`,
+    { metadata: { executionId } },
+  );

@@ -14,7 +14,7 @@ import {
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
-import type { SessionExecution } from './session-executions.js';
+import type { SessionExecution } from './held-session.js';
 import type { SessionHost } from './session-host.js';
 import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 

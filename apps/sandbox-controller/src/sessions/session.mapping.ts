@@ -20,7 +20,7 @@ import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
 import { invalidField } from '@etude/contracts/wire/validation';
 import { z } from 'zod';
 import type { EventPlace, ExecutionContent, ExecutionEvent } from './execution-log.js';
-import type { SessionExecution } from './session-executions.js';
+import type { SessionExecution } from './held-session.js';
 
 /** @throws EtudeError INVALID_ARGUMENT where `name` is not the name of a sandbox */
 export function sandboxIdOf(name: string): string {
