@@ -40,19 +40,30 @@ async function solve(spec: object): Promise<string> {
 }
 
 const TAX = 'def add_tax(net: float, percent: float = 19.0) -> float:\n    return round(net * (1 + percent / 100), 2)\n';
-const register = (code: string, description: string, base_version = 0) =>
+const STRICT_TAX = TAX.replace('    return', '    if net < 0:\n        raise ValueError("no price")\n    return');
+const register = (agent: string, code: string, description: string, base_version = 0) =>
   rig.call('POST', '/v1/skills', {
     base_version,
     wait: true,
     skill: {
       name: 'add_tax',
-      agent: 'shop',
+      agent,
       description,
       category: 'shop.prices',
       code,
       tests: [{ call: { args: [100], expected: 119 } }, { call: { kwargs: { net: 50, percent: 7 }, expected: 53.5 } }],
     },
   });
+
+/** A skill in use, whose second version waits for review. */
+async function registerTwice(agent: string): Promise<void> {
+  await register(agent, TAX, 'Adds a tax in per cent to a net price.');
+  await rig.call('PATCH', `/v1/agents/${agent}`, {
+    agent: { procedural_memory_settings: { approval_mode: 'review' } },
+    update_mask: 'proceduralMemorySettings.approvalMode',
+  });
+  await register(agent, STRICT_TAX, 'Adds a tax to a net price.', 1);
+}
 
 describe('signing in', () => {
   it('takes the key out of the address and keeps it in memory only', async () => {
@@ -123,20 +134,13 @@ describe('tasks', () => {
 
 describe('skills', () => {
   it('are approved by their digest beside the version in use', async () => {
-    await register(TAX, 'Adds a tax in per cent to a net price.');
-    await rig.call('PATCH', '/v1/agents/shop', {
-      agent: { procedural_memory_settings: { approval_mode: 'review' } },
-      update_mask: 'proceduralMemorySettings.approvalMode',
-    });
-    await register(
-      TAX.replace('    return', '    if net < 0:\n        raise ValueError("no price")\n    return'),
-      'Adds a tax to a net price.',
-      1,
-    );
-    const page = await rig.open('/review');
+    await registerTwice('shop');
+    const page = await rig.open('/review?agent=shop');
     await page.getByRole('link', { name: 'add_tax@2' }).click();
     await page.getByRole('region', { name: 'Changes from version 1' }).first().getByText('raise ValueError').waitFor();
     await page.getByText('Mutants noticed').waitFor();
+    const tests = page.getByRole('region', { name: 'tests', exact: true }).getByRole('row');
+    expect((await tests.allTextContents()).slice(1)).toEqual(['call100119', 'callnet=50, percent=753.5']);
     await rig.picture(page, 'review');
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('heading', { level: 1 }).getByText('active').waitFor();
@@ -144,7 +148,9 @@ describe('skills', () => {
   });
 
   it('are tried by a form, compared, and found by category and meaning', async () => {
-    const page = await rig.open('/skills?category=shop');
+    await register('market', TAX, 'Adds a tax in per cent to a net price.');
+    await register('market', STRICT_TAX, 'Adds a tax to a net price.', 1);
+    const page = await rig.open('/skills?category=shop&agent=market');
     await page.getByRole('link', { name: 'add_tax' }).click();
     await page.getByRole('tab', { name: 'Try it' }).click();
     await page.getByLabel('net').fill('200');
@@ -157,7 +163,7 @@ describe('skills', () => {
     await page.getByLabel('Search by meaning').fill('add a tax to a price');
     await page.keyboard.press('Enter');
     await page.getByRole('columnheader', { name: 'Similarity' }).waitFor();
-    await page.getByRole('link', { name: 'add_tax' }).waitFor();
+    await page.getByRole('link', { name: 'add_tax' }).first().waitFor();
     await rig.picture(page, 'skills');
   });
 
@@ -306,6 +312,9 @@ it('shows queues and spend to operators', async () => {
 });
 
 it('redrives a dead letter, whose task is then solved', async () => {
+  const page = await rig.open('/operations/rollout.run');
+  await page.getByText('Nothing died in this queue.').waitFor();
+  expect(await page.getByRole('button', { name: 'Redrive all' }).isDisabled()).toBe(true);
   const cases = [{ args: [[1, 2]], expected: 3 }];
   const { name } = await submit({
     prompt: 'Write a function add_up(numbers).',
@@ -313,7 +322,7 @@ it('redrives a dead letter, whose task is then solved', async () => {
     evaluator: { function_cases: { entry_point: 'add_up', cases } },
   });
   await rig.call('POST', `/v1/${name}:wait`, {});
-  const page = await rig.open('/operations');
+  await page.getByRole('link', { name: 'All queues' }).click();
   await page.getByRole('row', { name: 'rollout.run' }).getByRole('link').click();
   const letter = page.getByRole('row', { name: `${name.replace('tasks/', '')}-r1` });
   await letter.getByText('MODEL_REFUSED').waitFor();
@@ -332,6 +341,7 @@ it('fails a test whose page breaks the policy', async () => {
 });
 
 it('is used by the keyboard alone', async () => {
+  await Promise.all([solve(LEARNED), solve(LEARNED)]);
   const page = await rig.open('/operations');
   await page.getByRole('row', { name: 'rollout.run' }).waitFor();
   await page.keyboard.press('g');
@@ -363,6 +373,7 @@ it('is used by the keyboard alone', async () => {
 
 describe('speed', () => {
   it('loads little before the first view', async () => {
+    await submit(LEARNED);
     const page = await rig.open('/tasks');
     await page.getByRole('row').nth(1).waitFor();
     const interactiveMs = Number(await page.evaluate('performance.now()'));
@@ -387,17 +398,52 @@ describe('speed', () => {
   });
 });
 
-it.each(['light', 'dark'] as const)('has no serious findings of accessibility in %s colours', async (colours) => {
-  const { tasks } = await rig.call<{ tasks: Array<{ name: string }> }>('GET', '/v1/tasks');
-  const page = await rig.open('/tasks', { colours });
-  const paths = ['/tasks', `/${tasks.at(-1)!.name}`, '/skills/add_tax?agent=shop&tab=try', '/memory?q=quay', '/learning', '/operations'];
-  if (colours === 'light')
-    paths.push('/skills', '/skills/add_tax?agent=shop&tab=evidence', '/review', '/memory/records', `/memory/facts/${comparedFact}`);
-  if (colours === 'light') paths.push('/memory/documents', '/memory/consolidation', '/memory/erasure', '/sandboxes');
+/** The address of every page, with something on it. */
+async function everyPage(): Promise<string[]> {
+  const [task, { name: sandbox }] = await Promise.all([
+    solve(LEARNED),
+    rig.call<{ name: string }>('POST', '/v1/sandboxes', {}),
+    registerTwice('harbour'),
+  ]);
+  const episodes = async () => (await rig.call<{ records: Array<{ id: string }> }>('GET', '/v1/memory/records?kind=episode')).records;
+  await expect.poll(episodes).not.toEqual([]);
+  const [episode] = await episodes();
+  const skill = 'add_tax?agent=harbour';
+  return [
+    '/tasks',
+    `/${task}`,
+    '/skills',
+    `/skills/${skill}&tab=evidence`,
+    `/skills/${skill}&tab=try`,
+    `/skills/${skill}&tab=versions`,
+    '/review',
+    `/review/${skill}&version=2`,
+    '/memory?q=boat',
+    '/memory/records',
+    `/memory/records/episodic:${episode?.id}`,
+    `/memory/facts/${comparedFact}`,
+    '/memory/documents',
+    '/memory/consolidation',
+    '/memory/erasure',
+    '/learning',
+    '/sandboxes',
+    `/${sandbox}`,
+    '/operations',
+    '/operations/rollout.run',
+  ];
+}
+
+it('has no serious findings of accessibility on any page, in light and in dark colours', async () => {
+  const paths = await everyPage();
+  const page = await rig.open('/tasks');
   const found: Record<string, string[]> = {};
   for (const path of paths) {
     await rig.move(page, path);
-    for (const finding of await seriousFindings(page, colours === 'dark' ? ['color-contrast'] : [])) (found[path] ??= []).push(finding);
+    const light = await seriousFindings(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    const dark = await seriousFindings(page, ['color-contrast']);
+    await page.emulateMedia({ colorScheme: 'light' });
+    if (light.length + dark.length > 0) found[path] = [...light, ...dark];
   }
   await page.keyboard.press('?');
   await page.getByRole('dialog').waitFor();

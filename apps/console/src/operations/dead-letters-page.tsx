@@ -2,42 +2,53 @@ import { type DeadLetter, ListDeadLettersResponseSchema, RedriveDeadLettersRespo
 import { useState } from 'react';
 import { useAct, useRead } from '../api/hooks.js';
 import { Output } from '../ui/code.js';
-import { ReadList } from '../ui/list.js';
+import { type Column, ReadList } from '../ui/list.js';
 import { Link, type PageProps, useQueryValue } from '../ui/router.js';
 import { Failed } from '../ui/states.js';
 import { counted, When } from '../ui/text.js';
+
+type Which = { readonly ids: readonly string[] } | { readonly all: true };
+
+const COLUMNS: ReadonlyArray<Column<DeadLetter>> = [
+  { title: 'Code', cell: ({ code }) => code },
+  { title: 'Reason', prose: true, cell: (letter) => <Reason letter={letter} /> },
+  { title: 'Attempts', number: true, cell: ({ attempts }) => attempts },
+  { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
+];
 
 /** The dead letters of a queue, and putting them back to work. */
 export function DeadLettersPage({ name: queue }: PageProps) {
   const [page] = useQueryValue('page');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const path = `/v1/queues/${queue}/deadLetters`;
-  const read = useRead(ListDeadLettersResponseSchema, path, { page_size: 50, page_token: page });
-  const redrive = useAct(async (api, body: { ids: string[] } | { all: true }) => {
+  const read = useRead(ListDeadLettersResponseSchema, path, { page_size: 50, page_token: page }, { everyMs: 3_000 });
+  const redrive = useAct(async (api, body: Which) => {
     const answer = await api.call(RedriveDeadLettersResponseSchema, 'POST', `${path}:redrive`, { body });
     setChosen(new Set());
     return answer;
   });
   const toggle = (id: string) => setChosen((before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id]));
+  const choose: Column<DeadLetter> = {
+    title: 'Choose',
+    cell: ({ id }) => (
+      <label className="check">
+        <input type="checkbox" checked={chosen.has(id)} onChange={() => toggle(id)} />
+        <code>{id}</code>
+      </label>
+    ),
+  };
   return (
     <>
       <p>
         <Link to="/operations">All queues</Link>
       </p>
       <h1>Dead letters of {queue}</h1>
-      <div className="buttons">
-        <button
-          type="button"
-          className="primary"
-          disabled={chosen.size === 0 || redrive.isPending}
-          onClick={() => redrive.mutate({ ids: [...chosen] })}
-        >
-          Redrive the {chosen.size} chosen
-        </button>
-        <button type="button" disabled={redrive.isPending} onClick={() => redrive.mutate({ all: true })}>
-          Redrive all
-        </button>
-      </div>
+      <Redrive
+        chosen={[...chosen]}
+        any={(read.data?.deadLetters.length ?? 0) > 0}
+        isPending={redrive.isPending}
+        onRedrive={(which) => redrive.mutate(which)}
+      />
       {redrive.error && <Failed error={redrive.error} />}
       <div aria-live="polite">
         {redrive.data && (
@@ -51,26 +62,31 @@ export function DeadLettersPage({ name: queue }: PageProps) {
         read={read}
         of={({ deadLetters }) => deadLetters}
         keyOf={({ id }) => id}
-        columns={[
-          {
-            title: 'Choose',
-            cell: ({ id }) => (
-              <label className="check">
-                <input type="checkbox" checked={chosen.has(id)} onChange={() => toggle(id)} />
-                <code>{id}</code>
-              </label>
-            ),
-          },
-          { title: 'Code', cell: ({ code }) => code },
-          { title: 'Reason', prose: true, cell: (letter) => <Reason letter={letter} /> },
-          { title: 'Attempts', number: true, cell: ({ attempts }) => attempts },
-          { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
-        ]}
+        columns={[choose, ...COLUMNS]}
         empty={<p>Nothing died in this queue.</p>}
       />
     </>
   );
 }
+
+interface RedriveProps {
+  readonly chosen: readonly string[];
+  /** Whether anything died. */
+  readonly any: boolean;
+  readonly isPending: boolean;
+  readonly onRedrive: (which: Which) => void;
+}
+
+const Redrive = ({ chosen, any, isPending, onRedrive }: RedriveProps) => (
+  <div className="buttons">
+    <button type="button" className="primary" disabled={chosen.length === 0 || isPending} onClick={() => onRedrive({ ids: chosen })}>
+      Redrive the {chosen.length} chosen
+    </button>
+    <button type="button" disabled={!any || isPending} onClick={() => onRedrive({ all: true })}>
+      Redrive all
+    </button>
+  </div>
+);
 
 const Reason = ({ letter: { reason, path, payloadJson } }: { readonly letter: DeadLetter }) => (
   <>

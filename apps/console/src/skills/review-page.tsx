@@ -8,11 +8,12 @@ import {
 import { useState } from 'react';
 import { requestId } from '../api/client.js';
 import { useAct, useRead } from '../api/hooks.js';
-import { Code, Diff, Output } from '../ui/code.js';
+import { Code, Diff } from '../ui/code.js';
 import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
 import { Badge, counted, Details, firstLine, percent, Scripted, Section, When } from '../ui/text.js';
 import { Evidence } from './evidence.js';
+import { SkillTests } from './skill-tests.js';
 import { areTestsOpen, ownerOf, placeOfSkill, scopeWord, skillId, Status } from './skill-words.js';
 import { type Column, ReadList, TextFilter } from '../ui/list.js';
 
@@ -109,7 +110,7 @@ function Shown({ review, skill }: { readonly review: SkillReview; readonly skill
       </Section>
       <Section title="Tests">
         {isOpen ? (
-          review.tests.map((test, at) => <Output key={at} text={test} label={`Test ${at + 1}`} />)
+          <SkillTests tests={review.tests} />
         ) : (
           <p className="quiet">{counted(skill.testCount, 'test')} made from the cases of tasks; they are not shown.</p>
         )}
