@@ -14,19 +14,7 @@ export function counter<L extends string>({ name, help, labels = [] }: MetricOpt
   return (register.getSingleMetric(name) as Counter<L> | undefined) ?? new Counter({ name, help, labelNames: [...labels] });
 }
 
-/** A gauge whose value `collect` returns at each scrape. Asking again for a name replaces the metric. */
-export function gauge(options: MetricOptions<never> & { collect: () => number | Promise<number> }): Gauge {
-  register.removeSingleMetric(options.name);
-  return new Gauge({
-    name: options.name,
-    help: options.help,
-    async collect() {
-      this.set(await options.collect());
-    },
-  });
-}
-
-/** A gauge with labels, whose values `collect` returns at each scrape. It has no values while `collect` fails. */
+/** A gauge with labels, whose values `collect` returns at each scrape; none while it fails. Asking again for a name replaces the metric. */
 export function gauges<L extends string>(
   options: MetricOptions<L> & { collect: () => Promise<ReadonlyArray<{ readonly labels: Record<L, string>; readonly value: number }>> },
 ): Gauge<L> {
@@ -41,6 +29,10 @@ export function gauges<L extends string>(
     },
   });
 }
+
+/** A gauge without labels, whose value `collect` returns at each scrape. */
+export const gauge = ({ name, help, collect }: MetricOptions<never> & { collect: () => number }): Gauge =>
+  gauges({ name, help, collect: async () => [{ labels: {}, value: collect() }] });
 
 /** A histogram of durations in seconds. Name it `etude_<area>_<thing>_seconds`. */
 export function histogram<L extends string>({ name, help, labels = [] }: MetricOptions<L>): Histogram<L> {
