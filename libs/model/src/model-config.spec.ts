@@ -130,7 +130,6 @@ describe('model settings', () => {
     );
     const response = await model.chat({ messages: [{ role: 'user', content: 'hello' }] }, new AbortController().signal);
     expect(response).toMatchObject({ text: 'hi', model: 'scripted/script', costUsd: 0.004 });
-    model.close();
     await server.close();
   });
 });

@@ -191,7 +191,7 @@ export type ModelConfig = z.infer<typeof modelConfig>;
  *
  * @throws EtudeError FAILED_PRECONDITION when the default server is used without a key or a model
  */
-export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatModel & Pick<OpenAiChatModel, 'close'> {
+export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatModel {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model } = config;
   if (baseUrl === DEFAULT_BASE_URL) {
     if (!apiKey)
@@ -210,5 +210,5 @@ export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatMode
     priceOutputUsdPerMtok: config.ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK,
     answerBytesMax: config.ETUDE_MODEL_ANSWER_MAX_BYTES,
   });
-  return Object.assign(traced(chat, tracing, { server: new URL(baseUrl), model }), { close: () => chat.close() });
+  return traced(chat, tracing, { server: new URL(baseUrl), model });
 }

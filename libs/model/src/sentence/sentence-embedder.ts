@@ -85,18 +85,6 @@ export class SentenceEmbedder implements Embedder {
     return texts.map((_, i) => flat.slice(i * DIMENSION, (i + 1) * DIMENSION));
   }
 
-  /** Ends the thread. Calls in progress fail with MODEL_UNAVAILABLE. The next call starts a new thread. */
-  async close(): Promise<void> {
-    const thread = this.#thread;
-    this.#failed('it was closed');
-    if (thread === null) return;
-    thread.ref();
-    const ended = new Promise((resolve) => thread.once('exit', resolve));
-    // The thread ends itself: if it is terminated during a run, the native library crashes the process.
-    thread.postMessage('close' satisfies ToSentenceThread, []);
-    await ended;
-  }
-
   #ask(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array> {
     const thread = (this.#thread ??= this.#start());
     const id = (this.#lastId += 1);

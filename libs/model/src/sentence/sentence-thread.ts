@@ -14,7 +14,7 @@ export interface SentenceThreadData {
   readonly graph: string;
   readonly threads: number;
 }
-export type ToSentenceThread = { readonly id: number; readonly texts: readonly string[] } | { readonly cancel: number } | 'close';
+export type ToSentenceThread = { readonly id: number; readonly texts: readonly string[] } | { readonly cancel: number };
 export type FromSentenceThread =
   /** The vectors of all texts in one array, each of length 1. */
   { readonly id: number; readonly vectors: Float32Array } | { readonly id: number; readonly error: string };
@@ -98,13 +98,7 @@ export function takeTurn<T extends { readonly texts: readonly string[] }>(calls:
 async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
   const calls = new Map<number, Call>();
   const arrivals = new EventEmitter();
-  const closing = new AbortController();
   port.on('message', (message: ToSentenceThread) => {
-    if (message === 'close') {
-      closing.abort();
-      port.close();
-      return arrivals.emit('call');
-    }
     if ('cancel' in message) return calls.delete(message.cancel);
     const { id, texts } = message;
     calls.set(id, { texts, vectors: new Float32Array(texts.length * DIMENSION), at: 0, windows: null });
@@ -112,7 +106,7 @@ async function serve(port: MessagePort, data: SentenceThreadData): Promise<void>
   });
   const encode = loadEncode(data);
   const session = await loadSession(data);
-  while (!closing.signal.aborted) {
+  for (;;) {
     const turn = takeTurn(calls);
     if (turn === undefined) await once(arrivals, 'call');
     else await answer(turn, { port, calls, session, encode });
