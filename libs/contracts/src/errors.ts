@@ -56,8 +56,6 @@ export const ERROR_KINDS = {
   MODEL_ANSWER_EMPTY: kind(13, 'system', true),
   /** The model's answer was cut off, even after retries. */
   MODEL_ANSWER_TRUNCATED: kind(13, 'system', true),
-  /** The answer had no code or did not parse. The attempt continues with this as feedback. */
-  MODEL_ANSWER_UNPARSABLE: kind(13, 'agent'),
   /** The embedding model differs from the one that memory was made with. Configure that model again. */
   EMBEDDING_LENGTH_WRONG: kind(9, 'system'),
   /** No sandbox could be started, or its controller is unreachable. Try again; see the sandbox controller's log. */

@@ -73,7 +73,7 @@ export const SkillFinding = z.strictObject({
 });
 export type SkillFinding = z.infer<typeof SkillFinding>;
 
-export const SkillLikeness = z.strictObject({
+const SkillLikeness = z.strictObject({
   name: SkillName,
   agent: z.string(),
   /** The user who owns it; null: no particular user; absent: not recorded at the time. */
@@ -85,7 +85,6 @@ export const SkillLikeness = z.strictObject({
   passesTheirs: z.boolean(),
   theyPass: z.boolean(),
 });
-export type SkillLikeness = z.infer<typeof SkillLikeness>;
 
 /**
  * The result of verification for the content with this digest. `signature` is the installation's Ed25519 signature over the canonical JSON
@@ -181,8 +180,7 @@ export const SkillPackage = z
 
 export const APPROVAL_MODES = ['automatic', 'review', 'threshold'] as const;
 /** `automatic`: verified skills become active at once. `review`: they wait. `threshold`: they wait if confidence is below the setting. */
-export const ApprovalMode = z.enum(APPROVAL_MODES);
-export type ApprovalMode = z.infer<typeof ApprovalMode>;
+const ApprovalMode = z.enum(APPROVAL_MODES);
 
 /** Settings of an agent. Callers rely on the defaults. */
 export const ProceduralMemorySettings = z.strictObject({
