@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { jwtIssuer } from '@etude/test-support/jwt-issuer';
 import { freePort } from '@etude/test-support/ports';
 import { startStack, type TestStack } from '@etude/test-support/stack';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -12,11 +13,13 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const PICTURES = here('../../../docs/images/');
 const keyOf = (role: string) => `key-of-${role}`;
 const ROLES = { owner: ['user', 'reviewer', 'operator'], guest: ['user'] } as const;
-export type Who = keyof typeof ROLES;
+/** `ann`: a token that is bound to the end user "ann". */
+export type Who = keyof typeof ROLES | 'ann';
 
 /** A real stack with the built console, and a browser. */
 export class ConsoleRig {
   readonly #dir = mkdtempSync(join(tmpdir(), 'etude-console-'));
+  readonly #issuer = jwtIssuer();
   base = '';
   stack!: TestStack;
   browser!: Browser;
@@ -37,6 +40,8 @@ export class ConsoleRig {
     const env = {
       ETUDE_REST_PORT: `${port}`,
       ETUDE_AUTH_KEYS_PATH: keys,
+      ...this.#issuer.settings(this.#dir),
+      ETUDE_JWT_USER_CLAIM: 'sub',
       ETUDE_SANDBOX_INTERNAL_TOKEN: 'token-of-the-console-tests',
       // A lift is soon measured.
       ETUDE_RECALL_WITHHOLD_PROBABILITY: '0.5',
@@ -85,7 +90,8 @@ export class ConsoleRig {
     page.setDefaultTimeout(20_000);
     page.on('pageerror', ({ message }) => this.#mistakes.push(message));
     page.on('console', (said) => /Content Security Policy|Trusted/i.test(said.text()) && this.#mistakes.push(said.text()));
-    await page.goto(`${this.base}/console${path}${who === null ? '' : `#key=${keyOf(who)}`}`);
+    const key = who === 'ann' ? this.#issuer.token({ tenant: 'test', sub: who }) : who && keyOf(who);
+    await page.goto(`${this.base}/console${path}${key === null ? '' : `#key=${key}`}`);
     return page;
   }
 

@@ -184,6 +184,20 @@ describe('skills', () => {
 });
 
 describe('memory', () => {
+  it('is that of its own user for a bound token, without a choice of users', async () => {
+    const tell = (user: string, text: string) => rig.call('POST', '/v1/memory/facts', { agent: 'scout', user, text });
+    await Promise.all([tell('ann', 'The lantern of Ann hangs in the hall.'), tell('bob', 'The lantern of Bob hangs in the shed.')]);
+    const page = await rig.open('/memory?q=lantern', { who: 'ann' });
+    await page.getByRole('article').getByText('The lantern of Ann').waitFor();
+    expect(await page.getByText('The lantern of Bob').count()).toBe(0);
+    expect(await page.getByLabel('User').count()).toBe(0);
+    await rig.move(page, '/tasks');
+    await page.getByRole('heading', { name: 'Tasks' }).waitFor();
+    const owners = await rig.open('/memory?q=lantern');
+    await owners.getByLabel('User').waitFor();
+    await owners.getByRole('article').getByText('The lantern of Bob').waitFor();
+  });
+
   it('is searched across layers, and a fact tells its history', async () => {
     const tell = (text: string) => rig.call('POST', '/v1/memory/facts', { agent: 'scout', text, subject: 'quay' });
     await tell('The quay is made of wood.');

@@ -6,10 +6,10 @@ import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { SERVICES } from '@etude/contracts/grpc';
 import { createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
+import { jwtIssuer } from '@etude/test-support/jwt-issuer';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RULES, ruleOf } from '../src/calls/roles.js';
 import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
-import { jwtIssuer } from './jwt-issuer.js';
 import { restDoor } from './rest-door.js';
 
 const issuer = jwtIssuer();

@@ -1,10 +1,10 @@
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient, status } from '@etude/contracts/grpc-client';
 import { freePort } from '@etude/test-support/ports';
+import { jwtIssuer } from '@etude/test-support/jwt-issuer';
 import { expect, it } from 'vitest';
 import { bearer, restDoor } from './rest-door.js';
 import { collect, gatewayForFile, refusal, SPEC, writeKeys } from './gateway.harness.js';
-import { jwtIssuer } from './jwt-issuer.js';
 
 const issuer = jwtIssuer();
 const door = restDoor();

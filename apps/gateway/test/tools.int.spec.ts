@@ -2,12 +2,12 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { jwtIssuer } from '@etude/test-support/jwt-issuer';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { createServiceClient } from '@etude/contracts/grpc-client';
 import { collect, type KeyName, refusal } from './gateway.harness.js';
-import { jwtIssuer } from './jwt-issuer.js';
 import { type Caller, skillsForFile, toolCalls } from './skill-workers.js';
 
 const OPEN_MAX = 6;

@@ -10,7 +10,7 @@ import { ReadList, TextFilter } from '../ui/list.js';
 import { Link, useQueryValues } from '../ui/router.js';
 import { Failed } from '../ui/states.js';
 import { When } from '../ui/text.js';
-import { MemoryTabs } from './places.js';
+import { MemoryTabs, UserFilter } from './places.js';
 
 /** Documents. Searches find their passages. */
 export function DocumentsPage() {
@@ -30,7 +30,7 @@ export function DocumentsPage() {
       <MemoryTabs />
       <div className="filters">
         <TextFilter name="agent" label="Agent" isSearch />
-        <TextFilter name="user" label="User" />
+        <UserFilter />
         <label className="field">
           <span>Import a document for this agent and user</span>
           <input type="file" accept=".md,.txt,.html,.pdf" onChange={({ target }) => target.files?.[0] && add.mutate(target.files[0])} />

@@ -1,5 +1,8 @@
 import type { JsonObject } from '@bufbuild/protobuf';
+import { useQuery } from '@tanstack/react-query';
+import { useApi } from '../api/hooks.js';
 import type { Node } from '../ui/graph.js';
+import { TextFilter } from '../ui/list.js';
 import { Link, useLocation } from '../ui/router.js';
 
 const PLACES = [
@@ -25,6 +28,18 @@ export function MemoryTabs() {
       </nav>
     </>
   );
+}
+
+/** The filter by end user. A token that is bound to one user reaches no other, so it gets none. */
+export function UserFilter() {
+  const api = useApi();
+  const { data: user } = useQuery({
+    queryKey: ['bound user'],
+    queryFn: async ({ signal }) =>
+      (await api.send('GET', '/v1/tasks', { query: { page_size: 1 }, signal })).headers.get('etude-user') ?? '',
+    staleTime: Infinity,
+  });
+  return user === '' && <TextFilter name="user" label="User" />;
 }
 
 /** Where a record of memory is shown. A skill is "name@version". */

@@ -18,7 +18,7 @@ import { Graph } from '../ui/graph.js';
 import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Empty, Failed, Loaded } from '../ui/states.js';
 import { Badge, counted, Details, firstLine, Section, told, When } from '../ui/text.js';
-import { MemoryTabs, placeOfRecord, sourcesOf } from './places.js';
+import { MemoryTabs, placeOfRecord, sourcesOf, UserFilter } from './places.js';
 import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 
 const KINDS = ['fact', 'episode', 'skill', 'document', 'conversation', 'transition', 'summary', 'reflection', 'chunk', 'turn'];
@@ -56,7 +56,7 @@ export function MemoryRecordsPage() {
       <div className="filters">
         <ChoiceFilter name="kind" label="Kind" options={KINDS.map((kind, at) => [at === 0 ? '' : kind, kind] as const)} />
         <TextFilter name="agent" label="Agent" />
-        <TextFilter name="user" label="User" />
+        <UserFilter />
         <ChoiceFilter
           name="all"
           label="Archived and replaced"

@@ -5,7 +5,7 @@ import { ChoiceFilter, TextFilter } from '../ui/list.js';
 import { Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Empty, Loaded } from '../ui/states.js';
 import { Badge, firstLine, Scripted, When } from '../ui/text.js';
-import { MemoryTabs, nodeOfSource, placeOfRecord } from './places.js';
+import { MemoryTabs, nodeOfSource, placeOfRecord, UserFilter } from './places.js';
 
 const LAYERS = [
   ['', 'all'],
@@ -24,7 +24,7 @@ export function MemorySearchPage() {
         <TextFilter name="q" label="Search memory by meaning and by words" hint="what is the quay made of" isSearch />
         <ChoiceFilter name="layer" label="Layer" options={LAYERS} />
         <TextFilter name="agent" label="Agent" />
-        <TextFilter name="user" label="User" />
+        <UserFilter />
       </div>
       {text === '' ? (
         <Empty>

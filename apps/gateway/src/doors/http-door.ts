@@ -4,6 +4,7 @@ import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError } from
 import { listenOn } from '@etude/platform/health';
 import { httpServer, type ServerTls } from '@etude/platform/tls';
 import { status as grpc } from '@grpc/grpc-js';
+import type { Authenticator } from '../calls/caller.js';
 
 /** How long the rest of a refused body is read and dropped, so that the sender can read the refusal. */
 const REFUSED_BODY_MS = 5_000;
@@ -72,15 +73,15 @@ function dropRest(request: IncomingMessage): void {
   request.resume();
 }
 
-/** The key of a request, checked before its body is read. The call checks it again, with its role. */
+/** The key of a request, checked before its body is read, and the user that it is bound to. The call checks it again, with its role. */
 export async function keyOf(
   { headers }: IncomingMessage,
-  authenticator: { identify(authorization: readonly string[]): Promise<unknown> },
-): Promise<string> {
+  authenticator: Pick<Authenticator, 'identify'>,
+): Promise<{ readonly authorization: string; readonly user: string | undefined }> {
   const { authorization } = headers;
   if (!authorization) throw new EtudeError('UNAUTHENTICATED', 'Send a key: authorization: Bearer <key>.');
-  await authenticator.identify([authorization]);
-  return authorization;
+  const { user } = await authenticator.identify([authorization]);
+  return { authorization, user };
 }
 
 /** The media type in lower case, without parameters. */

@@ -87,8 +87,8 @@ export class McpServer extends HttpDoor {
       response.setHeader('allow', 'POST');
       return refuseHttp(response, 405, 'Use POST: this server keeps no sessions and opens a stream only as the answer to a request.');
     }
-    const key = await keyOf(request, this.parts.authenticator);
-    const unwatch = this.parts.authenticator.watch([key], () => response.destroy());
+    const { authorization } = await keyOf(request, this.parts.authenticator);
+    const unwatch = this.parts.authenticator.watch([authorization], () => response.destroy());
     response.once('close', unwatch);
     if (response.closed) return unwatch();
     // Any web page could send other types through a browser.

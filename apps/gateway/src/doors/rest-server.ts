@@ -56,7 +56,9 @@ export class RestServer extends HttpDoor {
     if (isOfConsole(pathname) && request.method === 'GET') return this.#console.send(pathname, request, response);
     const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
     if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json lists the calls.`);
-    const authorization = await keyOf(request, this.parts.authenticator);
+    const { authorization, user } = await keyOf(request, this.parts.authenticator);
+    // The console then shows no choice of users.
+    if (user !== undefined) response.setHeader('etude-user', user);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const { traceparent = '' } = request.headers as { traceparent?: string };
