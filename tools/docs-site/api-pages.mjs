@@ -47,6 +47,21 @@ const USUAL = {
   display_name: 'A title for people.',
   example_prompts: 'What people ask that it answers.',
   chunk: 'Bytes of the file, in order.',
+  id: 'Its id, for other calls.',
+  title: 'A title for people.',
+  description: 'What it does, in words.',
+  error: 'Why it failed.',
+  path: 'Relative to the working directory.',
+  episodes_read: 'Episodes that were read.',
+  groups: 'Groups of alike episodes; the model is asked about each.',
+  facts_added: 'New facts.',
+  facts_reinforced: 'Known facts that were told again.',
+  skills_proposed: 'Skills that verification got.',
+  args: 'Positional arguments.',
+  kwargs: 'Arguments by name.',
+  stdin: 'What the program reads.',
+  expected_stdout: 'What the program should write.',
+  duration_ms: 'In ms.',
 };
 
 /** The text of a field: its own, the usual one, or that of its type. */

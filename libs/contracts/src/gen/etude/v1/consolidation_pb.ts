@@ -237,36 +237,26 @@ export type ConsolidatedAgent = Message<"etude.v1.ConsolidatedAgent"> & {
   reason: string;
 
   /**
-   * Episodes since the last run that were read.
-   *
    * @generated from field: int32 episodes_read = 4;
    */
   episodesRead: number;
 
   /**
-   * Groups of alike episodes; the model is asked about each.
-   *
    * @generated from field: int32 groups = 5;
    */
   groups: number;
 
   /**
-   * New facts.
-   *
    * @generated from field: int32 facts_added = 6;
    */
   factsAdded: number;
 
   /**
-   * Known facts that were told again.
-   *
    * @generated from field: int32 facts_reinforced = 7;
    */
   factsReinforced: number;
 
   /**
-   * Skills that verification got.
-   *
    * @generated from field: int32 skills_proposed = 8;
    */
   skillsProposed: number;
@@ -345,29 +335,21 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   episodesRead: number;
 
   /**
-   * Groups of alike episodes.
-   *
    * @generated from field: int32 groups = 6;
    */
   groups: number;
 
   /**
-   * New facts.
-   *
    * @generated from field: int32 facts_added = 7;
    */
   factsAdded: number;
 
   /**
-   * Known facts that were told again.
-   *
    * @generated from field: int32 facts_reinforced = 8;
    */
   factsReinforced: number;
 
   /**
-   * Skills that verification got.
-   *
    * @generated from field: int32 skills_proposed = 9;
    */
   skillsProposed: number;
@@ -406,8 +388,6 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   plan: string[];
 
   /**
-   * Why it failed.
-   *
    * @generated from field: string error = 15;
    */
   error: string;

@@ -170,8 +170,6 @@ export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   kind: string;
 
   /**
-   * The beginning of the text, or a name.
-   *
    * @generated from field: string title = 4;
    */
   title: string;
@@ -436,8 +434,6 @@ export const GetMemoryRequestSchema: GenMessage<GetMemoryRequest> = /*@__PURE__*
  */
 export type MemoryRecord = Message$1<"etude.v1.MemoryRecord"> & {
   /**
-   * Id of the record.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -835,8 +831,6 @@ export const StoreFactResponseSchema: GenMessage<StoreFactResponse> = /*@__PURE_
  */
 export type UpdateFactRequest = Message$1<"etude.v1.UpdateFactRequest"> & {
   /**
-   * Id of the fact.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -878,8 +872,6 @@ export const UpdateFactRequestSchema: GenMessage<UpdateFactRequest> = /*@__PURE_
  */
 export type ListFactHistoryRequest = Message$1<"etude.v1.ListFactHistoryRequest"> & {
   /**
-   * Id of the fact.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1161,8 +1153,6 @@ export const ImportDocumentResponseSchema: GenMessage<ImportDocumentResponse> = 
  */
 export type Document = Message$1<"etude.v1.Document"> & {
   /**
-   * Id of the document.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1175,8 +1165,6 @@ export type Document = Message$1<"etude.v1.Document"> & {
   name: string;
 
   /**
-   * A title for people.
-   *
    * @generated from field: string title = 3;
    */
   title: string;
@@ -1293,8 +1281,6 @@ export const ListDocumentsResponseSchema: GenMessage<ListDocumentsResponse> = /*
  */
 export type DeleteDocumentRequest = Message$1<"etude.v1.DeleteDocumentRequest"> & {
   /**
-   * Id of the document.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1374,8 +1360,6 @@ export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
  */
 export type Turn = Message$1<"etude.v1.Turn"> & {
   /**
-   * Id of the turn.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1435,8 +1419,6 @@ export const TurnSchema: GenMessage<Turn> = /*@__PURE__*/
  */
 export type Conversation = Message$1<"etude.v1.Conversation"> & {
   /**
-   * Id of the conversation.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1449,8 +1431,6 @@ export type Conversation = Message$1<"etude.v1.Conversation"> & {
   name: string;
 
   /**
-   * A title for people.
-   *
    * @generated from field: string title = 3;
    */
   title: string;
@@ -1649,8 +1629,6 @@ export const ListConversationsResponseSchema: GenMessage<ListConversationsRespon
  */
 export type ListTurnsRequest = Message$1<"etude.v1.ListTurnsRequest"> & {
   /**
-   * Id of the conversation.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1702,8 +1680,6 @@ export const ListTurnsResponseSchema: GenMessage<ListTurnsResponse> = /*@__PURE_
  */
 export type DeleteConversationRequest = Message$1<"etude.v1.DeleteConversationRequest"> & {
   /**
-   * Id of the conversation.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1955,8 +1931,6 @@ export const ArchiveMemoryResponseSchema: GenMessage<ArchiveMemoryResponse> = /*
  */
 export type ArchivedExample = Message$1<"etude.v1.ArchivedExample"> & {
   /**
-   * Id of the record.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1967,8 +1941,6 @@ export type ArchivedExample = Message$1<"etude.v1.ArchivedExample"> & {
   layer: string;
 
   /**
-   * The beginning of its text.
-   *
    * @generated from field: string title = 3;
    */
   title: string;
@@ -2083,8 +2055,6 @@ export const EraseMemoryRequestSchema: GenMessage<EraseMemoryRequest> = /*@__PUR
  */
 export type GetErasureRequest = Message$1<"etude.v1.GetErasureRequest"> & {
   /**
-   * Id of the receipt.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -2102,8 +2072,6 @@ export const GetErasureRequestSchema: GenMessage<GetErasureRequest> = /*@__PURE_
  */
 export type ErasureReceipt = Message$1<"etude.v1.ErasureReceipt"> & {
   /**
-   * Id of the receipt.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -2137,8 +2105,6 @@ export type ErasureReceipt = Message$1<"etude.v1.ErasureReceipt"> & {
   notes: string[];
 
   /**
-   * Why it failed.
-   *
    * @generated from field: string error = 6;
    */
   error: string;

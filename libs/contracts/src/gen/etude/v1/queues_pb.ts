@@ -56,8 +56,6 @@ export const ListQueuesResponseSchema: GenMessage<ListQueuesResponse> = /*@__PUR
  */
 export type SandboxController = Message<"etude.v1.SandboxController"> & {
   /**
-   * Id of the process.
-   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -560,8 +558,6 @@ export const ListAuditResponseSchema: GenMessage<ListAuditResponse> = /*@__PURE_
  */
 export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
   /**
-   * Id of the entry.
-   *
    * @generated from field: string id = 1;
    */
   id: string;

@@ -871,8 +871,6 @@ export type DownloadFileRequest = Message<"etude.v1.DownloadFileRequest"> & {
   name: string;
 
   /**
-   * Relative to the working directory.
-   *
    * @generated from field: string path = 2;
    */
   path: string;
@@ -921,8 +919,6 @@ export const DownloadFileResponseSchema: GenMessage<DownloadFileResponse> = /*@_
  */
 export type SandboxFile = Message<"etude.v1.SandboxFile"> & {
   /**
-   * Relative to the working directory.
-   *
    * @generated from field: string path = 1;
    */
   path: string;
@@ -966,8 +962,6 @@ export type GetSandboxFileRequest = Message<"etude.v1.GetSandboxFileRequest"> & 
   name: string;
 
   /**
-   * Relative to the working directory.
-   *
    * @generated from field: string path = 2;
    */
   path: string;
@@ -1091,8 +1085,6 @@ export const SearchSandboxFilesResponseSchema: GenMessage<SearchSandboxFilesResp
  */
 export type FoundLine = Message<"etude.v1.FoundLine"> & {
   /**
-   * Relative to the working directory.
-   *
    * @generated from field: string path = 1;
    */
   path: string;
@@ -1129,8 +1121,6 @@ export type DeleteSandboxFileRequest = Message<"etude.v1.DeleteSandboxFileReques
   name: string;
 
   /**
-   * Relative to the working directory.
-   *
    * @generated from field: string path = 2;
    */
   path: string;

@@ -33,8 +33,6 @@ export type SkillParameter = Message<"etude.v1.SkillParameter"> & {
   type: string;
 
   /**
-   * For people and models.
-   *
    * @generated from field: string description = 3;
    */
   description: string;
@@ -347,8 +345,6 @@ export type SkillFailure = Message<"etude.v1.SkillFailure"> & {
   input: string;
 
   /**
-   * What went wrong.
-   *
    * @generated from field: string error = 3;
    */
   error: string;
@@ -402,8 +398,6 @@ export type Skill = Message<"etude.v1.Skill"> & {
   statusReason: string;
 
   /**
-   * What it does, in one or two sentences.
-   *
    * @generated from field: string description = 7;
    */
   description: string;
@@ -1075,15 +1069,11 @@ export const SkillTestCaseSchema: GenMessage<SkillTestCase> = /*@__PURE__*/
  */
 export type SkillTestCase_Call = Message<"etude.v1.SkillTestCase.Call"> & {
   /**
-   * Positional arguments.
-   *
    * @generated from field: google.protobuf.ListValue args = 1;
    */
   args?: ListValue | undefined;
 
   /**
-   * Arguments by name.
-   *
    * @generated from field: google.protobuf.Struct kwargs = 2;
    */
   kwargs?: JsonObject | undefined;
@@ -1117,15 +1107,11 @@ export const SkillTestCase_CallSchema: GenMessage<SkillTestCase_Call> = /*@__PUR
  */
 export type SkillTestCase_Program = Message<"etude.v1.SkillTestCase.Program"> & {
   /**
-   * What the program reads.
-   *
    * @generated from field: string stdin = 1;
    */
   stdin: string;
 
   /**
-   * What it writes.
-   *
    * @generated from field: string expected_stdout = 2;
    */
   expectedStdout: string;
@@ -1223,8 +1209,6 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   displayName: string;
 
   /**
-   * What it does, in one or two sentences.
-   *
    * @generated from field: string description = 7;
    */
   description: string;
@@ -1949,8 +1933,6 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   output: string;
 
   /**
-   * Why it failed.
-   *
    * @generated from field: string error = 4;
    */
   error: string;
@@ -1968,8 +1950,6 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   version: number;
 
   /**
-   * In ms.
-   *
    * @generated from field: double duration_ms = 7;
    */
   durationMs: number;
@@ -2080,8 +2060,6 @@ export type LoadFunctionsResponse_Function = Message<"etude.v1.LoadFunctionsResp
   signature: string;
 
   /**
-   * What it does.
-   *
    * @generated from field: string description = 4;
    */
   description: string;
@@ -2111,8 +2089,6 @@ export type RequestSkillRequest = Message<"etude.v1.RequestSkillRequest"> & {
   name: string;
 
   /**
-   * What it should do.
-   *
    * @generated from field: string description = 2;
    */
   description: string;
@@ -2166,8 +2142,6 @@ export type WantedSkill = Message<"etude.v1.WantedSkill"> & {
   skill: string;
 
   /**
-   * What it should do.
-   *
    * @generated from field: string description = 3;
    */
   description: string;

@@ -127,8 +127,6 @@ export type Learning = Message<"etude.v1.Learning"> & {
   usage?: Usage | undefined;
 
   /**
-   * Why it failed.
-   *
    * @generated from field: etude.v1.TaskError error = 3;
    */
   error?: TaskError | undefined;
@@ -453,15 +451,11 @@ export const IoCasesSchema: GenMessage<IoCases> = /*@__PURE__*/
  */
 export type IoCase = Message<"etude.v1.IoCase"> & {
   /**
-   * What the program reads.
-   *
    * @generated from field: string stdin = 1;
    */
   stdin: string;
 
   /**
-   * What it should write.
-   *
    * @generated from field: string expected_stdout = 2;
    */
   expectedStdout: string;
@@ -517,15 +511,11 @@ export const FunctionCasesSchema: GenMessage<FunctionCases> = /*@__PURE__*/
  */
 export type FunctionCase = Message<"etude.v1.FunctionCase"> & {
   /**
-   * Positional arguments.
-   *
    * @generated from field: google.protobuf.ListValue args = 1;
    */
   args?: ListValue | undefined;
 
   /**
-   * Arguments by name.
-   *
    * @generated from field: google.protobuf.Struct kwargs = 2;
    */
   kwargs?: JsonObject | undefined;
@@ -1490,15 +1480,11 @@ export type StepRecord = Message<"etude.v1.StepRecord"> & {
   kind: string;
 
   /**
-   * Id of the record.
-   *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * The beginning of its text, or its name.
-   *
    * @generated from field: string title = 3;
    */
   title: string;
@@ -1721,8 +1707,6 @@ export type StepFinished = Message<"etude.v1.StepFinished"> & {
   summary: string;
 
   /**
-   * In ms.
-   *
    * @generated from field: int64 duration_ms = 5;
    */
   durationMs: bigint;

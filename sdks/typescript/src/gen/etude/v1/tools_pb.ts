@@ -25,15 +25,11 @@ export type ToolDefinition = Message<"etude.v1.ToolDefinition"> & {
   name: string;
 
   /**
-   * A title for people.
-   *
    * @generated from field: string title = 2;
    */
   title: string;
 
   /**
-   * For models.
-   *
    * @generated from field: string description = 3;
    */
   description: string;
@@ -174,8 +170,6 @@ export type CallToolResponse = Message<"etude.v1.CallToolResponse"> & {
   result?: JsonObject | undefined;
 
   /**
-   * Why it failed.
-   *
    * @generated from field: string error = 3;
    */
   error: string;
