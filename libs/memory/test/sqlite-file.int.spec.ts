@@ -59,16 +59,12 @@ describe('a SQLite store’s file', () => {
     expect(synced()).toEqual(['PRAGMA synchronous = NORMAL', 'ROLLBACK', 'PRAGMA synchronous = FULL']);
   });
 
-  it('is refused from a later version, and from before the first release, with the way out', async () => {
-    for (const [header, way] of [
-      ['user_version = 2', /later version of Etude.*layout 2.*reads 1.*Stop every service.*install/s],
-      ['application_id = 1165260132', /before the first release.*Export it.*start anew/s],
-    ] as const) {
-      const { store, path } = await opened();
-      await store.close();
-      stranger(path).exec(`PRAGMA ${header}`);
-      await expect(openSqliteStore({ path, model })).rejects.toMatchObject({ code: 'MEMORY_VERSION', message: expect.stringMatching(way) });
-    }
+  it('is refused from a later version, with the way out', async () => {
+    const { store, path } = await opened();
+    await store.close();
+    stranger(path).exec('PRAGMA user_version = 2');
+    const message = expect.stringMatching(/later version of Etude.*layout 2.*reads 1.*Stop every service.*install/s);
+    await expect(openSqliteStore({ path, model })).rejects.toMatchObject({ code: 'MEMORY_VERSION', message });
   });
 
   it('is refused if it belongs to another program or is no database', async () => {

@@ -114,7 +114,6 @@ export function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize | nul
   return rows.all<LayerSize>(sql, { layer: layerCode(layer) })[0] ?? null;
 }
 
-/** The range of code distances to search, in bits: above `beyond` (already searched), up to `within`. */
 /**
  * The vectors of the nearest codes. sqlite-vec scans a whole chunk for each code that it picks, which takes longer than comparing them. A
  * distance limit keeps the picks few.

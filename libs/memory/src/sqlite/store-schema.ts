@@ -10,8 +10,6 @@ import type { DatabaseSync } from 'node:sqlite';
 export const SCHEMA_VERSION = 1;
 /** "Etu1" in ASCII, which marks the file as ours. */
 export const APPLICATION_ID = 0x4574_7531;
-/** "Etud": marks files of versions before the first release. */
-const UNRELEASED_ID = 0x4574_7564;
 
 /** One column per number of occurrences, so that a word list shows how often each record has the word. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
@@ -56,15 +54,7 @@ export function ensureSchema(db: DatabaseSync, path: string, model: Model): void
 
 /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
 export function checkIdentity(db: DatabaseSync, path: string, model: Model): void {
-  const applicationId = pragma(db, 'application_id');
-  if (applicationId === UNRELEASED_ID) {
-    const message =
-      `the memory file ${path} was written by a version of Etude before the first release, and this version doesn't read it. ` +
-      'Nothing of it was changed. Export it with the version that wrote it ("etude memory export"), start anew with another file, and import ' +
-      'that there; or move the file away to start with an empty memory';
-    throw new EtudeError('MEMORY_VERSION', message);
-  }
-  if (applicationId !== APPLICATION_ID)
+  if (pragma(db, 'application_id') !== APPLICATION_ID)
     throw new EtudeError('MEMORY_UNAVAILABLE', `${path} is a database of another program; name another path for the memory file`);
   const layout = pragma(db, 'user_version');
   if (layout !== SCHEMA_VERSION) {
