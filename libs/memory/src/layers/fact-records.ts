@@ -1,5 +1,5 @@
 import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
-import { bodyOf, type LayerDeps, parseBody, updateEach } from './records.js';
+import { asArchived, bodyOf, isArchived, type LayerDeps, parseBody, updateEach } from './records.js';
 import type { Episode, Fact, FactDecision, Scope } from '@etude/contracts/memory';
 import { isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import { factKeys } from '@etude/domain/facts/fact-keys';
@@ -41,6 +41,12 @@ export function knownFact(record: StoredRecord, similarity: number): StoredKnown
   const { value: fact, taken } = parseBody<Fact>(record);
   return { record, fact, taken, similarity };
 }
+/** The record of a known fact after a change. An archived fact stays archived. */
+export function changedRecord({ record, taken }: StoredKnownFact, fact: Fact): MemoryRecord {
+  const changed = factRecord(fact, taken);
+  return isArchived(record) ? asArchived(changed) : changed;
+}
+
 
 /** A look-up key that survives a change of the fact's text, so that no other fact gets the same id. */
 function firstLifeKey(id: string): string {
@@ -152,11 +158,8 @@ async function* episodesOf(store: RecordStore, tenant: string): AsyncGenerator<E
 async function reviseFacts(store: RecordStore, tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {
   for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
     await updateEach(store, page, (record) => {
-      const { value: fact, taken } = parseBody<Fact>(record);
-      const changed = isCurrent(fact) ? change(fact) : null;
-      if (changed === null) return null;
-      const next = factRecord(changed, taken);
-      // An archived fact stays archived.
-      return record.shown ? next : { ...next, shown: false, fields: record.fields };
+      const known = knownFact(record, 0);
+      const changed = isCurrent(known.fact) ? change(known.fact) : null;
+      return changed === null ? null : changedRecord(known, changed);
     });
 }

@@ -1,5 +1,5 @@
 import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
-import { FACTS, factRecord, knownFact, LAYER, namedFact, type StoredKnownFact } from './fact-records.js';
+import { changedRecord, FACTS, factRecord, knownFact, LAYER, namedFact, type StoredKnownFact } from './fact-records.js';
 import { embedTexts, indexedTextsOf, type LayerDeps, untilTaken } from './records.js';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
@@ -278,13 +278,9 @@ export async function unlinkFact(
       await untilTaken(`fact ${key}`, async () => {
         const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [key]);
         if (record === undefined) return true;
-        const { fact, taken } = knownFact(record, 0);
-        const changed = factRecord(withoutFact(fact, id, next), taken);
-        const { archived } = record.fields;
-        const fields = { ...changed.fields, ...(archived === undefined ? {} : { archived }) };
-        // An archived fact stays archived.
-        const kept = { ...changed, fields, shown: changed.shown && record.shown };
-        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, kept)])) ? true : null;
+        const known = knownFact(record, 0);
+        const changed = changedRecord(known, withoutFact(known.fact, id, next));
+        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, changed)])) ? true : null;
       });
 }
 

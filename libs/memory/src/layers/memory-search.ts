@@ -1,7 +1,7 @@
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { byAge, nameOf, ordered } from '../record-store.js';
 import type { LayerQuery } from '../memory.js';
-import { embedTexts, type LayerDeps, parseBody } from './records.js';
+import { ARCHIVED, embedTexts, type LayerDeps, parseBody } from './records.js';
 import { rerank, rerankedMax } from './rerank.js';
 import type { Turn } from '@etude/contracts/conversation';
 import type { Fact, Transition } from '@etude/contracts/memory';
@@ -229,7 +229,7 @@ async function candidatesOf(
 ): Promise<Candidates> {
   const shown = store.search(scope, layer, query);
   if (!archived) return shown;
-  const where = { ...query.where, archived: 'yes' };
+  const where = { ...query.where, ...ARCHIVED };
   const [front, back] = await Promise.all([shown, store.search(scope, layer, { ...query, where, shown: false })]);
   return {
     dense: ordered([...front.dense, ...back.dense], ({ cosine }) => cosine, query.limit),

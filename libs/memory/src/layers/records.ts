@@ -66,6 +66,25 @@ export function withTaken(taken: readonly string[], writeId: string): readonly s
   return [...taken, writeId].slice(-TAKEN_MAX);
 }
 
+/** The mark of a record that forgetting has hidden from search. */
+export const ARCHIVED = { archived: 'yes' } as const;
+
+type Marked = Pick<MemoryRecord, 'shown' | 'fields'>;
+
+/** Whether forgetting archived the record. Skills that people archived have a status of their own, and no mark. */
+export function isArchived(record: Marked): boolean {
+  return record.fields.archived !== undefined || isMarkedByStatus(record);
+}
+
+/** Whether an earlier version of Etude archived the record. It added the mark to the record's own status, if it had one. */
+export function isMarkedByStatus({ shown, fields: { status } }: Marked): boolean {
+  return !shown && Array.isArray(status) && status.at(-1) === 'archived';
+}
+
+export function asArchived(record: MemoryRecord): MemoryRecord {
+  return { ...record, shown: false, fields: { ...record.fields, ...ARCHIVED } };
+}
+
 function damaged(layer: string, kind: string, key: string, cause: unknown): EtudeError {
   const message = `the ${layer} record ${kind} ${JSON.stringify(key)} is damaged; restore the store from a copy`;
   return new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause });

@@ -9,7 +9,7 @@ import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life'
 import { isDeepStrictEqual } from 'node:util';
 import type { ProceduralLayer, SemanticLayer } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
-import { FACTS, factRecord, knownFact, LAYER, type StoredKnownFact } from './fact-records.js';
+import { changedRecord, FACTS, knownFact, LAYER, type StoredKnownFact } from './fact-records.js';
 import { untilTaken } from './records.js';
 import { type ChangedFact, loadParts, setHead, type UnitHead } from './unit-records.js';
 
@@ -150,14 +150,11 @@ function ownOf({ accessCount, unsettled, decisions }: Fact): Partial<Fact> {
   return { accessCount, ...(unsettled === undefined ? {} : { unsettled }), ...(decisions === undefined ? {} : { decisions }) };
 }
 
-/** A fact that leaves the view loses its words, so that they no longer count as known. An archived fact stays archived. */
-function changeTo({ record, taken }: StoredKnownFact, next: Fact, leaves: boolean): Change {
-  const made = factRecord(next, taken);
-  const { archived } = record.fields;
-  const fields = archived === undefined ? made.fields : { ...made.fields, archived };
-  const changed = { ...made, fields, shown: made.shown && archived === undefined };
-  const { revision } = record;
-  return leaves ? { do: 'replace', record: changed, indexed: [], revision } : { do: 'update', record: changed, revision };
+/** A fact that leaves the view loses its words, so that they no longer count as known. */
+function changeTo(known: StoredKnownFact, next: Fact, leaves: boolean): Change {
+  const record = changedRecord(known, next);
+  const { revision } = known.record;
+  return leaves ? { do: 'replace', record, indexed: [], revision } : { do: 'update', record, revision };
 }
 
 /** Archives a proposed skill unless a person decided on it, and brings back the version and the members that it replaced. */

@@ -1,5 +1,5 @@
 import { idOf } from '../layers/memory-search.js';
-import { parseBody, updateEach } from '../layers/records.js';
+import { ARCHIVED, asArchived, isArchived, isMarkedByStatus, parseBody, updateEach } from '../layers/records.js';
 import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
 import { LAYERS, type MemoryRecord, type Owners, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { OWNED_KINDS, walkOwned } from './owned-records.js';
@@ -13,7 +13,6 @@ import { reasonToArchive } from '@etude/domain/lift/effects';
 type Example = ArchiveReport['examples'][number];
 /** Kinds that forgetting may archive. Documents aren't among them: people add and remove those. */
 const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
-const ARCHIVED = { archived: 'yes' } as const;
 const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -48,18 +47,6 @@ export async function restoreRecords(store: RecordStore, owners: Owners, ids?: r
   return restored;
 }
 
-type Marked = Pick<MemoryRecord, 'shown' | 'fields'>;
-
-/** Whether forgetting archived the record. Skills that people archived have a status of their own, and no mark. */
-export function isArchived(record: Marked): boolean {
-  return record.fields.archived !== undefined || isMarkedByStatus(record);
-}
-
-/** Whether an earlier version of Etude archived the record. It added the mark to the record's own status, if it had one. */
-function isMarkedByStatus({ shown, fields: { status } }: Marked): boolean {
-  return !shown && Array.isArray(status) && status.at(-1) === 'archived';
-}
-
 /** Gives records that an earlier version archived the mark of this one. Returns their number. */
 export async function renewMarks(store: RecordStore, tenant: string): Promise<number> {
   let renewed = 0;
@@ -73,10 +60,6 @@ export async function renewMarks(store: RecordStore, tenant: string): Promise<nu
 function withOwnStatus(record: MemoryRecord): MemoryRecord {
   const { status: [own] = [], ...fields } = record.fields;
   return asArchived({ ...record, fields: own === undefined || own === 'archived' ? fields : { ...fields, status: own } });
-}
-
-export function asArchived(record: MemoryRecord): MemoryRecord {
-  return { ...record, shown: false, fields: { ...record.fields, ...ARCHIVED } };
 }
 
 function asRestored(record: StoredRecord): MemoryRecord {
