@@ -99,10 +99,7 @@ async function addToConversation(deps: LayerDeps, addition: Addition, signal?: A
     if (addition.first !== null) throw otherMessage(first);
     return { ...(await addToConversation(deps, { ...addition, messages: displaced, writeId: `${writeId}+` }, signal)), first };
   }
-  if (addition.first === null) {
-    const note = markApplied(LAYER, scope, writeId, at);
-    await deps.store.write(scope.tenant, [{ ...note, record: { ...note.record, sources: [String(first)] } }]);
-  }
+  if (addition.first === null) await deps.store.write(scope.tenant, [markApplied(LAYER, scope, writeId, at, [String(first)])]);
   return { conversation, first, outcome: inserted === 0 ? 'unchanged' : isNew ? 'added' : 'appended' };
 }
 

@@ -46,7 +46,7 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
     }
     const { kept, replaced } = plan;
     if (kept === null) return null;
-    const changes = [...changesOf(plan), ...(note ? [notedFact(told, kept)] : [])];
+    const changes = [...changesOf(plan), ...(note ? [markApplied(LAYER, fact.scope, writeId, fact.createdAt, [kept.id])] : [])];
     const done = changes.length === 0 ? [] : await deps.store.write(tenant, changes);
     // Another writer changed one of the facts.
     if (plan.changes.some((_, at) => done[at] !== true)) return null;
@@ -73,11 +73,6 @@ function changesOf({ changes }: FactPlan): readonly Change[] {
 export async function notedFactId(store: RecordStore, tenant: string, writeId: string): Promise<string | null> {
   const [record] = await store.load({ tenant, agent: null }, LAYER, 'applied', [writeId]);
   return record?.sources[0] ?? null;
-}
-
-function notedFact({ fact: { scope, createdAt }, writeId }: Told, kept: Fact): Change {
-  const change = markApplied(LAYER, scope, writeId, createdAt);
-  return { ...change, record: { ...change.record, sources: [kept.id] } };
 }
 
 /** Logs a failure that no caller waits for. */

@@ -10,9 +10,17 @@ import { isInWords } from '@etude/domain/skills/content-digest';
 /**
  * The insert that notes a write as applied. Put it last in the list of changes. After a crash in between, the repeat finds the write id in
  * the changed record (`StoredBody.taken`) and only adds the note.
+ *
+ * @param sources what a repeat has to know about the first try
  */
-export function markApplied(layer: MemoryLayer, scope: Scope, writeId: string, createdAt: number): Extract<Change, { do: 'insert' }> {
-  const record = { ...UNSEARCHED, layer, kind: 'applied', key: writeId, scope, createdAt, fields: {}, body: bodyOf({}) } as const;
+export function markApplied(
+  layer: MemoryLayer,
+  scope: Scope,
+  writeId: string,
+  createdAt: number,
+  sources: readonly string[] = [],
+): Extract<Change, { do: 'insert' }> {
+  const record = { ...UNSEARCHED, layer, kind: 'applied', key: writeId, scope, createdAt, fields: {}, sources, body: bodyOf({}) } as const;
   return { do: 'insert', record, indexed: [] };
 }
 
@@ -79,8 +87,7 @@ export async function earlierResult(store: RecordStore, claim: RequestClaim): Pr
 
 async function insertNote(store: RecordStore, claim: RequestClaim, key: string, text: string): Promise<boolean> {
   const { layer, scope, digest, at, unsynced = false } = claim;
-  const change = markApplied(layer, scope, `${REQUEST}${key}`, at);
-  const note = { ...change, record: { ...change.record, sources: [digest, text] } };
+  const note = markApplied(layer, scope, `${REQUEST}${key}`, at, [digest, text]);
   const [done = false] = await store.write(scope.tenant, [note], { unsynced });
   return done;
 }
