@@ -2,7 +2,7 @@ import { chargedTo } from '@etude/domain/ports/model';
 import type { RecordStore, StoredRecord } from '../record-store.js';
 import { conversationOf, conversationRecord, loadConversation, turnKey, turnOf } from './conversation-records.js';
 import { LAYER } from './fact-records.js';
-import { type SettlingDeps, askWithin } from './fact-settling.js';
+import { affordable, askWithin, type SettlingDeps } from './fact-settling.js';
 import { type LayerDeps, parseBody, putRecord, untilTaken } from './records.js';
 import type { Conversation, Turn } from '@etude/contracts/conversation';
 import type { Fact } from '@etude/contracts/memory';
@@ -12,7 +12,6 @@ import type { SemanticMemory } from '@etude/domain/ports/memory';
 const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const;
 const CONVERSATIONS = 100;
 const WINDOW = 40;
-const CALL_TOKENS_MAX = 4_000;
 /** An interrupted addition leaves a gap, which its repeat fills. After this time the gap is skipped. */
 const GAP_WAIT_MS = 600_000;
 const CONFIDENCE = 0.8;
@@ -35,7 +34,7 @@ export async function readConversations(deps: LayerDeps, facts: Pick<SemanticMem
     if (!(await reading.isOn(record.scope.agent))) continue;
     for (let turns = await unreadTurns(deps, record); turns.length > 0; turns = await unreadTurns(deps, record)) {
       reading.signal.throwIfAborted();
-      const asked = await affordable(turns, reading);
+      const asked = await affordable(turns, (some) => promptTokens(readingRequest(some)), reading);
       if (asked.length === 0) {
         report.left += turns.length;
         break;
@@ -62,15 +61,6 @@ async function unreadTurns({ store, clock }: LayerDeps, { key, scope }: StoredRe
   const first = turns[0]?.index ?? read;
   if (first > read && updatedAt > clock.now() - GAP_WAIT_MS) return [];
   return turns.filter(({ index }, place) => index === first + place);
-}
-
-async function affordable(turns: readonly Turn[], { budget }: SettlingDeps): Promise<readonly Turn[]> {
-  const left = await budget.left();
-  if (left.calls < 1) return [];
-  const tokensMax = Math.min(left.promptTokens, CALL_TOKENS_MAX);
-  let count = turns.length;
-  while (count > 0 && promptTokens(readingRequest(turns.slice(0, count))) > tokensMax) count -= 1;
-  return turns.slice(0, count);
 }
 
 /** The content of an unreadable answer is lost. The turns stay, and search finds them. */

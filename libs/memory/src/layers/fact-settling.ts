@@ -49,6 +49,20 @@ export async function askWithin({ budget, model, signal }: SettlingDeps, request
   });
 }
 
+/** The first items, as many as one call may ask about within the budget. A single one may be larger than a usual call. */
+export async function affordable<T>(
+  items: readonly T[],
+  tokensOf: (some: readonly T[]) => number,
+  { budget }: SettlingDeps,
+): Promise<readonly T[]> {
+  const left = await budget.left();
+  if (left.calls < 1) return [];
+  const isWithin = (count: number, tokens: number) => tokensOf(items.slice(0, count)) <= tokens;
+  let count = 0;
+  while (count < items.length && isWithin(count + 1, Math.min(left.promptTokens, CALL_TOKENS_MAX))) count += 1;
+  return items.slice(0, count === 0 && isWithin(1, left.promptTokens) ? 1 : count);
+}
+
 /** Number of current facts of the tenant that wait for a comparison. */
 export function countUnsettled(store: RecordStore, tenant: string): Promise<number> {
   return store.count({ tenant }, LAYER, UNSETTLED);
@@ -160,7 +174,7 @@ class Judge {
 
   async *verdictsOn(pairs: readonly FactPair[]): AsyncGenerator<readonly [FactPair, PairVerdict]> {
     for (let rest = pairs; rest.length > 0;) {
-      const batch = await this.#affordable(rest);
+      const batch = await affordable(rest.slice(0, CALL_PAIRS_MAX), judgeTokens, this.#settling);
       if (batch.length === 0) {
         this.left += rest.length;
         return;
@@ -171,16 +185,6 @@ class Judge {
       if (verdicts === null && batch.length > 1) for (const pair of batch) yield* this.verdictsOn([pair]);
       else for (const [at, pair] of batch.entries()) yield [pair, verdicts?.[at] ?? NO_ANSWER];
     }
-  }
-
-  async #affordable(pairs: readonly FactPair[]): Promise<readonly FactPair[]> {
-    const { calls, promptTokens: tokensLeft } = await this.#settling.budget.left();
-    if (calls < 1) return [];
-    const isWithin = (count: number, tokens: number) => judgeTokens(pairs.slice(0, count)) <= tokens;
-    let count = 0;
-    while (count < Math.min(pairs.length, CALL_PAIRS_MAX) && isWithin(count + 1, Math.min(tokensLeft, CALL_TOKENS_MAX))) count += 1;
-    // One pair of long facts may be larger than a usual call.
-    return pairs.slice(0, count === 0 && isWithin(1, tokensLeft) ? 1 : count);
   }
 
   async #ask(pairs: readonly FactPair[]): Promise<readonly PairVerdict[] | null> {
