@@ -6,7 +6,7 @@ import { LIMIT_VERDICTS, refuseUnfinished } from '../evaluation/judge.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import type { BundledCode, SkillRunner, ToolContext, ToolDefinition, ToolSessions } from './tool-definition.js';
-import { defineTool, TODO_STATUSES } from './tool-definition.js';
+import { defineTool, TodoItem } from './tool-definition.js';
 import { Json } from '@etude/contracts/json';
 import { pythonText } from '../python-files.js';
 import { exactValue } from '../skills/proof/call-values.js';
@@ -14,8 +14,6 @@ import { exactValue } from '../skills/proof/call-values.js';
 export const CODE_MAX_CHARS = 256_000;
 const OUTPUT_MAX_CHARS = 20_000;
 export const LIMITS = SandboxLimits.parse({});
-
-export const TodoItem = z.strictObject({ content: z.string().trim().min(1).max(500), status: z.enum(TODO_STATUSES) });
 
 const Input = z.strictObject({
   code: z

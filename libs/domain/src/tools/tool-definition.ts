@@ -2,9 +2,8 @@ import type { ProceduralMemorySettings, SkillDependency, SkillParameter } from '
 import { z } from 'zod';
 import type { SkillReader } from '../skills/life/find-skill.js';
 import type { LoadedFunction } from '../skills/proof/bundle-code.js';
-import type { UseOutcome } from '../skills/proof/use-skill.js';
+import type { SkillCall as CallOfSkill, UseOutcome } from '../skills/proof/use-skill.js';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
-import type { SandboxFile } from '@etude/contracts/sandbox';
 
 export interface ToolContext {
   readonly tenant: string;
@@ -118,14 +117,8 @@ export interface SkillFinder {
 
 type SkillUse = Omit<Extract<UseOutcome, { outcome: 'used' }>, 'outcome' | 'exit'>;
 
-export interface SkillCall {
-  readonly name: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
-  /** Files that lie beside the skill when it runs. */
-  readonly files?: readonly SandboxFile[];
-  /** A repeat with the same id is counted and run once. */
-  readonly useId: string;
-}
+/** A use of a skill by a tool, which gives a program no standard input. */
+export type SkillCall = Pick<CallOfSkill, 'name' | 'parameters' | 'files' | 'useId'>;
 
 /** A function that later code of the session can call. */
 type FunctionInReach = Omit<LoadedFunction, 'digest'>;
@@ -187,11 +180,11 @@ export interface SkillRegistrar {
   register(reader: SkillReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }
 
-export const TODO_STATUSES = ['pending', 'in_progress', 'completed'] as const;
-export interface Todo {
-  readonly content: string;
-  readonly status: (typeof TODO_STATUSES)[number];
-}
+export const TodoItem = z.strictObject({
+  content: z.string().trim().min(1).max(500),
+  status: z.enum(['pending', 'in_progress', 'completed']),
+});
+export type Todo = Readonly<z.output<typeof TodoItem>>;
 
 export type SessionKey = SkillReader & Pick<ToolContext, 'session' | 'isBound'>;
 

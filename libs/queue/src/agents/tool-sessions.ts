@@ -2,7 +2,7 @@ import { SkillDependency } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import type { SessionKey, Todo, ToolOutcome, ToolSession, ToolSessions } from '@etude/domain/tools/tool-definition';
-import { TODO_STATUSES } from '@etude/domain/tools/tool-definition';
+import { TodoItem } from '@etude/domain/tools/tool-definition';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
@@ -15,7 +15,7 @@ export const SESSION_KEPT_MS = 7 * 86_400_000;
 /** How long an answer is kept for repeats of the call: as long as the result of an execution. */
 const ANSWER_KEPT_MS = 3_600_000;
 
-const Todos = z.array(z.object({ content: z.string(), status: z.enum(TODO_STATUSES) }));
+const Todos = z.array(z.object(TodoItem.shape));
 /** The kept answer of a tool call, with the digest of the call and the time in ms since 1970. */
 interface Answer {
   readonly digest: string;
