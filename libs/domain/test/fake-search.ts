@@ -1,6 +1,6 @@
 import type { Scope } from '@etude/contracts/memory';
 import { type ReadScope, requireScope, type SearchQuery } from '../src/ports/memory.js';
-import { bm25Weight, idf, queryTerms, termCounts } from '../src/retrieval/bm25.js';
+import { bm25Weight, idf, queryTerms, termCounts } from '../src/retrieval/words.js';
 import { cosineOf } from '../src/retrieval/calibration.js';
 import type { SearchEntry } from '../src/retrieval/entries.js';
 import { fusedScore } from '../src/retrieval/fuse.js';

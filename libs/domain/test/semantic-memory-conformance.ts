@@ -1,7 +1,7 @@
 import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { factId } from '../src/facts/fact-keys.js';
+import { factId } from '../src/facts/fact-plan.js';
 import type { MemoryHit, ReadScope, SearchQuery, SemanticMemory } from '../src/ports/memory.js';
 import { documentLayerConformance } from './document-layer-conformance.js';
 import { ALL, type MakeMemory, SCOPES_WITHOUT_TENANT, withMemory } from './memory-conformance-start.js';

@@ -1,6 +1,6 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
+import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/words';
 import type { Candidate, Change, IndexedText, Owners, RecordField, RecordFilter, StoredRecord, StoreQuery } from '../src/record-store.js';
 import { RECORD_FIELDS } from '../src/record-store.js';
 

@@ -1,7 +1,6 @@
 import { unreadable, type ParsedDocument } from '../document.js';
 import { fenced, SectionBuilder } from '../section-builder.js';
-import { type Line, readPdf } from './pdf-lines.js';
-import type { OutlineEntry } from './pdf-outline.js';
+import { type Line, type OutlineEntry, readPdf } from './pdf-lines.js';
 
 /** A line at least this many times as large as the body's is a heading. */
 const LARGER = 1.12;

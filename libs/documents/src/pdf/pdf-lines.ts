@@ -1,7 +1,6 @@
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import { cleanText } from '../parse-text.js';
 import { PARSE_LIMITS, tooLarge, unreadable } from '../document.js';
-import { type OutlineEntry, outlineOf } from './pdf-outline.js';
 
 /** A line of text in a PDF. `x` counts from the left, `y` down from the top of the page, in points. */
 export interface Line {
@@ -27,6 +26,7 @@ export interface PdfText {
 type PdfJs = Awaited<ReturnType<typeof getResolvedPDFJS>>;
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 type PdfPage = Awaited<ReturnType<Pdf['getPage']>>;
+type Item = Awaited<ReturnType<Pdf['getOutline']>>[number];
 
 /** Reads title, outline and lines of a PDF. Its scripts, actions, forms and embedded files are ignored. */
 export async function readPdf(bytes: Uint8Array, name: string): Promise<PdfText> {
@@ -92,4 +92,42 @@ async function titleOf(pdf: Pdf): Promise<string | null> {
   // Word processors set these titles by default.
   if (typeof title !== 'string' || /^(?:untitled|microsoft word\b.*|.*\.(?:docx?|tex|dvi|indd))$/i.test(title.trim())) return null;
   return title.trim() || null;
+}
+
+/** An entry of a PDF's outline, which readers show as bookmarks. */
+export interface OutlineEntry {
+  readonly title: string;
+  /** Counted from 1, the outermost. */
+  readonly level: number;
+  /** Counted from 1. */
+  readonly page: number;
+}
+
+const ENTRIES_MAX = 5_000;
+
+/** The outline in order, without entries that lead to no page; empty where the PDF has none. */
+async function outlineOf(pdf: Pdf): Promise<readonly OutlineEntry[]> {
+  const entries: OutlineEntry[] = [];
+  const left = await pdf.getOutline().then((items) => placed(items ?? [], 1));
+  for (let next = left.shift(); next !== undefined && entries.length < ENTRIES_MAX; next = left.shift()) {
+    const { item, level } = next;
+    const page = await pageOf(item, pdf);
+    if (page !== null) entries.push({ title: item.title, level, page });
+    left.unshift(...placed(item.items as Item[], level + 1));
+  }
+  return entries;
+}
+
+const placed = (items: readonly Item[], level: number) => items.map((item) => ({ item, level }));
+
+/** null where the entry leads to no page of this document: outlines are often damaged when a PDF is cut or joined. */
+async function pageOf({ dest }: Item, pdf: Pdf): Promise<number | null> {
+  const place: unknown = typeof dest === 'string' ? await pdf.getDestination(dest).catch(() => null) : dest;
+  const [page] = Array.isArray(place) ? (place as unknown[]) : [];
+  if (typeof page === 'number') return page + 1;
+  if (typeof page !== 'object' || page === null) return null;
+  return pdf.getPageIndex(page as Parameters<Pdf['getPageIndex']>[0]).then(
+    (index) => index + 1,
+    () => null,
+  );
 }

@@ -1,7 +1,7 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
 import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
-import { factId } from '../facts/fact-keys.js';
+import { factId } from '../facts/fact-plan.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { pinnedToImports } from '../skills/proof/bundle-code.js';

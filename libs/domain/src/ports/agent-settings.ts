@@ -1,4 +1,5 @@
-import type { OutsideServer } from '@etude/contracts/outside-tools';
+import type { Json } from '@etude/contracts/json';
+import type { OutsideCaller, OutsideListing, OutsideOutcome, OutsideServer } from '@etude/contracts/outside-tools';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { TaskStrategy } from '@etude/contracts/task';
 
@@ -20,4 +21,16 @@ export interface AgentSettings {
 /** Reads the settings of an agent. Not in it: who may change them. @throws EtudeError QUEUE_UNAVAILABLE */
 export interface AgentSettingsReader {
   get(tenant: string, agent: string): Promise<AgentSettings>;
+}
+
+/**
+ * Tools of MCP servers that an agent's settings name. Failures of servers are answers for the model. Not in it: which agent may use which
+ * server.
+ *
+ * @throws the signal's reason, and nothing else
+ */
+export interface OutsideTools {
+  list(caller: OutsideCaller, signal: AbortSignal): Promise<OutsideListing>;
+  /** @param tool "server/tool" */
+  call(caller: OutsideCaller, tool: string, args: Readonly<Record<string, Json>>, signal: AbortSignal): Promise<OutsideOutcome>;
 }

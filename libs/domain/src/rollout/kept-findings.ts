@@ -1,5 +1,5 @@
 import type { Fact, RecalledItem, Scope } from '@etude/contracts/memory';
-import { factId } from '../facts/fact-keys.js';
+import { factId } from '../facts/fact-plan.js';
 import { factEntry, FINDING } from '../retrieval/entries.js';
 import { namesAsWords } from '../retrieval/words.js';
 import type { ExecutionMemory, Finding } from '../findings/execution-memory.js';

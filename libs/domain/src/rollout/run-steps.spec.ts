@@ -7,7 +7,7 @@ import { calls, file, finalAnswer, last, python, stepByStep, stepWorlds, textOf 
 import type { Json } from '@etude/contracts/json';
 import type { Skill } from '@etude/contracts/memory';
 import type { OutsideServer } from '@etude/contracts/outside-tools';
-import type { OutsideTools } from '../ports/outside-tools.js';
+import type { OutsideTools } from '../ports/agent-settings.js';
 import type { SearchQuery, SemanticMemory } from '../ports/memory.js';
 import type { Journal } from '../ports/journal.js';
 import { runRollout } from './run-rollout.js';

@@ -1,7 +1,7 @@
 import type { Fact, Scope } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { cutMiddle } from '../evaluation/evaluator.js';
-import { factId } from '../facts/fact-keys.js';
+import { factId } from '../facts/fact-plan.js';
 import type { Clock } from '../ports/clock.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import { provenanceOf, itemOf } from '../recall/recall.js';

@@ -1,8 +1,7 @@
 import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { asArchived, bodyOf, isArchived, type LayerDeps, parseBody, updateEach } from './records.js';
 import type { Episode, Fact, FactDecision, Scope } from '@etude/contracts/memory';
-import { isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
-import { factKeys } from '@etude/domain/facts/fact-keys';
+import { factKeys, isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { factEntry } from '@etude/domain/retrieval/entries';
 import { factTime } from '@etude/domain/retrieval/reinforce';
@@ -41,12 +40,12 @@ export function knownFact(record: StoredRecord, similarity: number): StoredKnown
   const { value: fact, taken } = parseBody<Fact>(record);
   return { record, fact, taken, similarity };
 }
+
 /** The record of a known fact after a change. An archived fact stays archived. */
 export function changedRecord({ record, taken }: StoredKnownFact, fact: Fact): MemoryRecord {
   const changed = factRecord(fact, taken);
   return isArchived(record) ? asArchived(changed) : changed;
 }
-
 
 /** A look-up key that survives a change of the fact's text, so that no other fact gets the same id. */
 function firstLifeKey(id: string): string {

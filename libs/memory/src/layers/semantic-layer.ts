@@ -1,6 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etude/contracts/memory';
-import { factId, subjectKey } from '@etude/domain/facts/fact-keys';
+import { factId, subjectKey } from '@etude/domain/facts/fact-plan';
 import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import type { LayerQuery, StoredFact } from '../memory.js';

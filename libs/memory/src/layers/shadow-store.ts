@@ -1,5 +1,5 @@
 import { cosineOf } from '@etude/domain/retrieval/calibration';
-import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
+import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/words';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import {

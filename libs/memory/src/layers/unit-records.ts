@@ -1,6 +1,6 @@
 import type { Fact, Skill } from '@etude/contracts/memory';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
-import { factId } from '@etude/domain/facts/fact-keys';
+import { factId } from '@etude/domain/facts/fact-plan';
 import type { ConsolidationUnit, UnitName, UnitPage } from '@etude/domain/ports/consolidation-units';
 import { type Change, compareKeys, type MemoryRecord, type RecordStore, type StoredRecord } from '../record-store.js';
 import { knownFact } from './fact-records.js';

@@ -3,7 +3,7 @@ import { requireVector } from '../vector-models.js';
 import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
 import type { Point } from './tenant-points.js';
 import { batchesOf } from '@etude/contracts/wire/batches';
-import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/bm25';
+import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/words';
 import { createHmac } from 'node:crypto';
 
 export interface SparseVector {

@@ -6,7 +6,7 @@ import { deleteVectors, insertVectors, updateVectors, type VectorBytes, vectorBy
 import { deleteWords, insertWords } from './words.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { type TermCounts, termCounts } from '@etude/domain/retrieval/bm25';
+import { type TermCounts, termCounts } from '@etude/domain/retrieval/words';
 import { requireOwn } from '@etude/domain/ports/memory';
 import type { StoreFile } from './store-file.js';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -3,7 +3,7 @@ import { RECORD_TEXTS_MAX, type StoreOptions, type VectorModel } from '../record
 import { requireReadable } from '../vector-models.js';
 import { CODE_BITS } from './vector-code.js';
 import { EtudeError } from '@etude/contracts/errors';
-import { COUNT_MAX } from '@etude/domain/retrieval/bm25';
+import { COUNT_MAX } from '@etude/domain/retrieval/words';
 import type { DatabaseSync } from 'node:sqlite';
 
 /** Raised with every change of the schema below. A file of another version is refused. */

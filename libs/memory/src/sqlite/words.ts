@@ -1,5 +1,5 @@
 import type { MemoryLayer } from '@etude/contracts/task';
-import { bm25Weight, COUNT_MAX, idf, queryTerms, type TermCounts } from '@etude/domain/retrieval/bm25';
+import { bm25Weight, COUNT_MAX, idf, queryTerms, type TermCounts } from '@etude/domain/retrieval/words';
 import type { Condition } from './record-rows.js';
 import { COUNT_COLUMNS } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';

@@ -11,7 +11,7 @@ import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { ExecutionRequest, SessionRequest } from '@etude/contracts/sandbox';
 import { TaskSpec, Usage } from '@etude/contracts/task';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
-import { factId } from '@etude/domain/facts/fact-keys';
+import { factId } from '@etude/domain/facts/fact-plan';
 import { transitionOf } from '@etude/domain/testing/memory-records';
 import { until } from '@etude/test-support/until';
 import type { Redis } from 'ioredis';

@@ -3,7 +3,7 @@ import { taskOfExecution } from '@etude/contracts/ids';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
-import { factId } from '@etude/domain/facts/fact-keys';
+import { factId } from '@etude/domain/facts/fact-plan';
 import { writtenIn } from '@etude/domain/ports/memory';
 import { isRecalledFrom, mayRead, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
 import type { Character } from '@etude/domain/world/world';
