@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
-import type { ProofSigner } from '@etude/domain/ports/proof-signer';
+import type { ProofSigner } from '@etude/domain/ports/verification';
 import { NOTHING_FOUND, signProof } from '@etude/domain/skills/proof/proof';
 import { skillDigest } from '@etude/domain/skills/content-digest';
 import { openMemory } from '@etude/memory/open-memory';

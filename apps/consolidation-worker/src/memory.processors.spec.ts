@@ -16,7 +16,7 @@ function learned(...names: readonly string[]) {
   const warnings: object[] = [];
   const asked: string[] = [];
   const apply: AppliedWrites['apply'] = async (_tenant, id, write, options) => {
-    if (write.kind === 'skill_use') await procedural.recordUse(id, write);
+    if (write.kind === 'skill_use') await procedural.applyUse(id, write);
     return { applied: true, skill: write.kind === 'skill' ? await procedural.store(write.skill, options) : null };
   };
   const settings = ProceduralMemorySettings.parse({ enabled: true, maxSkills: 1 });

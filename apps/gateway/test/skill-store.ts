@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
-import type { ProofSigner } from '@etude/domain/ports/proof-signer';
+import type { ProofSigner } from '@etude/domain/ports/verification';
 import { dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { signProof } from '@etude/domain/skills/proof/proof';
 import { storeAt } from '@etude/domain/testing/skill-lives';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EtudeError } from '@etude/contracts/errors';
 import type { SkillFinding } from '@etude/contracts/skill-proof';
-import type { CodeAnalyser } from '@etude/domain/ports/code-analyser';
+import type { CodeAnalyser } from '@etude/domain/ports/verification';
 import type { AnalyserTask, ChildAnswer, TextAnswer } from './analyser-child-main.js';
 
 const LIMITS = {

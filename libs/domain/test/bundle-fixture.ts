@@ -2,7 +2,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
+import type { ProofChecker, ProofSigner } from '../src/ports/verification.js';
 import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
 import type { VerificationGround } from '../src/skills/proof/keep-what-worked.js';
 import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';

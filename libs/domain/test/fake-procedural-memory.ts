@@ -5,7 +5,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../src/ports/clock.js';
 import type { ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillMove, SkillOwner, StoreSkillOptions } from '../src/ports/memory.js';
 import { requireScope, wholeTenant } from '../src/ports/memory.js';
-import type { ProofChecker } from '../src/ports/proof-signer.js';
+import type { ProofChecker } from '../src/ports/verification.js';
 import { skillEntries } from '../src/retrieval/entries.js';
 import { afterUse } from '../src/retrieval/reinforce.js';
 import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
@@ -125,14 +125,15 @@ export class FakeProceduralMemory implements ProceduralMemory {
       .toSorted((a, b) => b.successRate - a.successRate);
   }
 
-  async recordUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<void> {
+  async applyUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<boolean> {
     requireScope(wholeTenant(use.scope));
     const key = JSON.stringify([use.scope.tenant, useId]);
-    if (this.#uses.has(key)) return;
+    if (this.#uses.has(key)) return false;
     const [used] = ownersOfUse(use).flatMap((owner) => this.#known({ ...owner, name: use.name, version: use.version }) ?? []);
     if (used === undefined) throw noSuchSkill(use);
     this.#uses.add(key);
     this.#replace(used, afterUse(used, use));
+    return true;
   }
 
   #movedBy(move: SkillMove): MovedVersion {

@@ -129,7 +129,7 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
       }
       const nobody = { ...SCOPE, tenant: '' };
       await expect(memory.store(skillOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-      await expect(memory.recordUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await expect(memory.applyUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
     });
 
     it('finds all skills of a tenant or an agent, and no others', async ({ memory }) => {
@@ -161,7 +161,7 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
   const used = async (...uses: ReadonlyArray<ReturnType<typeof skillUseOf>>) => {
     const memory = await start(make);
     await storeAt(memory, ACTIVE);
-    for (const [at, use] of uses.entries()) for (const _ of [1, 2]) await memory.recordUse(`u${at}`, use);
+    for (const [at, use] of uses.entries()) for (const _ of [1, 2]) await memory.applyUse(`u${at}`, use);
     return memory.get(ALL, 'sum_even');
   };
 
@@ -192,11 +192,11 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
 
     it('counts a use once and learns from its success', async ({ memory }) => {
       await storeAt(memory, { ...ACTIVE, successRate: 1 });
-      await memory.recordUse('u1', skillUseOf({ success: false, fellBack: true, cue: 'failed here', fingerprint: 'f9' }));
-      await memory.recordUse('u1', skillUseOf({ success: false }));
+      await memory.applyUse('u1', skillUseOf({ success: false, fellBack: true, cue: 'failed here', fingerprint: 'f9' }));
+      await memory.applyUse('u1', skillUseOf({ success: false }));
       expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 0, cues: ACTIVE.cues, fingerprints: ['f1'] });
-      await memory.recordUse('u2', skillUseOf());
-      await memory.recordUse('u2', skillUseOf());
+      await memory.applyUse('u2', skillUseOf());
+      await memory.applyUse('u2', skillUseOf());
       const after = await memory.get(ALL, 'sum_even');
       expect(after).toMatchObject({
         executionCount: 1,
@@ -214,31 +214,31 @@ function skillUsageConformance(make: MakeMemory<ProceduralMemory>): void {
     it('stores no prompt of a user in a shared skill', async ({ memory }) => {
       await storeAt(memory, ACTIVE);
       const secret = { scope: { ...SCOPE, user: 'ann' }, cue: 'the sum of my even debts', fingerprint: 'debts' };
-      await memory.recordUse('u1', skillUseOf(secret));
+      await memory.applyUse('u1', skillUseOf(secret));
       expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1, cues: ACTIVE.cues, fingerprints: ACTIVE.fingerprints });
       const own = await storeAt(memory, { ...ACTIVE, scope: secret.scope });
-      await memory.recordUse('u2', skillUseOf({ ...secret, owner: { tenant: 'acme', agent: 'coder', user: 'ann' } }));
+      await memory.applyUse('u2', skillUseOf({ ...secret, owner: { tenant: 'acme', agent: 'coder', user: 'ann' } }));
       expect((await memory.byFingerprint({ ...ALL, user: 'ann' }, 'debts')).map(({ scope }) => scope)).toEqual([own.scope]);
       const ofBob = skillUseOf({ ...secret, owner: { tenant: 'acme', agent: 'coder', user: 'bob' } });
-      await expect(memory.recordUse('u3', ofBob)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await expect(memory.applyUse('u3', ofBob)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     });
 
     it('keeps a bounded number of cues and every fingerprint', async ({ memory }) => {
       await storeAt(memory, ACTIVE);
       for (let i = 0; i < SKILL_CUES_MAX + 5; i += 1)
-        await memory.recordUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
+        await memory.applyUse(`u${i}`, skillUseOf({ cue: `case ${i}`, fingerprint: `p${i}` }));
       const after = await memory.get(ALL, 'sum_even');
       expect(after?.cues).toHaveLength(SKILL_CUES_MAX);
       expect(after?.fingerprints).toHaveLength(SKILL_CUES_MAX + 6);
     });
 
     it('refuses to count a use of an unknown skill', async ({ memory }) => {
-      await expect(memory.recordUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      await expect(memory.applyUse('u1', skillUseOf())).rejects.toMatchObject({ code: 'NOT_FOUND' });
       await storeAt(memory, ACTIVE);
-      await expect(memory.recordUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({
+      await expect(memory.applyUse('u1', skillUseOf({ scope: { ...SCOPE, tenant: 'beta' } }))).rejects.toMatchObject({
         code: 'NOT_FOUND',
       });
-      await memory.recordUse('u1', skillUseOf());
+      await memory.applyUse('u1', skillUseOf());
       expect(await memory.get(ALL, 'sum_even')).toMatchObject({ executionCount: 1 });
     });
 

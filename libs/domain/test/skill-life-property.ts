@@ -4,7 +4,7 @@ import { SKILL_STATUSES, type SkillProof, type SkillStatus } from '@etude/contra
 import * as fc from 'fast-check';
 import { createHmac } from 'node:crypto';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import type { ProofChecker, ProofSigner } from '../src/ports/proof-signer.js';
+import type { ProofChecker, ProofSigner } from '../src/ports/verification.js';
 import { recordVerification, settleVerified } from '../src/skills/life/decisions.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';

@@ -146,7 +146,7 @@ function decide(registry: ProceduralMemory, skill: Skill, step: Step, at: number
   if (what === 'offer') return registry.countOffers([{ ...scope, name, version: skill.version }]);
   if (what === 'use') {
     const owner = { tenant: TENANT, agent: scope.agent, ...(scope.user === null ? {} : { user: scope.user }) };
-    return registry.recordUse(`use ${at}`, skillUseOf({ scope: readerScope(step), owner, name, version: skill.version, at }));
+    return registry.applyUse(`use ${at}`, skillUseOf({ scope: readerScope(step), owner, name, version: skill.version, at }));
   }
   const replacedBy = version === 1 ? NAMES[place] : undefined;
   return decideOn(registry, skill, { what, by: 'ann', reason: '', at, replacedBy, toVersion: version === 3 ? undefined : version });

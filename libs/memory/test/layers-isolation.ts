@@ -48,7 +48,7 @@ const WRITERS = {
   },
   procedure: ({ procedural }, scope, id, mark) => procedural.storeProcedure(`p ${id} ${mark}`, scope, 'refund', `refund as ${mark}`),
   use: ({ procedural }, scope, id, mark) =>
-    procedural.recordUse(`use ${id} ${mark}`, skillUseOf({ scope, cue: 'even', fingerprint: 'f1' })).catch(onlyNotFound),
+    procedural.applyUse(`use ${id} ${mark}`, skillUseOf({ scope, cue: 'even', fingerprint: 'f1' })).catch(onlyNotFound),
   write: ({ appliedWrites }, scope, id, mark) =>
     appliedWrites.apply(scope.tenant, `w ${id}`, {
       kind: 'episode',

@@ -210,8 +210,8 @@ export interface ProceduralMemory extends SkillRegistry {
   search(scope: ReadScope, query: SearchQuery): Promise<readonly FoundSkill[]>;
   /** Active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
-  /** Adds a use to counts and success rate (alpha 0.1); a success also adds its cue and fingerprint. Exactly once per `useId`. */
-  recordUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<void>;
+  /** Adds a use to counts and success rate (alpha 0.1); a success also adds its cue and fingerprint. False for a repeat of `useId`. */
+  applyUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<boolean>;
 }
 
 /** Reads how rollouts ended with and without an item. Not in it: counting, which a write of kind `shows` does. */

@@ -7,7 +7,7 @@ import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
 import type { ChatModel, ChatRequest, ChatResponse, Embedder } from '../ports/model.js';
-import type { ProofChecker } from '../ports/proof-signer.js';
+import type { ProofChecker } from '../ports/verification.js';
 import type { Questions } from '../ports/questions.js';
 import type { Worlds } from '../ports/worlds.js';
 import type { Sandboxes, WorkSandboxes } from '../ports/sandboxes.js';

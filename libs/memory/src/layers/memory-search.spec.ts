@@ -191,7 +191,7 @@ describe('a procedure in words', () => {
       cue: 'Refund order 7',
       at: NEW_YEAR,
     } as const;
-    await procedural.recordUse('u1', use);
+    await procedural.applyUse('u1', use);
     expect(await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.')).toMatchObject({
       executionCount: 1,
     });

@@ -81,9 +81,7 @@ export function proceduralLayer(deps: LayerDeps) {
       const found = await store.find(scope, LAYER, filter, { order: 'newest', limit: SAME_TASK_MAX });
       return found.map((record) => openedSkill(record).skill).toSorted((a, b) => b.successRate - a.successRate);
     },
-    recordUse: async (useId, use) => void (await applyUse(deps, useId, use)),
-    /** False for a repeat, which counts nothing. */
-    applyUse: (useId: string, use: SkillUse) => applyUse(deps, useId, use),
+    applyUse: (useId, use) => applyUse(deps, useId, use),
   } satisfies ProceduralMemory & Record<string, unknown>;
 }
 

@@ -79,7 +79,7 @@ describe('applied writes', () => {
     const store = modelStore();
     await layersOver(store).procedural.store(skillOf({ status: 'active', cues: [] }));
     await Promise.all(
-      Array.from({ length: 40 }, (_, i) => layersOver(store).procedural.recordUse(`u${i}`, skillUseOf({ fingerprint: `p${i}` }))),
+      Array.from({ length: 40 }, (_, i) => layersOver(store).procedural.applyUse(`u${i}`, skillUseOf({ fingerprint: `p${i}` }))),
     );
     const after = await layersOver(store).procedural.get(ALL, 'sum_even');
     expect(after?.executionCount).toBe(40);

@@ -15,7 +15,7 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ChatModel, Embedder, Reranker } from '@etude/domain/ports/model';
 import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
-import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import type { ProofChecker } from '@etude/domain/ports/verification';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpisodeNote } from './episodic-layer.js';
 import { requireVector } from '../vector-models.js';

@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { parsedJson } from '@etude/contracts/json';
-import type { ProofChecker } from '@etude/domain/ports/proof-signer';
+import type { ProofChecker } from '@etude/domain/ports/verification';
 import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/content-digest';
 import { isProofOf } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';

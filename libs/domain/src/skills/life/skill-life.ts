@@ -2,7 +2,7 @@ import { SKILL_STATUSES, type SkillChange, type SkillProof, type SkillStatus } f
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillKey, SkillMove, StoreSkillOptions } from '../../ports/memory.js';
-import type { ProofChecker } from '../../ports/proof-signer.js';
+import type { ProofChecker } from '../../ports/verification.js';
 import { canonicalJson, isInWords, proofText, skillDigest } from '../content-digest.js';
 import { withMarks } from '../../trust/sources.js';
 import { absorbed } from './usage.js';

@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillDependency, SkillStatus } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '../../ports/agent-settings.js';
 import type { ProceduralMemory, SkillKey } from '../../ports/memory.js';
-import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
+import type { ProofChecker, ProofSigner } from '../../ports/verification.js';
 import { activeVersion, approveSkill, isVerifiedAgainst, recordVerification, rollbackSkill, settleVerified } from '../life/decisions.js';
 import { noSuchSkill, wasRejectedByPerson } from '../life/skill-life.js';
 import { refusalOf } from '../life/call-graph.js';

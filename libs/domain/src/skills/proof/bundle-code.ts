@@ -7,7 +7,7 @@ import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { contentOf, neededSkills, nothingToCall } from '../life/call-graph.js';
 import { pythonCall, pythonText } from '../../python-files.js';
 import type { Clock } from '../../ports/clock.js';
-import type { ProofChecker } from '../../ports/proof-signer.js';
+import type { ProofChecker } from '../../ports/verification.js';
 import { isProven } from './proof.js';
 
 export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;

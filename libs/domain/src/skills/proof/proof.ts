@@ -1,6 +1,6 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillProof } from '@etude/contracts/skill-proof';
-import type { ProofChecker, ProofSigner } from '../../ports/proof-signer.js';
+import type { ProofChecker, ProofSigner } from '../../ports/verification.js';
 import { proofText, skillDigest } from '../content-digest.js';
 import { isProofOf } from '../life/skill-life.js';
 

@@ -13,7 +13,7 @@ import { crashOf } from '../../evaluation/evaluator.js';
 import { LIMIT_VERDICTS, refuseUnfinished } from '../../evaluation/judge.js';
 import type { Clock } from '../../ports/clock.js';
 import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
-import type { ProofChecker } from '../../ports/proof-signer.js';
+import type { ProofChecker } from '../../ports/verification.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { bundledCode } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Skill } from '@etude/contracts/memory';
 import { SECRET_RULE_PREFIX, type SkillContract, type SkillFinding } from '@etude/contracts/skill-proof';
-import type { CodeAnalyser } from '../../ports/code-analyser.js';
+import type { CodeAnalyser } from '../../ports/verification.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { bundledCode } from './bundle-code.js';
 import { contentDigest, hasHiddenTests } from '../content-digest.js';

@@ -10,3 +10,19 @@ export interface CodeAnalyser {
   /** @param language Python by default; "text" looks for secrets only, as in a procedure or a file beside the code */
   analyse(code: string, signal?: AbortSignal, language?: 'python' | 'text'): Promise<readonly SkillFinding[]>;
 }
+
+/**
+ * Signs proofs with the installation's key. The verifying worker signs; every service that runs skills checks.
+ *
+ * Not in it: the text that is signed; see `skill-proof.ts`.
+ */
+export interface ProofSigner {
+  readonly keyId: string;
+  /** Base64 of an Ed25519 signature over the text. */
+  sign(text: string): string;
+}
+
+export interface ProofChecker {
+  /** False also if the key is unknown. */
+  isSigned(text: string, keyId: string, signature: string): boolean;
+}
