@@ -84,6 +84,14 @@ export const LIMIT = (usual: number): Flags => ({ '--limit <n>': { help: 'how ma
 /** Flag of every command whose request has a request id. Commands with code of their own name it themselves. */
 export const REPEAT: Flags = { '--request-id <id>': 'id of the request; a repeat with the same id changes nothing' };
 
+/** Flag of commands that delete for good. */
+export const CONFIRM: Flags = { '--yes': 'confirm the deletion' };
+/** The `ask` of commands with `CONFIRM`. @throws CliError without --yes */
+export function confirmed<Request>(request: Request, { options, args: [id = ''] }: Pick<Given, 'options' | 'args'>): Request {
+  if (options['yes'] === true) return request;
+  throw new CliError(EXIT.usage, `this permanently erases ${id}`, ['add --yes to confirm']);
+}
+
 const camel = (words: string) => words.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase());
 const nameOf = (typed: string) => camel(/--([a-z-]+)/.exec(typed)?.[1] ?? '');
 

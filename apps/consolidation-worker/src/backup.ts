@@ -7,7 +7,7 @@ import type { Embedder } from '@etude/domain/ports/model';
 import { type MemoryPlace, modelOf, openStore } from '@etude/memory/open-memory';
 import { modelOfFile, snapshotFile } from '@etude/memory/sqlite/file-upkeep';
 import { copyRecords } from '@etude/memory/upkeep/record-upkeep';
-import { copyRedis, isRedisEmpty, loadRedis, placeRedis } from '@etude/queue/redis/whole-redis';
+import { clearRedis, copyRedis, isRedisEmpty, loadRedis, placeRedis } from '@etude/queue/redis/whole-redis';
 import { z } from 'zod';
 
 /** Raised when older readers can no longer read a backup. */
@@ -124,7 +124,7 @@ export async function readBackup(folder: string, version: string): Promise<Manif
  * Restores a backup into an installation whose services are stopped.
  *
  * @param redisFolder data of a Redis that isn't running; null: the Redis at `redisUrl` is filled over the network
- * @param force whether to replace files of the installation, and to add to running stores with data
+ * @param force whether to replace the files of the installation, and the keys of its Redis; a Qdrant with records is refused
  * @throws EtudeError FAILED_PRECONDITION if the installation has data; as `readBackup`, before anything is changed
  */
 export async function restore(
@@ -137,15 +137,19 @@ export async function restore(
   const appended = redisFolder === null ? '' : join(redisFolder, 'appendonlydir');
   const isEmpty = redisFolder === null ? await isRedisEmpty(redisUrl, queuePrefix) : !existsSync(appended);
   if (!force && !isEmpty) throw refused(`Redis has data of an installation; restore into an empty one, or replace it with --force`);
-  if (!force && (await hasMemory(installation))) throw refused(`memory has records; restore into an empty one, or replace it with --force`);
+  const isQdrant = memory.adapter === 'qdrant';
+  const way = isQdrant ? 'delete its collections first' : 'or replace it with --force';
+  if ((isQdrant || !force) && (await hasMemory(installation))) throw refused(`memory has records; restore into an empty one, ${way}`);
   onProgress('restoring Redis');
-  if (redisFolder === null) await loadRedis(join(folder, REDIS), redisUrl);
-  else {
+  if (redisFolder === null) {
+    await clearRedis(redisUrl, queuePrefix);
+    await loadRedis(join(folder, REDIS), redisUrl);
+  } else {
     rmSync(appended, { recursive: true, force: true });
     placeRedis(join(folder, REDIS), redisFolder);
   }
   onProgress('restoring memory');
-  if (memory.adapter === 'qdrant') await copyBetween({ adapter: 'sqlite', path: join(folder, MEMORY) }, memory, installation);
+  if (isQdrant) await copyBetween({ adapter: 'sqlite', path: join(folder, MEMORY) }, memory, installation);
   else {
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${memory.path}${suffix}`, { force: true });
     copyFileSync(join(folder, MEMORY), memory.path);

@@ -124,11 +124,18 @@ class Gateway implements OnApplicationShutdown {
     this.#router = new SandboxRouter({ ...routed, hides: isOfRollout });
     this.#workSandboxes = new RouterWorkSandboxes(new SandboxRouter(routed));
     this.#audit = new AuditLog(this.#producer, config);
-    const audit = (tenant: string, entry: Parameters<AuditLog['add']>[1]) => this.#audit.add(tenant, entry);
     const authenticator = authenticatorFrom(config, logger, this.#audit);
     const perTenantMax = config.ETUDE_CALLS_PER_TENANT_MAX;
     const onRefused = (tenant: string) => void this.#tenants.countRefusal(tenant).catch(() => undefined);
-    this.#calls = new Calls({ authenticator, shutdown: this.#shutdown.signal, perTenantMax, onRefused, log: logger, tracing, audit });
+    this.#calls = new Calls({
+      authenticator,
+      shutdown: this.#shutdown.signal,
+      perTenantMax,
+      onRefused,
+      log: logger,
+      tracing,
+      audit: this.#audit,
+    });
     const skills = this.#skillDeps(checker);
     this.#serve(skills, sessions, this.#tools(skills, sessions, embedder));
     this.#health = new HealthReporter(this.checks.redis, this.checks.memory);

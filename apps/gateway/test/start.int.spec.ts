@@ -1,5 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
+import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { freePort } from '@etude/test-support/ports';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
@@ -53,6 +56,23 @@ it('loses no accepted task when it is killed', async () => {
   await gateway.kill();
   const next = await start();
   for (const name of names) expect(await collect(rig.tasks().watchTask({ name }), 1)).toHaveLength(1);
+  expect(await next.stop()).toBe(0);
+});
+
+it('shows a change whose gateway was killed before it wrote the outcome', async () => {
+  const gateway = await start();
+  const skill = { name: 'make_tea', agent: 'solver', description: 'Makes tea.', kind: 'procedure', code: 'Boil water, then pour it.' };
+  const [skills, agents] = [rig.client(Skills, 'rev'), rig.client(Agents, 'rev')];
+  const agent = { name: 'agents/solver', proceduralMemorySettings: { enabled: true } };
+  await agents.updateAgent({ agent, updateMask: { paths: ['procedural_memory_settings.enabled'] } });
+  const left = refusal(skills.registerSkill({ skill, wait: true }));
+  const isStored = () => skills.getSkill({ name: 'skills/make_tea', agent: 'solver' }).then(Boolean, () => false);
+  await until(isStored, { what: 'the skill is stored' });
+  await gateway.kill();
+  await left;
+  const next = await start();
+  const { entries } = await rig.client(Queues, 'rev').listAudit({ pageSize: 1 });
+  expect(entries).toMatchObject([{ actor: 'rev', call: 'etude.v1.Skills/RegisterSkill', target: 'make_tea', outcome: 'UNKNOWN' }]);
   expect(await next.stop()).toBe(0);
 });
 

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Mode, Tasks, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { createServiceClient } from '@etude/contracts/grpc-client';
+import { connectRedis } from '@etude/queue/redis/redis';
 import { programEnvironment } from '@etude/test-support/processes';
 import { startRedis } from '@etude/test-support/redis';
 import { startStack, type TestStack } from '@etude/test-support/stack';
@@ -98,13 +99,19 @@ async function expectWhole(path: string, accepted: readonly string[]): Promise<v
   }
 }
 
-it('fills a Redis that runs, and no second time', async () => {
+it('fills a Redis that runs, a second time only with --force, which clears it first', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const target = { redis, memoryPath: join(folder, 'other.sqlite') };
   const path = join(folder, `at-${MOMENTS[0]}`);
   expect((await backupMain(['restore', path], target)).stdout).toMatch(/^restored /);
   await expect(backupMain(['restore', path], target)).rejects.toMatchObject({ stderr: expect.stringMatching(/Redis has data/) });
+  const client = connectRedis(redis.url, 'producer');
+  onTestFinished(() => client.disconnect());
+  await client.set('etude:of-later', '1');
+  await backupMain(['restore', path, '--force'], target);
+  expect(await client.exists('etude:of-later')).toBe(0);
+  expect(await client.exists('etude:line')).toBe(1);
 });
 
 it('refuses a damaged backup and changes nothing', async () => {

@@ -133,8 +133,10 @@ const AUDIT = plain(Queues.method.listAudit, {
     '--days <n>': 'only the last days',
     '--tenant <tenant>': 'for operators: another tenant',
   },
-  columns: ['time', 'actor', 'roles', 'call', 'target', 'outcome'],
+  columns: ['time', 'actor', 'roles', 'call', 'target', 'outcome', 'count'],
   none: 'the audit log has no entries',
+  notes: ({ entries }) =>
+    entries.some(({ outcome }) => outcome === 'UNKNOWN') ? ['outcome unknown: the gateway ended in between, or the call still runs'] : [],
 });
 
 const MEMORY_SETTINGS = 'procedural_memory_settings';

@@ -12,7 +12,7 @@ import { batchesOf } from '@etude/contracts/wire/batches';
 import { parsedJson } from '@etude/contracts/json';
 import { callSettings, ridingOut, sayingHowToGoOn } from '../calls.js';
 import { type Cli, withGateway } from '../cli.js';
-import { type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
+import { CONFIRM, confirmed, type Entry, type Flags, hand, LIMIT, plain, REPEAT } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { decodeUtf8, jsonIn, messageOf, readArgument, readBytes } from '../files.js';
 import { plural } from '../output.js';
@@ -126,6 +126,8 @@ export const CONVERSATIONS = (whose: Flags): readonly Entry[] => [
   plain(Memory.method.deleteConversation, {
     command: 'delete <conversation>',
     help: 'delete a conversation with all its turns',
+    flags: CONFIRM,
+    ask: confirmed,
     text: (_answer, { args: [id = ''] }) => `${id} is deleted`,
   }),
 ];

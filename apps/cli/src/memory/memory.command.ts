@@ -10,7 +10,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
-import { addNoun, type Entry, type Flags, hand, LIMIT, plain } from '../command.js';
+import { addNoun, CONFIRM, confirmed, type Entry, type Flags, hand, LIMIT, plain } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { jsonIn, messageOf, readArgument } from '../files.js';
 import { integer, repeated } from '../options.js';
@@ -203,11 +203,8 @@ const UNDO = plain(Memory.method.undoFactDecision, {
 const DELETE = plain(Memory.method.deleteMemory, {
   command: 'delete <id>',
   help: 'erase a record with its parts, for good',
-  flags: { ...ONE, '--yes': 'confirm the deletion', '--detach': 'do not wait for the end' },
-  ask: (request, { options, args: [id = ''] }) => {
-    if (options['yes'] === true) return request;
-    throw new CliError(EXIT.usage, `this permanently erases ${id}`, ['add --yes to confirm']);
-  },
+  flags: { ...ONE, ...CONFIRM, '--detach': 'do not wait for the end' },
+  ask: confirmed,
   after: untilErased,
   exit: exitOf,
 });
@@ -222,6 +219,8 @@ const DOCUMENTS: readonly Entry[] = [
   plain(Memory.method.deleteDocument, {
     command: 'delete <document>',
     help: 'delete a document and its chunks',
+    flags: CONFIRM,
+    ask: confirmed,
     text: (_answer, { args: [id = ''] }) => `${id} is deleted`,
   }),
 ];

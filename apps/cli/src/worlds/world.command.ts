@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { callSettings, ridingOut } from '../calls.js';
 import { type Cli, type Start, withGateway } from '../cli.js';
-import { addNoun, hand, LIMIT, plain, resource } from '../command.js';
+import { addNoun, CONFIRM, confirmed, hand, LIMIT, plain, resource } from '../command.js';
 import { CliError, EXIT } from '../errors.js';
 import { integer, repeated } from '../options.js';
 import { jsonOf, tableOf } from '../show.js';
@@ -107,7 +107,13 @@ const WORLDS = [
     },
     run,
   }),
-  plain(Worlds.method.deleteWorld, { command: 'delete <world>', help: 'delete a world with everybody in it', text: () => '' }),
+  plain(Worlds.method.deleteWorld, {
+    command: 'delete <world>',
+    help: 'delete a world with everybody in it',
+    flags: CONFIRM,
+    ask: confirmed,
+    text: () => '',
+  }),
 ];
 
 export function addWorlds(program: Command, start: Start): void {

@@ -54,6 +54,18 @@ it('counts a call until its work ends, even if its caller has left', async () =>
   ends[0]?.();
 });
 
+it('does no audited work that the log could not note before', async () => {
+  const worked: string[] = [];
+  const audit = { write: () => Promise.reject(new EtudeError('QUEUE_UNAVAILABLE', 'Redis is away')) };
+  const log = { warn: () => undefined, error: () => undefined };
+  const authenticator = new Authenticator(null, 'local');
+  const calls = new Calls({ authenticator, shutdown: new AbortController().signal, perTenantMax: 1, log, audit });
+  const handlers = Queues.methods.map(({ localName }) => [localName, () => void worked.push(localName)]);
+  calls.serve(Queues, Object.fromEntries(handlers) as object, {});
+  expect(await codeOf(localClient(calls, Queues).redriveDeadLetters({}))).toBe('QUEUE_UNAVAILABLE');
+  expect(worked).toEqual([]);
+});
+
 it('does not count streams and waits', async () => {
   const { tasks, ends, waiting } = served({ perTenantMax: 1 });
   const taken = [tasks.waitTask({}), tasks.waitTask({}), tasks.getTask({})];

@@ -4,7 +4,7 @@ import { ERROR_KINDS, type ErrorCode, errorCode, EtudeError, isAbort } from '@et
 import { type Handler, SERVICES } from '@etude/contracts/grpc';
 import type { ServiceHandlers } from '@etude/contracts/grpc-server';
 import { hasRole, type Identity } from '@etude/platform/auth';
-import type { AuditEntry } from '@etude/queue/audit/audit-log';
+import type { AuditLog } from '@etude/queue/audit/audit-log';
 import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { counter, histogram } from '@etude/platform/metrics';
 import { refuseUnknown } from '@etude/contracts/wire/validation';
@@ -45,8 +45,8 @@ export interface CallsParts {
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
   /** Absent: calls have no spans. */
   readonly tracing?: Tracing;
-  /** Keeps what audited calls did, and which were refused for their role. A failure is logged, and the call goes on. */
-  readonly audit?: (tenant: string, entry: Omit<AuditEntry, 'id' | 'at'>) => Promise<void>;
+  /** Keeps what audited calls did, and which were refused. A call that it can't note before its work fails. */
+  readonly audit?: Pick<AuditLog, 'write'>;
 }
 
 const nameOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
@@ -122,14 +122,16 @@ export class Calls {
   /** Yields one answer, or the answers of a stream. If the caller leaves early, a stream ends without an error. */
   async *#answers(method: DescMethod, call: CallContext, request: object, work: () => unknown): AsyncGenerator<object> {
     const stop = seconds.startTimer({ method: nameOf(method) });
-    let code = 'CANCELLED';
+    let code: ErrorCode | 'OK' = 'CANCELLED';
     let isTaken = false;
+    let target = targetOf(request);
+    let begun: string | undefined;
     const unwatch = isCounted(method) ? undefined : call.watchKey?.();
     try {
       if (isCounted(method)) this.#take(call.tenant);
       isTaken = isCounted(method);
+      begun = await this.#begin(method, call, target);
       if (method.methodKind === 'server_streaming') {
-        await this.#audit(method, call, targetOf(request), 'OK');
         for await (const answer of work() as AsyncIterable<object>) {
           call.signal.throwIfAborted();
           yield answer;
@@ -137,18 +139,18 @@ export class Calls {
         call.signal.throwIfAborted();
       } else {
         const answer = (await work()) as object;
-        await this.#audit(method, call, targetOf(request) || targetOf(answer), 'OK');
+        target ||= targetOf(answer);
         yield answer;
       }
       code = 'OK';
     } catch (error) {
       const told = this.#told(error, method, call);
       ({ code } = told);
-      if (isNoted(told.code)) await this.#audit(method, call, targetOf(request), code);
       if (told.details.metadata?.['limit'] !== undefined) this.parts.onRefused?.(call.tenant);
       throw told;
     } finally {
       unwatch?.();
+      if (begun !== undefined) await this.#audit(method, call, target, code, begun);
       if (isTaken) this.#giveBack(call.tenant);
       stop();
       calls.inc({ method: nameOf(method), code });
@@ -175,12 +177,20 @@ export class Calls {
     return new EtudeError('INTERNAL', message, { metadata: { id } });
   }
 
-  async #audit(method: DescMethod, { tenant, name: actor, roles }: Identity, target: string, outcome: string): Promise<void> {
+  /** Notes an audited call before its work, so that a gateway that is killed can't hide a change. @throws EtudeError QUEUE_UNAVAILABLE */
+  async #begin(method: DescMethod, call: CallContext, target: string): Promise<string | undefined> {
+    const { audit } = this.parts;
+    return ruleOf(method).audited ? audit?.write(call.tenant, entryOf(method, call, target, 'UNKNOWN')) : undefined;
+  }
+
+  async #audit(method: DescMethod, caller: Identity, target: string, outcome: ErrorCode | 'OK', begun = ''): Promise<void> {
     const { audit, log } = this.parts;
     if (audit === undefined || !ruleOf(method).audited) return;
-    const entry = { actor, roles, call: nameOf(method).slice(1), target, outcome };
+    const [{ tenant }, entry] = [caller, entryOf(method, caller, target, outcome)];
     // The work is done already, so the caller must not take it for failed.
-    await audit(tenant, entry).catch((error: unknown) => log.error({ tenant, ...entry, err: error }, 'The audit log could not be written'));
+    await audit
+      .write(tenant, isNoted(outcome) ? entry : null, begun)
+      .catch((error: unknown) => log.error({ tenant, ...entry, err: error }, 'The audit log could not be written'));
   }
 
   /** Counts a call until its work ends, even if its caller has left. So a tenant can't overload this process by cancelling many calls. */
@@ -198,9 +208,21 @@ export class Calls {
   }
 }
 
-/** Whether the audit log keeps a call that failed so: it was refused, or may have changed something before its caller left or a part failed. */
-const isNoted = (code: ErrorCode) =>
-  code === 'PERMISSION_DENIED' || code === 'CANCELLED' || code === 'DEADLINE_EXCEEDED' || ERROR_KINDS[code].fault === 'system';
+const entryOf = (method: DescMethod, { name: actor, roles }: Identity, target: string, outcome: string) => ({
+  actor,
+  roles,
+  call: nameOf(method).slice(1),
+  target,
+  outcome,
+});
+
+/** Whether the audit log keeps a call that ended so: it was refused, or may have changed something before its caller left or a part failed. */
+const isNoted = (code: ErrorCode | 'OK') =>
+  code === 'OK' ||
+  code === 'PERMISSION_DENIED' ||
+  code === 'CANCELLED' ||
+  code === 'DEADLINE_EXCEEDED' ||
+  ERROR_KINDS[code].fault === 'system';
 
 /** The name or id that a request or an answer is about; '' if it has none. */
 function targetOf(message: object): string {

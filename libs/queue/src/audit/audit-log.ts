@@ -1,6 +1,6 @@
 import type { Producer } from '../jobs/producer.js';
 import type { Page } from '../redis/pages.js';
-import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { z } from 'zod';
 
 export const auditConfig = z.object({
@@ -19,12 +19,18 @@ export interface AuditEntry {
   readonly call: string;
   /** Name of the target, such as "skills/add_tax"; '' if it has no name. */
   readonly target: string;
-  /** "OK", or the code of the error. */
+  /** "OK", the code of the error, or "UNKNOWN" for a call that runs, or whose gateway ended before the outcome was written. */
   readonly outcome: string;
+  /** How often a call was refused within the minute; else 1. */
+  readonly count: number;
 }
+export type AuditFields = Omit<AuditEntry, 'id' | 'at' | 'count'>;
 
 const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
 const TARGET_CHARS_MAX = 200;
+/** Entries of one tenant's refused calls on a day (UTC). Further ones share one entry. */
+const REFUSALS_MAX = 1_000;
 /** Gateways see a change of their key files within minutes of each other. */
 const NOTED_S = 3_600;
 
@@ -40,18 +46,29 @@ export class AuditLog {
     this.#keptMs = days * DAY_MS;
   }
 
-  async add(tenant: string, { actor, roles, call, target, outcome }: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+  /**
+   * Adds an entry. A refusal is added to the entry of the same caller and call within the minute.
+   *
+   * @param entry null: the call changed nothing, so that none is kept
+   * @param begun id of the entry from before the change, which this one replaces; '' if there is none
+   * @returns the entry's id
+   */
+  write(tenant: string, entry: AuditFields | null, begun = ''): Promise<string> {
     const { redis, keys } = this.producer;
-    const fields = { actor, roles: roles.join(','), call, target: target.slice(0, TARGET_CHARS_MAX), outcome };
-    const oldest = String(this.now() - this.#keptMs);
-    await whileRedisAnswers(redis, redis.xadd(keys.audit(tenant), 'MINID', '~', oldest, '*', ...Object.entries(fields).flat()));
+    const at = this.now();
+    const { actor, roles = [], call, target = '', outcome } = entry ?? {};
+    const group = outcome === 'PERMISSION_DENIED' ? JSON.stringify([Math.floor(at / MINUTE_MS), actor, call]) : '';
+    const fields = entry && { actor, roles: roles.join(','), call, target: target.slice(0, TARGET_CHARS_MAX), outcome };
+    const args = [begun, at - this.#keptMs, group, REFUSALS_MAX, DAY_MS, ...Object.entries(fields ?? {}).flat()] as string[];
+    const day = String(Math.floor(at / DAY_MS));
+    return runScript(redis, 'writeAudit', [keys.audit(tenant), keys.refusedCalls(tenant, day)], args);
   }
 
   /** Adds an entry once, although several gateways see the change. @param digest of the change */
-  async addOnce(digest: string, tenant: string, entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+  async addOnce(digest: string, tenant: string, entry: AuditFields): Promise<void> {
     const { redis, keys } = this.producer;
     const isFirst = await whileRedisAnswers(redis, redis.set(keys.notedKeys(digest), '1', 'EX', NOTED_S, 'NX'));
-    if (isFirst !== null) await this.add(tenant, entry);
+    if (isFirst !== null) await this.write(tenant, entry);
   }
 
   /** Newest first. @param page.after `nextAfter` of the page before; @param page.days only entries of these last days */
@@ -70,7 +87,8 @@ export class AuditLog {
 
 function entryOf(id: string, flat: readonly string[]): AuditEntry {
   // Only every second text is a field's name: callers choose actor and target, which may read "outcome" too.
-  const value = (name: string) => flat[flat.findIndex((text, at) => at % 2 === 0 && text === name) + 1] ?? '';
+  const fields = new Map(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? ''] as const] : [])));
+  const value = (name: string) => fields.get(name) ?? '';
   return {
     id,
     at: Number(id.split('-')[0]),
@@ -79,5 +97,6 @@ function entryOf(id: string, flat: readonly string[]): AuditEntry {
     call: value('call'),
     target: value('target'),
     outcome: value('outcome'),
+    count: Number(value('count') || 1),
   };
 }

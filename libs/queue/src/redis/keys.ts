@@ -40,6 +40,8 @@ export class RedisKeys extends PrefixedKeys {
 
   /** Stream of a tenant's audit log. */
   readonly audit = this.of('audit');
+  /** Entries and counts of a tenant's refused calls on one day, by minute, caller and call. */
+  readonly refusedCalls = this.of('refused-calls');
   /** Marks a change of the key file as noted, by its digest. */
   readonly notedKeys = (digest: string): string => `${this.prefix}:noted-keys:${digest}`;
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startRedis } from '@etude/test-support/redis';
 import { Redis } from 'ioredis';
 import { afterAll, expect, it } from 'vitest';
-import { copyRedis, isRedisEmpty, loadRedis } from './whole-redis.js';
+import { clearRedis, copyRedis, isRedisEmpty, loadRedis } from './whole-redis.js';
 
 const [from, to] = await Promise.all([startRedis({ durable: false }), startRedis({ durable: false })]);
 const folder = mkdtempSync(join(tmpdir(), 'etude-whole-'));
@@ -29,6 +29,12 @@ it('copies every kind of key with its end into another Redis', async () => {
   expect(await target.pexpiretime('etude:a')).toBe(4_000_000_000_000);
   expect(await target.xrange('etude:events', '-', '+')).toEqual([['1-1', ['k', 'v']]]);
   expect(await target.zscore('etude:outbox', 'acme/t1')).toBe('5');
+});
+
+it("clears one installation's keys only", async () => {
+  await target.mset({ 'etude:stale': '1', 'other:key': '1' });
+  await clearRedis(to.url, 'etude');
+  expect(await target.keys('*')).toEqual(['other:key']);
 });
 
 it('says that Redis is away', async () => {

@@ -71,6 +71,17 @@ export async function isRedisEmpty(url: string, prefix: string): Promise<boolean
   }
 }
 
+/** Deletes every key of one installation, so that what is loaded doesn't mix with it. */
+export async function clearRedis(url: string, prefix: string): Promise<void> {
+  const redis = new Redis(url);
+  try {
+    for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: KEYS_AT_ONCE }))
+      await Promise.all((keys as string[]).map((key) => redis.unlink(key)));
+  } finally {
+    redis.disconnect();
+  }
+}
+
 /** Loads a snapshot into a running Redis of the same version or a later one, over the network. A repeat replaces keys. */
 export async function loadRedis(rdb: string, url: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'etude-restore-'));
