@@ -20,7 +20,15 @@ from unittest.mock import patch
 
 import etude
 import grpc
-from etude import AsyncEtude, Etude, InvalidArgumentError, NotFoundError, TaskFailedError, UnavailableError
+from etude import (
+    AsyncEtude,
+    Etude,
+    InvalidArgumentError,
+    NotFoundError,
+    TaskFailedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from etude._sync.calls import Calls
 from etude._sync.tasks import Tasks as TasksThrough
 from etude.v1 import tasks_pb2
@@ -70,6 +78,18 @@ class AgainstAFake(unittest.TestCase):
                 kinds.append(event.WhichOneof("event"))
                 time.sleep(0.25)
         self.assertEqual(kinds, ["attempt_started", "finished"])
+
+    def test_ends_a_watch_whose_key_was_revoked_without_a_repeat(self) -> None:
+        tokens: list[str] = []
+
+        def watch(request: tasks_pb2.WatchTaskRequest, context: grpc.ServicerContext) -> Iterator[tasks_pb2.TaskEvent]:
+            tokens.append(request.resume_token)
+            yield tasks_pb2.TaskEvent(resume_token="one", attempt_started=tasks_pb2.AttemptStarted())
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "revoked")
+
+        with Etude(self.gateway(watch)) as client, self.assertRaises(UnauthenticatedError):
+            list(client.tasks.get("t0192f0c8a1b2").watch())
+        self.assertEqual(tokens, [""])
 
     def test_keeps_the_key_of_the_local_stack_from_other_gateways(self) -> None:
         seen: list[str] = []

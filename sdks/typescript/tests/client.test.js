@@ -102,6 +102,19 @@ test('goes on after a break, also for a reader that took longer than repeats may
   assert.deepEqual(kinds, ['attemptStarted', 'finished']);
 });
 
+test('ends a watch whose key was revoked, without a repeat', async () => {
+  let calls = 0;
+  const address = await fakeGateway((call) => {
+    calls += 1;
+    call.write(eventOf('attemptStarted', 'one'));
+    call.emit('error', { code: status.UNAUTHENTICATED, details: 'revoked' });
+  });
+  const revoked = new Etude({ address });
+  await assert.rejects(all(revoked.tasks.get('t0192f0c8a1b2').watch()), { name: 'UnauthenticatedError' });
+  revoked.close();
+  assert.equal(calls, 1);
+});
+
 /** A way to the gateway. `vanish` makes its open connections carry nothing any more, without closing them. */
 async function wayToTheGateway() {
   let open = [];
