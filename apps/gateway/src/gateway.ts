@@ -24,7 +24,8 @@ import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
 import { SettlingStore } from '@etude/queue/memory/settling-store';
 import { UpkeepStore } from '@etude/queue/memory/upkeep-store';
-import { type QueueLogger, redisRisk } from '@etude/queue/redis/redis';
+import { redisRisk } from '@etude/queue/redis/readiness';
+import type { QueueLogger } from '@etude/queue/redis/redis';
 import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { isOfRollout, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
@@ -146,7 +147,7 @@ class Gateway implements OnApplicationShutdown {
   }
 
   readonly checks = {
-    redis: () => redisRisk(this.#producer.redis),
+    redis: () => redisRisk(this.#producer),
     memory: () => this.#memory.check(),
   };
 

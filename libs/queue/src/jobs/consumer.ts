@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import { asJobError, type LeaseEnd, LeaseEnded, leaseEndOf, parseOr, readFailure, toFailure, withinTime } from './job-end.js';
 import { requireSlot } from '../redis/connector.js';
 import { RedisKeys } from '../redis/keys.js';
+import { requireCommands } from '../redis/readiness.js';
 import { connectRedis, isConnectionError, outageOf, type QueueLogger } from '../redis/redis.js';
 
 export interface JobContext {
@@ -124,7 +125,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
       const message = `the worker of ${this.declaration.name} has no connection to Redis (${outageOf(this.#redis)})`;
       throw new EtudeError('QUEUE_UNAVAILABLE', message);
     }
-    await this.#redis.ping();
+    await requireCommands(this.#redis, new RedisKeys(this.options.prefix));
   }
 
   /** Takes no more jobs. Resolves when the running ones have ended their step, at most after `ms`, or when Redis goes away. */

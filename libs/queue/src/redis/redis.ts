@@ -156,22 +156,6 @@ function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {
   return new EtudeError('QUEUE_UNAVAILABLE', message, { retryAfterMs: 1_000 }, { cause });
 }
 
-/** Settings of Redis without which accepted work can be lost. */
-const DURABLE = { 'maxmemory-policy': 'noeviction', appendonly: 'yes', appendfsync: 'always' };
-
-/**
- * The settings with which a Redis can lose accepted work; undefined if there are none, or if it doesn't answer. @throws EtudeError
- * QUEUE_UNAVAILABLE
- */
-export async function redisRisk(redis: Redis): Promise<string | undefined> {
-  await whileRedisAnswers(redis, redis.ping());
-  // Managed servers refuse the command.
-  const told = (await redis.config('GET', ...Object.keys(DURABLE)).catch(() => [])) as string[];
-  const known = Object.fromEntries(told.flatMap((name, at) => (at % 2 === 0 ? [[name, told[at + 1]]] : []))) as Record<string, string>;
-  const wrong = Object.entries(DURABLE).filter(([name, value]) => known[name] !== undefined && known[name] !== value);
-  return wrong.length === 0 ? undefined : wrong.map(([name, value]) => `${name} is ${known[name]}, not ${value}`).join('; ');
-}
-
 /** The scripts are read from `src`, because the compiler copies no `.lua` files. The path is the same from `src/redis` and `dist/redis`. */
 const SOURCES = fileURLToPath(new URL('../../src/', import.meta.url));
 const PRELUDE = 'redis/prelude.lua';

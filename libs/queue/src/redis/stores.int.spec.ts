@@ -180,6 +180,14 @@ it('works as a user with only the documented commands', async () => {
   expect(servers.cli(port, 'ACL', 'LOG').trim()).toBe('');
   for (const [command = '', ...args] of [['CONFIG', 'GET', '*'], ['KEYS', '*'], ['FLUSHALL'], ['GET', 'other:key'], ['ACL', 'WHOAMI']])
     await expect(rig.redis.call(command, ...args)).rejects.toThrow(/^NOPERM/);
+  const some = /^\+(auth|hello|select|wait|client.*|cluster.*|bgrewriteaof|evalsha)$/;
+  const told = words.split(' ').filter((word) => word.startsWith('+') && !some.test(word));
+  servers.cli(port, 'ACL', 'SETUSER', 'etude', ...told.map((word) => word.replace('+', '-')));
+  const missing = told.map((word) => word.slice(1)).join(', ');
+  await expect(rig.worker.check()).rejects.toThrow(`the user of ETUDE_REDIS_URL may not run ${missing} on keys`);
+  servers.cli(port, 'ACL', 'SETUSER', 'etude', ...told);
+  await rig.worker.check();
   servers.cli(port, 'ACL', 'SETUSER', 'etude', '-evalsha', '-eval');
+  await expect(rig.worker.check()).rejects.toThrow(/NOPERM .*'evalsha'/);
   await expect(rig.tasks.submit('acme', SPEC, '')).rejects.toThrow(/NOPERM .*'evalsha'/);
 }, 30_000);
