@@ -24,7 +24,7 @@ it.each([
   ['a cluster replaces', (servers: RedisGroup) => servers.clustered(), '{etude}'],
 ] as const)(
   'ends each accepted task and consolidation once when %s a killed primary',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async (_what, start, prefix) => {
     const servers = new RedisGroup();
     onTestFinished(() => servers.stop());
@@ -54,7 +54,10 @@ it.each([
       const spec = { prompt: `Write a function square(n). This is task ${requestId}.`, mode: Mode.INFERENCE, evaluator };
       return (await repeated(`the submit of ${requestId}`, () => tasks.submitTask({ spec, requestId }))).name;
     };
-    const ended = async (name: string) => TaskState[(await repeated(`the end of ${name}`, () => tasks.waitTask({ name }))).state];
+    const ended = async (name: string) => {
+      const wait = () => tasks.waitTask({ name, timeout: { seconds: 120n } });
+      return TaskState[(await repeated(`the end of ${name}`, wait)).state];
+    };
 
     const names = await Promise.all([1, 2, 3].map((i) => accepted(`before-${i}`)));
     expect(await Promise.all(names.map(ended))).toEqual(names.map(() => 'SUCCEEDED'));
