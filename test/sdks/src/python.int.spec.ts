@@ -34,7 +34,7 @@ let stack: TestStack;
 
 /** Runs a program of an environment into which only the built package and its dependencies were installed. */
 async function inside(args: readonly string[], env: Readonly<Record<string, string>> = {}, command = python) {
-  return run(command, [...args], { cwd: dir, env: { PATH: process.env['PATH'], ...env }, timeout: 110_000 }).catch((error: unknown) => {
+  return run(command, [...args], { cwd: dir, env: { PATH: process.env['PATH'], ...env }, timeout: 280_000 }).catch((error: unknown) => {
     const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string };
     throw new Error(`${command} ${args.join(' ')}\n${stdout}\n${stderr}`);
   });
@@ -96,7 +96,7 @@ it.for(OTHERS)('passes test_client from its wheel, against a real stack, with Py
 
 it('is typed throughout', async () => {
   const pyright = join(root, 'node_modules/pyright/index.js');
-  const { stdout } = await run(process.execPath, [pyright, '--pythonpath', python, '-p', source], { timeout: 110_000 });
+  const { stdout } = await run(process.execPath, [pyright, '--pythonpath', python, '-p', source], { timeout: 280_000 });
   expect(stdout).toMatch(/^0 errors/m);
 });
 

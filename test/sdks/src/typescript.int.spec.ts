@@ -51,7 +51,7 @@ it.for(['20', '22', '24', '26'])('passes its tests from its tarball, against a r
   skip(!existsSync(node), `npm has no Node ${version} for this platform`);
   const env = { PATH: process.env['PATH'], ETUDE_ADDRESS: stack.address, MODEL_URL: `${stack.modelUrl}/v1` };
   const tests = ['--test', '--test-reporter=tap', 'client.test.js', 'frameworks.test.js'];
-  const { stdout } = await run(node, tests, { cwd: join(dir, 'tests'), env, timeout: 110_000 }).catch((error: unknown) => {
+  const { stdout } = await run(node, tests, { cwd: join(dir, 'tests'), env, timeout: 280_000 }).catch((error: unknown) => {
     throw new Error((error as { readonly stdout: string }).stdout);
   });
   expect(stdout).toMatch(/^# fail 0$/m);
