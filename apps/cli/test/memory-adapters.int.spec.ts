@@ -87,7 +87,7 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
     expect(found.stdout).toMatch(/Dora, 3 May 2026[^]*before:\n[^]*Where is the dinghy[^]*after:\n[^]*Thanks!/);
     const shown = await succeeds(stack.run('conversations', 'show', id));
     expect(shown.stdout).toContain('1  Dora (2026-05-03T09:00:00.000Z): Behind the kelp shed.');
-    await succeeds(stack.run('conversations', 'delete', id));
+    await succeeds(stack.run('conversations', 'delete', id, '--yes'));
     expect(await stack.json('conversations', 'list', ...whose)).toEqual({ conversations: [] });
   });
 
