@@ -1,6 +1,7 @@
 import { mkdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from './command.js';
+import type { Arch } from './machine.js';
 
 const OVERLAYFS_MAGIC = 0x794c7630;
 
@@ -8,6 +9,7 @@ export interface BuildOptions {
   readonly context: string;
   readonly file: string;
   readonly name: string;
+  readonly arch: Arch;
   readonly buildArgs?: Readonly<Record<string, string>>;
   /** Folders that are mounted only during the build, each as `FROM:TO:ro`. */
   readonly volumes?: readonly string[];
@@ -33,13 +35,15 @@ export class Buildah {
   }
 
   /** Builds an image. Uses local base images and pulls missing ones. */
-  async build({ context, file, name, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
+  async build({ context, file, name, arch, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
     const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     const seen = volumes.flatMap((volume) => ['--volume', volume]);
     // Equal sources give equal layers: their files carry no time of the build.
     await this.call(
       'build',
       '-q',
+      '--platform',
+      `linux/${arch}`,
       '--timestamp',
       '0',
       '-f',
@@ -63,9 +67,19 @@ export class Buildah {
     await this.call('rmi', name);
   }
 
+  /** What a program of an image prints. The program has the network of this machine. */
+  async output(name: string, ...command: readonly string[]): Promise<string> {
+    const container = (await this.call('from', name)).trim();
+    try {
+      return await this.call('run', container, '--', ...command);
+    } finally {
+      await this.call('rm', container);
+    }
+  }
+
   /** Makes an image of the files in the archive. */
-  async import(archive: string, name: string): Promise<void> {
-    const container = (await this.call('from', 'scratch')).trim();
+  async import(archive: string, name: string, arch: Arch): Promise<void> {
+    const container = (await this.call('from', '--platform', `linux/${arch}`, 'scratch')).trim();
     try {
       await this.call('add', '-q', container, archive, '/');
       await this.call('commit', '-q', container, name);

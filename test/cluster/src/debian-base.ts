@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Buildah } from './buildah.js';
 import { run } from './command.js';
+import { OWN_ARCH } from './machine.js';
 import { cacheDir, type Note } from './settings.js';
 
 const SUITE = 'bookworm';
@@ -26,9 +27,9 @@ const mirror = () => process.env['ETUDE_DEBIAN_MIRROR'] ?? 'http://deb.debian.or
  *
  * @returns the name of the image in the builder's store
  */
-export async function debianBase(buildah: Buildah, packages: readonly string[], note: Note): Promise<string> {
+export async function debianBase(buildah: Buildah, packages: readonly string[], note: Note, arch = OWN_ARCH): Promise<string> {
   const recipe = createHash('sha256')
-    .update(JSON.stringify([SUITE, packages, UNUSED]))
+    .update(JSON.stringify([SUITE, packages, UNUSED, arch]))
     .digest('hex')
     .slice(0, 12);
   const name = `localhost/etude-debian:${recipe}`;
@@ -37,10 +38,10 @@ export async function debianBase(buildah: Buildah, packages: readonly string[], 
   await mkdir(cacheDir(), { recursive: true });
   const dir = await mkdtemp(join(cacheDir(), 'debian-'));
   try {
-    const args = ['--variant=minbase', `--include=${packages.join(',')}`, SUITE, join(dir, 'root'), mirror()];
+    const args = [`--arch=${arch}`, '--variant=minbase', `--include=${packages.join(',')}`, SUITE, join(dir, 'root'), mirror()];
     await run('debootstrap', args);
     await run('sh', ['-ec', `cd "$0"; rm -rf ${UNUSED.join(' ')}; tar --numeric-owner -cf ../root.tar .`, join(dir, 'root')]);
-    await buildah.import(join(dir, 'root.tar'), name);
+    await buildah.import(join(dir, 'root.tar'), name, arch);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { Buildah, type BuildOptions } from './buildah.js';
 import { run } from './command.js';
 import { debianBase } from './debian-base.js';
-import { MachineLacks, missingForImages } from './machine.js';
+import { type Arch, MachineLacks, missingForImages, OWN_ARCH } from './machine.js';
 import { cacheDir, type Note, root } from './settings.js';
 
 const CERTIFICATES = '/etc/ssl/certs';
@@ -27,7 +27,7 @@ interface Recipe {
   readonly packages: readonly string[];
   /** Files that the image is made of, for its digest. */
   readonly inputs: readonly string[];
-  readonly options: (base: string) => Promise<Pick<BuildOptions, 'buildArgs' | 'volumes'>>;
+  readonly options: (base: string, arch: Arch) => Promise<Pick<BuildOptions, 'buildArgs' | 'volumes'>>;
 }
 
 /** Uses the machine's certificate authorities, because the package index may need one that the base image lacks. */
@@ -62,10 +62,10 @@ const SERVICES: Recipe = {
     'libs/{domain/python,sandbox/runner}/**/*.py',
   ],
   // The base has no npm, so that of this machine is used.
-  options: async (base) => {
+  options: async (base, arch) => {
     const npm = dirname(dirname(dirname(await realpath((await run('sh', ['-c', 'command -v npm'])).trim()))));
     const registry = (await run('npm', ['config', 'get', 'registry'], { cwd: root })).trim();
-    const node = dirname(process.execPath);
+    const node = arch === OWN_ARCH ? dirname(process.execPath) : await nodeFor(arch);
     const trust: Record<string, string> = authorities ? { NODE_EXTRA_CA_CERTS: AUTHORITIES } : {};
     return {
       buildArgs: { BUILD: base, BASE: base, NPM: '/opt/node/node /opt/npm/npm/bin/npm-cli.js', NPM_CONFIG_REGISTRY: registry, ...trust },
@@ -74,13 +74,39 @@ const SERVICES: Recipe = {
   },
 };
 
+/** The folder of Node.js for another processor, from its package in the lock. */
+async function nodeFor(arch: Arch): Promise<string> {
+  const name = `node-linux-${arch === 'amd64' ? 'x64' : arch}`;
+  const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as Lock;
+  const { version, integrity } = lock.packages[`node_modules/${name}`] ?? {};
+  const dir = join(cacheDir(), `${name}-${version}`);
+  if (existsSync(dir)) return join(dir, 'package/bin');
+  const next = `${dir}.${process.pid}`;
+  await mkdir(next, { recursive: true });
+  const [packed] = JSON.parse(await run('npm', ['pack', '--json', `${name}@${version}`, '--pack-destination', next])) as [Packed];
+  if (packed.integrity !== integrity) throw new Error(`${name} ${version} is not the one of package-lock.json: ${packed.integrity}`);
+  await run('tar', ['-xzf', join(next, packed.filename), '-C', next]);
+  await rename(next, dir);
+  return join(dir, 'package/bin');
+}
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>>;
+}
+
+interface Packed {
+  readonly filename: string;
+  readonly integrity: string;
+}
+
 /** Builds the image of the services once more, from nothing. @returns digests of what `servicesImage` built and of the new one */
 export async function servicesTwice(note: Note): Promise<readonly [string, string]> {
   const { name } = await servicesImage(note);
   const buildah = await Buildah.in(join(cacheDir(), 'buildah'));
   const base = await debianBase(buildah, SERVICES.packages, note);
   const again = `${name}-again`;
-  await buildah.build({ context: root, file: join(root, 'docker/services.Dockerfile'), name: again, ...(await SERVICES.options(base)) });
+  const given = await SERVICES.options(base, OWN_ARCH);
+  await buildah.build({ context: root, file: join(root, 'docker/services.Dockerfile'), name: again, arch: OWN_ARCH, ...given });
   try {
     return [await buildah.digest(name), await buildah.digest(again)];
   } finally {
@@ -89,10 +115,10 @@ export async function servicesTwice(note: Note): Promise<readonly [string, strin
 }
 
 /** Builds the image of sandbox pods, as `imageOf` says. ETUDE_SANDBOX_IMAGE and ETUDE_SANDBOX_BASE name other images. */
-export const sandboxImage = (note: Note): Promise<Image> => imageOf(SANDBOX, note);
+export const sandboxImage = (note: Note, arch = OWN_ARCH): Promise<Image> => imageOf(SANDBOX, note, { arch });
 
 /** Builds the image of the services, as `imageOf` says. ETUDE_SERVICES_IMAGE and ETUDE_SERVICES_BASE name other images. */
-export const servicesImage = (note: Note): Promise<Image> => imageOf(SERVICES, note);
+export const servicesImage = (note: Note, arch = OWN_ARCH): Promise<Image> => imageOf(SERVICES, note, { arch });
 
 /** Builds the image of the services of an earlier version from its own sources. @param tree their folder */
 export const earlierServicesImage = (note: Note, tree: string): Promise<Image> =>
@@ -108,29 +134,41 @@ export async function redisImage(note: Note): Promise<Image> {
   return { name, archive };
 }
 
+interface ImageOptions {
+  /** Folder of the sources; default this working tree. */
+  readonly tree?: string;
+  /** Names the image; default the recipe's name. */
+  readonly kind?: string;
+  readonly arch?: Arch;
+}
+
 /**
  * Builds an image from sources, by default those of this working tree, once for the same sources. The default of its base is a Debian
  * made by debootstrap.
  *
  * @throws MachineLacks; Error with the builder's words
  */
-async function imageOf(recipe: Recipe, note: Note, { tree, kind } = { tree: root, kind: recipe.name }): Promise<Image> {
+async function imageOf(
+  recipe: Recipe,
+  note: Note,
+  { tree = root, kind = recipe.name, arch = OWN_ARCH }: ImageOptions = {},
+): Promise<Image> {
   const { given, base: baseName, packages, inputs, options } = recipe;
   const finished = process.env[given];
   if (finished) return { name: finished, archive: '' };
-  const missing = missingForImages();
+  const missing = missingForImages(arch);
   if (missing.length > 0) throw new MachineLacks(`the image of ${kind} can't be built here`, missing);
-  const images = join(cacheDir(), 'images');
+  const images = join(cacheDir(), 'images', arch === OWN_ARCH ? '' : arch);
   await mkdir(images, { recursive: true });
   const buildah = await Buildah.in(join(cacheDir(), 'buildah'));
-  const base = process.env[baseName] ?? (await debianBase(buildah, packages, note));
+  const base = process.env[baseName] ?? (await debianBase(buildah, packages, note, arch));
   const file = `docker/${recipe.name}.Dockerfile`;
   const digest = await digestOf(tree, base, [file, `${file}.dockerignore`, ...inputs]);
   const name = `localhost/etude-${kind}:${digest}`;
   const archive = join(images, `etude-${kind}-${digest}.tar`);
   if (!existsSync(archive)) {
     note(`building the image of ${kind}: once for the same sources`);
-    await buildah.build({ context: tree, file: join(tree, file), name, ...(await options(base)) });
+    await buildah.build({ context: tree, file: join(tree, file), name, arch, ...(await options(base, arch)) });
     const next = `${archive}.${process.pid}`;
     await buildah.save(name, next);
     await rename(next, archive);

@@ -48,8 +48,16 @@ function kernel(): string[] {
   return [`the kernel refuses namespaces or bridges: ${(stderr ?? '').trim().split('\n').at(-1)}. In a container, run it privileged`];
 }
 
-/** The reasons why this machine can't build images. */
-export function missingForImages(): string[] {
+/** A processor that images are built for, as Debian and OCI name it. */
+export type Arch = 'amd64' | 'arm64';
+export const OWN_ARCH: Arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
+/** The kernel's entry for the emulator of a processor. */
+const EMULATORS: Readonly<Record<Arch, string>> = { amd64: 'qemu-x86_64', arm64: 'qemu-aarch64' };
+
+/** The reasons why this machine can't build images, each with its remedy. */
+export function missingForImages(arch: Arch = OWN_ARCH): string[] {
   const absent = ['buildah', 'debootstrap'].filter((name) => !starts(name, '--version'));
-  return absent.length > 0 ? [`programs are missing: apt-get install -y --no-install-recommends ${absent.join(' ')}`] : [];
+  const programs = absent.length > 0 ? [`programs are missing: apt-get install -y --no-install-recommends ${absent.join(' ')}`] : [];
+  if (arch === OWN_ARCH || existsSync(`/proc/sys/fs/binfmt_misc/${EMULATORS[arch]}`)) return programs;
+  return [...programs, `programs for ${arch} don't run here: apt-get install -y qemu-user-static binfmt-support, with binfmt_misc mounted`];
 }

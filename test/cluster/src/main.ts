@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cluster, missingForCluster, startCluster } from './cluster.js';
-import { MachineLacks } from './machine.js';
+import { type Arch, MachineLacks } from './machine.js';
 import { sandboxImage, servicesImage } from './images.js';
 
-const USAGE = `node test/cluster/dist/main.js check | image sandbox|services | run COMMAND ARGS... | kubectl ARGS...
+const USAGE = `node test/cluster/dist/main.js check | image sandbox|services [amd64|arm64] | run COMMAND ARGS... | kubectl ARGS...
 
   check    prints what keeps this machine from having a cluster as one line of JSON, {"lacks": []}, and starts nothing
-  image    builds an image from this checkout, and prints its name and archive as JSON
+  image    builds an image from this checkout, by default for this machine's processor, and prints its name and archive as JSON
   run      starts a cluster, runs a command with KUBECONFIG, ETUDE_CLUSTER_DIR and ETUDE_SANDBOX_IMAGE set, and ends the cluster
   kubectl  asks the cluster of the \`run\` that this is part of
 `;
@@ -18,6 +18,8 @@ const NO_CLUSTER = 3;
 const note = (line: string) => process.stderr.write(`cluster: ${line}\n`);
 
 const IMAGES: Readonly<Record<string, typeof sandboxImage | undefined>> = { sandbox: sandboxImage, services: servicesImage };
+
+const isArch = (name?: string): name is Arch => name === 'amd64' || name === 'arm64';
 
 /** Starts a cluster, runs a command in it, and always stops the cluster. @returns the exit code of the command */
 async function runIn([program = '', ...args]: readonly string[]): Promise<number> {
@@ -44,8 +46,9 @@ async function runIn([program = '', ...args]: readonly string[]): Promise<number
 
 async function main([verb, ...args]: readonly string[]): Promise<number> {
   if (verb === 'run') return runIn(args);
-  const build = verb === 'image' ? IMAGES[args[0] ?? ''] : undefined;
-  if (build !== undefined) process.stdout.write(`${JSON.stringify(await build(note))}\n`);
+  const [kind = '', arch] = args;
+  const build = verb === 'image' && (arch === undefined || isArch(arch)) ? IMAGES[kind] : undefined;
+  if (build !== undefined) process.stdout.write(`${JSON.stringify(await build(note, isArch(arch) ? arch : undefined))}\n`);
   else if (verb === 'check') process.stdout.write(`${JSON.stringify({ lacks: missingForCluster() })}\n`);
   else if (verb === 'kubectl') process.stdout.write(await cluster().kubectl(args));
   else {
