@@ -73,7 +73,7 @@ export async function startConsolidationWorker(
   tracing: Tracing = UNTRACED,
 ): Promise<RunningWorker> {
   const proofKeys = proofKeysFrom(config, logger);
-  const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
+  const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message), tracing });
   const producer = new Producer(config.ETUDE_REDIS_URL, config.ETUDE_QUEUE_PREFIX, logger, { patient: true, tracing });
   const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config), countModelSpend);
   const settling = new SettlingStore(producer);

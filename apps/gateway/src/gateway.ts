@@ -11,6 +11,7 @@ import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { fileProofChecker } from '@etude/platform/proof-keys';
 import { readSandboxPackages } from '@etude/platform/config';
+import type { Tracing } from '@etude/contracts/tracing';
 import { type ProcessTracing, startTracing } from '@etude/platform/tracing';
 import { AgentSettingsStore, installationSettings } from '@etude/queue/agents/agent-settings-store';
 import { RedisToolSessions, ToolCalls } from '@etude/queue/agents/tool-sessions';
@@ -266,10 +267,15 @@ class GatewayModule {}
  *
  * @throws EtudeError FAILED_PRECONDITION if a port is taken, nobody could call, or a key file is wrong; MEMORY_VERSION
  */
-export async function startGateway(config: GatewayConfig, embedder: Embedder): Promise<INestApplicationContext> {
+export async function startGateway(
+  config: GatewayConfig,
+  embedderOf: (tracing: Tracing, warn: (message: string) => void) => Promise<Embedder>,
+): Promise<INestApplicationContext> {
   checkAuthentication(config);
   const logger = createLogger('gateway', config);
-  const gateway = new Gateway(config, embedder, logger, await startTracing('gateway', config, logger));
+  const tracing = await startTracing('gateway', config, logger);
+  const embedder = await embedderOf(tracing, (message) => logger.warn({}, message));
+  const gateway = new Gateway(config, embedder, logger, tracing);
   const { ETUDE_GRPC_HOST: grpcHost, ETUDE_GRPC_PORT: grpcPort, ETUDE_REST_PORT: restPort, ETUDE_MCP_PORT: mcpPort } = config;
   return runService({
     name: 'gateway',

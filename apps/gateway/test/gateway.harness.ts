@@ -93,7 +93,7 @@ export class GatewayRig {
     if (!this.#redis) await this.startRedis();
     if (this.port === 0) this.port = await freePort();
     writeKeys(this.keysPath);
-    this.#app = await startGateway(gatewayConfig.parse(this.environment(more)), new LexicalEmbedder());
+    this.#app = await startGateway(gatewayConfig.parse(this.environment(more)), async () => new LexicalEmbedder());
   }
 
   async stopGateway(): Promise<void> {

@@ -27,7 +27,7 @@ afterAll(() => rig.stop());
 
 /** Starts a gateway in this process. */
 const startHere = async (more: Record<string, string | undefined>) =>
-  startGateway(gatewayConfig.parse({ ...rig.environment(), ...more }), new LexicalEmbedder());
+  startGateway(gatewayConfig.parse({ ...rig.environment(), ...more }), async () => new LexicalEmbedder());
 
 const start = (more: Record<string, string> = {}): Promise<TestProcess> => startProcess({ args: [main], env: rig.environment(more) });
 

@@ -112,7 +112,7 @@ export async function startRolloutWorker(
   const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix } = config;
   const producer = new Producer(redisUrl, prefix, logger, { patient: true, tracing });
   const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config), countModelSpend);
-  const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message) });
+  const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message), tracing });
   const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
     logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use"),
   );

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { ChatModel, Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { areAnchors, calibration, type CosineAnchors } from '@etude/domain/retrieval/calibration';
-import { UNTRACED } from '@etude/contracts/tracing';
+import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { z } from 'zod';
 import { CachedEmbedder } from './cached-embedder.js';
@@ -9,7 +9,7 @@ import { OpenAiChatModel } from './openai-chat.js';
 import { OpenAiEmbedder } from './openai-embedder.js';
 import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from './sentence/sentence-embedder.js';
 import { ServedEmbedder } from './served/served-embedder.js';
-import { traced } from './traced-chat.js';
+import { traced, tracedEmbedder } from './traced-model.js';
 
 export const DEFAULT_BASE_URL = 'https://api.openai.com/v1';
 
@@ -90,7 +90,7 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDING_COSINE_SAME_WORDS: fraction(),
 });
 export type EmbedderConfig = z.infer<typeof embedderConfig>;
-type Notes = { readonly warn?: (message: string) => void };
+type Notes = { readonly warn?: (message: string) => void; readonly tracing?: Tracing };
 
 /**
  * Makes the embedder that the settings name, with its cache. Every service gets its embedder here.
@@ -106,8 +106,8 @@ export async function embedderFrom(config: EmbedderConfig, notes: Notes = {}): P
   return bytesMax > 0 && !(inner instanceof ServedEmbedder) ? new CachedEmbedder(embedder, bytesMax) : embedder;
 }
 
-async function chosen(config: EmbedderConfig, { warn }: Notes): Promise<Embedder> {
-  if (config.ETUDE_EMBEDDING_MODEL) return openAiEmbedder(config, config.ETUDE_EMBEDDING_MODEL);
+async function chosen(config: EmbedderConfig, { warn, tracing = UNTRACED }: Notes): Promise<Embedder> {
+  if (config.ETUDE_EMBEDDING_MODEL) return openAiEmbedder(config, config.ETUDE_EMBEDDING_MODEL, tracing);
   if (config.ETUDE_EMBEDDER === 'lexical') return new LexicalEmbedder();
   if (config.ETUDE_EMBEDDER_SOCKET !== undefined) return new ServedEmbedder(config.ETUDE_EMBEDDER_SOCKET);
   const folder = config.ETUDE_EMBEDDER_PATH ?? DEFAULT_FOLDER;
@@ -122,7 +122,7 @@ async function chosen(config: EmbedderConfig, { warn }: Notes): Promise<Embedder
   return new LexicalEmbedder();
 }
 
-function openAiEmbedder(config: EmbedderConfig, model: string): Embedder {
+function openAiEmbedder(config: EmbedderConfig, model: string, tracing: Tracing): Embedder {
   const dimension = config.ETUDE_EMBEDDING_DIMENSION ?? DIMENSIONS[model];
   if (!dimension) throw wrongSetting('ETUDE_EMBEDDING_DIMENSION', `is not set; set it to the length of the vectors of ${model}`);
   const baseUrl = config.ETUDE_EMBEDDING_BASE_URL ?? config.OPENAI_BASE_URL;
@@ -130,7 +130,7 @@ function openAiEmbedder(config: EmbedderConfig, model: string): Embedder {
   const apiKey = config.ETUDE_EMBEDDING_API_KEY ?? (baseUrl === config.OPENAI_BASE_URL ? config.OPENAI_API_KEY : undefined);
   if (baseUrl === DEFAULT_BASE_URL && !apiKey)
     throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
-  return new OpenAiEmbedder({
+  const embedder = new OpenAiEmbedder({
     ...connectionOf(config),
     baseUrl,
     apiKey,
@@ -140,6 +140,7 @@ function openAiEmbedder(config: EmbedderConfig, model: string): Embedder {
     textCharsMax: config.ETUDE_EMBEDDING_TEXT_MAX_CHARS,
     settings: { baseUrl: 'ETUDE_EMBEDDING_BASE_URL', apiKey: 'ETUDE_EMBEDDING_API_KEY', model: 'ETUDE_EMBEDDING_MODEL' },
   });
+  return tracedEmbedder(embedder, tracing, { server: new URL(baseUrl), model });
 }
 
 /** Vector lengths of common models, for which ETUDE_EMBEDDING_DIMENSION may be left out. */

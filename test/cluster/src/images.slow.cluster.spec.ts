@@ -24,7 +24,7 @@ const { startGateway } = await of('apps/gateway/dist/gateway.js');
 const { LexicalEmbedder } = await of('libs/domain/dist/retrieval/lexical-embedder.js');
 const { createServiceClient } = await of('libs/contracts/dist/grpc-client.js');
 const { SERVICES } = await of('libs/contracts/dist/grpc.js');
-const gateway = await startGateway(gatewayConfig.parse(settings), new LexicalEmbedder());
+const gateway = await startGateway(gatewayConfig.parse(settings), async () => new LexicalEmbedder());
 const [tasks, memory] = ['tasks', 'memory'].map((name) => createServiceClient(SERVICES[name], '127.0.0.1:' + settings.ETUDE_GRPC_PORT));
 const { name } = await tasks.submitTask({ spec: { prompt: 'Print 3.' } });
 await memory.storeFact({ agent: 'default', text: 'Tea is served at four.' });

@@ -1,6 +1,6 @@
 import type { SpanStart, SpanValues, Tracing } from '@etude/contracts/tracing';
 import { expect, it } from 'vitest';
-import { traced } from './traced-chat.js';
+import { traced, tracedEmbedder } from './traced-model.js';
 
 const ANSWER = {
   text: 'Hi.',
@@ -77,5 +77,29 @@ it('gives messages as content only, with the calls of tools', async () => {
         },
       ],
     ],
+  ]);
+});
+
+it('describes a call to an embedding server by the same conventions', async () => {
+  let seen: unknown[] = [];
+  const span: Tracing['span'] = (name, start, work) => {
+    seen = [name, start];
+    return work({ set: () => undefined, setContent: () => undefined });
+  };
+  const profile = { model: 'e', dimension: 2, denseWeight: 0.5, calibrate: (cosine: number) => cosine };
+  const inner = { profile, embed: async (texts: readonly string[]) => texts.map(() => Float32Array.of(1, 0)) };
+  const embedder = tracedEmbedder(inner, { current: undefined, span }, { server: new URL('https://models.test/v1'), model: 'e' });
+  expect(await embedder.embed(['tea'])).toEqual([Float32Array.of(1, 0)]);
+  expect(seen).toEqual([
+    'embeddings e',
+    {
+      kind: 'client',
+      values: {
+        'gen_ai.operation.name': 'embeddings',
+        'gen_ai.provider.name': 'openai',
+        'gen_ai.request.model': 'e',
+        'server.address': 'models.test',
+      },
+    },
   ]);
 });

@@ -1,5 +1,5 @@
 import type { SpanValues, Tracing } from '@etude/contracts/tracing';
-import type { ChatMessage, ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
+import type { ChatMessage, ChatModel, ChatRequest, ChatResponse, Embedder } from '@etude/domain/ports/model';
 
 interface Server {
   readonly server: URL;
@@ -21,6 +21,22 @@ export function traced(chat: ChatModel, tracing: Tracing, to: Server): ChatModel
   };
 }
 
+/** The embedder with a span for each call to its server, likewise. */
+export function tracedEmbedder(embedder: Embedder, tracing: Tracing, { server, model }: Server): Embedder {
+  const values = {
+    'gen_ai.operation.name': 'embeddings',
+    'gen_ai.provider.name': 'openai',
+    'gen_ai.request.model': model,
+    ...placeOf(server),
+  };
+  return {
+    profile: embedder.profile,
+    embed: (texts, signal) => tracing.span(`embeddings ${model}`, { kind: 'client', values }, () => embedder.embed(texts, signal)),
+  };
+}
+
+const placeOf = ({ hostname, port }: URL): SpanValues => ({ 'server.address': hostname, 'server.port': Number(port) || undefined });
+
 export function asked({ temperature, outputTokensMax, account }: ChatRequest, { server, model }: Server): SpanValues {
   return {
     'gen_ai.operation.name': 'chat',
@@ -29,8 +45,7 @@ export function asked({ temperature, outputTokensMax, account }: ChatRequest, { 
     'gen_ai.request.temperature': temperature,
     'gen_ai.request.max_tokens': outputTokensMax,
     'gen_ai.agent.name': account?.agent,
-    'server.address': server.hostname,
-    'server.port': Number(server.port) || undefined,
+    ...placeOf(server),
     'etude.tenant': account?.tenant,
     'etude.purpose': account?.purpose,
   };
