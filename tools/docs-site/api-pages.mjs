@@ -67,7 +67,7 @@ const USUAL = {
 /** The text of a field: its own, the usual one, or that of its type. */
 function textOf({ name, typeName = '' }, message, own, types) {
   if (own !== '') return own;
-  if (name === 'name' && message.endsWith('Request')) return 'Full name of what is meant, such as "skills/add_tax".';
+  if (name === 'name' && message.endsWith('Request')) return 'Full name of the object, such as "skills/add_tax".';
   return USUAL[name] ?? types.get(typeName) ?? '';
 }
 

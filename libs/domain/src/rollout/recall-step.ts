@@ -11,7 +11,7 @@ import type { SearchedMemory } from '../tools/memory-tools.js';
 import type { DurableSteps } from './durable-steps.js';
 
 /** The layers to recall from. Skills aren't shown where they are off for the agent. */
-export async function layersShown({ spec: { memory }, settings }: RolloutContext): Promise<typeof memory.layers> {
+async function layersShown({ spec: { memory }, settings }: RolloutContext): Promise<typeof memory.layers> {
   const { enabled } = await settings();
   return memory.layers.filter((layer) => layer !== 'procedural' || enabled);
 }
@@ -31,18 +31,20 @@ export async function findForTask(context: RolloutContext, opening: string): Pro
   return findMemories(asked, deps.withholding === undefined ? deps : { ...deps, counters: deps.withholding.counters });
 }
 
-/** @param find what memory finds; default: by the opening and the task's own words */
+/** @param found what memory has found already; null: it is searched by the opening and the task's own words */
 export async function recallStep(
   context: RolloutContext,
   attempt: number,
   opening: string,
-  find: () => Promise<Recollected> = () => findForTask(context, opening),
+  found: Recollected | null = null,
 ): Promise<readonly RecalledItem[]> {
   const { steps, deps, spec } = context;
   const { memory } = spec;
   if (recallsNothing(memory)) return [];
   return steps.run(`a${attempt}.recall`, 'recall', async () => {
-    const { items: value, offered } = await showFound(await find(), (found) => withheldItems(context, attempt, found));
+    const { items: value, offered } = await showFound(found ?? (await findForTask(context, opening)), (hits) =>
+      withheldItems(context, attempt, hits),
+    );
     if (offered.length > 0 && !memory.readOnly) await deps.procedural.countOffers(offered);
     const titles = value.map(({ title }) => title).join(', ');
     return { value, summary: value.length === 0 ? 'nothing recalled' : `recalled ${titles.slice(0, 200)}` };

@@ -90,9 +90,7 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
       : await askModel(context, `a${attempt}.critique`, 'critique', () => critiqueRequest(task, before));
   const draft = drafts ? opening.text : null;
   const critique = first ? null : opening.text;
-  const recalled = await (drafts || found === null
-    ? recallStep(context, attempt, opening.text)
-    : recallStep(context, attempt, '', () => Promise.resolve(found)));
+  const recalled = await recallStep(context, attempt, opening.text, drafts ? null : found);
   const generated = await askModel(context, `a${attempt}.generate`, 'generate', () =>
     generateRequest(task, { recalled, draft, attempts: before, critique }),
   );

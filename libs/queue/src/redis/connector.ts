@@ -100,6 +100,7 @@ class Failovers {
     sentinel.on('message', (_channel, text: string) => {
       if (text.startsWith(`${this.address.name} `)) for (const stream of this.#streams) stream.destroy();
     });
+    // Fails only when the last connection has ended. ioredis subscribes again by itself after an outage of the sentinel.
     sentinel.subscribe('+switch-master').catch(() => undefined);
     return sentinel;
   }

@@ -219,7 +219,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   user: string;
 
   /**
-   * What is to be solved, in words.
+   * The task for the model, as text.
    *
    * @generated from field: string prompt = 3;
    */
