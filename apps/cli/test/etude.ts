@@ -68,12 +68,3 @@ export async function succeeds(running: Promise<Outcome>): Promise<Outcome> {
   if (outcome.exit !== 0) throw new Error(`etude ended with ${outcome.exit}:\n${outcome.stdout}${outcome.stderr}`);
   return outcome;
 }
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -4,7 +4,8 @@ import { manifest } from '@etude/mcp/testing/fake-gateway';
 import { programEnvironment } from '@etude/test-support/processes';
 import { until } from '@etude/test-support/until';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { etude, isAlive, ROOT } from './etude.js';
+import { isAlive } from '../src/stack/down.js';
+import { etude, ROOT } from './etude.js';
 
 const KEY = 'key-of-nobody-else';
 let gateway: McpGateway;

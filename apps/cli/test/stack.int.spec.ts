@@ -8,8 +8,9 @@ import { freePort } from '@etude/test-support/ports';
 import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
+import { isAlive } from '../src/stack/down.js';
 import { temporaryFolder } from './temporary-folder.js';
-import { Etude, etude, isAlive, ROOT, succeeds } from './etude.js';
+import { Etude, etude, ROOT, succeeds } from './etude.js';
 
 const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
 const UP = ['up', '--scripted', SCRIPT];

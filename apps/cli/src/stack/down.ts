@@ -12,12 +12,15 @@ import { jsonOf, SCRIPTED } from '../show.js';
 const STOP_TIMEOUT_MS = 30_000;
 const STATS_TIMEOUT_MS = 3_000;
 
-function isAlive(pid: number): boolean {
+/**
+ * Whether a process runs. One that ended can stay in the process table until its parent, or the first process of the machine or
+ * container, asks how it ended. Some never ask.
+ */
+export function isAlive(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
-    return false; // ESRCH: it is gone
+    return false; // it is gone
   }
 }
 

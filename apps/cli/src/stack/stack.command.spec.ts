@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -24,12 +26,28 @@ it('backs up no stack that does not run', async () => {
   expect(stderr).toMatch(/no stack runs in .*\n.*etude up --home/);
 });
 
+/** Holds a home like the supervisor with this process id. */
+function hold(home: string, pid: number) {
+  const processes = [{ name: 'redis', pid: 1, restarts: 0, ready: true }];
+  const texts = { address: '', rest: '', mcp: '', model: '', sandbox: 'local', memory: 'sqlite', embedder: 'lexical' } as const;
+  const state = { pid, scripted: null, modelUrl: null, embedderSocket: null, ready: true, startedAt: 1, processes, ...texts };
+  return holdStack(home, () => state);
+}
+
+it('stops a stack whose parent never asks how it ended', async () => {
+  const home = temporaryFolder();
+  const program = 'import subprocess, sys; print(subprocess.Popen(["sleep", "60"]).pid, flush=True); sys.stdin.read()';
+  const parent = spawn('python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lock = await hold(home, Number(await once(parent.stdout, 'data')));
+  expect(await run('--home', home, 'down')).toMatchObject({ exit: EXIT.ok });
+  lock?.close();
+  parent.stdin.end();
+  await once(parent, 'exit');
+});
+
 it('restores into no stack that runs', async () => {
   const home = temporaryFolder();
-  const processes = [{ name: 'redis', pid: 1, restarts: 0, ready: true }];
-  const texts = { address: '', rest: '', mcp: '', model: '', sandbox: 'local', memory: 'sqlite', embedder: 'lexical' };
-  const state = { pid: 1, scripted: null, modelUrl: null, embedderSocket: null, ready: true, startedAt: 1, processes, ...texts };
-  const lock = await holdStack(home, () => state);
+  const lock = await hold(home, 1);
   const { exit, stderr } = await run('--home', home, 'restore', home);
   lock?.close();
   expect(exit).toBe(EXIT.conflict);
