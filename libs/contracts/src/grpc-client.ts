@@ -6,6 +6,7 @@ import {
   type ChannelOptions,
   Client,
   type ClientWritableStream,
+  connectivityState,
   credentials,
   Metadata,
   type requestCallback,
@@ -19,6 +20,9 @@ export { status } from '@grpc/grpc-js';
 
 /** Tasks are answered with their files, which can exceed gRPC's default limit of 4 MiB. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+const CONNECT_MAX_MS = 10_000;
+/** A stream whose server no longer answers breaks 40 s after its last sign of life. */
+const KEEPALIVE = { 'grpc.keepalive_time_ms': 30_000, 'grpc.keepalive_timeout_ms': 10_000 };
 
 export interface CallSettings {
   /** Deadline in ms from now; absent: no deadline. */
@@ -41,6 +45,39 @@ export interface ClientSettings {
   readonly apiKey?: string;
   readonly credentials?: ChannelCredentials;
   readonly channel?: ChannelOptions;
+  /** Longest attempt to connect, in ms; absent: 10 s. */
+  readonly connectMaxMs?: number;
+}
+
+/**
+ * A channel that gives up an attempt to connect that nobody answers. The calls that wait for it fail with UNAVAILABLE, and the next call
+ * tries anew. grpc-js has no limit of its own, and the kernel's is over two minutes: https://github.com/grpc/grpc-node/issues/2785
+ */
+class Connection {
+  client: Client;
+
+  constructor(
+    private readonly open: (more: ChannelOptions) => Client,
+    private readonly connectMaxMs: number,
+  ) {
+    this.client = open({});
+    this.#watch();
+  }
+
+  #watch(): void {
+    const channel = this.client.getChannel();
+    const state = channel.getConnectivityState(false);
+    if (state === connectivityState.SHUTDOWN) return;
+    const until = state === connectivityState.CONNECTING ? Date.now() + this.connectMaxMs : Infinity;
+    channel.watchConnectivityState(state, until, (late) => {
+      if (late) {
+        const stuck = this.client;
+        this.client = this.open({ 'grpc.use_local_subchannel_pool': 1 }); // the shared pool would give the same attempt again
+        stuck.close();
+      }
+      this.#watch();
+    });
+  }
 }
 
 function options({ timeoutMs }: CallSettings): CallOptions {
@@ -62,7 +99,7 @@ function cancelOn(signal: AbortSignal | undefined, call: { cancel(): void }): ()
 }
 
 /** Unary calls and calls with a request stream, which both have one answer. */
-function oneAnswer(client: Client, method: DescMethod, metadata: Metadata) {
+function oneAnswer(connection: Connection, method: DescMethod, metadata: Metadata) {
   const { path, requestSerialize, responseDeserialize, requestStream } = methodDefinition(method);
   return async (request: object, settings: CallSettings = {}): Promise<object> => {
     const answer = Promise.withResolvers<object>();
@@ -74,6 +111,7 @@ function oneAnswer(client: Client, method: DescMethod, metadata: Metadata) {
     };
     const all = withMore(metadata, settings);
     const start = () => {
+      const { client } = connection;
       if (!requestStream)
         return client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, all, options(settings), answered);
       const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, all, options(settings), answered);
@@ -90,11 +128,11 @@ function oneAnswer(client: Client, method: DescMethod, metadata: Metadata) {
   };
 }
 
-function serverStreaming(client: Client, method: DescMethod, metadata: Metadata) {
+function serverStreaming(connection: Connection, method: DescMethod, metadata: Metadata) {
   const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
   return async function* stream(request: object, settings: CallSettings = {}) {
     const all = withMore(metadata, settings);
-    const call = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, all, options(settings));
+    const call = connection.client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, all, options(settings));
     const release = cancelOn(settings.signal, call);
     try {
       yield* call;
@@ -119,15 +157,15 @@ const CALLS = { unary: oneAnswer, server_streaming: serverStreaming, client_stre
 
 /** @param address "host:port". Calls reject with the `ServiceError` of grpc-js: `code`, `details`, `metadata`. */
 export function createServiceClient<S extends DescService>(service: S, address: string, settings: ClientSettings = {}): ServiceClient<S> {
-  const client = new Client(address, settings.credentials ?? credentials.createInsecure(), {
-    'grpc.max_receive_message_length': ANSWER_MAX_BYTES,
-    ...settings.channel,
-  });
+  const how = settings.credentials ?? credentials.createInsecure();
+  const channel = { 'grpc.max_receive_message_length': ANSWER_MAX_BYTES, ...KEEPALIVE, ...settings.channel };
+  const open = (more: ChannelOptions) => new Client(address, how, { ...channel, ...more });
+  const connection = new Connection(open, settings.connectMaxMs ?? CONNECT_MAX_MS);
   const metadata = new Metadata();
   if (settings.apiKey) metadata.set('authorization', `Bearer ${settings.apiKey}`);
   const calls = service.methods.map((method) => {
     if (method.methodKind === 'bidi_streaming') throw new Error(`${method.name}: no client for streams both ways`);
-    return [method.localName, CALLS[method.methodKind](client, method, metadata)] as const;
+    return [method.localName, CALLS[method.methodKind](connection, method, metadata)] as const;
   });
-  return { ...Object.fromEntries(calls), close: () => client.close() } as unknown as ServiceClient<S>;
+  return { ...Object.fromEntries(calls), close: () => connection.client.close() } as unknown as ServiceClient<S>;
 }

@@ -12,7 +12,8 @@ import {
   type MessageShape,
   toBinary,
 } from '@bufbuild/protobuf';
-import { type CallOptions, Client, Metadata } from '@grpc/grpc-js';
+import { type CallOptions, type ChannelOptions, Client, Metadata } from '@grpc/grpc-js';
+import { Connection } from './connection.js';
 import { EtudeError, errorOf } from './errors.js';
 import { type ClientSettings, credentialsOf, findAddress, findKey, isLocal, type Key } from './settings.js';
 
@@ -39,12 +40,12 @@ export const newRequestId = () => crypto.randomUUID();
 /** Calls for one caller: deadlines, retries of repeatable calls, and streams that resume by themselves. */
 export class Calls {
   readonly address: string;
-  readonly #client: Client;
+  readonly #connection: Connection;
   readonly #key: Key;
   readonly #timeoutMs: number;
   readonly #retryForMs: number;
 
-  /** @param keepaliveMs silence after which the gateway is pinged; it has a third of this time to answer */
+  /** @param keepaliveMs silence after which the gateway is pinged; it has a third of this time to answer, and to connect */
   constructor({ address, apiKey, tls, timeoutMs = DEFAULT_MS, retryForMs = DEFAULT_MS }: ClientSettings, keepaliveMs = KEEPALIVE_MS) {
     this.address = findAddress(address);
     this.#key = findKey(apiKey, isLocal(address));
@@ -56,11 +57,13 @@ export class Calls {
       'grpc.keepalive_time_ms': keepaliveMs,
       'grpc.keepalive_timeout_ms': keepaliveMs / 3,
     };
-    this.#client = new Client(this.address, credentialsOf(tls), options);
+    const how = credentialsOf(tls);
+    const open = (more: ChannelOptions) => new Client(this.address, how, { ...options, ...more });
+    this.#connection = new Connection(open, keepaliveMs / 3);
   }
 
   close(): void {
-    this.#client.close();
+    this.#connection.client.close();
   }
 
   /**
@@ -94,7 +97,7 @@ export class Calls {
     const [path, encode, decode] = wire(method);
     return new Promise((resolve, reject) => {
       const options = { deadline: Date.now() + timeoutMs };
-      const call = this.#client.makeUnaryRequest(path, encode, decode, message, this.#metadata(), options, (error, answer) => {
+      const call = this.#connection.client.makeUnaryRequest(path, encode, decode, message, this.#metadata(), options, (error, answer) => {
         signal?.removeEventListener('abort', cancel);
         if (error || !answer) reject(errorOf(error));
         else resolve(answer);
@@ -113,7 +116,7 @@ export class Calls {
     const options: CallOptions = { deadline: Date.now() + UPLOAD_MS };
     return new Promise((resolve, reject) => {
       const ended = new AbortController();
-      const call = this.#client.makeClientStreamRequest(path, encode, decode, this.#metadata(), options, (error, answer) => {
+      const call = this.#connection.client.makeClientStreamRequest(path, encode, decode, this.#metadata(), options, (error, answer) => {
         ended.abort();
         if (error || !answer) reject(errorOf(error));
         else resolve(answer);
@@ -137,7 +140,7 @@ export class Calls {
   ): AsyncGenerator<MessageShape<O>, void> {
     signal?.throwIfAborted();
     const [path, encode, decode] = wire(method);
-    const call = this.#client.makeServerStreamRequest(path, encode, decode, create(method.input, request), this.#metadata());
+    const call = this.#connection.client.makeServerStreamRequest(path, encode, decode, create(method.input, request), this.#metadata());
     const cancel = () => call.cancel();
     signal?.addEventListener('abort', cancel, { once: true });
     try {

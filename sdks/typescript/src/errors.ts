@@ -92,10 +92,14 @@ const CLASSES: Readonly<Record<number, typeof EtudeError>> = {
   [status.CANCELLED]: CallCancelledError,
 };
 
+/** grpc-js' words for a call whose attempt to connect took too long. */
+const GAVE_UP = 'Channel closed before call started';
+
 /** Makes an EtudeError of a failed call, from its trailers. Any other error stays as it is. */
 export function errorOf(error: unknown): unknown {
   if (!(error instanceof Error) || !('metadata' in error)) return error;
-  const { code, details: message, metadata } = error as ServiceError;
+  const { code, details: said, metadata } = error as ServiceError;
+  const message = said.replace(GAVE_UP, 'nothing answers at the address of the gateway');
   const [bytes] = metadata?.get('grpc-status-details-bin') ?? [];
   const details = bytes instanceof Buffer ? fromBinary(StatusSchema, bytes).details : [];
   const info = details.map((one) => anyUnpack(one, ErrorInfoSchema)).find(Boolean);

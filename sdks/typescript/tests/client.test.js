@@ -115,10 +115,14 @@ test('ends a watch whose key was revoked, without a repeat', async () => {
   assert.equal(calls, 1);
 });
 
-/** A way to the gateway. `vanish` makes its open connections carry nothing any more, without closing them. */
-async function wayToTheGateway() {
+/**
+ * A way to the gateway. `vanish` makes its open connections carry nothing any more, without closing them.
+ * @param silent number of first connections that are never answered
+ */
+async function wayToTheGateway(silent = 0) {
   let open = [];
   const way = createServer((near) => {
+    if (silent-- > 0) return after(() => near.destroy());
     const far = connect({ host: '127.0.0.1', port: Number(process.env.ETUDE_ADDRESS.split(':')[1]) });
     for (const socket of [near, far]) socket.on('error', () => undefined);
     near.pipe(far).pipe(near);
@@ -148,6 +152,13 @@ test('notices that the gateway vanished, and goes on when it is back', async () 
   calls.close();
   assert.deepEqual([kinds.at(-1), kinds.filter((kind) => kind === 'question').length], ['finished', 1]);
   assert.equal((await task.result()).output, 'green');
+});
+
+test('tries another connection where the first is never answered', async () => {
+  const { address } = await wayToTheGateway(1);
+  const calls = new Calls({ address }, 600);
+  assert.deepEqual(await all(new Tasks(calls).list({ labels: { run: unique() } })), []);
+  calls.close();
 });
 
 test('keeps the key of the local stack from other gateways', async () => {
