@@ -3,6 +3,7 @@ import type { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import type { RolloutEnd } from '@etude/domain/ports/journal';
 import { RolloutWaits } from '@etude/domain/ports/questions';
+import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';
 import { runRollout } from '@etude/domain/rollout/run-rollout';
@@ -60,6 +61,7 @@ export function rolloutRunProcessor({
       };
       const deps = {
         ...ports,
+        sandboxes: untilDraining(ports.sandboxes, job),
         journal: { ...journal, append },
         questions: questionsOf(journal),
         liveText: text.add,
@@ -96,6 +98,14 @@ export function rolloutRunProcessor({
     }
   };
 }
+
+/**
+ * Waits for executions no longer than until the worker drains. They run on, and the next worker gets their results. Otherwise a drain could
+ * wait for a sandbox controller that is drained with it.
+ */
+const untilDraining = (sandboxes: Sandboxes, { draining }: Pick<JobContext, 'draining'>): Sandboxes => ({
+  execute: (request, signal) => sandboxes.execute(request, AbortSignal.any([signal, draining])),
+});
 
 /** A rollout's span, by OpenTelemetry's conventions for GenAI agents. */
 function traced(

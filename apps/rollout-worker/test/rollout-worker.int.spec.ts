@@ -84,6 +84,21 @@ describe('the rollout worker', () => {
     expect(rig.model.calls()).toHaveLength(calls);
   });
 
+  it('leaves an execution that nobody runs yet to the next worker at once when it drains', async () => {
+    const rig = await startRig(SOLVES);
+    const executions = rig.producer.queue('sandbox.execute');
+    await executions.pause();
+    const first = await rig.startWorker();
+    const taskId = await rig.submit({ limits: { attemptsMax: 1 } });
+    await until(async () => (await executions.getJobCounts()).waiting === 1, { what: 'the job of the execution' });
+    await first.drain(600_000);
+    await first.close();
+    await executions.resume();
+    await rig.startWorker();
+    expect(await rig.finished(taskId)).toMatchObject({ stopReason: 'attempts', usage: { modelCalls: 1, executions: 1 } });
+    expect(rig.model.calls()).toHaveLength(1);
+  });
+
   it('fails the task with an error that is not retryable and keeps the job as a dead letter', async () => {
     const rig = await startRig({ default: { status: 400, error: 'no such model' } });
     await rig.startWorker();
