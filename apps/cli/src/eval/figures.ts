@@ -41,22 +41,7 @@ export type RunLine = z.infer<typeof RunLine>;
 type TaskLine = Extract<RunLine, { kind: 'problem' }>;
 
 /** Sums over the tasks of one round, arm and kind. */
-export interface Row {
-  readonly round: number;
-  readonly arm: Arm;
-  /** `all`: tasks of every kind. With memory, its sums include the consolidation after the round. */
-  readonly kind: Kind | 'all';
-  readonly tasks: number;
-  /** Tasks that a skill answered, or the first attempt. */
-  readonly firstRight: number;
-  /** Tasks that a skill had answered wrongly before the first attempt. */
-  readonly misled: number;
-  readonly solved: number;
-  readonly bySkill: number;
-  readonly modelCalls: number;
-  readonly tokens: number;
-  readonly costUsd: number;
-}
+export type Row = ReturnType<typeof rowOf>;
 
 export interface Figures {
   readonly runs: readonly string[];
@@ -69,25 +54,35 @@ export function figuresOf(lines: readonly RunLine[]): Figures {
   const tasks = lines.filter((line) => line.kind === 'problem');
   const learned = lines.filter((line) => line.kind === 'consolidation');
   const rounds = [...new Set(tasks.map(({ round }) => round))].toSorted((a, b) => a - b);
-  const rowOf = (round: number, arm: Arm, kind: Row['kind']): Row[] => {
+  const rowsOf = (round: number, kind: Kind | 'all', arm: Arm): Row[] => {
     const of = tasks.filter((task) => task.round === round && task.arm === arm && (kind === 'all' || task.familyKind === kind));
     const more = arm === 'with' && kind === 'all' ? learned.filter((line) => line.round === round) : [];
-    return of.length === 0 ? [] : [{ round, arm, kind, ...sums(of, [...of, ...more]) }];
+    return of.length === 0 ? [] : [rowOf({ round, arm, kind }, of, [...of, ...more])];
   };
   return {
     runs: lines.flatMap((line) => (line.kind === 'run' ? [line.run] : [])),
     scripted: [...tasks, ...learned].some(({ scripted }) => scripted),
-    rows: rounds.flatMap((round) => (['all', ...KINDS] as const).flatMap((kind) => ARMS.flatMap((arm) => rowOf(round, arm, kind)))),
+    rows: rounds.flatMap((round) => (['all', ...KINDS] as const).flatMap((kind) => ARMS.flatMap((arm) => rowsOf(round, kind, arm)))),
   };
 }
 
 type Spent = Pick<TaskLine, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
-function sums(tasks: readonly TaskLine[], spenders: readonly Spent[]): Omit<Row, 'round' | 'arm' | 'kind'> {
+interface Of {
+  readonly round: number;
+  readonly arm: Arm;
+  /** `all`: tasks of every kind. With memory, its sums include the consolidation after the round. */
+  readonly kind: Kind | 'all';
+}
+
+function rowOf(which: Of, tasks: readonly TaskLine[], spenders: readonly Spent[]) {
   const total = (pick: (line: Spent) => number) => spenders.reduce((sum, line) => sum + pick(line), 0);
   return {
+    ...which,
     tasks: tasks.length,
+    /** Tasks that a skill answered, or the first attempt. */
     firstRight: tasks.filter(({ solved, attempts, skill }) => solved && (skill !== '' || attempts === 1)).length,
+    /** Tasks that a skill had answered wrongly before the first attempt. */
     misled: tasks.filter(({ isMisled }) => isMisled).length,
     solved: tasks.filter(({ solved }) => solved).length,
     bySkill: tasks.filter(({ solved, skill }) => solved && skill !== '').length,

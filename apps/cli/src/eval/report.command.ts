@@ -53,7 +53,7 @@ const ABOUT: Readonly<Record<Row['kind'], string>> = {
 /** Main curve: the tasks of every kind. */
 export function reportSvg(figures: Figures): string {
   const charts = MEASURES.slice(0, 3).map((measure) => chartOf(figures, 'all', measure));
-  return svgOf(charts, charts.length, noteOf(figures));
+  return svgOf(charts, noteOf(figures));
 }
 
 const noteOf = ({ runs, scripted }: Figures) =>
@@ -64,7 +64,7 @@ export function reportPage(figures: Figures): string {
   const kinds = (['all', ...KINDS] as const).filter((kind) => figures.rows.some((row) => row.kind === kind));
   const sections = kinds.map((kind) => {
     const charts = MEASURES.filter((measure) => isDrawn(figures, kind, measure)).map((measure) => chartOf(figures, kind, measure));
-    return `<h2>${NAMES[kind]}</h2>\n<p>${ABOUT[kind]}</p>\n${svgOf(charts, charts.length)}`;
+    return `<h2>${NAMES[kind]}</h2>\n<p>${ABOUT[kind]}</p>\n${svgOf(charts)}`;
   });
   const [head = [], ...rows] = figureCells(figures);
   return `<!doctype html>
@@ -87,21 +87,6 @@ const lineOf = (cells: readonly string[], tag: string) => `<tr>${cells.map((cell
 function isDrawn({ rows }: Figures, kind: Row['kind'], { title, unit }: Measure): boolean {
   if (title === 'Answered by a skill') return kind === 'procedure';
   return unit !== 'money' || rows.some(({ costUsd }) => costUsd > 0);
-}
-
-function chartOf({ rows }: Figures, kind: Row['kind'], { title, unit, of }: Measure): Chart {
-  const rounds = [...new Set(rows.map(({ round }) => round))];
-  const valueIn = (round: number, arm: string) => {
-    const row = rows.find((one) => one.round === round && one.arm === arm && one.kind === kind);
-    return row === undefined ? null : of(row);
-  };
-  return {
-    title,
-    rounds: rounds.map((round, at) => (at === 0 ? `Round ${round}` : String(round))),
-    series: ARMS.map((arm) => ({ label: `${arm} memory`, values: rounds.map((round) => valueIn(round, arm)) })),
-    text: (value) => valueText(unit, value),
-    ...(unit === 'percent' ? { max: 100 } : {}),
-  };
 }
 
 interface ReportOptions {
@@ -136,44 +121,22 @@ export const REPORT = hand<ReportOptions>({
   run: report,
 });
 
-/** One line of a chart, by round. null: no value for that round. */
-interface Series {
-  readonly label: string;
-  readonly values: ReadonlyArray<number | null>;
-}
-
-interface Chart {
-  readonly title: string;
-  /** The labels below the axis, one for each value. */
-  readonly rounds: readonly string[];
-  readonly series: readonly Series[];
-  /** Writes a value of the vertical axis. */
-  readonly text: (value: number) => string;
-  /** End of the vertical axis; default: a round number above all values. It begins at 0. */
-  readonly max?: number;
-}
-
 const [WIDTH, HEIGHT] = [300, 190];
 const PLOT = { left: 58, right: 14, top: 44, bottom: 28 };
-const COLOURS = ['#1f6feb', '#9a6700', '#1a7f37'];
+const COLOURS = { with: '#1f6feb', without: '#9a6700' };
 const FONT = 'font-family="system-ui, sans-serif" font-size="11"';
 
 const escaped = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`).replaceAll(/(?![\n\t])\p{Cc}/gu, '\u{fffd}');
 
-/** A picture with the charts in rows. It needs nothing from outside. @param note a line below them */
-function svgOf(charts: readonly Chart[], columns: number, note = ''): string {
-  const [width, rows] = [WIDTH * Math.min(columns, charts.length), Math.ceil(charts.length / columns)];
-  const height = HEIGHT * rows + (note === '' ? 0 : 24);
-  const placed = charts.map((chart, at) => {
-    const [x, y] = [WIDTH * (at % columns), HEIGHT * Math.floor(at / columns)];
-    return `<g transform="translate(${x} ${y})">${chartParts(chart)}</g>`;
-  });
+/** A picture with the charts side by side. It needs nothing from outside. @param note a line below them */
+function svgOf(charts: readonly string[], note = ''): string {
+  const [width, height] = [WIDTH * charts.length, HEIGHT + (note === '' ? 0 : 24)];
   const below = note === '' ? '' : words(10, height - 8, note, 'fill="#57606a"');
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" ${FONT}>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
-    ...placed,
+    ...charts.map((chart, at) => `<g transform="translate(${WIDTH * at} 0)">${chart}</g>`),
     `${below}</svg>`,
   ].join('\n');
 }
@@ -186,23 +149,26 @@ function roundAbove(value: number): number {
   return unit * ([1, 2, 4, 6, 8].find((times) => times * unit >= value) ?? 10);
 }
 
-function chartParts({ title, rounds, series, text, max }: Chart): string {
-  const values = series.flatMap((line) => line.values).filter((value) => value !== null);
-  const top = max ?? roundAbove(Math.max(0, ...values));
+/** One measure of one kind of task: a line for each arm, over the rounds. A round without tasks has no point. */
+function chartOf({ rows }: Figures, kind: Row['kind'], { title, unit, of }: Measure): string {
+  const rounds = [...new Set(rows.map((row) => row.round))];
+  const shown = rows.filter((row) => row.kind === kind);
+  const top = unit === 'percent' ? 100 : roundAbove(Math.max(0, ...shown.map(of)));
   const x = (at: number) => PLOT.left + ((WIDTH - PLOT.left - PLOT.right) * at) / Math.max(1, rounds.length - 1);
   const y = (value: number) => HEIGHT - PLOT.bottom - ((HEIGHT - PLOT.top - PLOT.bottom) * value) / top;
   const grid = [0, 0.5, 1].map((share) => {
     const at = round(y(top * share));
     const rule = `<path d="M${PLOT.left} ${at}H${WIDTH - PLOT.right}" stroke="#d0d7de"/>`;
-    return rule + words(PLOT.left - 6, at + 4, text(top * share), 'text-anchor="end" fill="#57606a"');
+    return rule + words(PLOT.left - 6, at + 4, valueText(unit, top * share), 'text-anchor="end" fill="#57606a"');
   });
-  const ticks = rounds.map((label, at) => words(x(at), HEIGHT - 10, label, 'text-anchor="middle" fill="#57606a"'));
-  const lines = series.map(({ label, values: of }, at) => {
-    const colour = `${COLOURS[at % COLOURS.length]}`;
-    const points = of.flatMap((value, place) => (value === null ? [] : [[round(x(place)), round(y(value))] as const]));
-    const dots = points.map(([cx, cy]) => `<circle cx="${cx}" cy="${cy}" r="3" fill="${colour}"/>`);
-    const path = `<polyline points="${points.map((point) => point.join(',')).join(' ')}" fill="none" stroke="${colour}" stroke-width="2"/>`;
-    return path + dots.join('') + words(PLOT.left + 110 * at, 34, `● ${label}`, `fill="${colour}"`);
+  const ticks = rounds.map((one, at) =>
+    words(x(at), HEIGHT - 10, at === 0 ? `Round ${one}` : String(one), 'text-anchor="middle" fill="#57606a"'),
+  );
+  const lines = ARMS.map((arm, at) => {
+    const points = shown.filter((row) => row.arm === arm).map((row) => [round(x(rounds.indexOf(row.round))), round(y(of(row)))] as const);
+    const dots = points.map(([cx, cy]) => `<circle cx="${cx}" cy="${cy}" r="3" fill="${COLOURS[arm]}"/>`);
+    const path = `<polyline points="${points.map((point) => point.join(',')).join(' ')}" fill="none" stroke="${COLOURS[arm]}" stroke-width="2"/>`;
+    return path + dots.join('') + words(PLOT.left + 110 * at, 34, `● ${arm} memory`, `fill="${COLOURS[arm]}"`);
   });
   return [words(10, 18, title, 'font-weight="600" fill="#1f2328"'), ...grid, ...ticks, ...lines].join('');
 }
