@@ -13,7 +13,7 @@ import { type Cli, type Gateway, openGateway, type Start } from '../cli.js';
 import { hand } from '../command.js';
 import { embedderSettings } from '../embedder/embedder.js';
 import { CliError, EXIT, explain } from '../errors.js';
-import { type Problem, readProblems } from '../eval/problems.js';
+import { type Problem, READERS, readEntries } from '../eval/problems.js';
 import { inParallel, sampleOf, type SampleResult, summarize, type Summary, summaryRows } from '../eval/run-sample.js';
 import { filesBelow } from '../files.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
@@ -140,7 +140,7 @@ function curve(rounds: readonly Summary[]): string {
 }
 
 async function tell(cli: Cli, gateway: Gateway, script: string, home: string): Promise<number> {
-  const problemsOf = (name: string) => readProblems('etude', join(cli.root, 'examples', 'demo', `${name}.jsonl`));
+  const problemsOf = (name: string) => readEntries(READERS.etude, join(cli.root, 'examples', 'demo', `${name}.jsonl`));
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
   const heading = (text: string) => cli.out.note(`\n== ${text}`);
   cli.out.note(`All answers come from the script ${script}, not from a model, and are marked ${SCRIPTED}. Everything else is real.`);

@@ -22,7 +22,7 @@ import {
 } from './run-sample.js';
 import { FAMILIES } from './families.command.js';
 import { REPORT } from './report.command.js';
-import { FILE_MAX_BYTES, LINE_FORMATS, parseEntries, parseProblems, type Problem, type RefusedProblem, unpack } from './problems.js';
+import { FILE_MAX_BYTES, LINE_FORMATS, parseEntries, type Problem, READERS, type RefusedProblem, unpack } from './problems.js';
 import { filesOfFolder, filesOfZip, kattisProblems } from './kattis.js';
 import { liveCodeBenchProblem } from './livecodebench.js';
 import { usacoProblems } from './usaco.js';
@@ -63,7 +63,7 @@ async function readAll(path: string, asked?: Format): Promise<ReadonlyArray<Prob
   if (format === null) throw new CliError(EXIT.usage, `the format of ${path} is unknown`, [`pass --format ${FORMATS.join('|')}`]);
   if (format === 'kattis') throw new CliError(EXIT.usage, `${path} is neither a Kattis package nor a zip of one`);
   if (format === 'usaco') return usacoProblems(parsedJson(text), path);
-  return format === 'livecodebench' ? parseEntries(liveCodeBenchProblem, text, path) : parseProblems(format, text, path);
+  return parseEntries(format === 'livecodebench' ? liveCodeBenchProblem : READERS[format], text, path);
 }
 
 const MARKS = { livecodebench: 'question_content', humaneval: 'canonical_solution', mbpp: 'test_list', etude: 'evaluator' } as const;

@@ -23,7 +23,7 @@ import {
 } from './run-sample.js';
 import { type Arm, ARMS, figuresOf, figuresText, type Kind, KINDS, type RunLine } from './figures.js';
 import { z } from 'zod';
-import { parseEntries, type Problem, readEntries, specOf } from './problems.js';
+import { type Problem, readEntries, specOf } from './problems.js';
 
 interface FamilyProblem extends Problem {
   readonly family: string;
@@ -40,11 +40,8 @@ const Line = z.looseObject({
   round: z.int().min(1).max(1_000).optional(),
 });
 
-export const parseFamilies = (text: string, path?: string): FamilyProblem[] => parseEntries(reader(), text, path);
-const readFamilies = (path: string): FamilyProblem[] => readEntries(reader(), path);
-
-/** Reads lines in their order, since a line without a round gets the next one of its family. */
-function reader(): (entry: unknown) => FamilyProblem {
+/** A reader of lines in their order, since a line without a round gets the next one of its family. */
+export function familyReader(): (entry: unknown) => FamilyProblem {
   const known = new Map<string, FamilyProblem>();
   return (entry) => {
     const { id, family, kind: familyKind, round, ...spec } = Line.parse(entry);
@@ -84,7 +81,7 @@ const armSettings = (options: FamilyOptions, arm: Arm): TaskSettings => ({
 
 /** `etude eval families`: returns 0 if every problem got a verdict, else 1. */
 async function runFamilies(cli: Cli, options: FamilyOptions, [file = '']: readonly string[]): Promise<number> {
-  const rounds = roundsOf(readFamilies(file), options.rounds);
+  const rounds = roundsOf(readEntries(familyReader(), file), options.rounds);
   const run = options.resume ?? newRunId(new Date());
   const path = runFile(cli, run);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

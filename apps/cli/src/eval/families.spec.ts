@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
-import { parseFamilies, roundsOf } from './families.command.js';
+import { familyReader, roundsOf } from './families.command.js';
+import { parseEntries } from './problems.js';
 
 const line = (over: object) => JSON.stringify({ id: 'a/1', family: 'a', kind: 'house_rule', prompt: 'Add.', ...over });
 
 it('gives a line without a round the next round of its family', () => {
-  const problems = parseFamilies([line({}), line({ id: 'a/2' }), line({ id: 'b/1', family: 'b', round: 2 })].join('\n'));
+  const problems = parseEntries(familyReader(), [line({}), line({ id: 'a/2' }), line({ id: 'b/1', family: 'b', round: 2 })].join('\n'));
   expect(problems.map(({ id, round }) => [id, round])).toEqual([
     ['a/1', 1],
     ['a/2', 2],
@@ -21,11 +22,11 @@ it.each([
   ['a field that no task has', line({ id: 'a/2', promt: '' }), /line 2: .*promt/],
   ['a known id', line({}), 'line 2: repeats the id a/1 of line 1'],
 ])('names line and field of a line with %s', (_what, wrong, message) => {
-  expect(() => parseFamilies(`${line({})}\n${wrong}`)).toThrow(message);
+  expect(() => parseEntries(familyReader(), `${line({})}\n${wrong}`)).toThrow(message);
 });
 
 it('refuses more rounds than a family has', () => {
-  const problems = parseFamilies([line({}), line({ id: 'a/2' }), line({ id: 'b/1', family: 'b' })].join('\n'));
+  const problems = parseEntries(familyReader(), [line({}), line({ id: 'a/2' }), line({ id: 'b/1', family: 'b' })].join('\n'));
   expect(roundsOf(problems, 1)).toHaveLength(1);
   expect(() => roundsOf(problems, 2)).toThrow('the family b has no problem for round 2');
 });

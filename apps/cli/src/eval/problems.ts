@@ -94,7 +94,8 @@ type Format = (typeof LINE_FORMATS)[number];
 /** @throws Error with the field that is wrong */
 export const specOf = (json: object): TaskSpec => fromJson(TaskSpecSchema, json as JsonObject);
 
-const READERS: Readonly<Record<Format, (entry: unknown) => Problem>> = {
+/** Readers of one line or entry, by format. @throws Error with the field that is wrong */
+export const READERS: Readonly<Record<Format, (entry: unknown) => Problem>> = {
   humaneval: (entry) => humanEvalProblem(HumanEval.parse(entry)),
   mbpp: (entry) => mbppProblem(Mbpp.parse(entry)),
   etude: (entry) => {
@@ -130,9 +131,6 @@ const reasonOf = (error: unknown) => {
   return issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : (error as Error).message;
 };
 
-/** Parses the text of a problem file. @throws CliError with the line that is wrong */
-export const parseProblems = (format: Format, text: string, path?: string) => parseEntries(READERS[format], text, path);
-
 /** Parses each line or entry with `readEntry`; ids must be unique. @throws CliError with the line that is wrong */
 export function parseEntries<P extends { readonly id: string }>(readEntry: (entry: unknown) => P, text: string, path = 'the file'): P[] {
   const seen = new Map<string, string>();
@@ -165,9 +163,6 @@ export function parseLines<T>(
 }
 
 /** Reads a problem file, gzipped or not. Everything is checked before anything is submitted. @throws CliError */
-export const readProblems = (format: Format, path: string): Problem[] => readEntries(READERS[format], path);
-
-/** As `readProblems`, for another kind of line. */
 export function readEntries<P extends Problem>(readEntry: (entry: unknown) => P, path: string): P[] {
   return parseEntries(readEntry, unpack(readBytes(path, FILE_MAX_BYTES), path), path);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.js';
-import { parseProblems, readProblems } from './problems.js';
+import { parseEntries, type Problem, READERS, readEntries } from './problems.js';
 
 const humanEval = {
   task_id: 'HumanEval/900',
@@ -22,7 +22,7 @@ const mbpp = {
 };
 const lines = (...values: object[]) => values.map((value) => JSON.stringify(value)).join('\n');
 
-function testsOf(problem: ReturnType<typeof parseProblems>[number] | undefined) {
+function testsOf(problem: Problem | undefined) {
   const kind = problem?.spec.evaluator?.kind;
   if (kind?.case !== 'pythonTests') throw new Error('no python_tests');
   return kind.value;
@@ -30,7 +30,7 @@ function testsOf(problem: ReturnType<typeof parseProblems>[number] | undefined) 
 
 describe('HumanEval', () => {
   it('keeps the prompt verbatim and hides the tests', () => {
-    const [problem] = parseProblems('humaneval', lines(humanEval));
+    const [problem] = parseEntries(READERS.humaneval, lines(humanEval));
     const tests = testsOf(problem);
     expect(problem?.id).toBe('HumanEval/900');
     expect(problem?.spec.prompt.endsWith(humanEval.prompt)).toBe(true);
@@ -46,12 +46,12 @@ describe('MBPP', () => {
     ['is in brackets, with a space before its own brackets', 'def Half (n): \r\n  return n / 2', 'assert (Half (4)) == 2', 'Half'],
     ['is called check', 'def turn(n):\n  return -n\ndef check(n):\n  return turn(n) == n', 'assert check(0) == True', 'check'],
   ])('finds the function under test if it %s', (_how, code, test, entryPoint) => {
-    const [problem] = parseProblems('mbpp', lines({ ...mbpp, code, test_setup_code: '', test_list: [test] }));
+    const [problem] = parseEntries(READERS.mbpp, lines({ ...mbpp, code, test_setup_code: '', test_list: [test] }));
     expect(testsOf(problem)).toMatchObject({ entryPoint, tests: test });
   });
 
   it('puts the setup code in front of the tests and shows the tests', () => {
-    const tests = testsOf(parseProblems('mbpp', lines(mbpp))[0]);
+    const tests = testsOf(parseEntries(READERS.mbpp, lines(mbpp))[0]);
     expect(tests.tests.split('\n')).toEqual(['root = Pair(1, 2)', ...mbpp.test_list]);
     expect(tests).toMatchObject({ setup: '', public: true });
   });
@@ -65,7 +65,7 @@ describe('MBPP', () => {
       test_imports: ['import math'],
       test_list: ['assert math.isclose(add(1, 2), 3)'],
     };
-    const [problem] = parseProblems('mbpp', JSON.stringify([entry], null, 2));
+    const [problem] = parseEntries(READERS.mbpp, JSON.stringify([entry], null, 2));
     expect(testsOf(problem)).toMatchObject({ entryPoint: 'add', setup: 'import math', tests: entry.test_list[0] });
     expect(problem?.id).toBe('MBPP/2');
     expect(problem?.spec.prompt).toContain('Add. Your code should pass these tests:\n\nassert math.isclose(add(1, 2), 3)');
@@ -73,21 +73,21 @@ describe('MBPP', () => {
 
   it('names the line whose tests call no defined function', () => {
     const stray = { ...mbpp, task_id: 902, code: 'def other():\n  pass' };
-    expect(() => parseProblems('mbpp', lines(mbpp, stray))).toThrow('line 2: test_list calls no function that code defines');
+    expect(() => parseEntries(READERS.mbpp, lines(mbpp, stray))).toThrow('line 2: test_list calls no function that code defines');
   });
 });
 
 describe('own format', () => {
   it('reads a TaskSpec per line with its id', () => {
-    const [problem] = parseProblems(
-      'etude',
+    const [problem] = parseEntries(
+      READERS.etude,
       lines({ id: 'p1', prompt: 'Echo.', evaluator: { ioCases: { cases: [{ stdin: 'a', expectedStdout: 'a' }] } } }),
     );
     expect(problem).toMatchObject({ id: 'p1', spec: { prompt: 'Echo.', evaluator: { kind: { case: 'ioCases' } } } });
   });
 
   it('refuses a field that a TaskSpec does not have', () => {
-    expect(() => parseProblems('etude', lines({ id: 'p1', promt: 'Echo.' }))).toThrow(/line 1: .*promt/);
+    expect(() => parseEntries(READERS.etude, lines({ id: 'p1', promt: 'Echo.' }))).toThrow(/line 1: .*promt/);
   });
 });
 
@@ -98,7 +98,7 @@ describe('bad files', () => {
     ['has an id twice', lines(humanEval, humanEval), 'line 2: repeats the id HumanEval/900 of line 1'],
     ['is empty', '\n\n', 'the file has no problems'],
   ])('are refused before anything is submitted when a line %s', (_what, text, message) => {
-    expect(() => parseProblems('humaneval', text)).toThrow(message);
+    expect(() => parseEntries(READERS.humaneval, text)).toThrow(message);
   });
 });
 
@@ -109,7 +109,7 @@ describe('files', () => {
   it('are read gzipped or not, with the same problems', () => {
     writeFileSync(join(dir, 'a.jsonl'), lines(humanEval));
     writeFileSync(join(dir, 'a.jsonl.gz'), gzipSync(lines(humanEval)));
-    const [plain, zipped] = ['a.jsonl', 'a.jsonl.gz'].map((name) => readProblems('humaneval', join(dir, name)));
+    const [plain, zipped] = ['a.jsonl', 'a.jsonl.gz'].map((name) => readEntries(READERS.humaneval, join(dir, name)));
     expect(zipped).toEqual(plain);
   });
 
@@ -118,6 +118,6 @@ describe('files', () => {
     ['cut.gz', gzipSync(lines(humanEval)).subarray(0, 40), "cut.gz can't be unpacked"],
   ])('are refused by name: %s', (name, bytes, message) => {
     writeFileSync(join(dir, name), bytes);
-    expect(() => readProblems('humaneval', join(dir, name))).toThrow(message);
+    expect(() => readEntries(READERS.humaneval, join(dir, name))).toThrow(message);
   });
 });
