@@ -10,9 +10,9 @@ const LONGEST_WAIT_MS = 3_000;
 const POLL_MS = 300;
 
 /** Timeout and abort signal of one call. @param leastMs least timeout, for calls that take longer than most */
-export const callSettings = (cli: Pick<Cli, 'callTimeoutMs' | 'signal'>, leastMs = 0) => ({
-  timeoutMs: Math.max(cli.callTimeoutMs, leastMs),
-  signal: cli.signal,
+export const callSettings = ({ globals, signal }: Pick<Cli, 'globals' | 'signal'>, leastMs = 0) => ({
+  timeoutMs: Math.max(globals.timeout, leastMs),
+  signal,
 });
 
 /** Paces the retries while a gateway or a controller is unreachable or overloaded. The pauses grow from 100 ms to 3 s. */

@@ -113,7 +113,6 @@ export interface Cli {
   readonly root: string;
   /** Aborts on Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
-  readonly callTimeoutMs: number;
 }
 
 /**
@@ -143,12 +142,11 @@ export function createCli(
     home: resolve(globals.home ?? settings.ETUDE_HOME ?? `${ROOT}/.etude`),
     root: ROOT,
     signal,
-    callTimeoutMs: globals.timeout,
   };
 }
 
 /** Opens the gateway for one command and always closes it. @throws failed calls as CliErrors: see `explain` */
-export async function withGateway(cli: Cli, work: (gateway: Gateway) => Promise<number>): Promise<number> {
+export async function withGateway<T>(cli: Cli, work: (gateway: Gateway) => Promise<T>): Promise<T> {
   const gateway = await findGateway(cli);
   try {
     return await work(gateway);

@@ -55,8 +55,11 @@ export const newRunId = (now: Date) =>
 /** Does the work of a run. An interruption notes how to continue. @returns how to repeat the run */
 export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => Promise<void>): Promise<string> {
   const resume = `the same command with --resume ${run}`;
-  const begin = () => withGateway(cli, async (gateway) => work(gateway).then(() => EXIT.ok));
-  await sayingHowToGoOn(cli, begin, () => `stopped early; ${resume} continues the run`);
+  await sayingHowToGoOn(
+    cli,
+    () => withGateway(cli, work),
+    () => `stopped early; ${resume} continues the run`,
+  );
   return resume;
 }
 

@@ -230,8 +230,7 @@ const TRANSFER: readonly Entry[] = [
     command: 'import <path...>',
     help: 'import Markdown, text, HTML or PDF files, folders of them, or an export (.jsonl)',
     flags: {
-      '--agent <name>': { help: 'agent that owns the record', usual: 'default' },
-      '--user <name>': 'user that owns it',
+      ...OWNER,
       '--media-type <type>': 'media type, if the name has no known extension, such as text/markdown',
       '--name <name>': 'name of the document (default: its path)',
     },

@@ -52,14 +52,8 @@ export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], outp
   });
 }
 
-interface Batch {
-  /** The header, then the records of this batch. */
-  readonly lines: readonly string[];
-  /** Line number in the file of the first record of this batch. */
-  readonly firstLine: number;
-}
-
-async function* batches(path: string): AsyncGenerator<Batch> {
+/** Parts of an export: the header and some records, and the line number in the file of the first of them. */
+async function* batches(path: string): AsyncGenerator<{ readonly lines: string[]; readonly firstLine: number }> {
   const lines = linesOf(path);
   const { value: header, done } = await lines.next();
   if (done === true) throw new CliError(EXIT.usage, `${path} is empty; an export begins with a header line`);
@@ -72,34 +66,24 @@ async function* batches(path: string): AsyncGenerator<Batch> {
   if (firstLine === 2) yield { lines: [header], firstLine };
 }
 
-interface Totals {
-  added: number;
-  unchanged: number;
-  readonly refused: Array<{ readonly line: number; readonly reason: string }>;
-}
-
-async function send(cli: Cli, gateway: Gateway, { lines, firstLine }: Batch, totals: Totals): Promise<void> {
-  // Importing the same lines again changes nothing.
-  const answer = await ridingOut(cli.signal, () => gateway.memory.importMemory({ lines: [...lines] }, callSettings(cli, BATCH_TIMEOUT_MS)));
-  totals.added += Number(answer.added);
-  totals.unchanged += Number(answer.unchanged);
-  totals.refused.push(...answer.refused.map(({ line, reason }) => ({ line: Number(line) - 2 + firstLine, reason })));
-}
-
 /** Imports an export. A repeat after an interruption skips the records that exist. */
 export function importMemory(cli: Cli, path: string): Promise<number> {
-  return withGateway(cli, async (gateway) => {
-    const totals: Totals = { added: 0, unchanged: 0, refused: [] };
+  return withGateway(cli, async ({ memory }) => {
+    let [added, unchanged] = [0, 0];
+    const refused: Array<{ readonly line: number; readonly reason: string }> = [];
     await sayingHowToGoOn(cli, async () => {
-      for await (const batch of batches(path)) {
-        await send(cli, gateway, batch, totals);
-        cli.out.status(`imported ${plural(totals.added + totals.unchanged, 'record')}`);
+      for await (const { lines, firstLine } of batches(path)) {
+        // Importing the same lines again changes nothing.
+        const answer = await ridingOut(cli.signal, () => memory.importMemory({ lines }, callSettings(cli, BATCH_TIMEOUT_MS)));
+        added += Number(answer.added);
+        unchanged += Number(answer.unchanged);
+        refused.push(...answer.refused.map(({ line, reason }) => ({ line: Number(line) - 2 + firstLine, reason })));
+        cli.out.status(`imported ${plural(added + unchanged, 'record')}`);
       }
     });
-    const { added, unchanged, refused } = totals;
     for (const [reason, same] of [...Map.groupBy(refused, (line) => line.reason)].slice(0, REASONS_SHOWN))
       cli.out.note(`refused: line ${same[0]?.line ?? 0}${same.length > 1 ? ` and ${same.length - 1} more` : ''}: ${reason}`);
-    cli.out.data(totals, `${path}: ${added} added, ${unchanged} unchanged, ${refused.length} refused`);
+    cli.out.data({ added, unchanged, refused }, `${path}: ${added} added, ${unchanged} unchanged, ${refused.length} refused`);
     return refused.length > 0 ? EXIT.failed : EXIT.ok;
   });
 }
@@ -142,13 +126,6 @@ async function* parts(head: object, bytes: Uint8Array) {
   for (const value of partsOf(bytes)) yield { part: { case: 'data' as const, value } };
 }
 
-function importOne(cli: Cli, gateway: Gateway, file: string, { agent, user = '', mediaType = '', name = file }: ImportOptions) {
-  const bytes = readBytes(file, BYTES_MAX);
-  const head = { name, mediaType, agent, user, sha256: hash('sha256', bytes) };
-  // Importing the same document again changes nothing, so the call may be retried.
-  return ridingOut(cli.signal, () => gateway.memory.importDocument(parts(head, bytes), callSettings(cli, IMPORT_TIMEOUT_MS)));
-}
-
 /** Imports files one by one. A refused file doesn't stop the others. A repeat skips files that were imported before. */
 export function importDocuments(cli: Cli, paths: readonly string[], options: ImportOptions): Promise<number> {
   const files = filesOf(paths);
@@ -167,9 +144,13 @@ export function importDocuments(cli: Cli, paths: readonly string[], options: Imp
   });
 }
 
-async function tryOne(cli: Cli, gateway: Gateway, file: string, options: ImportOptions): Promise<string> {
+async function tryOne(cli: Cli, { memory }: Gateway, file: string, options: ImportOptions): Promise<string> {
+  const { agent, user = '', mediaType = '', name = file } = options;
   try {
-    const answer = await importOne(cli, gateway, file, options);
+    const bytes = readBytes(file, BYTES_MAX);
+    const head = { name, mediaType, agent, user, sha256: hash('sha256', bytes) };
+    // Importing the same document again changes nothing, so the call may be retried.
+    const answer = await ridingOut(cli.signal, () => memory.importDocument(parts(head, bytes), callSettings(cli, IMPORT_TIMEOUT_MS)));
     const { outcome, document, maskedSecrets } = answer;
     const { id = '', chunks = 0, title = '' } = document ?? {};
     const masked = maskedSecrets > 0 ? `  ${plural(maskedSecrets, 'secret')} masked` : '';

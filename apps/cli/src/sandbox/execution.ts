@@ -46,7 +46,7 @@ function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
 
 /** Runs code, streams its output, and returns its outcome. Ctrl-C ends the code; the output up to then is still printed. */
 export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution): Promise<ExecutionOutcome> {
-  const { out, signal, callTimeoutMs: timeoutMs } = cli;
+  const { out, signal } = cli;
   const { name, executionId = '' } = asked;
   const execution = { ...asked, executionId: executionId || randomUUID() };
   let token = execution.resumeToken ?? '';
@@ -54,7 +54,7 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
     commandLine(cli, `sandbox exec ${name} --execution-id ${execution.executionId}${token ? ` --resume ${token}` : ''}`);
   const stop = () => {
     out.note(`cancelling; Ctrl-C again exits at once. To see the end of the execution: ${comeBack()}`);
-    const cancelled = gateway.sandboxes.cancelExecution({ name, executionId: execution.executionId }, { timeoutMs });
+    const cancelled = gateway.sandboxes.cancelExecution({ name, executionId: execution.executionId }, { timeoutMs: cli.globals.timeout });
     // If cancelling fails, the execution's own limits end it.
     cancelled.catch((error: unknown) => out.note(`the execution could not be cancelled: ${(error as Error).message}`));
   };

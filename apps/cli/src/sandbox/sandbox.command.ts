@@ -48,7 +48,7 @@ async function exitOf(cli: Cli, gateway: Gateway, execution: Execution): Promise
 /** `sandbox run`: runs code in a new sandbox and always closes the sandbox at the end. */
 async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]): Promise<number> {
   const execution = await executionOf('', code, options);
-  return withGateway(cli, async (gateway): Promise<ExitCode> => {
+  return withGateway(cli, async (gateway) => {
     cli.out.status('waiting for a sandbox');
     const request = await createRequest(options);
     const { name } = await ridingOut(cli.signal, () => gateway.sandboxes.createSandbox(request, callSettings(cli)));
@@ -57,7 +57,7 @@ async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]
       return await exitOf(cli, gateway, { ...execution, name });
     } finally {
       const never = new AbortController().signal;
-      await ridingOut(never, () => gateway.sandboxes.closeSandbox({ name }, { timeoutMs: cli.callTimeoutMs }));
+      await ridingOut(never, () => gateway.sandboxes.closeSandbox({ name }, { timeoutMs: cli.globals.timeout }));
     }
   });
 }

@@ -81,16 +81,10 @@ function stateText(state: StackState, home: string, embedding: EmbeddingStatus |
 
 /** The gateway's numbers about comparing facts; null if it doesn't answer. */
 async function settlingOf(cli: Cli): Promise<Settling | null> {
-  try {
-    let found: Settling | null = null;
-    await withGateway(cli, async ({ memory }) => {
-      found = (await memory.getMemoryStats({}, { timeoutMs: STATS_TIMEOUT_MS })).settling ?? null;
-      return EXIT.ok;
-    });
-    return found;
-  } catch {
-    return null;
-  }
+  return withGateway(cli, ({ memory }) => memory.getMemoryStats({}, { timeoutMs: STATS_TIMEOUT_MS })).then(
+    ({ settling = null }) => settling,
+    () => null,
+  );
 }
 
 /** `1 fact waits to be compared; 3 model calls, 2 of them today, and about 700 prompt tokens so far`, and the last failure. */
