@@ -9,8 +9,7 @@ import { type SpanStart, type Tracing, UNTRACED } from '@etude/contracts/tracing
 import { counter, histogram } from '@etude/platform/metrics';
 import { refuseUnknown } from '@etude/contracts/wire/validation';
 import type { Authenticator, CallContext } from './caller.js';
-import { bindToUser } from './bound-user.js';
-import { ruleOf } from './roles.js';
+import { bindToUser, ruleOf } from './roles.js';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 const calls = counter({ name: 'etude_grpc_calls_total', help: 'Finished calls by method and code', labels: ['method', 'code'] });

@@ -1,5 +1,12 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
+import type { Tracing } from '@etude/contracts/tracing';
+import type { Reranker } from '@etude/domain/ports/model';
 import type { Memory } from '@etude/memory/memory';
+import type { MemoryDeps } from '@etude/memory/open-memory';
+import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
+import { rerankServerFrom } from '@etude/model/rerank-server';
+import { counter, histogram } from '@etude/platform/metrics';
+import type { GatewayConfig } from '../config/gateway-config.js';
 
 /** Codes for a memory of another embedder or another version of Etude. Retries can't help; the operator must decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
@@ -45,4 +52,42 @@ export class MemoryAccess {
     const memory = await opening?.catch(() => null);
     await memory?.close();
   }
+}
+
+const calls = counter({ name: 'etude_rerank_calls_total', help: 'Calls of the rerank server by outcome', labels: ['outcome'] });
+const seconds = histogram({ name: 'etude_rerank_call_seconds', help: 'How long calls of the rerank server took', labels: ['outcome'] });
+
+/** The rerankers of searches. A server and a chat model are both optional here. */
+export function rerankersOf(
+  config: GatewayConfig,
+  log: NonNullable<MemoryDeps['log']>,
+  tracing?: Tracing,
+): Pick<MemoryDeps, 'chatModel' | 'reranker'> {
+  const server = rerankServerFrom(config);
+  const isModelSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
+  return {
+    ...(isModelSet ? { chatModel: chatModelFrom(config, tracing) } : {}),
+    ...(server === null ? {} : { reranker: observed(server, log) }),
+  };
+}
+
+/** Counts and times the calls, and logs each failure: a search keeps its own order then, so nobody else would see it. */
+export function observed(reranker: Reranker, log: NonNullable<MemoryDeps['log']>): Reranker {
+  return {
+    async rank(query, texts, signal) {
+      const stop = seconds.startTimer();
+      let outcome = 'failed';
+      try {
+        const order = await reranker.rank(query, texts, signal);
+        outcome = 'ok';
+        return order;
+      } catch (error) {
+        log('hits keep their own order: the rerank server failed', { code: errorCode(error), reason: (error as Error).message });
+        throw error;
+      } finally {
+        calls.inc({ outcome });
+        stop({ outcome });
+      }
+    },
+  };
 }

@@ -22,7 +22,7 @@ import type { Memory } from '@etude/memory/memory';
 import type { SettlingStore } from '@etude/queue/memory/settling-store';
 import type { UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import { z } from 'zod';
-import { requireOwnRecord } from '../calls/bound-user.js';
+import { requireOwnRecord } from '../calls/roles.js';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { ownScope, readScope } from '../readers/readers.js';

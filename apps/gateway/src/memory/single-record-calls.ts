@@ -4,7 +4,7 @@ import type { Skill } from '@etude/contracts/memory';
 import type { ErasureReceipt, NamedRecord } from '@etude/contracts/memory-upkeep';
 import type { Memory, PlainRecord } from '@etude/memory/memory';
 import { z } from 'zod';
-import { requireOwnRecord } from '../calls/bound-user.js';
+import { requireOwnRecord } from '../calls/roles.js';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { askedSkills, readScope, requireAuthor, seesUsers, viewsOf, type Whose } from '../readers/readers.js';

@@ -11,7 +11,7 @@ import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { UNUSED } from '@etude/domain/skills/life/usage';
 import { toWire, wordOf } from '@etude/contracts/wire/messages';
-import { requireOwnRecord } from '../calls/bound-user.js';
+import { requireOwnRecord } from '../calls/roles.js';
 import type { CallContext } from '../calls/caller.js';
 import { optionalAgent, optionalUser, skillOfName } from '../wire/names.js';
 

@@ -14,7 +14,7 @@ import { notFoundFor } from '@etude/domain/tools/use-skill-tool';
 import { claimRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
-import { requireOwnRecord } from '../calls/bound-user.js';
+import { requireOwnRecord } from '../calls/roles.js';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { refuseSecrets } from '../memory/told-secrets.js';

@@ -21,7 +21,7 @@ import type { SpendStore } from '@etude/queue/spend/spend-store';
 import { readJournal } from '@etude/queue/tasks/journal';
 import { TaskStore } from '@etude/queue/tasks/task-store';
 import { z } from 'zod';
-import { requireUnbound } from '../calls/bound-user.js';
+import { requireUnbound } from '../calls/roles.js';
 import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import type { SkillDeps } from '../registration/skill-registration.js';

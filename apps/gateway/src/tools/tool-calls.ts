@@ -9,7 +9,7 @@ import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
 import type { ToolDefinition, ToolOutcome } from '@etude/domain/tools/tool-definition';
 import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
 import { z } from 'zod';
-import { requireUnbound } from '../calls/bound-user.js';
+import { requireUnbound } from '../calls/roles.js';
 import type { Handlers } from '../calls/calls.js';
 import { plainJson } from '../memory/record-message.js';
 import { ownScope } from '../readers/readers.js';

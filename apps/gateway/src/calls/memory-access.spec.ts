@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { renderMetrics } from '@etude/platform/metrics';
 import { expect, it } from 'vitest';
-import { observed } from './rerankers.js';
+import { observed } from './memory-access.js';
 
 const { signal } = new AbortController();
 
