@@ -27,12 +27,13 @@ export type KeyName = keyof typeof KEYS;
 
 const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
 
-export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'globex', 'ops', 'rev']): void {
+export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'globex', 'ops', 'rev'], changed: object = {}): void {
   const entry = {
     acme: { tenant: 'acme', roles: ['user'] },
     globex: { tenant: 'globex', roles: ['user'] },
     ops: { tenant: 'acme', roles: ['operator', 'user'] },
     rev: { tenant: 'acme', roles: ['reviewer', 'user'] },
+    ...changed,
   };
   writeFileSync(path, JSON.stringify({ keys: names.map((name) => ({ sha256: sha256(KEYS[name]), name, ...entry[name] })) }));
 }

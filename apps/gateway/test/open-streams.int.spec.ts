@@ -40,7 +40,7 @@ function callTool(): Promise<Response> {
   });
 }
 
-it('ends open streams whose JWT expired or whose key was revoked, and no others', async () => {
+it('ends open streams whose JWT expired or whose key was revoked or changed, and no others', async () => {
   const [{ name }, { name: other }] = await Promise.all([
     rig.tasks('acme').submitTask({ spec: SPEC }),
     rig.tasks('globex').submitTask({ spec: SPEC }),
@@ -50,16 +50,18 @@ it('ends open streams whose JWT expired or whose key was revoked, and no others'
   const expired = refusal(collect(shortLived.watchTask({ name })));
   const revoked = refusal(collect(rig.tasks('globex').watchTask({ name: other })));
   const waiting = refusal(rig.tasks('globex').waitTask({ name: other, timeout: { seconds: 60n } }, { timeoutMs: 120_000 }));
+  const changed = refusal(collect(rig.tasks('ops').watchTask({ name })));
   const staying = collect(rig.tasks('acme').watchTask({ name }));
   const [events, tool] = await Promise.all([
     door.send('GET', `/v1/${other}:watch`, null, { ...bearer('globex'), accept: 'text/event-stream' }),
     callTool(),
   ]);
   expect([events.status, tool.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
-  writeKeys(rig.keysPath, ['acme', 'ops', 'rev']);
+  writeKeys(rig.keysPath, ['acme', 'ops', 'rev'], { ops: { tenant: 'initech', roles: ['user'] } });
   expect(await expired).toMatchObject({ ...OVER, message: expect.stringContaining('expired') as string, retryAfterMs: undefined });
   expect(await revoked).toMatchObject({ ...OVER, message: expect.stringContaining('unknown') as string, retryAfterMs: undefined });
   expect(await waiting).toMatchObject(OVER);
+  expect(await changed).toMatchObject({ ...OVER, message: expect.stringContaining('changed') as string });
   await expect(events.text()).rejects.toThrow('terminated');
   await expect(tool.text()).rejects.toThrow('terminated');
   await rig.finish('acme', name);

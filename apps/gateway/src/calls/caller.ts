@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Duration } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
 import { millisecondsOf } from '@etude/contracts/wire/messages';
@@ -52,11 +53,17 @@ export class Authenticator {
   /**
    * Checks a key or JWT again and again while a stream is open. Returns the end of this.
    *
-   * @param onOver called once, with the error UNAUTHENTICATED, soon after the key was removed or the JWT expired
+   * @param onOver called once, with the error UNAUTHENTICATED, soon after the key was removed or changed, or the JWT expired
    */
   watch(authorization: readonly (string | Buffer)[], onOver: (error: unknown) => void): () => void {
+    const opened = this.identify(authorization);
+    opened.catch(() => undefined); // the first check reports it
+    const requireSame = async () => {
+      if (isDeepStrictEqual(await this.identify(authorization), await opened)) return;
+      throw new EtudeError('UNAUTHENTICATED', 'The tenant, roles or name of this API key have changed. Call again.');
+    };
     const check = () =>
-      this.identify(authorization).catch((error: unknown) => {
+      requireSame().catch((error: unknown) => {
         // The issuer of JWTs may be away for a while.
         if ((error as Partial<EtudeError>).details?.retryAfterMs !== undefined) return;
         clearInterval(timer);
