@@ -4,11 +4,11 @@ import base from '../../vitest.base.js';
 
 const here = new URL('.', import.meta.url).pathname;
 
-/** A project with timeouts long enough for the start of pods. `include` is set after the merge, because a merge joins lists. */
+/** A project with timeouts long enough for the start of pods and, before the first test, the build of images. `include` is set after the merge, because a merge joins lists. */
 function project(root: string, include: string, test: ViteUserConfig['test']) {
   const merged = mergeConfig(base, {
     root,
-    test: { testTimeout: 300_000, hookTimeout: 300_000, ...test, env: { TMPDIR: tmpdir(), ...test?.env } },
+    test: { testTimeout: 300_000, hookTimeout: 900_000, ...test, env: { TMPDIR: tmpdir(), ...test?.env } },
   });
   return defineConfig({ ...merged, test: { ...merged.test, include: [include], exclude: ['**/node_modules/**'] } });
 }
