@@ -1,5 +1,9 @@
-import { BUNDLE_FD, FIRST_FREE_FD, INFO_FD } from './bubblewrap-process.js';
 import type { SandboxShape } from './sandbox-driver.js';
+
+/** Descriptors of bubblewrap besides stdin, stdout and stderr. Each command has its own use for FIRST_FREE_FD and above. */
+export const INFO_FD = 3;
+export const BUNDLE_FD = 4;
+export const FIRST_FREE_FD = 5;
 
 const MIB = 1024 * 1024;
 const BUNDLE = '/run/etude/bundle';

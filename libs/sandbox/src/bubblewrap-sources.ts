@@ -1,6 +1,7 @@
-import { type BubblewrapOptions, nestCommand, singleCommand } from './bubblewrap-command.js';
-import { BubblewrapProcess, FIRST_FREE_FD, PipeLink } from './bubblewrap-process.js';
-import { FrameChannel } from './frames.js';
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Duplex } from 'node:stream';
+import { BUNDLE_FD, type BubblewrapOptions, FIRST_FREE_FD, INFO_FD, nestCommand, singleCommand } from './bubblewrap-command.js';
+import { FrameChannel, type SupervisorFrame } from './frames.js';
 import type { HostUser, HostUsers } from './host-users.js';
 import type { SandboxLink, SandboxShape, SandboxSource } from './sandbox-driver.js';
 
@@ -74,8 +75,143 @@ export class NestSource implements SandboxSource {
   }
 }
 
-class Nest {
-  private readonly process: BubblewrapProcess;
+interface Launch {
+  readonly command: readonly string[];
+  readonly bundle: Buffer;
+  /** Number of further pipes, from FIRST_FREE_FD on. */
+  readonly pipes: number;
+  /** The user that the process runs as; undefined: the current one. Never root, because the kernel limits no processes of root. */
+  readonly user: HostUser | undefined;
+  /** Users to map into its user namespace, for which the command waits on its last pipe. Absent: bubblewrap maps one itself. */
+  readonly mapped?: HostUsers | null;
+}
+
+const STDERR_CHARS_MAX = 4_000;
+
+/** Frames over pipes of this machine, which last as long as their reader. */
+abstract class PipeLink {
+  private readonly ending = Promise.withResolvers<void>();
+  readonly gone = this.ending.promise;
+  protected abstract readonly channel: FrameChannel;
+  protected over = false;
+
+  get alive(): boolean {
+    return !this.over;
+  }
+
+  send(frame: SupervisorFrame): void {
+    this.channel.send(frame);
+  }
+
+  receive(): Promise<SupervisorFrame | null> {
+    return this.channel.receive();
+  }
+
+  /** Called once no process of the sandbox exists any more. */
+  end(): void {
+    this.over = true;
+    this.channel.end();
+    this.ending.resolve();
+  }
+}
+
+/** bubblewrap with one process inside, spoken to in frames over its stdin and stdout. */
+class BubblewrapProcess extends PipeLink implements SandboxLink {
+  protected readonly channel: FrameChannel;
+  private readonly child: ChildProcess;
+  private insidePid: number | null = null;
+  private stderr = '';
+  private doomed = false;
+
+  constructor(private readonly launch: Launch) {
+    super();
+    const { command, bundle, pipes, user } = launch;
+    const [program = '', ...args] = command;
+    const extra = Array.from({ length: 2 + pipes }, () => 'pipe' as const);
+    this.child = spawn(program, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'pipe', ...extra], ...user });
+    const { stdin, stdout } = this.child;
+    if (!stdin || !stdout) throw new Error('the process has no pipes');
+    this.channel = new FrameChannel(stdin, stdout, (error) => this.malformed(error));
+    this.watch();
+    this.readInfo();
+    this.hand(BUNDLE_FD, bundle);
+  }
+
+  complaint(): string {
+    return this.stderr.trim();
+  }
+
+  pipe(fd: number): Duplex {
+    return this.child.stdio[fd] as Duplex;
+  }
+
+  /** Writes `data` to the pipe `fd` and closes it; the other side reads to the end. */
+  hand(fd: number, data: Buffer): void {
+    this.pipe(fd)
+      .on('error', () => undefined)
+      .end(data);
+  }
+
+  destroy(): Promise<void> {
+    this.doomed = true;
+    // Kills process 1 inside: the kernel ends everything inside with it, and then bubblewrap exits. Before process 1 is known nothing is
+    // killed, because bubblewrap would leave an orphan. `readInfo` then calls this again.
+    if (!this.over && this.insidePid !== null && !kill(this.insidePid)) this.child.kill('SIGKILL');
+    return this.gone;
+  }
+
+  private watch(): void {
+    const { child } = this;
+    child.stderr?.on('data', (chunk: Buffer) => (this.stderr = (this.stderr + chunk.toString('utf8')).slice(-STDERR_CHARS_MAX)));
+    child.once('close', () => this.end());
+    child.once('error', (error) => {
+      this.stderr = error.message;
+      this.end();
+    });
+  }
+
+  private malformed(error: Error): void {
+    this.stderr = `the sandbox sent a malformed frame: ${error.message}`;
+    void this.destroy();
+  }
+
+  private readInfo(): void {
+    let text = '';
+    this.pipe(INFO_FD).on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+      const found = /"child-pid"\s*:\s*(\d+)/.exec(text);
+      if (!found || this.insidePid !== null) return;
+      this.insidePid = Number(found[1]);
+      void this.mapUsers(this.insidePid);
+    });
+  }
+
+  private async mapUsers(pid: number): Promise<void> {
+    const { mapped, pipes, user } = this.launch;
+    if (mapped && !this.doomed) {
+      await mapped.map(pid, user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }).catch((error: Error) => {
+        this.stderr = error.message;
+        this.doomed = true;
+      });
+    }
+    if (this.doomed) void this.destroy();
+    // bubblewrap waits for this even if all inside has ended.
+    if (mapped) this.hand(BUNDLE_FD + pipes, Buffer.alloc(1));
+  }
+}
+
+/** @returns whether the process existed */
+function kill(pid: number): boolean {
+  try {
+    process.kill(pid, 'SIGKILL');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** One bubblewrap with a warm interpreter, which opens a sandbox for each slot. */
+class Nest extends BubblewrapProcess {
   private readonly sandboxes = new Map<number, NestSandbox>();
   private used = 0;
 
@@ -83,12 +219,8 @@ class Nest {
     const { bundle, user, users } = settings;
     const pipes = users ? SLOTS + 1 : SLOTS;
     const command = nestCommand(settings, FIRST_FREE_FD, users ? FIRST_FREE_FD + SLOTS : null);
-    this.process = new BubblewrapProcess({ command, bundle, pipes, user, mapped: users });
+    super({ command, bundle, pipes, user, mapped: users });
     void this.follow();
-  }
-
-  get alive(): boolean {
-    return this.process.alive;
   }
 
   get slotsLeft(): number {
@@ -99,45 +231,39 @@ class Nest {
     const own = this.settings.users?.take();
     const slot = this.used;
     this.used += 1;
-    const sandbox = new NestSandbox(this.process, slot, () => own?.giveBack());
+    const sandbox = new NestSandbox(this, slot, () => own?.giveBack());
     this.sandboxes.set(slot, sandbox);
-    this.process.send({ type: 'open', slot, diskMiB, user: own?.inside });
+    this.send({ type: 'open', slot, diskMiB, user: own?.inside });
     return sandbox;
   }
 
-  destroy(): Promise<void> {
-    return this.process.destroy();
-  }
-
   private async follow(): Promise<void> {
-    for (let frame = await this.process.receive(); frame; frame = await this.process.receive()) {
-      if (frame.type === 'gone') this.end(frame.slot as number);
+    for (let frame = await this.receive(); frame; frame = await this.receive()) {
+      if (frame.type === 'gone') this.endSandbox(frame.slot as number);
     }
-    await this.process.gone;
-    for (const slot of this.sandboxes.keys()) this.end(slot);
+    await this.gone;
+    for (const slot of this.sandboxes.keys()) this.endSandbox(slot);
   }
 
-  private end(slot: number): void {
+  private endSandbox(slot: number): void {
     this.sandboxes.get(slot)?.end();
     this.sandboxes.delete(slot);
-    if (this.slotsLeft === 0 && this.sandboxes.size === 0) void this.process.destroy();
+    if (this.slotsLeft === 0 && this.sandboxes.size === 0) void this.destroy();
   }
 }
 
 class NestSandbox extends PipeLink implements SandboxLink {
-  readonly gone: Promise<void>;
   protected readonly channel: FrameChannel;
-  private resolveGone: () => void = () => undefined;
+  private readonly pipe: Duplex;
 
   constructor(
-    private readonly nest: BubblewrapProcess,
+    private readonly nest: Nest,
     private readonly slot: number,
     private readonly onEnd: () => void,
   ) {
     super();
-    const pipe = nest.pipe(FIRST_FREE_FD + slot);
-    this.channel = new FrameChannel(pipe, pipe, () => void this.destroy());
-    this.gone = new Promise((resolve) => (this.resolveGone = resolve));
+    this.pipe = nest.pipe(FIRST_FREE_FD + slot);
+    this.channel = new FrameChannel(this.pipe, this.pipe, () => void this.destroy());
   }
 
   complaint(): string {
@@ -149,12 +275,9 @@ class NestSandbox extends PipeLink implements SandboxLink {
     return this.gone;
   }
 
-  /** Called once the sandbox has ended, alone or with its nest. */
-  end(): void {
-    this.over = true;
+  override end(): void {
     this.onEnd();
-    this.channel.end();
-    this.nest.pipe(FIRST_FREE_FD + this.slot).destroy();
-    this.resolveGone();
+    super.end();
+    this.pipe.destroy();
   }
 }
