@@ -10,7 +10,7 @@ import {
   type SandboxSource,
   unavailable,
 } from './sandbox-driver.js';
-import { type HostUsers, NoHostUsers } from './host-users.js';
+import type { HostUsers } from './host-users.js';
 import { newClaim, SupervisorClient } from './supervisor-client.js';
 
 interface Spare {
@@ -35,7 +35,8 @@ export class BubblewrapDriver implements SandboxDriver {
     private readonly sources: ReadonlyMap<string, SandboxSource>,
     private readonly warm: number,
     private readonly warmShape: SandboxShape,
-    private readonly users?: HostUsers | NoHostUsers,
+    /** Those of the sources, or why all sandboxes share one. */
+    private readonly users?: HostUsers | string,
   ) {}
 
   counts(): SandboxCounts {
@@ -43,8 +44,8 @@ export class BubblewrapDriver implements SandboxDriver {
   }
 
   check(): string | undefined {
-    return this.users instanceof NoHostUsers
-      ? `all sandboxes run as one user of this machine, whose kernel limits one of them can use up: ${this.users.why}`
+    return typeof this.users === 'string'
+      ? `all sandboxes run as one user of this machine, whose kernel limits one of them can use up: ${this.users}`
       : undefined;
   }
 
@@ -78,7 +79,7 @@ export class BubblewrapDriver implements SandboxDriver {
     this.closed = true;
     this.spares = [];
     await Promise.all([...this.sources.values()].map((source) => source.close()));
-    this.users?.close();
+    if (typeof this.users === 'object') this.users.close();
   }
 
   /** The oldest fitting spare sandbox, or null. A starting spare is awaited, because it is ready sooner than a new sandbox. */

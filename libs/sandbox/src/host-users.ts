@@ -24,13 +24,6 @@ export interface SandboxUser extends HostUser {
   giveBack(): void;
 }
 
-/** Why sandboxes share one user, for people, and what to do about it. */
-export class NoHostUsers {
-  constructor(readonly why: string) {}
-
-  close(): void {}
-}
-
 /** The range of root. The ranges of /etc/subuid, of systemd and of common directories end below it. */
 const ROOT_RANGE: HostUserRange = { firstUid: 2_000_000_000, firstGid: 2_000_000_000, count: 65_536 };
 /** One process takes this many of a range, which bounds its sandboxes. A range of 65,536 serves 64 processes at once. */
@@ -63,22 +56,20 @@ export class HostUsers {
   /**
    * @param range undefined: the range of root, or that of this user in /etc/subuid and /etc/subgid
    * @param nested whether a nest starts the sandboxes; otherwise this process must be able to start each one as its user
+   * @returns where there are none, why all sandboxes share one user, for people, and what to do about it
    */
-  static async take(range: HostUserRange | undefined, nested: boolean): Promise<HostUsers | NoHostUsers> {
+  static async take(range: HostUserRange | undefined, nested: boolean): Promise<HostUsers | string> {
     const isRoot = process.getuid?.() === 0;
-    if (!isRoot && !nested)
-      return new NoHostUsers('this machine allows no namespaces in namespaces, so only root can start sandboxes as other users');
+    if (!isRoot && !nested) return 'this machine allows no namespaces in namespaces, so only root can start sandboxes as other users';
     const found = range ?? (isRoot ? ROOT_RANGE : await subordinateRange());
-    if (found instanceof NoHostUsers) return found;
+    if (typeof found === 'string') return found;
     const { firstUid, firstGid, count } = found;
     for (let from = 0; from < count; from += BLOCK) {
       const block = { firstUid: firstUid + from, firstGid: firstGid + from, count: Math.min(BLOCK, count - from) };
       const lock = await locked(`etude-sandbox-users-${block.firstUid}`);
       if (lock) return new HostUsers(block, lock, isRoot);
     }
-    return new NoHostUsers(
-      `other processes have all ${count} users from ${firstUid} on; set ETUDE_SANDBOX_UIDS to a range with ${BLOCK} for each process`,
-    );
+    return `other processes have all ${count} users from ${firstUid} on; set ETUDE_SANDBOX_UIDS to a range with ${BLOCK} for each process`;
   }
 
   /** A user that no sandbox has. @throws EtudeError SANDBOX_CAPACITY if sandboxes have all of them */
@@ -132,13 +123,13 @@ export function readHostUserRange(text: string): HostUserRange | undefined {
   return range.firstUid > 0 && range.count > 0 && range.firstUid + range.count <= 2 ** 31 ? range : undefined;
 }
 
-async function subordinateRange(): Promise<HostUserRange | NoHostUsers> {
+async function subordinateRange(): Promise<HostUserRange | string> {
   const uid = String(process.getuid?.());
   const name = nameOf(uid);
   const [users, groups] = await Promise.all([rangeOf('/etc/subuid', [name, uid]), rangeOf('/etc/subgid', [name, uid])]);
   if (users && groups) return { firstUid: users.first, firstGid: groups.first, count: Math.min(users.count, groups.count) };
   const add = `sudo usermod --add-subuids 200000-265535 --add-subgids 200000-265535 ${name}; sudo apt-get install -y uidmap`;
-  return new NoHostUsers(`the user ${name} has no range in /etc/subuid and /etc/subgid. Add one: ${add}`);
+  return `the user ${name} has no range in /etc/subuid and /etc/subgid. Add one: ${add}`;
 }
 
 function nameOf(uid: string): string {

@@ -1,18 +1,18 @@
+import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
-import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
-import { BubblewrapDriver } from './bubblewrap-driver.js';
-import { type HostUserRange, HostUsers, NoHostUsers } from './host-users.js';
-import { expectHello, type SandboxSource } from './sandbox-driver.js';
 import { arch } from 'node:process';
-import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
-import { NestSource, SingleSource, type SourceSettings } from './bubblewrap-sources.js';
-import { ALLOW_MISSING, controlMissing, probe } from './probe.js';
-import { seccompFilter } from './seccomp.js';
-import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { SandboxLimits, TemplateName } from '@etude/contracts/sandbox';
+import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js';
+import { BubblewrapDriver } from './bubblewrap-driver.js';
+import { NestSource, SingleSource, type SourceSettings } from './bubblewrap-sources.js';
+import { type HostUserRange, HostUsers } from './host-users.js';
+import { ALLOW_MISSING, controlMissing, probe } from './probe.js';
+import { expectHello, type SandboxShape, type SandboxSource } from './sandbox-driver.js';
+import { seccompFilter } from './seccomp.js';
 
 export interface LocalOptions {
   /** Sandboxes kept ready; default 2. */
@@ -45,23 +45,17 @@ const DEFAULT = 'default';
  */
 export async function startLocalDriver(options: LocalOptions = {}): Promise<BubblewrapDriver> {
   const { memoryMiB, diskMiB } = SandboxLimits.parse({});
-  const warmShape = { template: DEFAULT, memoryMiB, diskMiB: options.warmDiskMiB ?? diskMiB };
+  const shape = { template: DEFAULT, memoryMiB, diskMiB: options.warmDiskMiB ?? diskMiB };
   const overlays = options.overlaysPath === undefined ? [] : await readOverlays(options.overlaysPath);
-  const proven = await provenSource({
-    bwrapPath: options.bwrapPath ?? '/usr/bin/bwrap',
-    pythonPath: options.pythonPath ?? '/usr/bin/python3',
-    allowMissingControls: options.allowMissingControls ?? [],
-    diskMiB: warmShape.diskMiB,
-    isolation: options.isolation ?? 'auto',
-    userRange: options.userRange,
-  });
+  const proven = await provenSource(options, shape);
   const sources = new Map<string, SandboxSource>([[DEFAULT, proven.source]]);
-  const driver = new BubblewrapDriver(sources, options.warm ?? 2, warmShape, proven.users);
+  const driver = new BubblewrapDriver(sources, options.warm ?? 2, shape, proven.users);
   try {
-    for (const [template, path] of overlays) {
-      const opened = await proven.withPackages(template, path);
+    for (const [template, packagesPath] of overlays) {
+      const source = proven.withPackages(packagesPath);
       await sources.get(template)?.close();
-      sources.set(template, opened);
+      sources.set(template, source);
+      await tryPackages(source, { ...shape, template }, packagesPath);
     }
     await driver.warmUp();
     return driver;
@@ -96,9 +90,6 @@ async function readOverlays(path: string): Promise<ReadonlyArray<readonly [templ
 /** `nest` forks sandboxes from a warm interpreter, `single` starts one for each. `auto` takes `nest` where the machine allows it. */
 export type Isolation = 'auto' | 'nest' | 'single';
 
-type ControlCheckInput = Required<Pick<LocalOptions, 'bwrapPath' | 'pythonPath' | 'allowMissingControls' | 'isolation'>> &
-  Pick<LocalOptions, 'userRange'> & { readonly diskMiB: number };
-
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
 /** Messages of bubblewrap, each with the control that could not be set up. */
@@ -111,13 +102,9 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
 interface ProvenSource {
   readonly source: SandboxSource;
   /** A user of this machine for each sandbox, or why all share one. */
-  readonly users: HostUsers | NoHostUsers;
-  /**
-   * A source with the same controls and the packages of the template, tried by opening one sandbox.
-   *
-   * @throws EtudeError FAILED_PRECONDITION naming the template and the problem of its folder
-   */
-  withPackages(template: string, packagesPath: string): Promise<SandboxSource>;
+  readonly users: HostUsers | string;
+  /** A source with the same controls, and with the packages in the folder. */
+  readonly withPackages: (packagesPath: string) => SandboxSource;
 }
 
 /** Controls that this machine lacks. `accept` adds only controls that the operator allows to be missing. */
@@ -143,73 +130,67 @@ class Missing extends Set<OptionalControl> {
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING
  */
-async function provenSource(input: ControlCheckInput): Promise<ProvenSource> {
-  const { isolation, allowMissingControls, pythonPath, bwrapPath } = input;
-  const missing = { single: new Missing(allowMissingControls), nest: new Missing(allowMissingControls) };
+async function provenSource(options: LocalOptions, shape: SandboxShape): Promise<ProvenSource> {
+  const { bwrapPath = '/usr/bin/bwrap', pythonPath = '/usr/bin/python3', isolation = 'auto' } = options;
   const [interpreter, version] = await Promise.all([buildBundle(pythonPath), bubblewrapVersion(bwrapPath)]);
   const since = (minor: number) => version[0] > 0 || version[1] >= minor;
   const seccomp = seccompFilter(arch);
-  const settings = { ...input, ...interpreter, sizes: since(7), seccomp, user: process.getuid?.() === 0 ? NOBODY : undefined };
+  const user = process.getuid?.() === 0 ? NOBODY : undefined;
   const prove = async (kind: 'single' | 'nest') => {
-    if (!seccomp) missing[kind].accept('syscalls', `there is no system call filter for ${arch}`);
+    const missing = new Missing(options.allowMissingControls ?? []);
+    if (!seccomp) missing.accept('syscalls', `there is no system call filter for ${arch}`);
     // bubblewrap before 0.8 has no --disable-userns; the system call filter refuses namespaces as well.
-    if (kind === 'single' && !since(8)) missing.single.add('nested-namespaces');
-    if (kind === 'single' && !since(7)) missing.single.accept('disk', 'bubblewrap before 0.7 sets no size on a file system');
-    const users = await HostUsers.take(input.userRange, kind === 'nest');
-    return proveAll({ ...settings, missing: missing[kind] }, kind, users).catch((error: unknown) => {
-      users.close();
+    if (kind === 'single' && !since(8)) missing.add('nested-namespaces');
+    if (kind === 'single' && !since(7)) missing.accept('disk', 'bubblewrap before 0.7 sets no size on a file system');
+    const users = await HostUsers.take(options.userRange, kind === 'nest');
+    const settings = { bwrapPath, pythonPath, ...interpreter, sizes: since(7), seccomp, user, missing };
+    return proveAll(settings, kind === 'single' ? SingleSource : NestSource, users, shape).catch((error: unknown) => {
+      if (typeof users !== 'string') users.close();
       throw error;
     });
   };
   return isolation === 'auto' ? prove('nest').catch(() => prove('single')) : prove(isolation);
 }
 
+/** Tries again after each failure that it can accept: with a control missing, or with one user for all sandboxes. */
 async function proveAll(
-  base: Omit<SourceSettings, 'users'> & ControlCheckInput & { readonly missing: Missing },
-  kind: 'single' | 'nest',
-  given: HostUsers | NoHostUsers,
+  base: Omit<SourceSettings, 'users'> & { readonly missing: Missing },
+  Source: typeof SingleSource | typeof NestSource,
+  given: HostUsers | string,
+  shape: SandboxShape,
 ): Promise<ProvenSource> {
-  const { missing, diskMiB } = base;
-  const Source = kind === 'single' ? SingleSource : NestSource;
-  let users = given;
-  for (;;) {
-    const settings = { ...base, users: users instanceof HostUsers ? users : null };
+  for (let users = given; ;) {
+    const settings = { ...base, users: typeof users === 'string' ? null : users };
     const source = new Source(settings);
     try {
-      for (const [control, why] of Object.entries(await tryProbe(source, diskMiB))) missing.accept(control, why);
-      const withPackages: ProvenSource['withPackages'] = (template, packagesPath) =>
-        openable(new Source({ ...settings, packagesPath }), { template, packagesPath, diskMiB });
-      return { source, withPackages, users };
+      for (const [control, why] of Object.entries(await tryProbe(source, shape.diskMiB))) base.missing.accept(control, why);
+      return { source, users, withPackages: (packagesPath) => new Source({ ...settings, packagesPath }) };
     } catch (error) {
       await source.close();
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
       const { message } = error as Error;
-      const failed = START_FAILURES.find(([pattern, control]) => pattern.test(message) && !missing.has(control));
-      if (failed) missing.accept(failed[1], message);
+      const failed = START_FAILURES.find(([pattern, control]) => pattern.test(message) && !base.missing.has(control));
+      if (failed) base.missing.accept(failed[1], message);
       else if (settings.users === null) throw startFailure(error as Error);
       else {
-        users.close();
-        users = new NoHostUsers(message);
+        settings.users.close();
+        users = message;
       }
     }
   }
 }
 
-async function openable(
-  source: SandboxSource,
-  { template, packagesPath, diskMiB }: { template: string; packagesPath: string; diskMiB: number },
-): Promise<SandboxSource> {
-  const link = source.open({ template, memoryMiB: 1, diskMiB });
+/** Opens one sandbox. @throws EtudeError FAILED_PRECONDITION naming the template and the problem of its folder */
+async function tryPackages(source: SandboxSource, shape: SandboxShape, packagesPath: string): Promise<void> {
+  const link = source.open(shape);
   try {
     await expectHello(link);
     await link.destroy();
-    return source;
   } catch (cause) {
-    await source.close();
     // The last line of Python's output names the error.
     const why = (cause as Error).message.trimEnd().split('\n').at(-1);
     const advice = `Its packages in ${packagesPath} must be readable to every user, and so must the folders above.`;
-    throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${template}" can't be used: ${why}. ${advice}`, {}, { cause });
+    throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${shape.template}" can't be used: ${why}. ${advice}`, {}, { cause });
   }
 }
 
