@@ -4,7 +4,6 @@ import type { RunResult } from '@etude/contracts/sandbox';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import type {
   ClaimedSandbox,
-  ExecutionEnd,
   ExecutionSink,
   LostSandbox,
   SandboxDriver,
@@ -38,9 +37,9 @@ export class FakeSandbox {
     this.#gate = Promise.withResolvers();
   }
 
-  lose(end: Omit<LostSandbox, 'ended'>): void {
-    this.#end = { ended: 'lost', ...end };
-    this.lost.resolve(this.#end);
+  lose(end: LostSandbox): void {
+    this.#end = end;
+    this.lost.resolve(end);
     this.#wake();
   }
 
@@ -54,14 +53,18 @@ export class FakeSandbox {
       answer: () => Promise.reject(new Error('a fake sandbox calls no tools')),
       release: async () => {
         this.released = true;
-        this.#end ??= { ended: 'lost', exit: 'kernel_lost', message: 'released' };
+        this.#end ??= { exit: 'kernel_lost', message: 'released' };
         this.#wake();
       },
       leave: async () => void (this.left += 1),
     };
   }
 
-  async #execute({ executionId, runs, after = 0 }: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
+  async #execute(
+    { executionId, runs, after = 0 }: SandboxExecution,
+    sink: ExecutionSink,
+    signal: AbortSignal,
+  ): Promise<LostSandbox | null> {
     if (!this.executions.has(executionId)) {
       if (runs.length === 0) throw new EtudeError('NOT_FOUND', `execution "${executionId}" is not known in this sandbox`);
       this.executions.set(executionId, []);
@@ -78,7 +81,7 @@ export class FakeSandbox {
       else {
         sink.result(0, frame.result, at);
         signal.throwIfAborted();
-        return { ended: 'done' };
+        return null;
       }
     }
   }

@@ -1,7 +1,7 @@
 import type { Display, ExecutionRequest, ExecutionResult, ExitReason, RunResult } from '@etude/contracts/sandbox';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import { type ExecutionEnd, type ExecutionSink, type LostSandbox, type SandboxDriver, unavailable } from './sandbox-driver.js';
+import { type ExecutionSink, type LostSandbox, type SandboxDriver, unavailable } from './sandbox-driver.js';
 
 /** Runs each execution in a fresh sandbox, which is destroyed on every path. The caller stores the results. */
 export class DrivenSandboxes implements Sandboxes {
@@ -12,32 +12,29 @@ export class DrivenSandboxes implements Sandboxes {
     private readonly tracing: Tracing = UNTRACED,
   ) {}
 
-  execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
-    if (this.closing.signal.aborted) return Promise.reject(unavailable('the sandboxes are being shut down'));
-    return this.run(request, AbortSignal.any([signal, this.closing.signal]));
+  async execute(request: ExecutionRequest, callerSignal: AbortSignal): Promise<ExecutionResult> {
+    if (this.closing.signal.aborted) throw unavailable('the sandboxes are being shut down');
+    const signal = AbortSignal.any([callerSignal, this.closing.signal]);
+    const assembly = new RunAssembly();
+    while (assembly.results.length < request.runs.length) {
+      const left = { ...request, runs: request.runs.slice(assembly.results.length) };
+      const lost = await this.tracing.span('sandbox.run', {}, async (span) => {
+        span.setContent(() => ({ 'etude.runs': JSON.stringify(left.runs) }));
+        return this.runInOne(left, assembly, signal);
+      });
+      if (!lost) break;
+      assembly.lose(lost);
+      // Only code that attacks its supervisor loses its kernel. The runs after it continue in another sandbox.
+      if (lost.exit !== 'kernel_lost' || request.stopOnFailure) break;
+    }
+    return { executionId: request.executionId, runs: assembly.results };
   }
 
   close(): void {
     this.closing.abort();
   }
 
-  private async run(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
-    const assembly = new RunAssembly();
-    while (assembly.results.length < request.runs.length) {
-      const left = { ...request, runs: request.runs.slice(assembly.results.length) };
-      const end = await this.tracing.span('sandbox.run', {}, async (span) => {
-        span.setContent(() => ({ 'etude.runs': JSON.stringify(left.runs) }));
-        return this.runInOne(left, assembly.behind(), signal);
-      });
-      if (end.ended === 'done') break;
-      assembly.lose(end);
-      // Only code that attacks its supervisor loses its kernel. The runs after it continue in another sandbox.
-      if (end.exit !== 'kernel_lost' || request.stopOnFailure) break;
-    }
-    return { executionId: request.executionId, runs: assembly.results };
-  }
-
-  private async runInOne(request: ExecutionRequest, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
+  private async runInOne(request: ExecutionRequest, sink: ExecutionSink, signal: AbortSignal): Promise<LostSandbox | null> {
     const { memoryMiB, diskMiB } = request.limits;
     const sandbox = await this.driver.claim({ template: request.template ?? 'default', memoryMiB, diskMiB }, signal);
     try {
@@ -72,16 +69,10 @@ export const unmeasuredRun = (exit: ExitReason, type: string, message: string): 
   error: { type, message, line: null },
 });
 
-/** Assembles whole results from the pieces that an execution reports. A lost run keeps the output it had. */
+/** Assembles whole results from the pieces that an execution reports. Runs come in order, so their numbers are ignored. */
 export class RunAssembly implements ExecutionSink {
   readonly results: RunResult[] = [];
   private partial = nothing();
-
-  /** The sink for the next sandbox of the execution. It numbers its runs from 0 again; runs come in order, so the numbers are ignored. */
-  behind(): ExecutionSink {
-    this.partial = nothing();
-    return this;
-  }
 
   output(_run: number, stream: 'stdout' | 'stderr', text: string): void {
     this.partial[stream] += text;
@@ -98,11 +89,9 @@ export class RunAssembly implements ExecutionSink {
     this.partial = nothing();
   }
 
-  /** Ends the current run as lost, with the output it had. */
+  /** Ends the current run as lost, with the output it had. Results of another sandbox may follow. */
   lose({ exit, message }: LostSandbox): void {
-    const { stdout, stderr, displays, startedMs } = this.partial;
-    const shown = displays.length > 0 ? { displays } : {};
-    this.results.push({ ...unmeasuredRun(exit, 'SandboxLost', message), stdout, stderr, wallMs: performance.now() - startedMs, ...shown });
-    this.partial = nothing();
+    const wallMs = performance.now() - this.partial.startedMs;
+    this.result(this.results.length, { ...unmeasuredRun(exit, 'SandboxLost', message), wallMs });
   }
 }

@@ -26,10 +26,10 @@ export async function probe(
   const code = await readFile(PROBE, 'utf8');
   const run = { kind: 'program' as const, code, stdin: JSON.stringify({ ...limits, ...more }) };
   const request = { executionId: 'probe', tenant: 'probe', files: [], limits, stopOnFailure: false, runs: [run] };
-  const end = await sandbox.execute(request, runs, signal);
+  const lost = await sandbox.execute(request, runs, signal);
   const [result] = runs.results;
   if (result?.exit === 'ok') return JSON.parse(result.stdout) as Record<string, string>;
-  if (end.ended === 'lost') throw unavailable(end.message, end.exit);
+  if (lost) throw unavailable(lost.message, lost.exit);
   throw controlMissing('probe', 'here', `its check failed: ${result?.stderr || result?.exit}`, false);
 }
 

@@ -29,11 +29,9 @@ export interface ExecutionSink {
   result(run: number, result: RunResult, at: number): void;
 }
 
-/** `lost`: the sandbox ended while the code ran. RETRYABLE_EXITS has the exits that the infrastructure caused. */
-export type ExecutionEnd = { readonly ended: 'done' } | LostSandbox;
-
+/** How a sandbox ended by itself. */
 export interface LostSandbox {
-  readonly ended: 'lost';
+  /** RETRYABLE_EXITS has those that the infrastructure caused. */
   readonly exit: ExitReason;
   /** What was observed, for people: "the pod was evicted: The node was low on resource: memory". */
   readonly message: string;
@@ -70,10 +68,11 @@ export interface ClaimedSandbox {
    * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing: it follows the first execution from
    * `after` on. An execution without runs only follows.
    *
+   * @returns null after the last run; otherwise why the sandbox ended while the code ran
    * @throws EtudeError NOT_FOUND for an execution without runs that never ran, or whose frames are no longer stored
    * @throws AbortError when `signal` aborts, after the code was stopped: with the whole sandbox, or with `keep` alone
    */
-  execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd>;
+  execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<LostSandbox | null>;
   /** Answers the call `number` of an execution. Does nothing unless that call waits. @throws EtudeError SANDBOX_UNAVAILABLE */
   answer(executionId: string, number: number, answer: CellToolAnswer): Promise<void>;
   /** Destroys the sandbox. Resolves when none of its processes runs any more. Idempotent. */

@@ -4,21 +4,13 @@ import { JsonObject } from '@etude/contracts/json';
 import { Display, RunResult } from '@etude/contracts/sandbox';
 import { type CellToolAnswer, TOOL_ANSWER_WAIT_MS } from '@etude/contracts/scratchpad';
 import type { SupervisorFrame } from './frames.js';
-import type {
-  ClaimedSandbox,
-  ExecutionEnd,
-  ExecutionSink,
-  LostSandbox,
-  SandboxExecution,
-  SandboxFiles,
-  SandboxLink,
-} from './sandbox-driver.js';
+import type { ClaimedSandbox, ExecutionSink, LostSandbox, SandboxExecution, SandboxFiles, SandboxLink } from './sandbox-driver.js';
 import { SupervisorFiles } from './supervisor-files.js';
 
 /** How long after a run's wall limit the supervisor may take to report its end; then the sandbox counts as lost. */
 const SUPERVISOR_GRACE_MS = 8_000;
 
-export const KERNEL_LOST: LostSandbox = { ended: 'lost', exit: 'kernel_lost', message: 'the sandbox was lost while the code ran' };
+export const KERNEL_LOST: LostSandbox = { exit: 'kernel_lost', message: 'the sandbox was lost while the code ran' };
 
 export interface SupervisorClientOptions {
   readonly claim: string;
@@ -42,7 +34,7 @@ interface Following {
   /** Number of the next frame; the sink has got those before it. */
   next: number;
   watchdog: NodeJS.Timeout | undefined;
-  readonly settle: (end: ExecutionEnd) => void;
+  readonly settle: (end: LostSandbox | null) => void;
   readonly fail: (error: Error) => void;
 }
 
@@ -68,14 +60,14 @@ export class SupervisorClient implements ClaimedSandbox {
     void this.read();
   }
 
-  async execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<ExecutionEnd> {
+  async execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<LostSandbox | null> {
     signal.throwIfAborted();
     if (this.end) return this.end;
     if (this.following) throw new Error(`execution ${this.following.execution.executionId} is running in this sandbox already`);
     const stop = () => this.stop(execution);
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const end = await new Promise<ExecutionEnd>((settle, fail) => {
+      const end = await new Promise<LostSandbox | null>((settle, fail) => {
         this.following = { execution, sink, signal, next: execution.after ?? 0, watchdog: undefined, settle, fail };
         this.watch(this.following);
         this.ask(this.following);
@@ -131,7 +123,7 @@ export class SupervisorClient implements ClaimedSandbox {
         continue;
       }
       const next = this.released || this.end ? KERNEL_LOST : ((await this.options.recover?.()) ?? KERNEL_LOST);
-      if ('ended' in next) return this.lose(next);
+      if ('exit' in next) return this.lose(next);
       this.link = next;
       if (this.released) return void this.options.onRelease(next);
       if (this.following) this.ask(this.following);
@@ -165,7 +157,7 @@ export class SupervisorClient implements ClaimedSandbox {
     } else if (frame.type === 'run') {
       this.watch(following);
       sink.result(run, RunResult.parse(frame.result), at);
-    } else if (frame.type === 'done') settle({ ended: 'done' });
+    } else if (frame.type === 'done') settle(null);
   }
 
   /** Starts the time that the supervisor has for the next run, or for the rest of a run after a wait of `waitMs`. */
@@ -195,7 +187,7 @@ export class SupervisorClient implements ClaimedSandbox {
       );
       return;
     }
-    this.lose({ ended: 'lost', exit: 'infra', message: `the sandbox refused a request: ${String(reason)}` });
+    this.lose({ exit: 'infra', message: `the sandbox refused a request: ${String(reason)}` });
     void this.link.destroy();
   }
 

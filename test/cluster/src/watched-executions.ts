@@ -88,7 +88,7 @@ export async function execute(driver: SandboxDriver, code: string): Promise<Watc
   const watched = new Watched();
   const result = sandbox.execute(executionOf(code), watched, never).then((end) => {
     void sandbox.release();
-    if (end.ended === 'lost') watched.lose(end);
+    if (end) watched.lose(end);
     return watched.results[0] as RunResult;
   });
   const printed = until(() => watched.text.includes('\n'), { what: 'the first line' });

@@ -152,8 +152,8 @@ export class SessionExecutions {
   async #follow(request: Parameters<ClaimedSandbox['execute']>[0], log: ExecutionLog, stop: AbortSignal): Promise<void> {
     let failure: Error | null = null;
     try {
-      const end = await this.sandbox.execute(request, log, stop);
-      if (end.ended === 'lost') log.lose(stop.aborted ? null : end);
+      const lost = await this.sandbox.execute(request, log, stop);
+      if (lost) log.lose(stop.aborted ? null : lost);
     } catch (error) {
       if (stop.aborted) log.lose(null);
       else failure = error as Error;

@@ -128,14 +128,14 @@ export class ClaimedPods {
     if (!ended(held)) held.view = await this.deps.api.getPod(held.place.pod).catch(() => held.view);
     const { view, gone, place } = held;
     const problem = view && view.uid === place.uid ? podProblem(view) : null;
-    if (problem) return { ended: 'lost', exit: problem.exit, message: problem.message };
+    if (problem) return { exit: problem.exit, message: problem.message };
     if (gone || !view || view.uid !== place.uid || view.deleting) return infra(`the pod ${place.pod} was deleted by somebody else`);
     if (processEnded || ended(held)) return KERNEL_LOST;
     return infra(`the pod ${place.pod} could not be reached for ${this.deps.settings.leaseMs} ms`);
   }
 }
 
-const infra = (message: string): LostSandbox => ({ ended: 'lost', exit: 'infra', message });
+const infra = (message: string): LostSandbox => ({ exit: 'infra', message });
 
 /** Whether the pod is gone or has a final problem, as deleted and finished pods have. */
 const ended = ({ view, gone }: Held): boolean => gone || (view !== null && podProblem(view)?.final === true);

@@ -136,7 +136,7 @@ describe('the pool of pods', () => {
     const driver = driverOf(cluster, { free: 1, max: 4 });
     const sandbox = await driver.claim(SHAPE, never);
     for (const pod of cluster.pods.values()) if (pod.owner) cluster.end(pod);
-    expect(await sandbox.lost).toMatchObject({ ended: 'lost' });
+    expect(await sandbox.lost).toMatchObject({ exit: 'infra' });
   });
 
   it('keeps a claim over a new connection after the old one broke or fell silent', async () => {

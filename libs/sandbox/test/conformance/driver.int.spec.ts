@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { SandboxRun } from '@etude/contracts/sandbox';
 import { sandboxesConformance } from '@etude/domain/testing/sandboxes-conformance';
 import { describe, expect, it } from 'vitest';
-import type { ExecutionEnd, SandboxExecution } from '../../src/sandbox-driver.js';
+import type { SandboxExecution } from '../../src/sandbox-driver.js';
 import { program, requestOf, startUnderTest, useSandboxes } from '../sandbox-fixture.js';
 import { Heard, openSession, SHAPE } from '../session-fixture.js';
 
@@ -25,8 +25,7 @@ describe('a claimed sandbox', () => {
     const { claimed } = await openSession(sandboxes);
     const run = async (runs: readonly SandboxRun[], more: Partial<SandboxExecution> = {}, limits = {}) => {
       const heard = new Heard();
-      const end: ExecutionEnd = await claimed.execute(execution(runs, { keep: true, ...more }, limits), heard, never());
-      expect(end).toEqual({ ended: 'done' });
+      expect(await claimed.execute(execution(runs, { keep: true, ...more }, limits), heard, never())).toBeNull();
       return heard;
     };
     return { claimed, run };
@@ -87,8 +86,7 @@ describe('a claimed sandbox', () => {
     const { claimed } = await session();
     await claimed.release();
     const heard = new Heard();
-    const end = await claimed.execute(execution([program('print(1)')]), heard, never());
-    expect(end).toMatchObject({ ended: 'lost' });
+    expect(await claimed.execute(execution([program('print(1)')]), heard, never())).toMatchObject({ exit: 'kernel_lost' });
     expect(heard.results).toEqual([]);
   });
 
