@@ -48,8 +48,7 @@ async function barePods(choice: KubernetesChoice): Promise<() => Promise<number>
   const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
   return async () => {
     const watch = new PodWatch(api, { selector: `etude.dev/pool=bare-${installation}`, logger });
-    watch.start();
-    await watch.synced(AbortSignal.timeout(10_000));
+    await watch.start(AbortSignal.timeout(10_000));
     const context = { installation: `bare-${installation}`, controller: 'bench', filter: podFilter(template) };
     const variety = { slot: 0, nonce: randomUUID(), token: randomUUID(), user: 100_000 };
     const manifest = podManifest('default', template, context, variety, 'bare');

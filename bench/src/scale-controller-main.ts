@@ -2,7 +2,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '@etude/test-support/until';
-import { KubeClient, readConfig } from '@etude/sandbox/kubernetes/kube-client';
+import { readConfig } from '@etude/sandbox/kubernetes/kube-api';
 import { KubernetesDriver } from '@etude/sandbox/kubernetes/kubernetes-driver';
 import { PodWatch } from '@etude/sandbox/kubernetes/pod-watch';
 import type { SandboxTemplate } from '@etude/sandbox/kubernetes/sandbox-template';
@@ -18,7 +18,7 @@ const selector = `etude.dev/pool=${place.installation}`;
 
 /** Connects as a service account, like a controller inside the cluster. */
 function connect(meter: TrafficMeter | null): MeteredApi {
-  const api = new MeteredApi(new KubeClient(readConfig(place.account)), place.namespace);
+  const api = new MeteredApi(readConfig(place.account), place.namespace);
   api.meter = meter;
   return api;
 }
@@ -30,8 +30,7 @@ const collect = (globalThis as { gc?: () => void }).gc;
 async function startDriver(): Promise<KubernetesDriver> {
   const api = connect(meter);
   const feed = new PodWatch(api, { selector, logger: silent });
-  feed.start();
-  await feed.synced(AbortSignal.timeout(60_000));
+  await feed.start(AbortSignal.timeout(60_000));
   // The template was checked by the parent: what checks it loads a vendor's package that is no part of the driver.
   const template = { ...task.template, warm: { max: podsMax, free: pods } } as unknown as SandboxTemplate;
   const { installation } = place;
@@ -97,8 +96,7 @@ async function relist() {
   const before = meter.read();
   const began = performance.now();
   const feed = new PodWatch(api, { selector, logger: silent });
-  feed.start();
-  await feed.synced(never());
+  await feed.start(never());
   const ms = performance.now() - began;
   const { listBytes, requests } = between(before, meter.read());
   await feed.close();

@@ -103,8 +103,7 @@ const place = ScalePlace.parse(JSON.parse(process.argv[2] ?? ''));
 const api = KubeApi.connect({ kubeconfigPath: place.account, namespace: place.namespace });
 const watch = new PodWatch(api, { selector: `etude.dev/pool=${place.installation}` });
 watch.subscribe(({ pod, gone }) => (gone || pod.deleting ? forget(pod) : learn(pod)));
-watch.start();
-await watch.synced(AbortSignal.timeout(60_000));
+await watch.start(AbortSignal.timeout(60_000));
 // The parent of this process has ended.
 process.stdin.resume().once('end', () => process.exit());
 createServer(receive).listen({ port: PORT, host: '0.0.0.0', backlog: 4_096 }, () => process.stdout.write('"ready"\n'));

@@ -85,8 +85,7 @@ describe('k8s/', () => {
   it('lets the controller create, watch, label, read and delete pods, and nothing else', async () => {
     const watch = new PodWatch(api, { selector: `test=${suffix}` });
     const [made, other] = [await api.createPod(pod('works'), never), await api.createPod(pod('other'), never)];
-    watch.start();
-    await watch.synced(never);
+    await watch.start(never);
     await until(() => watch.pods.get('works')?.status.conditions['Ready']?.status === 'True', { what: 'the pod' });
     await api.labelPod('works', made.uid, { 'etude.dev/state': 'claimed' });
     expect((await api.getPod('works'))?.labels).toMatchObject({ 'etude.dev/state': 'claimed' });

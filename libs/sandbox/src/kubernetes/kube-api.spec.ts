@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { KubeApi, type PodManifest } from './kube-api.js';
-import { readConfig } from './kube-client.js';
+import { KubeApi, type PodManifest, readConfig } from './kube-api.js';
 import { type Answer, apiOf, KubeServerFixture, refuse } from '../../test/kubernetes/kube-server-fixture.js';
 
 const never = new AbortController().signal;

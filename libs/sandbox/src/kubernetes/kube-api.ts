@@ -1,5 +1,8 @@
-import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
-import { KubeClient, kubeError, type KubeRequest, kubeStatus, type KubeTarget, readConfig } from './kube-client.js';
+import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { KubeConfig, type V1Pod, type V1PodList, type V1PodSpec } from '@kubernetes/client-node';
+import { kubeError, kubeStatus, type KubeTarget, refusal } from './kube-errors.js';
 import { type PodView, podView } from './pod-state.js';
 
 export interface ClusterOptions {
@@ -21,66 +24,87 @@ export interface PodList {
   readonly resourceVersion: string;
 }
 
-interface RawList {
-  readonly metadata?: { readonly resourceVersion?: string };
-  readonly items?: readonly V1Pod[];
-}
-
-export type PodApi = Pick<KubeApi, 'createPod' | 'getPod' | 'deletePod' | 'labelPod'>;
+export type PodApi = Pick<KubeApi, 'createPod' | 'getPod' | 'deletePod' | 'labelPod' | 'close'>;
 
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly pod: PodView }
   /** Nothing changed up to this version. */
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-/** Timeout of a whole call; of a watch only until it begins. */
+interface KubeRequest extends KubeTarget {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly body?: unknown;
+  readonly contentType?: string;
+}
+
 const REQUEST_TIMEOUT_MS = 15_000;
 const NEVER = new AbortController().signal;
+const AGENT_OPTIONS = { keepAlive: true, keepAliveMsecs: 30_000, maxSockets: 64, maxFreeSockets: 16, scheduling: 'lifo' } as const;
+
+/** @param kubeconfigPath undefined: the service account of this pod. @throws Error if a file or its cluster is missing */
+export function readConfig(kubeconfigPath: string | undefined): KubeConfig {
+  const config = new KubeConfig();
+  if (kubeconfigPath) {
+    config.loadFromFile(kubeconfigPath);
+    if (!config.getCurrentCluster())
+      throw new Error(`the kubeconfig ${kubeconfigPath} has no cluster for the context ${JSON.stringify(config.getCurrentContext())}`);
+  } else config.loadFromCluster();
+  return config;
+}
 
 /**
  * Pods of one namespace, through the verbs that the controller's Role has: create, get, list, watch, patch, delete.
  *
- * Each call is sent once. Its caller retries, because the state may have changed meanwhile.
+ * Each call is sent once. Its caller retries, because the state may have changed meanwhile. The vendor's KubeConfig authenticates: service
+ * account, certificates, exec plugins, OpenID Connect, proxies.
+ *
+ * Why not the vendor's own requests and watch: they make a connection per request, and read a watch faster than its events are taken.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (a full quota) with `metadata` exit, reason (the API's own word, such as
- *   AlreadyExists) and status; see `kubeError`
+ *   AlreadyExists) and status, see `kubeError`; the reason of the signal
  */
 export class KubeApi {
+  readonly #http = new HttpAgent(AGENT_OPTIONS);
+  /** The agent pools connections by certificate and key, so replaced credentials get new connections. */
+  readonly #https = new HttpsAgent(AGENT_OPTIONS);
+
+  /** @param timeoutMs timeout of a whole call; of a watch only until it begins */
   constructor(
-    private readonly client: KubeClient,
+    private readonly config: KubeConfig,
     readonly namespace: string,
     private readonly timeoutMs = REQUEST_TIMEOUT_MS,
   ) {}
 
   /** Reads the credentials, without a request. @throws Error where a file is missing or doesn't know the context */
   static connect({ namespace, kubeconfigPath }: ClusterOptions): KubeApi {
-    return new KubeApi(new KubeClient(readConfig(kubeconfigPath)), namespace);
+    return new KubeApi(readConfig(kubeconfigPath), namespace);
   }
 
   async createPod(manifest: PodManifest, signal: AbortSignal): Promise<PodView> {
-    return podView(await this.#call<V1Pod>('POST', this.#path(), signal, { body: manifest }));
+    return podView(await this.#json<V1Pod>({ method: 'POST', path: this.#path(), body: manifest }, signal));
   }
 
   /** null where no pod has this name. */
   async getPod(name: string): Promise<PodView | null> {
-    const pod = await unless([404], this.#call<V1Pod>('GET', this.#path(name)));
+    const pod = await unless([404], this.#json<V1Pod>({ method: 'GET', path: this.#path(name) }));
     return pod && podView(pod);
   }
 
   /** Does nothing where no pod of this name has this uid. */
   async deletePod(name: string, { uid, graceSeconds }: { uid: string; graceSeconds: number }): Promise<void> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: graceSeconds, preconditions: { uid } };
-    await unless([404, 409], this.#call('DELETE', this.#path(name), NEVER, { body }));
+    await unless([404, 409], this.#json({ method: 'DELETE', path: this.#path(name), body }));
   }
 
   /** @throws also where no pod of this name has this uid */
   async labelPod(name: string, uid: string, labels: Readonly<Record<string, string>>): Promise<void> {
     const contentType = 'application/merge-patch+json';
-    await this.#call('PATCH', this.#path(name), NEVER, { body: { metadata: { uid, labels } }, contentType });
+    await this.#json({ method: 'PATCH', path: this.#path(name), body: { metadata: { uid, labels } }, contentType });
   }
 
   async listPods(selector: string, signal: AbortSignal = NEVER): Promise<PodList> {
-    const { metadata, items = [] } = await this.#call<RawList>('GET', this.#path('', { labelSelector: selector }), signal);
+    const path = this.#path('', { labelSelector: selector });
+    const { metadata, items = [] } = await this.#json<Partial<V1PodList>>({ method: 'GET', path }, signal);
     return { pods: items.map(podView), resourceVersion: metadata?.resourceVersion ?? '' };
   }
 
@@ -96,14 +120,14 @@ export class KubeApi {
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent> {
     const query = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion, timeoutSeconds: String(timeoutS) };
-    const path = this.#path('', { labelSelector: selector, ...query });
-    const request: KubeRequest = { method: 'GET', path, timeoutMs: this.timeoutMs };
-    for await (const line of this.client.lines(request, signal)) yield watchEvent(line, request);
+    const request: KubeRequest = { method: 'GET', path: this.#path('', { labelSelector: selector, ...query }) };
+    for await (const line of this.#lines(request, signal)) yield watchEvent(line, request);
   }
 
   /** Ends all connections; calls in flight fail. */
   close(): void {
-    this.client.close();
+    this.#http.destroy();
+    this.#https.destroy();
   }
 
   #path(name = '', query: Readonly<Record<string, string>> = {}): string {
@@ -111,8 +135,71 @@ export class KubeApi {
     return `/api/v1/namespaces/${this.namespace}/pods${name && `/${encodeURIComponent(name)}`}${given.size > 0 ? `?${given.toString()}` : ''}`;
   }
 
-  #call<T>(method: KubeRequest['method'], path: string, signal = NEVER, more: Partial<KubeRequest> = {}): Promise<T> {
-    return this.client.json<T>({ method, path, timeoutMs: this.timeoutMs, ...more }, signal);
+  async #json<T>(request: KubeRequest, signal = NEVER): Promise<T> {
+    const late = AbortSignal.timeout(this.timeoutMs);
+    try {
+      return JSON.parse(await text(await this.#answer(request, AbortSignal.any([signal, late])))) as T;
+    } catch (error) {
+      throw this.#failure(request, error, signal, late);
+    }
+  }
+
+  /** The lines of the body as they come, until the server ends it or `signal` aborts. Reads no faster than its consumer. */
+  async *#lines(request: KubeRequest, signal: AbortSignal): AsyncGenerator<string> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), this.timeoutMs);
+    try {
+      const answer = await this.#answer(request, AbortSignal.any([signal, late.signal]));
+      clearTimeout(timer);
+      let rest = '';
+      for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) {
+        const parts = (rest + chunk).split('\n');
+        rest = parts.pop() ?? '';
+        yield* parts.filter((line) => line.trim() !== '');
+      }
+      if (rest !== '') throw new Error('the answer ended in the middle of a line');
+    } catch (error) {
+      throw this.#failure(request, error, signal, late.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** @param late aborted when the request took too long */
+  #failure(request: KubeTarget, error: unknown, signal: AbortSignal, late: AbortSignal): Error {
+    if (signal.aborted) return signal.reason as Error;
+    if (kubeStatus(error) !== null) return error as Error;
+    if (late.aborted) return kubeError(request, { code: 0, reason: 'Timeout', message: `no answer within ${this.timeoutMs} ms` });
+    const { code: reason = 'Garbled', message } = error as NodeJS.ErrnoException;
+    return kubeError(request, { code: 0, reason, message }, error);
+  }
+
+  async #answer({ body, contentType = 'application/json', ...target }: KubeRequest, signal: AbortSignal): Promise<IncomingMessage> {
+    const cluster = this.config.getCurrentCluster();
+    const url = new URL((cluster?.server ?? '').replace(/\/$/, '') + target.path);
+    const secure = url.protocol === 'https:';
+    const options: RequestOptions = { headers: {} };
+    await this.config.applyToHTTPSOptions(options);
+    const content = body === undefined ? null : JSON.stringify(body);
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const outgoing = (secure ? httpsRequest : httpRequest)(url, {
+        ...options,
+        method: target.method,
+        signal,
+        ...(cluster?.proxyUrl ? {} : { agent: secure ? this.#https : this.#http }),
+        headers: {
+          ...(options.headers as Record<string, string>),
+          accept: 'application/json',
+          ...(content === null ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(content) }),
+        },
+      });
+      outgoing.on('response', resolve);
+      outgoing.on('error', reject);
+      outgoing.on('socket', (socket) => socket.setKeepAlive(true, 30_000));
+      outgoing.end(content ?? undefined);
+    });
+    if ((answer.statusCode ?? 0) >= 300) throw await refusal(target, answer);
+    return answer;
   }
 }
 

@@ -39,8 +39,8 @@ interface KubernetesDriverOptions {
 
 /** The driver's connections to the cluster; tests pass fakes. */
 interface KubernetesDriverParts {
-  readonly api: PodApi & { close?(): void };
-  readonly feed: PodFeed & { close(): Promise<void>; readonly state?: { readonly lastError: string | null } };
+  readonly api: PodApi;
+  readonly feed: PodFeed;
   readonly open?: OpenLink;
 }
 
@@ -90,11 +90,10 @@ export class KubernetesDriver implements SandboxDriver {
   static async start(options: KubernetesDriverOptions, cluster: ClusterOptions, signal: AbortSignal): Promise<KubernetesDriver> {
     const api = KubeApi.connect(cluster);
     const feed = new PodWatch(api, { selector: `${LABELS.pool}=${options.installation}`, logger: options.logger });
-    feed.start();
     try {
-      await feed.synced(signal);
+      await feed.start(signal);
     } catch (error) {
-      const { lastError } = feed.state;
+      const { lastError } = feed;
       await feed.close();
       api.close();
       throw lastError === null ? error : unreachable(lastError);
@@ -136,7 +135,7 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   check(): undefined {
-    const { lastError = null } = this.parts.feed.state ?? {};
+    const { lastError } = this.parts.feed;
     if (lastError !== null) throw unreachable(lastError);
   }
 
@@ -154,7 +153,7 @@ export class KubernetesDriver implements SandboxDriver {
     await claimed;
     this.unsubscribe();
     await this.parts.feed.close();
-    this.parts.api.close?.();
+    this.parts.api.close();
   }
 
   private async claimFrom(pool: TemplatePool, template: string, signal: AbortSignal): Promise<ClaimedSandbox> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
-import { kubeReason, QUOTA_RACE } from './kube-client.js';
+import { kubeReason, QUOTA_RACE } from './kube-errors.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
 import { type PodContext, podManifest, userOf } from './pod-spec.js';
 import type { PodRoster, RosterPod } from './pod-roster.js';

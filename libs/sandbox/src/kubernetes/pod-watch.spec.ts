@@ -14,8 +14,7 @@ describe('PodWatch', () => {
 
   async function started(options: Partial<PodWatchOptions> = {}): Promise<void> {
     watch = new PodWatch(server.api(), { selector: 'a=b', backoffMinMs: 5, backoffMaxMs: 20, ...options });
-    watch.start();
-    await watch.synced(never);
+    await watch.start(never);
   }
   /** Waits until the watch has the state of the server. */
   async function agrees(): Promise<void> {
@@ -38,7 +37,7 @@ describe('PodWatch', () => {
     server.put('quiet');
     server.remove('quiet');
     server.bookmark();
-    await until(() => watch.state.resourceVersion === server.version);
+    await until(() => watch.resourceVersion === server.version);
     server.compact();
     server.end('cleanly');
     await watching();
@@ -103,7 +102,7 @@ describe('PodWatch under faults', () => {
           if (gone) told.delete(pod.name);
           else told.set(pod.name, pod.uid);
         });
-        watch.start();
+        watch.start(never).catch(() => undefined);
         try {
           for (const { act, name, phase } of steps) await apply(server, act, `pod-${name}`, phase);
           server.muted = false;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorDetails, unlessAborted } from '@etude/contracts/errors';
 import type { KubeApi, WatchEvent } from './kube-api.js';
-import { kubeReason, kubeStatus } from './kube-client.js';
+import { kubeReason, kubeStatus } from './kube-errors.js';
 import type { KubeLogger, PodView } from './pod-state.js';
 
 export interface PodChange {
@@ -11,8 +11,13 @@ export interface PodChange {
 }
 
 export interface PodFeed {
+  /** By name. */
   readonly pods: ReadonlyMap<string, PodView>;
+  /** The error that ended the last watch; null while a watch runs. */
+  readonly lastError: string | null;
+  /** Calls `listener` with each change, in order, once `pods` shows it. @returns a function that unsubscribes */
   subscribe(listener: (change: PodChange) => void): () => void;
+  close(): Promise<void>;
 }
 
 /** The pods by name, in the state that the server last sent. */
@@ -73,14 +78,14 @@ const FAILURES_MAX = 5;
  * Why not the vendor's informer: it ends at any error except 410 and has no bookmarks.
  */
 export class PodWatch implements PodFeed {
-  /** `lastError`: the error that ended the last watch; null while a watch runs. */
-  readonly state = { resourceVersion: '', lastError: null as string | null };
+  resourceVersion = '';
+  lastError: string | null = null;
   readonly #options: typeof DEFAULTS & PodWatchOptions;
   readonly #store = new PodStore();
   readonly #listeners = new Set<(change: PodChange) => void>();
   readonly #closing = new AbortController();
   readonly #synced = Promise.withResolvers<void>();
-  #running: Promise<void> | null = null;
+  #running: Promise<void> | undefined;
   #listDue = true;
   /** Failed watches and lists in a row. */
   #failures = 0;
@@ -90,24 +95,18 @@ export class PodWatch implements PodFeed {
     options: PodWatchOptions,
   ) {
     this.#options = { ...DEFAULTS, ...options };
-    // A close without a caller of `synced` must not be an unhandled rejection.
-    this.#synced.promise.catch(() => undefined);
   }
 
   get pods(): ReadonlyMap<string, PodView> {
     return this.#store.pods;
   }
 
-  start(): void {
-    this.#running ??= this.#run();
-  }
-
-  /** Resolves after the first whole list. @throws the reason of `signal`; an AbortError when it is closed before */
-  synced(signal: AbortSignal): Promise<void> {
+  /** Call it once. Resolves after the first whole list. @throws the reason of `signal`; an AbortError when it is closed before */
+  start(signal: AbortSignal): Promise<void> {
+    this.#running = this.#run();
     return unlessAborted(this.#synced.promise, signal);
   }
 
-  /** Calls `listener` with each change, in order, once `pods` shows it. @returns a function that unsubscribes */
   subscribe(listener: (change: PodChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -150,7 +149,7 @@ export class PodWatch implements PodFeed {
     const silent = setTimeout(() => cut.abort(new Error(`the watch was silent for ${silentMs} ms`)), silentMs);
     const timeoutS = Math.round(WATCH_S.min + Math.random() * (WATCH_S.max - WATCH_S.min));
     try {
-      const from = { resourceVersion: this.state.resourceVersion, timeoutS };
+      const from = { resourceVersion: this.resourceVersion, timeoutS };
       for await (const event of this.api.watchPods(selector, from, AbortSignal.any([signal, cut.signal]))) {
         this.#failures = 0;
         this.#take(event);
@@ -168,8 +167,8 @@ export class PodWatch implements PodFeed {
   }
 
   #seen(resourceVersion: string): void {
-    this.state.resourceVersion = resourceVersion;
-    this.state.lastError = null;
+    this.resourceVersion = resourceVersion;
+    this.lastError = null;
   }
 
   #tell(change: PodChange): void {
@@ -181,7 +180,7 @@ export class PodWatch implements PodFeed {
     if (kubeStatus(failure) === 410 || this.#failures % FAILURES_MAX === 0) this.#listDue = true;
     const waitMs = this.#waitMs(failure);
     const { message } = failure as Error;
-    this.state.lastError = message;
+    this.lastError = message;
     const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDue };
     // A single failure is normal: servers end watches when they restart.
     this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods goes on after: ${message}`);

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { KubeApi } from '../../src/kubernetes/kube-api.js';
-import { KubeClient } from '../../src/kubernetes/kube-client.js';
 
 interface StoredPod {
   readonly name: string;
@@ -177,7 +176,7 @@ export class KubeServerFixture {
 export function apiOf(server: string, timeoutMs?: number): KubeApi {
   const config = new KubeConfig();
   config.loadFromClusterAndUser({ name: 'plain', server, skipTLSVerify: true }, { name: 'plain' });
-  return new KubeApi(new KubeClient(config), 'ns', timeoutMs);
+  return new KubeApi(config, 'ns', timeoutMs);
 }
 
 function rawPod({ name, uid, version, phase }: StoredPod): object {

@@ -39,6 +39,7 @@ export class SimulatedCluster {
       const pod = this.pods.get(name);
       if (pod?.view.uid === uid) this.change(pod, { labels: { ...pod.view.labels, ...labels } });
     },
+    close: () => undefined,
   };
 
   readonly open: OpenLink = (address) => {
@@ -106,6 +107,7 @@ const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 export class SimulatedFeed implements PodFeed {
   readonly store = new PodStore();
+  readonly lastError = null;
   private readonly listeners = new Set<(change: PodChange) => void>();
   private before: Promise<void> = Promise.resolve();
 
