@@ -39,7 +39,7 @@ async function bareProcess(): Promise<number> {
 async function barePods(choice: KubernetesChoice): Promise<() => Promise<number>> {
   const { KubeApi } = await import('@etude/sandbox/kubernetes/kube-api');
   const { PodWatch } = await import('@etude/sandbox/kubernetes/pod-watch');
-  const { podManifest, podFilter } = await import('@etude/sandbox/kubernetes/pod-spec');
+  const { podKind, podManifest } = await import('@etude/sandbox/kubernetes/pod-spec');
   const { SandboxTemplates } = await import('@etude/sandbox/kubernetes/sandbox-template');
   const { installation, kubeconfigPath, namespace } = choice;
   const template = SandboxTemplates.parse(templatesOf(choice))['default'];
@@ -49,9 +49,8 @@ async function barePods(choice: KubernetesChoice): Promise<() => Promise<number>
   return async () => {
     const watch = new PodWatch(api, { selector: `etude.dev/pool=bare-${installation}`, logger });
     await watch.start(AbortSignal.timeout(10_000));
-    const context = { installation: `bare-${installation}`, controller: 'bench', filter: podFilter(template) };
     const variety = { slot: 0, nonce: randomUUID(), token: randomUUID(), user: 100_000 };
-    const manifest = podManifest('default', template, context, variety, 'bare');
+    const manifest = podManifest(podKind('default', template, `bare-${installation}`, 'bench'), variety);
     let uid = '';
     const ms = await timed(async () => {
       const ready = new Promise<void>((resolve) =>

@@ -8,7 +8,6 @@ import type { PoolDeps } from './pool-settings.js';
 
 interface Held {
   readonly place: PodPlace;
-  readonly token: string;
   readonly end: (link: PodConnection | null) => Promise<void>;
   link: PodConnection;
   /** The last state of the pod from the watch; null before the first one. */
@@ -49,9 +48,9 @@ export class ClaimedPods {
   }
 
   /** @param end destroys the pod; called once, at its release or loss */
-  hold(place: PodPlace, token: string, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
+  hold(place: PodPlace, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
     const view = this.deps.feed.pods.get(place.pod);
-    const held: Held = { place, token, end, link, view: view?.uid === place.uid ? view : null, gone: false };
+    const held: Held = { place, end, link, view: view?.uid === place.uid ? view : null, gone: false };
     this.held.add(held);
     const client = new SupervisorClient(link, {
       claim: place.claim,
@@ -108,11 +107,10 @@ export class ClaimedPods {
   }
 
   private async reconnect(held: Held): Promise<PodConnection | LostSandbox | 'refused' | 'silent'> {
-    const { settings, open, log } = this.deps;
-    const { place, token } = held;
+    const { place } = held;
     try {
-      held.link = await bindAgain(place, token, open, settings, this.stop.signal);
-      log.info({ pod: place.pod }, 'connected to a claimed sandbox pod again');
+      held.link = await bindAgain(place, this.deps, this.stop.signal);
+      this.deps.log.info({ pod: place.pod }, 'connected to a claimed sandbox pod again');
       return held.link;
     } catch (error) {
       const { code, refused, message } = error as Error & { code?: string; refused?: boolean };

@@ -13,14 +13,14 @@ import {
 import { newClaim } from '../supervisor-client.js';
 import { ClaimedPods } from './claimed-pods.js';
 import { type ClusterOptions, KubeApi, type PodApi } from './kube-api.js';
-import { LABELS, readPlace, tokenOf, type PodPlace } from './pod-identity.js';
+import { LABELS, readPlace, type PodPlace } from './pod-identity.js';
 import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
 import { PodReaper } from './pod-removal.js';
-import { podFilter, templateDigest } from './pod-spec.js';
+import { podKind } from './pod-spec.js';
 import type { KubeLogger } from './pod-state.js';
 import { type PodFeed, PodWatch } from './pod-watch.js';
-import { POOL_SETTINGS, type PoolSettings } from './pool-settings.js';
-import type { SandboxTemplate, SandboxTemplates } from './sandbox-template.js';
+import { POOL_SETTINGS, type PoolDeps, type PoolSettings } from './pool-settings.js';
+import type { SandboxTemplates } from './sandbox-template.js';
 import { TemplatePool } from './template-pool.js';
 
 interface KubernetesDriverOptions {
@@ -48,16 +48,13 @@ interface KubernetesDriverParts {
 const MARK_AFTER_MS = 250;
 const PROBE_TIMEOUT_MS = 60_000;
 
-const now = () => performance.now();
-
 /** Sandboxes as pods from a warm pool that all controllers of an installation share. */
 export class KubernetesDriver implements SandboxDriver {
   private readonly pools = new Map<string, TemplatePool>();
   private readonly claimed: ClaimedPods;
   private readonly reaper: PodReaper;
   private readonly unsubscribe: () => void;
-  private readonly settings: PoolSettings;
-  private readonly open: OpenLink;
+  private readonly deps: PoolDeps;
   private readonly controller = randomUUID();
   /** By template; null after a failure. Only `start` adds proofs, so a driver made by the constructor has none. */
   private readonly proofs = new Map<string, Promise<void> | null>();
@@ -67,14 +64,14 @@ export class KubernetesDriver implements SandboxDriver {
     private readonly options: KubernetesDriverOptions,
     private readonly parts: KubernetesDriverParts,
   ) {
+    const { installation, templates, tokenSecret, logger: log } = options;
     const { api, feed, open = (...args) => PodLink.open(...args) } = parts;
-    this.open = open;
-    this.settings = { ...POOL_SETTINGS, ...options.settings };
-    const shared = { api, feed, open, settings: this.settings, log: options.logger, now, lastClaim: { atMs: -Infinity } };
-    for (const [name, template] of Object.entries(options.templates))
-      this.pools.set(name, new TemplatePool(this.kind(name, template), shared));
-    this.claimed = new ClaimedPods(shared);
-    this.reaper = new PodReaper({ ...shared, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
+    const settings = { ...POOL_SETTINGS, ...options.settings };
+    this.deps = { api, feed, open, settings, tokenSecret, log, now: () => performance.now(), lastClaim: { atMs: -Infinity } };
+    for (const [name, template] of Object.entries(templates))
+      this.pools.set(name, new TemplatePool(podKind(name, template, installation, this.controller), this.deps));
+    this.claimed = new ClaimedPods(this.deps);
+    this.reaper = new PodReaper({ ...this.deps, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
     this.unsubscribe = feed.subscribe((change) => this.pools.get(change.pod.labels[LABELS.template] ?? '')?.observe(change));
     for (const pod of feed.pods.values()) this.pools.get(pod.labels[LABELS.template] ?? '')?.observe({ pod, gone: false });
     void this.reaper.round();
@@ -120,13 +117,12 @@ export class KubernetesDriver implements SandboxDriver {
     const place = readPlace(text);
     const pool = this.pools.get(place.template);
     if (!pool) throw unavailable(`the sandbox template "${place.template}" does not exist any more`);
-    const token = tokenOf(this.options.tokenSecret, place.nonce);
-    const link = await bindAgain(place, token, this.open, this.settings, signal).catch((error: Error) => {
+    const link = await bindAgain(place, this.deps, signal).catch((error: Error) => {
       signal.throwIfAborted();
       throw unavailable(`the sandbox in the pod ${place.pod} is gone: ${error.message}`);
     });
     const pod = pool.adopt(place);
-    return this.hold(place, token, link, (last) => pool.remove(pod, last));
+    return this.hold(place, link, (last) => pool.remove(pod, last));
   }
 
   counts(): SandboxCounts {
@@ -159,15 +155,15 @@ export class KubernetesDriver implements SandboxDriver {
   private async claimFrom(pool: TemplatePool, template: string, signal: AbortSignal): Promise<ClaimedSandbox> {
     if (this.closed) throw unavailable('the sandboxes are being shut down');
     const claim = newClaim();
-    const { pod, link, token } = await pool.claim(claim, signal);
+    const { pod, link } = await pool.claim(claim, signal);
     const { uid = '', ip, labels } = pod.view ?? {};
     const place: PodPlace = { template, pod: pod.name, uid, ip: ip ?? '', nonce: labels?.[LABELS.nonce] ?? '', claim };
-    return this.hold(place, token, link, (last) => pool.remove(pod, last));
+    return this.hold(place, link, (last) => pool.remove(pod, last));
   }
 
-  private hold(place: PodPlace, token: string, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
+  private hold(place: PodPlace, link: PodConnection, end: (link: PodConnection | null) => Promise<void>): ClaimedSandbox {
     setTimeout(() => void this.mark(place), MARK_AFTER_MS).unref();
-    return this.claimed.hold(place, token, link, end);
+    return this.claimed.hold(place, link, end);
   }
 
   /** Labels the pod as claimed, for other controllers and for people, unless the claim has ended. */
@@ -179,12 +175,6 @@ export class KubernetesDriver implements SandboxDriver {
       // Without the label, other controllers learn of the claim when they try to bind the pod.
       this.options.logger.warn({ pod, err: error }, 'a sandbox pod could not be labelled as claimed');
     }
-  }
-
-  private kind(name: string, template: SandboxTemplate) {
-    const { installation, tokenSecret } = this.options;
-    const context = { installation, controller: this.controller, filter: podFilter(template) };
-    return { name, template, context, tokenSecret, digest: templateDigest(name, template, context) };
   }
 
   private async proveFirst(name: string): Promise<void> {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { FrameChannel, type SupervisorFrame } from '../frames.js';
 import type { SandboxLink } from '../sandbox-driver.js';
-import { type PodPlace, supervisorNameOf } from './pod-identity.js';
-import type { PoolSettings } from './pool-settings.js';
+import { type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
+import type { PoolDeps, PoolSettings } from './pool-settings.js';
 
 /** The address of a supervisor and its expected name, because another pod may have the address now. */
 export interface PodAddress {
@@ -158,16 +158,10 @@ async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: A
 export type OpenLink = (address: PodAddress, times: LinkTimes, signal?: AbortSignal) => Promise<PodConnection>;
 
 /** Connects to a claimed pod. @throws Error where the pod can't be reached or refuses the claim; `refused` is true for the latter */
-export async function bindAgain(
-  place: PodPlace,
-  token: string,
-  open: OpenLink,
-  settings: PoolSettings,
-  signal: AbortSignal,
-): Promise<PodConnection> {
-  const { ip, pod: name, uid } = place;
+export async function bindAgain(place: PodPlace, { open, settings, tokenSecret }: PoolDeps, signal: AbortSignal): Promise<PodConnection> {
+  const { ip, pod: name, uid, nonce } = place;
   const link = await open({ ip, port: settings.port, supervisor: supervisorNameOf({ name, uid }) }, settings, signal);
-  const bound = await link.bind(place.claim, token, settings.leaseMs, settings.bindTimeoutMs);
+  const bound = await link.bind(place.claim, tokenOf(tokenSecret, nonce), settings.leaseMs, settings.bindTimeoutMs);
   if (bound.outcome === 'bound') return link;
   link.abandon();
   throw Object.assign(new Error(bound.reason), { refused: bound.outcome !== 'silent' });

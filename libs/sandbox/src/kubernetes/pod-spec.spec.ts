@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { tokenDigestOf, tokenOf } from './pod-identity.js';
-import { podFilter, podManifest, templateDigest, userOf } from './pod-spec.js';
+import { podKind, podManifest, userOf } from './pod-spec.js';
 import { readTemplates, SandboxTemplate } from './sandbox-template.js';
 
-const context = { installation: 'etude', controller: 'c1', filter: 'ff' };
 const variety = { slot: 7, nonce: 'n', token: tokenOf('secret', 'n'), user: 123_456 };
 const template = (more: object = {}) => SandboxTemplate.parse({ image: 'sandbox:1', ...more });
-const manifest = (more: object = {}) => podManifest('default', template(more), context, variety, 'd');
-const digest = (more: object) => templateDigest('default', template(more), context);
+const kind = (more: object = {}) => podKind('default', template(more), 'etude', 'c1');
+const manifest = (more: object = {}) => podManifest(kind(more), variety);
+const digest = (more: object) => kind(more).digest;
 const container = (more: object = {}) => manifest(more).spec.containers[0];
 
 describe('the pod of a sandbox', () => {
@@ -86,8 +86,8 @@ describe('the pod of a sandbox', () => {
   });
 
   it('gives cells no internet sockets unless there is an egress list', () => {
-    const open = template({ egress: ['10.0.0.0/8'], egressEnforcedBy: { 'allow-egress': 'mirror' } });
-    expect(podFilter(template())).not.toBe(podFilter(open));
+    const open = { egress: ['10.0.0.0/8'], egressEnforcedBy: { 'allow-egress': 'mirror' } };
+    expect(kind().filter).not.toBe(kind(open).filter);
   });
 
   it('changes its digest with the template, except for the warm sizes', () => {

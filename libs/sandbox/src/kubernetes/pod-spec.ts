@@ -17,12 +17,17 @@ const LOCAL_STORAGE_MIB = 16;
 /** In a folder that only root can enter, so that user code can't write there. */
 const TERMINATION_PATH = '/run/etude/hidden/termination';
 
-/** Settings that all pods of a template share. */
-export interface PodContext {
+/** What all pods of a template share. */
+export interface PodKind {
+  /** The template's name. */
+  readonly name: string;
+  readonly template: SandboxTemplate;
   readonly installation: string;
   readonly controller: string;
   /** System call filter for cells, in hex. */
   readonly filter: string;
+  /** A digest of the pods made from the template, without their PodVariety and their controller. */
+  readonly digest: string;
 }
 
 /** Settings that differ in each pod. */
@@ -46,39 +51,35 @@ export function userOf(template: SandboxTemplate, taken: ReadonlySet<number | nu
   }
 }
 
-/** A digest of the pods made from the template, without their PodVariety and their controller. */
-export function templateDigest(name: string, template: SandboxTemplate, context: PodContext): string {
-  const blank = { slot: 0, nonce: '', token: '', user: 0 };
-  const pod = podManifest(name, template, { ...context, controller: '' }, blank, '');
-  return hash('sha256', JSON.stringify(pod)).slice(0, 16);
+/** @throws EtudeError SANDBOX_CONTROL_MISSING where this machine's architecture has no system call filter */
+export function podKind(name: string, template: SandboxTemplate, installation: string, controller: string): PodKind {
+  const kind = { name, template, installation, controller: '', filter: podFilter(template), digest: '' };
+  const pod = podManifest(kind, { slot: 0, nonce: '', token: '', user: 0 });
+  return { ...kind, controller, digest: hash('sha256', JSON.stringify(pod)).slice(0, 16) };
 }
 
 /** A pod under the "restricted" standard with the supervisor as process 1, not claimed yet. */
-export function podManifest(
-  name: string,
-  template: SandboxTemplate,
-  context: PodContext,
-  variety: PodVariety,
-  digest: string,
-): PodManifest {
+export function podManifest(kind: PodKind, variety: PodVariety): PodManifest {
+  const { name, template, installation, controller, digest } = kind;
   const labels = {
     ...template.egressEnforcedBy,
     'app.kubernetes.io/name': 'etude-sandbox',
-    [LABELS.pool]: context.installation,
+    [LABELS.pool]: installation,
     [LABELS.template]: name,
     [LABELS.digest]: digest,
     [LABELS.slot]: String(variety.slot),
     [LABELS.state]: 'warm',
-    [LABELS.controller]: context.controller,
+    [LABELS.controller]: controller,
     [LABELS.nonce]: variety.nonce,
   };
-  const metadata = { name: podNameOf(context.installation, name, variety.slot), labels };
-  return { apiVersion: 'v1', kind: 'Pod', metadata, spec: podSpec(template, context, variety) };
+  const metadata = { name: podNameOf(installation, name, variety.slot), labels };
+  return { apiVersion: 'v1', kind: 'Pod', metadata, spec: podSpec(kind, variety) };
 }
 
 const inMemory = (name: string, mib: number) => ({ name, emptyDir: { medium: 'Memory', sizeLimit: `${mib}Mi` } });
 
-function podSpec(template: SandboxTemplate, context: PodContext, { user, token }: PodVariety): V1PodSpec {
+function podSpec(kind: PodKind, { user, token }: PodVariety): V1PodSpec {
+  const { template } = kind;
   const options = Object.entries({ attempts: '1', timeout: '1' }).map(([name, value]) => ({ name, value }));
   return {
     ...PodFields.parse(template),
@@ -92,14 +93,14 @@ function podSpec(template: SandboxTemplate, context: PodContext, { user, token }
     dnsPolicy: 'None',
     dnsConfig: { nameservers: ['127.0.0.1'], options },
     securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, seccompProfile: { type: 'RuntimeDefault' } },
-    containers: [container(template, context, token)],
+    containers: [container(kind, token)],
     volumes: [inMemory('tmp', template.diskMiB), inMemory('shm', SHARED_MEMORY_MIB), inMemory('nothing', 1)],
   };
 }
 
 const fromPod = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
 
-function container(template: SandboxTemplate, { filter }: PodContext, token: string): V1Container {
+function container({ template, filter }: PodKind, token: string): V1Container {
   const memoryMiB = template.memoryMiB + template.diskMiB + SHARED_MEMORY_MIB + SUPERVISOR_MEMORY_MIB;
   const limits = { cpu: template.cpu, memory: `${memoryMiB}Mi`, 'ephemeral-storage': `${LOCAL_STORAGE_MIB}Mi` };
   return {
@@ -139,10 +140,8 @@ function container(template: SandboxTemplate, { filter }: PodContext, token: str
 /**
  * The system call filter of a template's cells, in hex. Without an egress list they get no internet sockets, so that even the pod's own
  * address is out of reach.
- *
- * @throws EtudeError SANDBOX_CONTROL_MISSING where this machine's architecture has no filter
  */
-export function podFilter(template: SandboxTemplate): string {
+function podFilter(template: SandboxTemplate): string {
   const filter = seccompFilter(arch, { network: template.egress.length > 0 });
   if (filter) return filter.toString('hex');
   throw new EtudeError('SANDBOX_CONTROL_MISSING', `there is no system call filter for ${arch}`, { metadata: { control: 'syscalls' } });

@@ -3,7 +3,7 @@ import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
 import { kubeReason, QUOTA_RACE } from './kube-errors.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
-import { type PodContext, podManifest, userOf } from './pod-spec.js';
+import { type PodKind, podManifest, userOf } from './pod-spec.js';
 import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
@@ -27,14 +27,6 @@ export function claimRefusal({ name, template }: PodKind, before: number, proble
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     metadata: { exit, position: String(before), limit: String(max), template: name },
   });
-}
-
-export interface PodKind {
-  readonly name: string;
-  readonly template: SandboxTemplate;
-  readonly digest: string;
-  readonly context: PodContext;
-  readonly tokenSecret: string;
 }
 
 /** Creates pods in free slots, with exponential backoff after failures. */
@@ -66,7 +58,7 @@ export class PodStarter {
   /** @param owed true: starts at a slot of this controller's own. false: starts at slot 0, where only one of all controllers succeeds */
   start(count: number, owed: boolean): void {
     const { max } = this.kind.template.warm;
-    const first = owed ? numberOf(this.kind.context.controller) % max : 0;
+    const first = owed ? numberOf(this.kind.controller) % max : 0;
     for (let i = 0, left = count; i < max && left > 0; i += 1) {
       const slot = (first + i) % max;
       if (this.roster.at(slot)) continue;
@@ -96,12 +88,12 @@ export class PodStarter {
   }
 
   private async create(slot: number): Promise<void> {
-    const { name, template, digest, context, tokenSecret } = this.kind;
-    const pod = this.roster.expect(slot, podNameOf(context.installation, name, slot));
+    const { name, template, installation } = this.kind;
+    const pod = this.roster.expect(slot, podNameOf(installation, name, slot));
     const nonce = randomBytes(16).toString('hex');
     const taken = new Set([...this.deps.feed.pods.values()].map(({ user: other }) => other));
     const user = userOf(template, taken, () => randomBytes(4).readUInt32BE() / 2 ** 32);
-    const manifest = podManifest(name, template, context, { slot, nonce, token: tokenOf(tokenSecret, nonce), user }, digest);
+    const manifest = podManifest(this.kind, { slot, nonce, token: tokenOf(this.deps.tokenSecret, nonce), user });
     this.creations += 1;
     try {
       this.roster.created(pod, await this.deps.api.createPod(manifest, this.stop.signal));

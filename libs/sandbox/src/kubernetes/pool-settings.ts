@@ -46,6 +46,8 @@ export interface PoolDeps {
   readonly open: OpenLink;
   readonly log: KubeLogger;
   readonly settings: PoolSettings;
+  /** A pod's token is made from it and the pod's nonce. */
+  readonly tokenSecret: string;
   /** In ms, monotonic. */
   readonly now: () => number;
   /** The time of the last claim of any template, by `now`. */

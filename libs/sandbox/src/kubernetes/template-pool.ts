@@ -5,15 +5,15 @@ import type { BindOutcome, PodConnection } from './pod-link.js';
 import { deletePod } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
-import { claimRefusal, type PodKind, PodStarter, PoolBalance, type PoolProblem } from './pod-starter.js';
+import type { PodKind } from './pod-spec.js';
+import { claimRefusal, PodStarter, PoolBalance, type PoolProblem } from './pod-starter.js';
 import type { PodChange } from './pod-watch.js';
 import type { PoolDeps } from './pool-settings.js';
 
-/** A pod that a claim of this process takes, with a connection and the token that binds it. */
+/** A pod that a claim of this process takes, with a connection. */
 export interface OwnPod {
   readonly pod: RosterPod;
   readonly link: PodConnection;
-  readonly token: string;
 }
 
 /** Share of its deadline that a pod may wait for a claim. */
@@ -27,7 +27,7 @@ const CONNECT_WAIT_MAX_MS = 1_000;
 
 /** The pods of one template, as this controller sees and uses them. */
 export class TemplatePool {
-  readonly roster: PodRoster;
+  private readonly roster: PodRoster;
   private readonly starter: PodStarter;
   private readonly queue: WaitingLine<OwnPod>;
   private readonly removals = new Set<Promise<void>>();
@@ -48,7 +48,7 @@ export class TemplatePool {
     const { settings, now } = deps;
     this.roster = new PodRoster(kind.digest, now);
     this.starter = new PodStarter(kind, this.roster, deps, this.changed);
-    this.balance = new PoolBalance(kind.template.warm, numberOf(kind.context.controller) / 2 ** 32, deps);
+    this.balance = new PoolBalance(kind.template.warm, numberOf(kind.controller) / 2 ** 32, deps);
     const refusal = (before: number) => claimRefusal(kind, before, this.problem);
     this.queue = new WaitingLine({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
     this.lookSoon();
@@ -150,7 +150,7 @@ export class TemplatePool {
 
   private own(pod: RosterPod, link: PodConnection): OwnPod {
     this.roster.move(pod, 'ours');
-    return { pod, link, token: tokenOf(this.kind.tokenSecret, pod.view?.labels[LABELS.nonce] ?? '') };
+    return { pod, link };
   }
 
   private wait(signal: AbortSignal, again: boolean): Promise<OwnPod> {
@@ -162,8 +162,9 @@ export class TemplatePool {
     return waiting;
   }
 
-  private async bind({ pod, link, token }: OwnPod, claim: string): Promise<BindOutcome['outcome']> {
+  private async bind({ pod, link }: OwnPod, claim: string): Promise<BindOutcome['outcome']> {
     const { leaseMs, bindTimeoutMs } = this.deps.settings;
+    const token = tokenOf(this.deps.tokenSecret, pod.view?.labels[LABELS.nonce] ?? '');
     const bound = await link.bind(claim, token, leaseMs, bindTimeoutMs);
     if (bound.outcome === 'bound') return 'bound';
     link.abandon();
@@ -205,7 +206,7 @@ export class TemplatePool {
 
   private connected(pod: RosterPod, link: PodConnection): void {
     this.starter.worked();
-    pod.order = numberOf(`${this.kind.context.controller} ${pod.uid}`);
+    pod.order = numberOf(`${this.kind.controller} ${pod.uid}`);
     void this.watchOver(pod, link);
     if (!pod.outdated && this.queue.length > 0) {
       this.balance.owe(1);
@@ -288,7 +289,7 @@ export class TemplatePool {
     for (const pod of this.roster) {
       const link = pod.state === 'free' && which(pod) ? this.letGo(pod) : null;
       if (!link) continue;
-      const bound = this.bind(this.own(pod, link), `retire-${this.kind.context.controller}`);
+      const bound = this.bind(this.own(pod, link), `retire-${this.kind.controller}`);
       void bound.then((outcome) => (outcome === 'bound' ? this.remove(pod, link) : undefined));
       return;
     }
