@@ -8,10 +8,9 @@ import errno
 import os
 from contextlib import suppress
 
-from runner import folders
-from runner.folders import FILE_FLAGS, Refusal, closing
+from runner import workspace
 from runner.frames import Malformed, boolean, natural, text, write_all
-from runner.workspace import TMP
+from runner.workspace import FILE_FLAGS, TMP, Refusal, closing
 
 CHUNK_BYTES_MAX = 512 * 1024
 ENTRIES_MAX = 1000
@@ -27,9 +26,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class SessionFiles:
     """Answers one frame at a time with a bounded amount of work; never waits for user code."""
 
-    def __init__(self, root=TMP):
-        self.root = root
-        # Unfinished uploads: path to the name of a partial file in `root` and its size. Code that changes that file harms only
+    def __init__(self):
+        # Unfinished uploads: path to the name of a partial file in TMP and its size. Code that changes that file harms only
         # its own input.
         self.uploads = {}
         # Sizes of finished uploads by path, for a sender who missed the answer to its last piece.
@@ -61,7 +59,7 @@ class SessionFiles:
         """Writes a whole file; leaves nothing behind when it fails. Raises Refusal, OSError."""
         # `normpath` would end the path at a null character.
         path = path if "\0" in path else os.path.normpath(path)
-        names = folders.names_of(path)
+        names = workspace.names_of(path)
         self._drop(path)
         try:
             self._append(path, content)
@@ -71,7 +69,7 @@ class SessionFiles:
             raise
 
     def _folder(self, names, make=False):
-        return closing(folders.open_folder(self.root, names[:-1], make))
+        return closing(workspace.open_folder(names[:-1], make))
 
     def _size(self, path):
         """Received bytes of an unfinished upload; 0 if there is none."""
@@ -90,7 +88,7 @@ class SessionFiles:
             raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
         # Checks the place before it accepts data, since the file could not be put there later.
         with self._folder(names, make=True) as folder:
-            folders.regular_file_or_none(folder, names[-1])
+            workspace.regular_file_or_none(folder, names[-1])
         self._append(path, data)
         if final:
             self._finish(path, names)
@@ -102,7 +100,7 @@ class SessionFiles:
         # A random name, which code can't take first.
         name, size = (".etude-upload-" + os.urandom(8).hex(), 0) if is_new else self.uploads[path]
         try:
-            opened = os.open(os.path.join(self.root, name), FILE_FLAGS | os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o644)
+            opened = os.open(os.path.join(TMP, name), FILE_FLAGS | os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o644)
         except OSError as error:
             if is_new:
                 raise
@@ -121,8 +119,8 @@ class SessionFiles:
     def _finish(self, path, names):
         """Puts a complete upload in its place."""
         with self._folder(names, make=True) as folder:
-            folders.regular_file_or_none(folder, names[-1])
-            os.rename(os.path.join(self.root, self.uploads[path][0]), names[-1], dst_dir_fd=folder)
+            workspace.regular_file_or_none(folder, names[-1])
+            os.rename(os.path.join(TMP, self.uploads[path][0]), names[-1], dst_dir_fd=folder)
         self.finished[path] = self.uploads.pop(path)[1]
 
     def _drop(self, path):
@@ -132,14 +130,14 @@ class SessionFiles:
             return False
         # The code may have removed it already.
         with suppress(OSError):
-            os.unlink(os.path.join(self.root, self.uploads.pop(path)[0]))
+            os.unlink(os.path.join(TMP, self.uploads.pop(path)[0]))
         return True
 
     def _stat(self, frame):
         path, names = _path_of(frame)
         try:
             with self._folder(names) as folder:
-                status = folders.regular_file_or_none(folder, names[-1])
+                status = workspace.regular_file_or_none(folder, names[-1])
         except FileNotFoundError:
             status = None
         return {"type": "file.entry", "entry": status and _entry(path, status), "uploadedBytes": self._size(path)}
@@ -150,20 +148,20 @@ class SessionFiles:
         with self._folder(names) as folder:
             opened = os.open(names[-1], FILE_FLAGS | os.O_RDONLY, dir_fd=folder)
         with closing(opened) as fd:
-            size = folders.must_be_regular(os.fstat(fd)).st_size
+            size = workspace.must_be_regular(os.fstat(fd)).st_size
             data = binascii.b2a_base64(os.pread(fd, length, offset), newline=False).decode("ascii")
         return {"type": "file.data", "data": data, "sizeBytes": size}
 
     def _list(self, frame):
         limit = min(natural(frame, "limit"), ENTRIES_MAX)
-        files = folders.list_files(self.root, text(frame, "after"))
+        files = workspace.list_files(text(frame, "after"))
         return {"type": "file.entries", "entries": [_entry(path, status) for path, status in files[:limit]], "more": len(files) > limit}
 
     def _search(self, frame):
         """Lines that contain a text, ordered by path. Leaves out binary and large files."""
         limit, needle = min(natural(frame, "limit"), ENTRIES_MAX), text(frame, "text", SEARCH_CHARS_MAX)
         lines, total, left = [], 0, SEARCHED_BYTES_MAX
-        for path, status in folders.list_files(self.root, ""):
+        for path, status in workspace.list_files(""):
             left -= status.st_size if status.st_size <= SEARCHED_FILE_BYTES_MAX else 0
             if left < 0:
                 raise Refusal("size", "the working directory holds too much to be searched: remove files")
@@ -181,7 +179,7 @@ class SessionFiles:
             with self._folder(names) as folder:
                 opened = os.open(names[-1], FILE_FLAGS | os.O_RDONLY, dir_fd=folder)
             with closing(opened) as fd:
-                folders.must_be_regular(os.fstat(fd))
+                workspace.must_be_regular(os.fstat(fd))
                 data = os.pread(fd, SEARCHED_FILE_BYTES_MAX, 0)
             if needle.encode("utf-8", "replace") not in data or b"\0" in data:
                 return []
@@ -196,7 +194,7 @@ class SessionFiles:
         dropped = self._drop(path)
         try:
             with self._folder(names) as folder:
-                folders.regular_file_or_none(folder, names[-1])
+                workspace.regular_file_or_none(folder, names[-1])
                 os.unlink(names[-1], dir_fd=folder)
         except FileNotFoundError:
             if not dropped:
@@ -206,7 +204,7 @@ class SessionFiles:
 
 def _path_of(frame):
     path = text(frame, "path")
-    return path, folders.names_of(path)
+    return path, workspace.names_of(path)
 
 
 def _entry(path, status):

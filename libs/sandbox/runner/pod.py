@@ -10,8 +10,7 @@ import _socket
 
 from runner import kernel
 from runner.cells import SPARES
-from runner.claim import Claim
-from runner.connection import listen
+from runner.connection import Claim, listen
 from runner.supervisor import Supervisor, warm_pool
 from runner.zygote import hide, preload
 

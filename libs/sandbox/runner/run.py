@@ -7,10 +7,10 @@ from functools import partial
 from runner import processes
 from runner.cells import PROCESSES_APART
 from runner.connection import READ
+from runner.execution import Output
 from runner.frames import FrameReader
 from runner.kernel import socket_pair
 from runner.outcome import conclude, document, exit_reason, judge, value_excess
-from runner.output import Output
 from runner.workspace import space
 
 LOOK_S = 0.025

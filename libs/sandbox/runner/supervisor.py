@@ -7,16 +7,15 @@ import time
 
 from runner import processes, workspace
 from runner.cells import SPARES, CellPool
-from runner.claim import Claim
-from runner.connection import FOREVER, READ, Connection, Loop, refusal
+from runner.connection import FOREVER, READ, Claim, Connection, Loop, refusal
 from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Request, trim
 from runner.files import SessionFiles
-from runner.folders import Refusal
 from runner.frames import Malformed, Refused, encode_frame, natural, text
 from runner.kernel import socket_pair
 from runner.outcome import refused_files
 from runner.run import Run
 from runner.session_run import SessionRun
+from runner.workspace import Refusal
 from runner.zygote import Zygote, hide, preload, sealed
 
 PROTOCOL = 2
@@ -186,16 +185,12 @@ class Supervisor:
     def result(self, execution, index, run):
         request = execution.request
         try:
-            self.place(request)
+            for file in request.files:
+                self.files.place(file["path"], binascii.a2b_base64(file["contentBase64"]))
         except (OSError, ValueError, Refusal) as error:
             return refused_files(run, error)
         kind = SessionRun if request.keep and run["kind"] == "cell" else Run
         return kind(execution, index, self.pool, self.loop, self.turn).execute()
-
-    def place(self, request):
-        """Raises OSError, ValueError, Refusal."""
-        for file in request.files:
-            self.files.place(file["path"], binascii.a2b_base64(file["contentBase64"]))
 
     def await_reader(self, execution):
         """Waits until the reader has taken enough frames, so that those kept for many runs stay bounded."""

@@ -1,13 +1,26 @@
-"""The writable places of a sandbox, emptied between runs."""
+"""The writable places of a sandbox: their use, how they are emptied between runs, and access to a session's working directory by
+descriptors, which never follows a link and never waits."""
 import os
+import re
 import stat
 from collections import namedtuple
+from contextlib import contextmanager, suppress
 
 TMP = "/tmp"
 WORK = "/tmp/work"
 SHARED_MEMORY = "/dev/shm"
 # Exists only in containers. Message queues are files there, and outlive the processes that create them.
 QUEUES = "/dev/mqueue"
+PATH_CHARS_MAX = 512
+# The null character, and halves of surrogate pairs, which stand for bytes that are not UTF-8.
+UNFIT = re.compile("[\0\ud800-\udfff]")
+# Most entries that one listing may look at, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS entries
+# and one more for each folder above it, which are opened again.
+LOOKED_AT_MAX = 100_000
+FOLDER_COSTS = 10
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# O_NONBLOCK: opening must not wait for a FIFO, or for a lease that the code has taken on the file.
+FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 # Current use of the writable places.
@@ -24,12 +37,9 @@ def space():
 def empty_all():
     """Leaves an empty working directory."""
     for root in (TMP, SHARED_MEMORY, QUEUES):
-        try:
-            # If the code's user owns it, the code may have removed the permissions.
+        # If the code's user owns it, the code may have removed the permissions. Fails where root owns it, or where it does not exist.
+        with suppress(OSError):
             os.chmod(root, 0o1777)
-        except OSError:
-            # It belongs to root, or does not exist.
-            pass
         if os.path.isdir(root):
             _empty(root)
     os.makedirs(WORK)
@@ -63,3 +73,89 @@ def _is_folder(path):
     if found:
         os.chmod(path, 0o700)
     return found
+
+
+class Refusal(Exception):
+    """A refused file operation. `answer` has the `code`, `message` and optional `size` of a `file.failed`."""
+
+    def __init__(self, code, message, **more):
+        super().__init__(message)
+        self.answer = dict(more, code=code, message=message)
+
+
+@contextmanager
+def closing(fd):
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def names_of(path):
+    """The parts of a relative path. Raises Refusal."""
+    names = path.split("/")
+    if len(path) > PATH_CHARS_MAX or UNFIT.search(path) or any(name in ("", ".", "..") for name in names):
+        what = "%d Unicode characters at most, no empty parts, no . and no .." % PATH_CHARS_MAX
+        raise Refusal("path", "the path %.100r is not plain and relative: %s" % (path, what))
+    return names
+
+
+def open_folder(names, make=False):
+    """A descriptor of the folder `names` below the working directory, which is recreated if missing. Raises OSError."""
+    folder = os.open(TMP, FOLDER_FLAGS)
+    for depth, name in enumerate(["work", *names]):
+        with closing(folder) as outer:
+            if make or depth == 0:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o755, dir_fd=outer)
+            folder = os.open(name, FOLDER_FLAGS, dir_fd=outer)
+    return folder
+
+
+def must_be_regular(status):
+    if not stat.S_ISREG(status.st_mode):
+        raise Refusal("path", "this path is not a regular file")
+    return status
+
+
+def regular_file_or_none(folder, name):
+    """The status of the file; None where there is none. Raises Refusal when it is not a regular file."""
+    try:
+        return must_be_regular(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return None
+
+
+def list_files(after):
+    """Regular files below the working directory with paths behind `after`, as (path, status), ordered by path.
+
+    Leaves out files that the protocol can't name: names that are not UTF-8 and paths that are too long.
+    Raises Refusal when there are more entries than one listing may look at.
+    """
+    found = []
+    left = LOOKED_AT_MAX
+    waiting = [[]]
+    while waiting:
+        names = waiting.pop()
+        try:
+            folder = open_folder(names)
+        except OSError:
+            if not names:
+                raise
+            # The code has removed or changed it, or made it unreadable.
+            continue
+        with closing(folder), os.scandir(folder) as entries:
+            for entry in entries:
+                path = "/".join([*names, entry.name])
+                is_folder = entry.is_dir(follow_symlinks=False)
+                left -= FOLDER_COSTS + len(names) if is_folder else 1
+                if left < 0:
+                    raise Refusal("size", "the working directory holds too much to be listed: remove files, or pack them")
+                if len(path) > PATH_CHARS_MAX or UNFIT.search(path):
+                    continue
+                if is_folder:
+                    waiting.append([*names, entry.name])
+                elif path > after and entry.is_file(follow_symlinks=False):
+                    status = regular_file_or_none(folder, entry.name)
+                    found.extend([(path, status)] if status else [])
+    return sorted(found)
