@@ -8,7 +8,7 @@ import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
 import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
 import type { SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
-import type { SessionService } from './sessions/session-service.js';
+import type { RunningSessions } from './sessions/session-service.js';
 import { startDriver } from './start-driver.js';
 
 /** Below the 10 s after which a closing service is killed. */
@@ -57,12 +57,12 @@ async function startSessions(
   config: SandboxControllerConfig,
   driver: SandboxDriver,
   watching: { readonly logger: QueueLogger; readonly tracing: Tracing },
-): Promise<SessionService | null> {
+): Promise<RunningSessions | null> {
   const token = config.ETUDE_SANDBOX_INTERNAL_TOKEN;
   if (token !== undefined) {
     // Loaded only here, because a gRPC server costs memory.
-    const { SessionService: Service } = await import('./sessions/session-service.js');
-    return Service.start(config, token, driver, watching);
+    const { serveSessions } = await import('./sessions/session-service.js');
+    return serveSessions(config, token, driver, watching);
   }
   watching.logger.info({}, 'serving no sessions: ETUDE_SANDBOX_INTERNAL_TOKEN is not set');
   return null;

@@ -1,22 +1,46 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash, randomUUID, timingSafeEqual } from 'node:crypto';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Sandboxes, UploadFileHeader, UploadFileRequest } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import {
+  type CreateSandboxRequest,
+  CreateSandboxRequestSchema,
+  type ExecuteRequest,
+  ExecuteRequestSchema,
+  Language,
+  type Sandboxes,
+  type UploadFileHeader,
+  type UploadFileRequest,
+} from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
-import { TenantId } from '@etude/contracts/ids';
-import type { SpanStart, Tracing } from '@etude/contracts/tracing';
+import { SandboxId, TenantId } from '@etude/contracts/ids';
+import {
+  FILE_CHUNK_BYTES_MAX,
+  SandboxLimits,
+  type SandboxRun,
+  type SandboxSession,
+  SESSION_TTL_MS_DEFAULT,
+  SessionRequest,
+} from '@etude/contracts/sandbox';
 import {
   type DownloadFileInit,
+  type ExecuteEventInit,
+  executionOutcomeMessage,
+  richOutputMessage,
   type SandboxFileInit,
   sandboxFileMessage,
+  sandboxLimitsOf,
   sandboxMessage,
   toolAnswerOf,
+  toolCallMessage,
 } from '@etude/contracts/sandbox-wire';
+import { CellTools, Scratchpad } from '@etude/contracts/scratchpad';
+import type { SpanStart, Tracing } from '@etude/contracts/tracing';
+import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
 import { invalidField, opened } from '@etude/contracts/wire/validation';
-import type { SandboxFiles } from '@etude/sandbox/sandbox-driver';
-import { FILE_CHUNK_BYTES_MAX } from '@etude/contracts/sandbox';
+import type { ClaimedSandbox, SandboxFiles } from '@etude/sandbox/sandbox-driver';
+import { z } from 'zod';
+import type { EventPlace, ExecutionContent, ExecutionEvent } from './execution-log.js';
 import type { SessionExecution } from './held-session.js';
 import type { SessionHost } from './session-host.js';
-import { eventMessage, executionOf, placeOf, sandboxIdOf, sessionRequestOf, ttlOf } from './session.mapping.js';
 
 interface InternalCaller {
   readonly tenant: string;
@@ -68,19 +92,17 @@ function bytesOf(bytes: bigint, field: string): number {
   return Number(bytes);
 }
 
-function uploadPlaceOf({ path, offset, sizeBytes }: UploadFileHeader): UploadPlace {
-  return { path, offset: bytesOf(offset, 'offset'), sizeBytes: sizeBytes === undefined ? undefined : bytesOf(sizeBytes, 'size_bytes') };
-}
-
 /** `etude.v1.Sandboxes` of a controller, for gateways. Every lookup uses the tenant that the gateway authenticated. */
 export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceHandlers<typeof Sandboxes, InternalCaller> {
   const find = (name: string, tenant: string) => host.find(tenant, sandboxIdOf(name));
-  async function withFiles<T>(name: string, tenant: string, act: (files: SandboxFiles) => Promise<T>): Promise<T> {
+  async function within<T>(name: string, tenant: string, act: (sandbox: ClaimedSandbox) => Promise<T>): Promise<T> {
     const held = await find(name, tenant);
-    return act(held.sandbox.files).catch((error: unknown) => {
+    return act(held.sandbox).catch((error: unknown) => {
       throw held.explain(error);
     });
   }
+  const withFiles = <T>(name: string, tenant: string, act: (files: SandboxFiles) => Promise<T>) =>
+    within(name, tenant, ({ files }) => act(files));
   return {
     createSandbox: async (request, { tenant, uncounted, signal }) =>
       sandboxMessage(await host.open({ ...sessionRequestOf(tenant, request), uncounted }, signal)),
@@ -94,14 +116,11 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
       const after = placeOf(request.resumeToken, execution.executionId);
       // A caller with a token has seen an event, so an unknown execution must not run again.
       const log = await held.executions.open(execution, after === null);
-      if (after === null) void tracing.span('sandbox.run', runOf(execution, traceparent), () => held.executions.settle());
+      if (after === null) void tracing.span('sandbox.run', spanOf(execution, traceparent), () => held.executions.settle());
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async answerToolCall(request, { tenant }) {
-      const held = await find(request.name, tenant);
-      await held.sandbox.answer(request.executionId, request.number, toolAnswerOf(request)).catch((error: unknown) => {
-        throw held.explain(error);
-      });
+      await within(request.name, tenant, (sandbox) => sandbox.answer(request.executionId, request.number, toolAnswerOf(request)));
       return {};
     },
     async cancelExecution({ name, executionId }, { tenant }) {
@@ -109,7 +128,7 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
     },
     async uploadFile(requests, { tenant, signal }) {
       const { head, rest } = await opened(requests, 'header');
-      return withFiles(head.name, tenant, (files) => writeFile(files, uploadPlaceOf(head), rest, signal));
+      return withFiles(head.name, tenant, (files) => writeFile(files, head, rest, signal));
     },
     async *downloadFile({ name, path, offset }, { tenant, signal }) {
       const held = await find(name, tenant);
@@ -142,7 +161,7 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
 }
 
 /** The span of an execution, which may go on after its caller left. */
-const runOf = ({ executionId }: SessionExecution, parent: string | undefined): SpanStart => ({
+const spanOf = ({ executionId }: SessionExecution, parent: string | undefined): SpanStart => ({
   ...(parent === undefined ? {} : { parent }),
   values: { 'etude.execution': executionId },
 });
@@ -155,26 +174,21 @@ async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileI
   return entry ? sandboxFileMessage(entry, uploadedBytes) : { path, uploadedBytes: BigInt(uploadedBytes) };
 }
 
-/** Where an upload continues, and the size of the whole file where the caller gave it. In bytes. */
-interface UploadPlace {
-  readonly path: string;
-  readonly offset: number;
-  readonly sizeBytes: number | undefined;
-}
-
 /**
  * Writes each chunk before it takes the next. The file appears after the last chunk: the chunk that completes `sizeBytes`, else the last
  * one of the stream.
  *
  * @throws EtudeError ABORTED for fewer bytes than `sizeBytes`, INVALID_ARGUMENT for more; those of `SandboxFiles.write`
  */
-export async function writeFile(
+async function writeFile(
   files: SandboxFiles,
-  { path, offset, sizeBytes }: UploadPlace,
+  header: UploadFileHeader,
   chunks: AsyncIterable<UploadFileRequest>,
   signal: AbortSignal,
 ): Promise<SandboxFileInit> {
-  let at = offset;
+  const { path } = header;
+  const sizeBytes = header.sizeBytes === undefined ? undefined : bytesOf(header.sizeBytes, 'size_bytes');
+  let at = bytesOf(header.offset, 'offset');
   const sent = chunks[Symbol.asyncIterator]();
   // Once the file is whole, the stream's end doesn't matter. The server would wait 50 ms to distinguish it from a cancellation.
   for (let next; at !== sizeBytes && (next = await sent.next()).done !== true;) {
@@ -196,7 +210,7 @@ export async function writeFile(
 }
 
 /** Yields at least one chunk, so that the caller learns the size of an empty file. */
-export async function* readFile(files: SandboxFiles, path: string, offset: number, signal: AbortSignal): AsyncGenerator<DownloadFileInit> {
+async function* readFile(files: SandboxFiles, path: string, offset: number, signal: AbortSignal): AsyncGenerator<DownloadFileInit> {
   for (let at = offset; ;) {
     signal.throwIfAborted();
     const { data, sizeBytes } = await files.read(path, at, FILE_CHUNK_BYTES_MAX);
@@ -205,3 +219,72 @@ export async function* readFile(files: SandboxFiles, path: string, offset: numbe
     if (data.length < FILE_CHUNK_BYTES_MAX) return;
   }
 }
+
+/** @throws EtudeError INVALID_ARGUMENT where `name` is not the name of a sandbox */
+function sandboxIdOf(name: string): string {
+  const id = name.startsWith('sandboxes/') ? name.slice('sandboxes/'.length) : '';
+  if (!SandboxId.safeParse(id).success)
+    throw invalidField('name', `must look like "sandboxes/s0192f0c8a1b2"; it is ${JSON.stringify(name.slice(0, 100))}`);
+  return id;
+}
+
+const Asked = SessionRequest.omit({ tenant: true });
+
+/** @throws EtudeError INVALID_ARGUMENT; gateways check each field with the same schemas before they forward a request */
+function sessionRequestOf(tenant: string, request: CreateSandboxRequest): SessionRequest {
+  const { requestId, limits = {} } = request;
+  const asked = { ...request, requestId: requestId || `made-${randomUUID()}`, limits };
+  return { tenant, ...fromWire(Asked, CreateSandboxRequestSchema, asked) };
+}
+
+const ttlOf = (ttl: CreateSandboxRequest['ttl']): number => millisecondsOf(ttl) ?? SESSION_TTL_MS_DEFAULT;
+
+const CellFields = z.object({ tools: CellTools.optional(), scratchpad: Scratchpad.optional() });
+
+function runOf(request: ExecuteRequest, hasScratchpad: boolean): SandboxRun {
+  const { language, code, stdin } = request;
+  const { tools, scratchpad = hasScratchpad ? Scratchpad.parse({}) : undefined } = fromWire(CellFields, ExecuteRequestSchema, request);
+  if (language === Language.SHELL && (tools || request.scratchpad))
+    throw invalidField(tools ? 'tools' : 'scratchpad', 'only LANGUAGE_PYTHON has it');
+  if (language === Language.SHELL) return { kind: 'command', command: code, stdin };
+  if (stdin !== '') throw invalidField('stdin', 'only LANGUAGE_SHELL has a stdin');
+  return { kind: 'cell', code, ...(tools ? { tools } : {}), ...(scratchpad ? { scratchpad } : {}) };
+}
+
+/** The limits of one execution. Memory and disk may not exceed those of the session. */
+function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimits {
+  const limits = SandboxLimits.parse({ ...session, ...sandboxLimitsOf(request.limits) });
+  if (limits.memoryMiB > session.memoryMiB)
+    throw invalidField('limits.memory_mib', `must be at most ${session.memoryMiB}, which the sandbox was created with`);
+  if (limits.diskMiB > session.diskMiB)
+    throw invalidField('limits.disk_mib', `must be at most ${session.diskMiB}, which the sandbox was created with`);
+  return limits;
+}
+
+/** @throws EtudeError INVALID_ARGUMENT */
+function executionOf(request: ExecuteRequest, { limits, scratchpad = false }: SandboxSession): SessionExecution {
+  const executionId = request.executionId || `e-${randomUUID()}`;
+  return { executionId, run: runOf(request, scratchpad), limits: limitsOf(request, limits) };
+}
+
+/** The place after which to read; null: from the start. @throws EtudeError INVALID_ARGUMENT for an unknown token or another execution's */
+function placeOf(token: string, executionId: string): EventPlace | null {
+  if (token === '') return null;
+  const [, of, at, part] = /^([^]*)\/(\d{1,9})\.(\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
+  if (of === undefined) throw invalidField('resume_token', 'is not a token of this server; pass the resume_token of an event unchanged');
+  if (of !== executionId) throw invalidField('resume_token', `belongs to execution "${of}"; pass its execution_id with it`);
+  return { at: Number(at), part: Number(part) };
+}
+
+function contentOf(content: ExecutionContent): ExecuteEventInit['event'] {
+  if (content.kind === 'display') return { case: 'display', value: richOutputMessage(content.display) };
+  if (content.kind === 'call') return { case: 'toolCall', value: toolCallMessage(content.call) };
+  if (content.kind === 'outcome') return { case: 'result', value: executionOutcomeMessage(content.result) };
+  return { case: content.kind, value: content.text };
+}
+
+const eventMessage = (executionId: string, event: ExecutionEvent): ExecuteEventInit => ({
+  executionId,
+  resumeToken: Buffer.from(`${executionId}/${event.at}.${event.part}`).toString('base64url'),
+  event: contentOf(event.content),
+});

@@ -33,66 +33,53 @@ interface Watching {
   readonly tracing: Tracing;
 }
 
-/** The sessions of a controller and the server over which gateways reach them. */
-export class SessionService {
-  private constructor(
-    private readonly server: ListeningServer,
-    private readonly host: SessionHost,
-    private readonly upkeep: SessionUpkeep,
-    private readonly redis: ReturnType<typeof connectRedis>,
-  ) {}
-
-  /**
-   * Resolves when gateways can find the service. Waits for Redis.
-   *
-   * @param token value of `ETUDE_SANDBOX_INTERNAL_TOKEN`
-   * @throws EtudeError FAILED_PRECONDITION where the port is taken
-   */
-  static async start(
-    config: SandboxControllerConfig,
-    token: string,
-    driver: SandboxDriver,
-    { logger, tracing }: Watching,
-  ): Promise<SessionService> {
-    const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_SESSIONS_MAX: sessionsMax } = config;
-    const redis = connectRedis(redisUrl, 'producer', logger);
-    const keys = new RedisKeys(prefix);
-    const store = new SandboxSessionStore(redis, keys);
-    const directory = new ControllerDirectory(redis, keys);
-    const controllerId = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
-    const limitsOf = limitsFrom(config);
-    const tenantSessionsMax = (tenant: string) => limitsOf(tenant).sandboxes;
-    const host = new SessionHost({ controllerId, driver, store, sessionsMax, tenantSessionsMax, logger });
-    const collect = () => host.sessionCount;
-    gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect });
-    try {
-      const server = await listen(config, token, host, { logger, tracing });
-      const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);
-      const upkeep = new SessionUpkeep({ host, store, directory, self: { controllerId, address, sessionsMax }, logger });
-      const service = new SessionService(server, host, upkeep, redis);
-      await upkeep.start().catch(async (error: unknown) => {
-        await service.close();
-        throw error;
-      });
-      logger.info({ address, controllerId }, 'serving sessions');
-      return service;
-    } catch (error) {
-      redis.disconnect();
-      throw error;
-    }
-  }
-
-  async check(): Promise<void> {
-    await this.redis.ping();
-  }
-
+export interface RunningSessions {
+  /** For readiness. @throws Error while Redis does not answer */
+  check(): Promise<void>;
   /** Leaves sessions to other controllers that can attach to them. Ends all other sessions. */
-  async close(): Promise<void> {
-    await this.host.shutDown();
-    await this.upkeep.close().catch(() => undefined);
-    await this.server.close(CLOSE_GRACE_MS);
-    this.redis.disconnect();
-  }
+  close(): Promise<void>;
+}
+
+/**
+ * Serves the sessions of a controller. Resolves when gateways can find it. Waits for Redis.
+ *
+ * @param token value of `ETUDE_SANDBOX_INTERNAL_TOKEN`
+ * @throws EtudeError FAILED_PRECONDITION where the port is taken
+ */
+export async function serveSessions(
+  config: SandboxControllerConfig,
+  token: string,
+  driver: SandboxDriver,
+  { logger, tracing }: Watching,
+): Promise<RunningSessions> {
+  const { ETUDE_REDIS_URL: redisUrl, ETUDE_QUEUE_PREFIX: prefix, ETUDE_SANDBOX_SESSIONS_MAX: sessionsMax } = config;
+  const redis = connectRedis(redisUrl, 'producer', logger);
+  const keys = new RedisKeys(prefix);
+  const store = new SandboxSessionStore(redis, keys);
+  const directory = new ControllerDirectory(redis, keys);
+  const controllerId = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
+  const limitsOf = limitsFrom(config);
+  const tenantSessionsMax = (tenant: string) => limitsOf(tenant).sandboxes;
+  const host = new SessionHost({ controllerId, driver, store, sessionsMax, tenantSessionsMax, logger });
+  gauge({ name: 'etude_sandbox_sessions', help: 'Sessions that this controller holds or opens', collect: () => host.sessionCount });
+  const server = await listen(config, token, host, { logger, tracing }).catch((error: unknown) => {
+    redis.disconnect();
+    throw error;
+  });
+  const address = advertisedAddress(config.ETUDE_SANDBOX_ADVERTISED_ADDRESS, config.ETUDE_SANDBOX_GRPC_HOST, server.port);
+  const upkeep = new SessionUpkeep({ host, store, directory, self: { controllerId, address, sessionsMax }, logger });
+  const close = async () => {
+    await host.shutDown();
+    await upkeep.close().catch(() => undefined);
+    await server.close(CLOSE_GRACE_MS);
+    redis.disconnect();
+  };
+  await upkeep.start().catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  logger.info({ address, controllerId }, 'serving sessions');
+  return { check: async () => void (await redis.ping()), close };
 }
 
 async function listen(
