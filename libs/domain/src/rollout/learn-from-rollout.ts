@@ -74,17 +74,18 @@ export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, 
 
 const failedWith = (code: string, message: string): LearningEnd => ({ state: 'failed', error: { code, message } });
 
-/** Writes the episode, and counts the procedures that helped. Without lessons the summary is a plain one. */
+/** Writes the episode once, and counts the procedures that helped. Without lessons the summary is a plain one. */
 export async function keepEpisode(
   context: RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>,
   stopReason: StopReason,
   { summary, reflection }: Pick<Lessons, 'summary' | 'reflection'> = NO_LESSONS,
 ): Promise<void> {
   const { deps, tenant, rolloutId, attempts, spec } = context;
-  if (spec.memory.readOnly || attempts.length === 0) return;
+  if (context.episodeKept || spec.memory.readOnly || attempts.length === 0) return;
   const lessons = { summary: summary || plainSummary(context, attempts, stopReason), reflection: reflection || null };
   await deps.outbox.put(tenant, `${rolloutId}.episode`, { kind: 'episode', episode: episodeOf(context, attempts, lessons) });
   await countProcedures(context);
+  context.episodeKept = true;
 }
 
 /** A procedure that the accepted attempt was shown, or a skill that it copied, has helped. One that was shown in vain is not blamed. */

@@ -72,6 +72,8 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly attempts: Attempt[];
   /** What the first attempt was shown, and what is withheld from the whole rollout; empty if nothing was recalled or drawn. */
   readonly shows: ItemShow[];
+  /** Whether this process has written the rollout's episode. */
+  episodeKept: boolean;
 }
 
 type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock' | 'tracing'> & { readonly journal: Omit<Journal, 'finish'> };
@@ -103,6 +105,7 @@ export function contextOf<Deps extends ContextDeps>(
     steps,
     tracing,
     shows: journaledShows(steps),
+    episodeKept: false,
     signal,
   };
 }

@@ -3,6 +3,7 @@ import { verdictText } from '@etude/contracts/task';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { judge, type Judgement, judgeWithoutCode, ranToTheEnd } from '../evaluation/judge.js';
 import { type Attempt, transitionOf } from './attempt-record.js';
+import { keepEpisode, mayTeach } from './learn-from-rollout.js';
 import type { RolloutContext } from './rollout-context.js';
 
 /** How often an answer is executed, each time in a new sandbox, if the sandbox is lost. */
@@ -107,7 +108,13 @@ async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () 
   await steps.run(`a${attempt.attempt}.record`, 'record', async () => {
     const writeId = `${rolloutId}.a${attempt.attempt}.transition`;
     const transition = transitionOf(context, attempt, attempts.slice(0, attempts.indexOf(attempt)));
-    await Promise.all([deps.outbox.put(tenant, writeId, { kind: 'transition', transition }), alsoRecord()]);
+    const isLast = attempt.judgement.verdict === 'AC' && !mayTeach(context, 'solved');
+    await Promise.all([
+      deps.outbox.put(tenant, writeId, { kind: 'transition', transition }),
+      alsoRecord(),
+      // With the last transition, so that the task's end needn't wait for another write.
+      ...(isLast ? [keepEpisode(context, 'solved')] : []),
+    ]);
     return { value: { writeId }, summary: 'the transition is stored' };
   });
 }
