@@ -1,6 +1,6 @@
 import { type ItemLift, LiftSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { ListTasksResponseSchema, type Task, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { useRead } from '../api/hooks.js';
+import { useRead } from '../api/client.js';
 import { placeOfRecord } from '../memory/places.js';
 import { Chart, Interval } from '../ui/chart.js';
 import { type Column, List, TextFilter } from '../ui/list.js';

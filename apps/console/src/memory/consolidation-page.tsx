@@ -7,8 +7,7 @@ import {
   UndoConsolidationResponseSchema,
 } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { useState } from 'react';
-import { requestId } from '../api/client.js';
-import { useAct, useRead } from '../api/hooks.js';
+import { requestId, useAct, useRead } from '../api/client.js';
 import { type Column, List, ReadList } from '../ui/list.js';
 import { go, Link, useQueryValue } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';

@@ -4,8 +4,7 @@ import {
   ImportDocumentResponseSchema,
   ListDocumentsResponseSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { requestId } from '../api/client.js';
-import { useAct, useRead } from '../api/hooks.js';
+import { requestId, useAct, useRead } from '../api/client.js';
 import { ReadList, TextFilter } from '../ui/list.js';
 import { Link, useQueryValues } from '../ui/router.js';
 import { Failed } from '../ui/states.js';

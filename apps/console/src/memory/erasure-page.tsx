@@ -1,7 +1,6 @@
 import { type ErasureReceipt, ErasureReceiptSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { useState } from 'react';
-import { requestId } from '../api/client.js';
-import { useAct, useRead } from '../api/hooks.js';
+import { requestId, useAct, useRead } from '../api/client.js';
 import { Confirm } from '../ui/dialog.js';
 import { go, useQueryValue } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';

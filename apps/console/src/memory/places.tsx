@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { useQuery } from '@tanstack/react-query';
-import { useApi } from '../api/hooks.js';
+import { useApi } from '../api/client.js';
 import type { Node } from '../ui/graph.js';
 import { TextFilter } from '../ui/list.js';
 import { Link, useLocation } from '../ui/router.js';

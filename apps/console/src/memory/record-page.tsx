@@ -10,8 +10,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { RevokeSourceResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useState } from 'react';
-import { requestId } from '../api/client.js';
-import { useAct, useRead } from '../api/hooks.js';
+import { requestId, useAct, useRead } from '../api/client.js';
 import { Code, Output } from '../ui/code.js';
 import { Confirm } from '../ui/dialog.js';
 import { Graph } from '../ui/graph.js';

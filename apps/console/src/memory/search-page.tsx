@@ -1,5 +1,5 @@
 import { type MemoryHit, SearchMemoryResponseSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { useRead } from '../api/hooks.js';
+import { useRead } from '../api/client.js';
 import { Output } from '../ui/code.js';
 import { ChoiceFilter, TextFilter } from '../ui/list.js';
 import { Link, useQueryValue, useQueryValues } from '../ui/router.js';

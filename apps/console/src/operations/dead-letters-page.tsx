@@ -1,6 +1,6 @@
 import { type DeadLetter, ListDeadLettersResponseSchema, RedriveDeadLettersResponseSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { useState } from 'react';
-import { useAct, useRead } from '../api/hooks.js';
+import { useAct, useRead } from '../api/client.js';
 import { Output } from '../ui/code.js';
 import { type Column, ReadList } from '../ui/list.js';
 import { Link, type PageProps, useQueryValue } from '../ui/router.js';

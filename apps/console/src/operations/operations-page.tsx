@@ -7,7 +7,7 @@ import {
   type Tenant,
 } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { type ModelSpend, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { useRead } from '../api/hooks.js';
+import { useRead } from '../api/client.js';
 import { Chart } from '../ui/chart.js';
 import { ChoiceFilter, type Column, List, ReadList, TextFilter } from '../ui/list.js';
 import { Link, useQueryValue, useQueryValues } from '../ui/router.js';

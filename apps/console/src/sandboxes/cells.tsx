@@ -1,8 +1,7 @@
 import { type ExecuteEvent, ExecuteEventSchema, type ExecutionOutcome, type RichOutput } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { type ApiError, follow, requestId } from '../api/client.js';
-import { useApi } from '../api/hooks.js';
+import { type ApiError, follow, requestId, useApi } from '../api/client.js';
 import { toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { Output } from '../ui/code.js';

@@ -10,14 +10,13 @@ import {
   SandboxState,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { type KeyboardEvent, useState } from 'react';
-import { useAct, useRead } from '../api/hooks.js';
+import { requestId, useAct, useRead } from '../api/client.js';
 import { Code, Output } from '../ui/code.js';
 import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
 import { Badge, Details, duration, submitting, When } from '../ui/text.js';
 import { type Cell, Rich, useCells } from './cells.js';
 import { ChoiceFilter, type Column, ReadList } from '../ui/list.js';
-import { requestId } from '../api/client.js';
 
 const STATES = [
   ['', 'all'],

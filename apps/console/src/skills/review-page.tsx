@@ -6,16 +6,14 @@ import {
   SkillSchema,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useState } from 'react';
-import { requestId } from '../api/client.js';
-import { useAct, useRead } from '../api/hooks.js';
+import { requestId, useAct, useRead } from '../api/client.js';
 import { Code, Diff } from '../ui/code.js';
 import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
 import { Badge, counted, Details, firstLine, percent, Scripted, Section, When } from '../ui/text.js';
 import { Evidence } from './evidence.js';
-import { SkillTests } from './skill-tests.js';
 import { areTestsOpen, ownerOf, placeOfSkill, scopeWord, skillId, Status } from './skill-words.js';
-import { type Column, ReadList, TextFilter } from '../ui/list.js';
+import { type Column, List, ReadList, TextFilter } from '../ui/list.js';
 
 const COLUMNS: ReadonlyArray<Column<Skill>> = [
   {
@@ -129,6 +127,48 @@ function Shown({ review, skill }: { readonly review: SkillReview; readonly skill
     </>
   );
 }
+
+/** A test of a skill, as a review tells it in JSON. */
+type SkillTest =
+  | {
+      readonly kind: 'call';
+      readonly args: readonly unknown[];
+      readonly kwargs: Readonly<Record<string, unknown>>;
+      readonly expected: unknown;
+    }
+  | { readonly kind: 'io'; readonly stdin: string; readonly expectedStdout: string }
+  | { readonly kind: 'python'; readonly setup: string; readonly tests: string };
+
+function inputOf(test: SkillTest): string {
+  if (test.kind === 'io') return test.stdin;
+  if (test.kind === 'python') return test.setup;
+  const named = Object.entries(test.kwargs).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return [...test.args.map((value) => JSON.stringify(value)), ...named].join(', ');
+}
+
+function expectedOf(test: SkillTest): string {
+  if (test.kind === 'io') return test.expectedStdout;
+  return test.kind === 'python' ? test.tests : JSON.stringify(test.expected);
+}
+
+const WORDS = { call: 'call', io: 'program', python: 'asserts' } as const;
+
+const TEST_COLUMNS: ReadonlyArray<Column<SkillTest>> = [
+  { title: 'Kind', cell: ({ kind }) => WORDS[kind] },
+  { title: 'Input', cell: (test) => <pre>{inputOf(test)}</pre> },
+  { title: 'Expected', cell: (test) => <pre>{expectedOf(test)}</pre> },
+];
+
+/** The tests of a skill, side by side with what they expect. @param tests as JSON */
+const SkillTests = ({ tests }: { readonly tests: readonly string[] }) => (
+  <List
+    label="tests"
+    items={tests.map((test) => JSON.parse(test) as SkillTest)}
+    keyOf={(test) => JSON.stringify(test)}
+    columns={TEST_COLUMNS}
+    empty={<p>It has no tests.</p>}
+  />
+);
 
 /** Approves exactly the content that was shown, by its digest, or rejects it with a reason. */
 function Decide({ skill }: { readonly skill: Skill }) {

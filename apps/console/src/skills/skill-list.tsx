@@ -4,7 +4,7 @@ import {
   SearchSkillsResponseSchema,
   type Skill,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { useRead } from '../api/hooks.js';
+import { useRead } from '../api/client.js';
 import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 import { hrefWith, Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { firstLine, Scripted, When } from '../ui/text.js';

@@ -7,7 +7,7 @@ import {
   SkillSchema,
   SkillStatus,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { useAct, useRead } from '../api/hooks.js';
+import { requestId, useAct, useRead } from '../api/client.js';
 import { Code, Diff, Output } from '../ui/code.js';
 import { hrefWith, Link, type PageProps, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
@@ -18,7 +18,6 @@ import { NUMBERS, ownerOf, placeOfSkill, scopeWord, skillId, Status, statusWord 
 import { TrySkill } from './try-skill.js';
 import { type Column, List, ReadList } from '../ui/list.js';
 import { useState } from 'react';
-import { requestId } from '../api/client.js';
 import { Confirm } from '../ui/dialog.js';
 
 /** One skill: its code and contract, its evidence, its versions and uses, and a form to try it. */

@@ -1,5 +1,5 @@
 import { type PromptSection, type Step, StepExplanationSchema, type StepRecord, StepSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { useRead } from '../api/hooks.js';
+import { useRead } from '../api/client.js';
 import { Code, Output } from '../ui/code.js';
 import { Loaded } from '../ui/states.js';
 import { LinkedTabs } from '../ui/tabs.js';

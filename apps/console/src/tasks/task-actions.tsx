@@ -9,8 +9,7 @@ import {
   TaskSpecSchema,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useState } from 'react';
-import { requestId } from '../api/client.js';
-import { useAct } from '../api/hooks.js';
+import { requestId, useAct } from '../api/client.js';
 import { go } from '../ui/router.js';
 import { Failed } from '../ui/states.js';
 import { Copy, submitting, When } from '../ui/text.js';

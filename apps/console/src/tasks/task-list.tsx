@@ -1,5 +1,5 @@
 import { ListTasksResponseSchema, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { useRead } from '../api/hooks.js';
+import { useRead } from '../api/client.js';
 import { Link, useQueryValues } from '../ui/router.js';
 import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 import { duration, firstLine, Scripted, When } from '../ui/text.js';

@@ -1,7 +1,7 @@
 import { type Task, type TaskEvent, TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { useApi, useRead } from '../api/hooks.js';
+import { type ApiError, follow, useApi, useRead } from '../api/client.js';
 import { Link, type PageProps, useQueryValue } from '../ui/router.js';
 import { Code, Output } from '../ui/code.js';
 import { Failed, Loaded } from '../ui/states.js';
@@ -10,7 +10,6 @@ import { Question, TaskActions } from './task-actions.js';
 import { elapsedMs, idOf, isFinal, State, tokensOf, VerdictOf } from './task-words.js';
 import { TimeLine, Trace } from './trace.js';
 import { StepPanel } from './step-panel.js';
-import { type ApiError, follow } from '../api/client.js';
 
 export function TaskPage({ name: id }: PageProps) {
   const read = useRead(TaskSchema, `/v1/tasks/${id}`);

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type ReactNode, useId, useRef } from 'react';
-import type { Read } from '../api/hooks.js';
+import type { Read } from '../api/client.js';
 import { hrefWith, Link, useQueryValue } from './router.js';
 import { Loaded } from './states.js';
 

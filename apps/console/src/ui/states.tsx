@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
-import type { ApiError } from '../api/client.js';
-import type { Read } from '../api/hooks.js';
+import type { ApiError, Read } from '../api/client.js';
 
 /** What can be done about a refusal, by its code. */
 const ADVICE: Readonly<Record<string, string>> = {
