@@ -1,25 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
-import { Etude } from './etude.js';
+import { Etude, messagesIn } from './etude.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 describe('demo', () => {
   it('solves the second round with skills and fewer model calls, and leaves no process running', async () => {
-    const home = mkdtempSync(join(tmpdir(), 'etude-demo-'));
+    const home = temporaryFolder();
     const demo = new Etude(['demo', '--keep', '--json', '--home', home]);
     await demo.says('"kind":"console"');
     const [, address = ''] = /"address":"(http[^"]+\/console\/)#key=/.exec(demo.stdout) ?? [];
     expect(await (await fetch(address)).text()).toContain('<title>Etude</title>');
     demo.child.kill('SIGINT');
-    const { exit, stdout, stderr } = await demo.ended;
+    const { exit, stderr } = await demo.ended;
     expect({ exit, stderr }).toMatchObject({ exit: 0, stderr: expect.stringContaining('not from a model') });
     expect(stderr).toContain(`stay in ${join(home, 'demo')} until the next demo`);
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const lines = messagesIn<Record<string, unknown>>(await demo.ended);
     const summary = lines.find(({ kind }) => kind === 'summary') as {
       firstRound: { modelCalls: number };
       secondRound: { modelCalls: number; bySkill: number };
@@ -39,6 +35,5 @@ describe('demo', () => {
     expect(summary.secondRound.bySkill).toBeGreaterThan(0);
     expect(lines.find(({ kind }) => kind === 'facts')).toMatchObject({ facts: expect.arrayContaining([expect.anything()]) });
     expect(await findStack(join(home, 'demo'))).toBeNull();
-    rmSync(home, { recursive: true, force: true });
   });
 });

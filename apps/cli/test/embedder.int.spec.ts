@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '@etude/test-support/until';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isFetched } from '../src/embedder/embedder.js';
-import { Etude, etude, ROOT, succeeds } from './etude.js';
+import { Etude, etude, ROOT, SLOW, succeeds } from './etude.js';
+import { stackForTests } from './stack-for-tests.js';
 
 const folder = process.env['ETUDE_EMBEDDER_PATH'] ?? `${ROOT}.etude/cache/embedder`;
 const why = isFetched(folder) ? '' : `, skipped as the sentence model is not in ${folder}`;
@@ -16,18 +16,10 @@ interface Status {
 }
 
 describe.skipIf(why !== '')(`the embedding process of a stack${why}`, () => {
-  const home = mkdtempSync(join(tmpdir(), 'etude-embedder-'));
+  const home = stackForTests(SLOW, { env: async () => env });
   const run = (...args: string[]) => etude([...args, '--home', home], env);
   const json = async <Answer>(...args: string[]) => JSON.parse((await succeeds(run(...args, '--json'))).stdout) as Answer;
   const status = () => json<Status>('status');
-
-  beforeAll(async () => {
-    await succeeds(run('up', '--detach', '--scripted', `${ROOT}apps/cli/test/slow.yaml`));
-  });
-  afterAll(async () => {
-    await run('down');
-    rmSync(home, { recursive: true, force: true });
-  });
 
   it('is shown with its model and its work', async () => {
     await succeeds(run('memory', 'store', 'fact', 'The kettle is blue.'));

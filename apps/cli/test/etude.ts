@@ -8,6 +8,9 @@ import { runCommand } from '../src/program.js';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
+/** A script of a model that takes its time. */
+export const SLOW = `${ROOT}apps/cli/test/slow.yaml`;
+
 const MAIN = `${ROOT}apps/cli/dist/main.js`;
 
 export interface Outcome {
@@ -16,6 +19,13 @@ export interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
 }
+
+/** What was printed with --json, one message a line. */
+export const messagesIn = <Message>({ stdout }: Outcome) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Message);
 
 type Environment = Readonly<Record<string, string>>;
 const environmentWith = (env: Environment) => ({ ...programEnvironment(), ETUDE_EMBEDDER: 'lexical', ...env });

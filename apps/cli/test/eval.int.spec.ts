@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Etude, etude, ROOT } from './etude.js';
+import { Etude, etude, messagesIn, ROOT } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const SAMPLE = `${ROOT}examples/eval/sample.jsonl`;
 
@@ -12,14 +12,8 @@ interface Line {
   readonly id: string;
   readonly task: string;
 }
-const lines = (text: string) =>
-  text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Line);
 
-const folder = mkdtempSync(join(tmpdir(), 'etude-eval-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder(afterAll);
 
 /** The answer to a problem of another format. */
 const OTHER = `
@@ -52,9 +46,9 @@ describe('eval run', () => {
   const run = (...args: string[]) => etude(['eval', 'run', ...args, '--home', home, '--json']);
 
   it('counts solved problems and attempts', async () => {
-    const { exit, stdout } = await run('--format', 'humaneval', SAMPLE, '--attempts', '2');
-    expect(exit).toBe(0);
-    const all = lines(stdout);
+    const ran = await run('--format', 'humaneval', SAMPLE, '--attempts', '2');
+    expect(ran.exit).toBe(0);
+    const all = messagesIn<Line>(ran);
     expect(
       all
         .filter(({ kind }) => kind === 'problem')
@@ -77,23 +71,21 @@ describe('eval run', () => {
   });
 
   it('gives the same exact verdicts with the strategy codeact', async () => {
-    const { exit, stdout } = await run('--format', 'humaneval', SAMPLE, '--attempts', '2', '--strategy', 'codeact');
-    expect(exit).toBe(0);
-    expect(lines(stdout).at(-1)).toMatchObject({ problems: 5, passAt1: 0.8, verdicts: { AC: 4, WA: 1 }, attempts: 7 });
+    const ran = await run('--format', 'humaneval', SAMPLE, '--attempts', '2', '--strategy', 'codeact');
+    expect(ran.exit).toBe(0);
+    expect(messagesIn(ran).at(-1)).toMatchObject({ problems: 5, passAt1: 0.8, verdicts: { AC: 4, WA: 1 }, attempts: 7 });
   });
 
   it('resumes after an interruption and submits no problem twice', async () => {
     const first = new Etude(['eval', 'run', '--format', 'humaneval', SAMPLE, '--concurrency', '1', '--home', home, '--json']);
     await first.says('"Etude/1"');
     first.child.kill('SIGINT');
-    const { exit, stdout, stderr } = await first.ended;
+    const { exit, stderr } = await first.ended;
     expect(exit).toBe(130);
     const [, id = ''] = /--resume (\S+) continues/.exec(stderr) ?? [];
-    const before = lines(stdout);
-    const resumed = await run('--format', 'humaneval', SAMPLE, '--resume', id);
-    const after = lines(resumed.stdout);
+    const after = messagesIn<Line>(await run('--format', 'humaneval', SAMPLE, '--resume', id));
     expect(after.at(-1)).toMatchObject({ kind: 'summary', run: id, problems: 5, passAt1: 0.8 });
-    expect(after.filter(({ kind }) => kind === 'problem')).toEqual(expect.arrayContaining(before));
+    expect(after.filter(({ kind }) => kind === 'problem')).toEqual(expect.arrayContaining(messagesIn<Line>(await first.ended)));
     const tasks = await etude(['tasks', 'list', '--label', `eval=${id}`, '--home', home, '--json']);
     expect((JSON.parse(tasks.stdout) as { tasks: unknown[] }).tasks).toHaveLength(5);
   });
@@ -112,9 +104,9 @@ describe('eval run', () => {
       mkdirSync(dirname(join(folder, 'packages', name)), { recursive: true });
       writeFileSync(join(folder, 'packages', name), text);
     }
-    const { exit, stdout } = await run(join(folder, 'packages'), '--attempts', '1');
-    expect(exit).toBe(1);
-    const [refused, problem, summary] = lines(stdout);
+    const ran = await run(join(folder, 'packages'), '--attempts', '1');
+    expect(ran.exit).toBe(1);
+    const [refused, problem, summary] = messagesIn(ran);
     expect(refused).toMatchObject({ kind: 'refused', id: 'odd', reason: expect.stringContaining('validator of its own') });
     expect(problem).toMatchObject({ id: 'even', verdict: 'AC' });
     expect(summary).toMatchObject({ problems: 1, passAt1: 1, errors: 0, refused: 1 });

@@ -1,14 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunningStudent, startStudent } from '@etude/test-support/student';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Figures } from '../src/eval/figures.js';
-import { etude, ROOT, succeeds } from './etude.js';
+import { etude, messagesIn, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const FILE = `${ROOT}examples/eval/families.jsonl`;
-const folder = mkdtempSync(join(tmpdir(), 'etude-families-'));
+const folder = temporaryFolder(afterAll);
 /** Two families of the example. */
 const two = join(folder, 'two.jsonl');
 const kept = readFileSync(FILE, 'utf8')
@@ -18,24 +18,18 @@ writeFileSync(two, kept.join('\n'));
 
 describe('eval families', () => {
   let student: RunningStudent;
-  const home = stackForTests(null, async () => {
-    student = await startStudent(two);
-    // The rule would be withheld from one run in twenty.
-    return { OPENAI_BASE_URL: student.url, ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' };
+  const home = stackForTests(null, {
+    env: async () => {
+      student = await startStudent(two);
+      // The rule would be withheld from one run in twenty.
+      return { OPENAI_BASE_URL: student.url, ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' };
+    },
   });
-  afterAll(async () => {
-    await student.close();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => student.close());
 
   it('learns the rule of a house from its reference, and draws what that saved', async () => {
     const run = ['eval', 'families', two, '--rounds', '2', '--home', home, '--json'];
-    const { stdout } = await succeeds(etude(run));
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-    const summary = lines.at(-1) as unknown as Figures;
+    const summary = messagesIn<Figures>(await succeeds(etude(run))).at(-1)!;
     const of = (round: number, arm: string, kind: string) =>
       summary.rows.find((row) => row.round === round && row.arm === arm && row.kind === kind);
     expect(of(1, 'with', 'house_rule')).toMatchObject({ tasks: 1, firstRight: 0, solved: 0 });
@@ -53,8 +47,7 @@ describe('eval families', () => {
 
     const [id = ''] = summary.runs;
     const asked = student.calls().length;
-    const resumed = await succeeds(etude([...run, '--resume', id]));
-    expect(JSON.parse(resumed.stdout.trim().split('\n').at(-1) ?? '')).toEqual(lines.at(-1));
+    expect(messagesIn(await succeeds(etude([...run, '--resume', id]))).at(-1)).toEqual(summary);
     expect(student.calls()).toHaveLength(asked);
 
     const page = join(folder, 'report.html');

@@ -1,77 +1,56 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '@etude/test-support/ports';
 import { describeQdrant, findQdrant, startQdrant, type TestQdrant } from '@etude/test-support/qdrant';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { etude, ROOT, succeeds } from './etude.js';
+import { etude, SLOW, succeeds } from './etude.js';
+import { stackForTests } from './stack-for-tests.js';
 
-const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
 const PREFIX = `cli${process.pid}`;
 
 const source = await findQdrant();
 console.log(describeQdrant(source));
 
-/** A stack that `etude up` started, and `etude memory` against it. */
-class MemoryStack {
-  readonly home = mkdtempSync(join(tmpdir(), 'etude-memory-'));
-
-  constructor(private readonly adapter: 'sqlite' | 'qdrant') {}
-
-  async start(env: Readonly<Record<string, string>>): Promise<void> {
-    const port = String(await freePort());
-    await succeeds(
-      etude(['up', '--memory', this.adapter, '--scripted', SCRIPT, '--detach', '--home', this.home], { ETUDE_GRPC_PORT: port, ...env }),
-    );
-  }
-
-  run = (...args: string[]) => etude(['memory', ...args, '--home', this.home]);
-
-  /** The parsed output with --json. @throws Error if the command fails */
-  async json<Answer>(...args: string[]): Promise<Answer> {
-    const { stdout } = await succeeds(this.run(...args, '--json'));
-    return JSON.parse(stdout) as Answer;
-  }
-
-  async export(...whose: string[]): Promise<readonly string[]> {
-    const path = join(this.home, 'exported.jsonl');
-    await succeeds(this.run('export', '-o', path, ...whose));
-    // Skips the header, and sorts the records because they have no order.
-    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(1).toSorted();
-  }
-
-  async stop(): Promise<void> {
-    await etude(['down', '--home', this.home]);
-    rmSync(this.home, { recursive: true, force: true });
-  }
+/** `etude memory` against the stack of a home. */
+function memoryIn(home: string) {
+  const run = (...args: string[]) => etude(['memory', ...args, '--home', home]);
+  return {
+    home,
+    run,
+    /** The parsed output with --json. @throws Error if the command fails */
+    json: async (...args: string[]) => JSON.parse((await succeeds(run(...args, '--json'))).stdout) as unknown,
+    async export(...whose: string[]): Promise<readonly string[]> {
+      const path = join(home, 'exported.jsonl');
+      await succeeds(run('export', '-o', path, ...whose));
+      // Skips the header, and sorts the records because they have no order.
+      return readFileSync(path, 'utf8').trimEnd().split('\n').slice(1).toSorted();
+    },
+  };
 }
 
 /** One line of a file with messages. */
 const said = (name: string, text: string) => `${JSON.stringify({ role: 'user', name, text, time: '2026-05-03T09:00:00Z' })}\n`;
 
 describe.skipIf(source.kind === 'none')('etude memory', () => {
-  const stacks = { sqlite: new MemoryStack('sqlite'), qdrant: new MemoryStack('qdrant') };
-  let server: TestQdrant | undefined;
-
+  let server: TestQdrant;
   beforeAll(async () => {
     server = await startQdrant(source);
-    const { url, apiKey, caPath } = server;
-    await stacks.sqlite.start({});
-    await stacks.qdrant.start({
-      ETUDE_QDRANT_URL: url,
-      ETUDE_QDRANT_COLLECTION_PREFIX: PREFIX,
-      ...(apiKey === null ? {} : { ETUDE_QDRANT_API_KEY: apiKey }),
-      ...(caPath === null ? {} : { ETUDE_QDRANT_CA_PATH: caPath }),
-    });
   });
-
+  // This runs once both stacks are down.
   afterAll(async () => {
-    await stacks.sqlite.stop();
-    await stacks.qdrant.stop();
-    await server?.drop(PREFIX);
-    await server?.stop();
+    await server.drop(PREFIX);
+    await server.stop();
   });
 
+  const env = async () => ({
+    ETUDE_QDRANT_URL: server.url,
+    ETUDE_QDRANT_COLLECTION_PREFIX: PREFIX,
+    ...(server.apiKey === null ? {} : { ETUDE_QDRANT_API_KEY: server.apiKey }),
+    ...(server.caPath === null ? {} : { ETUDE_QDRANT_CA_PATH: server.caPath }),
+  });
+  const stacks = {
+    sqlite: memoryIn(stackForTests(SLOW)),
+    qdrant: memoryIn(stackForTests(SLOW, { flags: ['--memory', 'qdrant'], env })),
+  };
   const stack = stacks.sqlite;
 
   it('adds a growing file to one conversation, and shows the turns around a hit', async () => {

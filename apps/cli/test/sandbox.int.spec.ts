@@ -3,17 +3,16 @@ import { join } from 'node:path';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
-import { Etude, etude, ROOT, succeeds } from './etude.js';
+import { Etude, etude, SLOW, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
-const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
 /** Counts until its session has a file "stop". */
 const COUNT = `import itertools, os, time
 for i in itertools.takewhile(lambda _: not os.path.exists("stop"), itertools.count()): print(i, flush=True); time.sleep(0.01)
 print("end")`;
 
 describe('sandboxes from the command line', () => {
-  const home = stackForTests(SCRIPT);
+  const home = stackForTests(SLOW);
   const sandbox = (...args: string[]) => etude(['sandbox', ...args, '--home', home]);
   const create = async () => (await succeeds(sandbox('create'))).stdout.trim();
   const pidOf = async (process: string) => (await findStack(home))?.processes.find(({ name }) => name === process)?.pid ?? 0;
@@ -69,7 +68,7 @@ describe('sandboxes from the command line', () => {
     await running.says('3\n');
     process.kill(await pidOf('gateway'), 'SIGKILL');
     await running.says('lost the gateway');
-    await until(async () => (await sandbox('upload', name, SCRIPT, 'stop')).exit === 0, { what: 'an upload through the next gateway' });
+    await until(async () => (await sandbox('upload', name, SLOW, 'stop')).exit === 0, { what: 'an upload through the next gateway' });
     const { exit, stdout } = await running.ended;
     const lines = stdout.trim().split('\n');
     expect({ exit, lines }).toEqual({ exit: 0, lines: [...Array.from(lines.slice(1).keys(), String), 'end'] });

@@ -8,20 +8,26 @@ import { etude, succeeds } from './etude.js';
 
 const free = async () => String(await freePort());
 
+interface StackOptions {
+  /** Flags of `etude up`. */
+  readonly flags?: readonly string[];
+  /** Called right before the start. */
+  readonly env?: () => Promise<Readonly<Record<string, string>>>;
+}
+
 /**
  * Starts a stack before the tests of the suite, and stops the stack after them. Returns its home.
  *
  * @param model a script; null: the model of the given environment
  */
-export function stackForTests(model: string | null, env: () => Promise<Readonly<Record<string, string>>> = async () => ({})): string {
+export function stackForTests(model: string | null, { flags = [], env = async () => ({}) }: StackOptions = {}): string {
   const home = join(tmpdir(), `etude-home-${randomUUID().slice(0, 8)}`);
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 });
     // Another test's stack could take a usual port while a test has killed this gateway.
     const ports = { ETUDE_GRPC_PORT: await free(), ETUDE_REST_PORT: await free(), ETUDE_MCP_PORT: await free() };
-    await succeeds(
-      etude(['up', '--detach', ...(model === null ? [] : ['--scripted', model]), '--home', home], { ...ports, ...(await env()) }),
-    );
+    const scripted = model === null ? [] : ['--scripted', model];
+    await succeeds(etude(['up', '--detach', ...scripted, ...flags, '--home', home], { ...ports, ...(await env()) }));
   });
   afterAll(async () => {
     await etude(['down', '--home', home]);

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '@etude/test-support/ports';
 import { until } from '@etude/test-support/until';
@@ -10,10 +9,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { findStack } from '../src/home/stack-state.js';
 import { isAlive } from '../src/stack/down.js';
 import { temporaryFolder } from './temporary-folder.js';
-import { Etude, etude, ROOT, succeeds } from './etude.js';
+import { Etude, etude, messagesIn, ROOT, SLOW, succeeds } from './etude.js';
 
-const SCRIPT = `${ROOT}apps/cli/test/slow.yaml`;
-const UP = ['up', '--scripted', SCRIPT];
+const UP = ['up', '--scripted', SLOW];
 /** Runs SQL on a file. The command line may not import SQLite. */
 const RUN_SQL = 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2]); db.close()';
 
@@ -29,7 +27,6 @@ const gone = (pids: readonly number[]) =>
     const left = pids.filter(isAlive).map((pid) => `${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
     throw new Error(`these processes stayed: ${left.join('; ')}`, { cause: error });
   });
-const lastJson = (text: string): unknown => JSON.parse(text.trim().split('\n').at(-1) ?? '');
 
 describe('a stack in the foreground', () => {
   let home: string;
@@ -37,16 +34,13 @@ describe('a stack in the foreground', () => {
   let pids: number[];
 
   beforeEach(async () => {
-    home = mkdtempSync(join(tmpdir(), 'etude-up-'));
+    home = temporaryFolder();
     up = new Etude([...UP, '--home', home]);
     await up.says('Ctrl-C stops it');
     pids = await pidsOf(home);
   });
 
-  afterEach(async () => {
-    await etude(['down', '--home', home]);
-    rmSync(home, { recursive: true, force: true });
-  });
+  afterEach(() => etude(['down', '--home', home]));
 
   it('leaves no process behind when its command line is killed', async () => {
     up.child.kill('SIGKILL');
@@ -61,7 +55,7 @@ describe('a stack in the foreground', () => {
 });
 
 describe('a stack in the background', () => {
-  const home = mkdtempSync(join(tmpdir(), 'etude-detached-'));
+  const home = temporaryFolder(afterAll);
   let taken: Server;
   let port: number;
   // Another test's stack could take a usual port while a test has killed this gateway.
@@ -79,7 +73,6 @@ describe('a stack in the background', () => {
   afterAll(async () => {
     await run('down');
     taken.close();
-    rmSync(home, { recursive: true, force: true });
   });
 
   it('uses another port if its own port is taken', async () => {
@@ -101,12 +94,9 @@ describe('a stack in the background', () => {
     const { exit, stdout, stderr } = await watch.ended;
     expect(stderr).toContain('lost the gateway');
     expect(exit).toBe(0);
-    const events = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { resumeToken: string });
+    const events = messagesIn<{ resumeToken: string; finished: { task: { name: string } } }>(await watch.ended);
     expect(new Set(events.map(({ resumeToken }) => resumeToken)).size).toBe(events.length);
-    const replay = await run('tasks', 'watch', (lastJson(stdout) as { finished: { task: { name: string } } }).finished.task.name, '--json');
+    const replay = await run('tasks', 'watch', events.at(-1)!.finished.task.name, '--json');
     expect(replay.stdout).toBe(stdout);
     expect((await findStack(home))?.processes.find(({ name }) => name === 'gateway')).toMatchObject({ restarts: 1, ready: true });
   });
@@ -130,7 +120,7 @@ describe('a stack in the background', () => {
   });
 
   it('keeps its data after down and up', async () => {
-    const tasks = async () => lastJson((await run('tasks', 'list', '--json')).stdout) as { tasks: { endTime?: string }[] };
+    const tasks = async () => messagesIn<{ tasks: { endTime?: string }[] }>(await run('tasks', 'list', '--json')).at(0)!;
     await until(async () => (await tasks()).tasks.every(({ endTime }) => endTime), { what: 'the end of every task' });
     const before = await tasks();
     const pids = await pidsOf(home);

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { etude } from '../../test/etude.js';
 import { temporaryFolder } from '../../test/temporary-folder.js';
 import type { Cli } from '../cli.js';
 import { keysPath, readKeys } from '../home/home.js';
 import { settingsOf } from './admin.command.js';
-import { runCommand } from '../program.js';
 import { createKey } from './keys.js';
 
 describe('settingsOf', () => {
@@ -51,22 +51,18 @@ it('makes a key with the given name, but refuses names of parts of Etude', async
 
 it('rotates a key, whose predecessor expires, and revokes keys, in any key file', async () => {
   const file = join(temporaryFolder(), 'team', 'keys.json');
-  const run = async (...words: string[]) => {
-    let stdout = '';
-    const streams = { stdout: { write: (text: string) => (stdout += text) }, stderr: { write: () => undefined } };
-    const exit = await runCommand(['--json', 'keys', ...words, '--file', file], {
-      environment: {},
-      signal: new AbortController().signal,
-      ...streams,
-    });
-    return { exit, json: (stdout ? JSON.parse(stdout) : null) as { readonly key: string } | null };
-  };
+  const run = (...words: string[]) => etude(['--json', 'keys', ...words, '--file', file]);
   await run('create', '--tenant', 'acme', '--role', 'reviewer', '--name', 'ci', '--expires', '90d');
-  const { json } = await run('rotate', 'ci', '--grace', '1h');
+  const { stdout } = await run('rotate', 'ci', '--grace', '1h');
   const [old, next] = readKeys(file);
   expect(old).toMatchObject({ name: 'ci (old)', tenant: 'acme', roles: ['reviewer'] });
   expect(Date.parse(old?.expires ?? '') - Date.now()).toBeLessThanOrEqual(3_600_000);
-  expect(next).toEqual({ name: 'ci', tenant: 'acme', roles: ['reviewer'], sha256: hash('sha256', json?.key ?? '') });
+  expect(next).toEqual({
+    name: 'ci',
+    tenant: 'acme',
+    roles: ['reviewer'],
+    sha256: hash('sha256', (JSON.parse(stdout) as { key: string }).key),
+  });
   expect((await run('revoke', 'nobody')).exit).toBe(3);
   await run('revoke', old?.sha256.slice(0, 12) ?? '');
   expect(readKeys(file)).toEqual([next]);

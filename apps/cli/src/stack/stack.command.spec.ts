@@ -3,25 +3,14 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { etude } from '../../test/etude.js';
 import { temporaryFolder } from '../../test/temporary-folder.js';
 import { EXIT } from '../errors.js';
 import { holdStack } from '../home/stack-state.js';
-import { runCommand } from '../program.js';
-
-async function run(...words: readonly string[]) {
-  let stderr = '';
-  const exit = await runCommand(words, {
-    environment: {},
-    stdout: { write: () => true },
-    stderr: { write: (text) => (stderr += text) },
-    signal: new AbortController().signal,
-  });
-  return { exit, stderr };
-}
 
 it('backs up no stack that does not run', async () => {
   const home = temporaryFolder();
-  const { exit, stderr } = await run('--home', home, 'backup', join(home, 'copy'));
+  const { exit, stderr } = await etude(['--home', home, 'backup', join(home, 'copy')]);
   expect(exit).toBe(EXIT.unavailable);
   expect(stderr).toMatch(/no stack runs in .*\n.*etude up --home/);
 });
@@ -39,7 +28,7 @@ it('stops a stack whose parent never asks how it ended', async () => {
   const program = 'import subprocess, sys; print(subprocess.Popen(["sleep", "60"]).pid, flush=True); sys.stdin.read()';
   const parent = spawn('python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lock = await hold(home, Number(await once(parent.stdout, 'data')));
-  expect(await run('--home', home, 'down')).toMatchObject({ exit: EXIT.ok });
+  expect(await etude(['--home', home, 'down'])).toMatchObject({ exit: EXIT.ok });
   lock?.close();
   parent.stdin.end();
   await once(parent, 'exit');
@@ -48,7 +37,7 @@ it('stops a stack whose parent never asks how it ended', async () => {
 it('restores into no stack that runs', async () => {
   const home = temporaryFolder();
   const lock = await hold(home, 1);
-  const { exit, stderr } = await run('--home', home, 'restore', home);
+  const { exit, stderr } = await etude(['--home', home, 'restore', home]);
   lock?.close();
   expect(exit).toBe(EXIT.conflict);
   expect(stderr).toContain('a stack runs in');
@@ -57,5 +46,5 @@ it('restores into no stack that runs', async () => {
 it('refuses a folder without a manifest before it changes the home', async () => {
   const [home, folder] = [temporaryFolder(), temporaryFolder()];
   writeFileSync(join(folder, 'memory.sqlite'), '');
-  expect((await run('--home', home, 'restore', folder)).exit).toBe(EXIT.failed);
+  expect((await etude(['--home', home, 'restore', folder])).exit).toBe(EXIT.failed);
 });
