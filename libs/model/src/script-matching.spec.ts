@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkScript, type ScriptInput } from './script.js';
-import { filled, ScriptMatcher } from './script-matching.js';
-import { conversationOf } from './scripted-model.js';
+import { conversationOf, filled, ScriptMatcher } from './script-matching.js';
 
 function asking(script: ScriptInput) {
   const matcher = new ScriptMatcher(checkScript(script));

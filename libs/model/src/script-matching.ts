@@ -1,10 +1,39 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { isFault, type Pattern, type Script, type ScriptAnswer, type ScriptRule } from './script.js';
+
+const Part = z.looseObject({ text: z.string().optional() });
+const Message = z.looseObject({
+  role: z.string(),
+  content: z.union([z.string(), z.array(z.union([z.string(), Part])), z.null()]).optional(),
+});
+
+/** The body of a request for a chat completion. */
+export const ChatBody = z.looseObject({
+  messages: z.array(Message).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
+});
+export type ChatBody = z.infer<typeof ChatBody>;
 
 /** The parts of a request that a script's rules are matched against. */
 export interface Conversation {
   readonly messages: ReadonlyArray<{ readonly role: string; readonly text: string }>;
   /** Digest of the request body without the fields that say how the answer is sent. */
   readonly digest: string;
+}
+
+export function conversationOf(request: ChatBody): Conversation {
+  const body = { ...request, stream: undefined, stream_options: undefined };
+  return {
+    messages: body.messages.map(({ role, content }) => ({ role, text: textOf(content) })),
+    digest: createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 32),
+  };
+}
+
+function textOf(content: ChatBody['messages'][number]['content']): string {
+  if (typeof content === 'string') return content;
+  return (content ?? []).map((part) => (typeof part === 'string' ? part : (part.text ?? ''))).join('');
 }
 
 export interface Match {
@@ -98,46 +127,4 @@ function found(pattern: Pattern, text: string, captures: Map<string, string>): b
   if (!captures.has('0')) match.forEach((group, i) => captures.set(String(i), group ?? ''));
   for (const [name, group] of Object.entries(match.groups ?? {})) captures.set(name, group ?? '');
   return true;
-}
-
-/** The record of one request to the scripted model. */
-export interface ScriptedCall {
-  /** Counted from 1, in the order of arrival. */
-  readonly number: number;
-  /** The rule that answered; null where none fitted. */
-  readonly rule: string | null;
-  /** `aborted`: the caller went away first. */
-  readonly answered: 'pending' | 'fully' | 'aborted';
-  readonly status: number;
-  readonly stream: boolean;
-  /** The `digest` of its conversation. */
-  readonly bodyDigest: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** The beginning of the last message. */
-  readonly about: string;
-}
-
-const KEPT_MAX = 10_000;
-const ABOUT_CHARS = 200;
-
-/** The last 10,000 requests. Their numbers count all requests. */
-export class ScriptedCalls {
-  readonly list: ScriptedCall[] = [];
-  total = 0;
-
-  /** @returns a function that records how the request was answered; only its first call counts */
-  add(call: Omit<ScriptedCall, 'number' | 'answered'>): (answered: ScriptedCall['answered']) => void {
-    const kept = {
-      ...call,
-      about: call.about.slice(0, ABOUT_CHARS),
-      number: ++this.total,
-      answered: 'pending' as ScriptedCall['answered'],
-    };
-    this.list.push(kept);
-    if (this.list.length > KEPT_MAX) this.list.shift();
-    return (answered) => {
-      if (kept.answered === 'pending') kept.answered = answered;
-    };
-  }
 }

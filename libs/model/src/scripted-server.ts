@@ -1,12 +1,12 @@
-import { EtudeError } from '@etude/contracts/errors';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EtudeError } from '@etude/contracts/errors';
+import { approximateTokens } from './chat-answer.js';
 import { checkScript, loadScript, type ScriptInput } from './script.js';
-import type { ScriptedCall } from './script-matching.js';
-import { refuse, ScriptedModel, sendJson } from './scripted-model.js';
+import { ChatBody, type Conversation, conversationOf, filled, type Match, ScriptMatcher } from './script-matching.js';
 
 export type ScriptedModelOptions = ({ readonly scriptPath: string } | { readonly script: ScriptInput }) & {
   /** Default 0: any free port. */
@@ -15,13 +15,34 @@ export type ScriptedModelOptions = ({ readonly scriptPath: string } | { readonly
   readonly host?: string;
 };
 
+/** The record of one request for a chat completion. */
+interface ScriptedCall {
+  /** Counted from 1, in the order of arrival. */
+  readonly number: number;
+  /** The rule that answered; null where none fitted. */
+  readonly rule: string | null;
+  /** `aborted`: the caller went away before everything was sent. */
+  answered: 'pending' | 'fully' | 'aborted';
+  readonly status: number;
+  readonly stream: boolean;
+  /** The `digest` of its conversation. */
+  readonly bodyDigest: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** The beginning of the last message. */
+  readonly about: string;
+}
+
+const CALLS_KEPT_MAX = 10_000;
+const ABOUT_CHARS = 200;
+
 export interface RunningScriptedModel {
   /** The value for OPENAI_BASE_URL; it ends with /v1. */
   readonly url: string;
   readonly port: number;
   /** `scripted/<name of the script>`. */
   readonly model: string;
-  /** Requests for chat completions so far. */
+  /** The last 10,000 requests for chat completions. Their numbers count all requests. */
   calls(): readonly ScriptedCall[];
   /** Stops the server and ends every connection. */
   close(): Promise<void>;
@@ -35,7 +56,8 @@ export interface RunningScriptedModel {
  */
 export async function startScriptedModel(options: ScriptedModelOptions): Promise<RunningScriptedModel> {
   const script = 'scriptPath' in options ? await loadScript(options.scriptPath) : checkScript(options.script);
-  const model = new ScriptedModel(script, 'scriptPath' in options ? options.scriptPath : 'the script');
+  const source = 'scriptPath' in options ? options.scriptPath : 'the script';
+  const model: ScriptedModel = { name: `scripted/${script.name}`, source, matcher: new ScriptMatcher(script), calls: [] };
   const server = createServer((request, response) => {
     serve(model, request, response).catch((error: unknown) => fail(response, error));
   });
@@ -46,11 +68,10 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/v1`,
     port: actual,
     model: model.name,
-    calls: () => [...model.calls.list],
+    calls: () => [...model.calls],
     async close() {
-      const closed = new Promise((resolve) => {
-        server.close(resolve);
-      });
+      const closed = once(server, 'close');
+      server.close();
       server.closeAllConnections();
       await closed;
     },
@@ -68,20 +89,29 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   }
 }
 
+interface ScriptedModel {
+  readonly name: string;
+  /** Names the script in messages. */
+  readonly source: string;
+  readonly matcher: ScriptMatcher;
+  readonly calls: ScriptedCall[];
+}
+
 async function serve(model: ScriptedModel, request: IncomingMessage, response: ServerResponse): Promise<void> {
   response.setHeader('x-etude-scripted', '1');
   const path = new URL(request.url ?? '/', 'http://scripted').pathname.replace(/\/$/, '');
   const route = `${request.method} ${path}`;
-  if (route === 'GET /v1/models') return sendJson(response, 200, model.list());
-  if (route === 'GET /scripted/calls')
-    return sendJson(response, 200, { model: model.name, total: model.calls.total, calls: model.calls.list });
+  const { name, calls } = model;
+  if (route === 'GET /v1/models')
+    return sendJson(response, 200, { object: 'list', data: [{ id: name, object: 'model', created: 0, owned_by: 'etude-scripted' }] });
+  if (route === 'GET /scripted/calls') return sendJson(response, 200, { model: name, total: calls.at(-1)?.number ?? 0, calls });
   if (route !== 'POST /v1/chat/completions') {
     request.resume();
     return refuse(response, 404, `${route} is not served here; there are POST /v1/chat/completions, GET /v1/models, GET /scripted/calls`);
   }
   const body = await json(request).catch((error: Error) => error);
   if (body instanceof Error) return refuse(response, 400, `the request is not JSON: ${body.message}`);
-  return model.chat(body, response);
+  return chat(model, body, response);
 }
 
 /** Answers an error of this server with a status. Does nothing if the caller went away. */
@@ -89,4 +119,109 @@ function fail(response: ServerResponse, error: unknown): void {
   if (response.destroyed) return;
   if (response.headersSent) response.destroy();
   else refuse(response, 500, `the scripted model failed: ${(error as Error).message}`);
+}
+
+async function chat({ name, source, matcher, calls }: ScriptedModel, given: unknown, response: ServerResponse): Promise<void> {
+  const { data: body, error } = ChatBody.safeParse(given);
+  if (!body) {
+    const wrong = error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+    return refuse(response, 400, wrong.join('; '));
+  }
+  const conversation = conversationOf(body);
+  const about = conversation.messages.at(-1)?.text ?? '';
+  const match = matcher.match(conversation);
+  const reply = match && replyOf(match, conversation, name);
+  const status = match ? (match.answer.status ?? 200) : 404;
+  const call: ScriptedCall = {
+    number: (calls.at(-1)?.number ?? 0) + 1,
+    rule: match?.rule ?? null,
+    answered: 'pending',
+    status,
+    stream: body.stream === true,
+    bodyDigest: conversation.digest,
+    inputTokens: status === 200 ? (reply?.usage.prompt_tokens ?? 0) : 0,
+    outputTokens: status === 200 ? (reply?.usage.completion_tokens ?? 0) : 0,
+    about: about.slice(0, ABOUT_CHARS),
+  };
+  calls.push(call);
+  if (calls.length > CALLS_KEPT_MAX) calls.shift();
+  response.once('finish', () => (call.answered = 'fully'));
+  response.once('close', () => {
+    if (call.answered === 'pending') call.answered = 'aborted';
+  });
+  if (match && reply) return send(response, match, reply, body);
+  const message = `no rule of ${source} fits the message that starts ${JSON.stringify(about.slice(0, 120))}; add a rule to the script, or a default`;
+  return refuse(response, 404, message, 'no_rule');
+}
+
+async function send(response: ServerResponse, { answer }: Match, reply: ScriptedReply, body: ChatBody): Promise<void> {
+  await pause(answer.delay_ms, response);
+  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
+  if (answer.status !== undefined) return refuse(response, answer.status, answer.error ?? `the script says status ${answer.status}`);
+  if (body.stream !== true) return sendJson(response, 200, completion(reply));
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  response.end(streamEvents(reply, body.stream_options?.include_usage === true));
+}
+
+/** @throws AbortError when the caller goes away in the meantime */
+async function pause(ms: number, response: ServerResponse): Promise<void> {
+  if (ms === 0) return;
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  await sleep(ms, undefined, { signal: gone.signal });
+}
+
+function refuse(response: ServerResponse, status: number, message: string, code: string | null = null): void {
+  sendJson(response, status, { error: { message, type: 'scripted', code } });
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+type ScriptedReply = ReturnType<typeof replyOf>;
+
+function replyOf({ answer, captures }: Match, { digest, messages }: Conversation, model: string) {
+  const text = answer.empty ? '' : filled(answer.reply ?? '', captures);
+  const calls = (answer.tool_calls ?? []).map(({ name, arguments: given }, index) => ({
+    index,
+    id: `call_${digest.slice(0, 8)}_${index + 1}`,
+    type: 'function',
+    function: { name, arguments: filled(JSON.stringify(given), captures) },
+  }));
+  const askedChars = messages.reduce((sum, message) => sum + message.text.length, 0);
+  const answeredChars = text.length + (calls.length === 0 ? 0 : JSON.stringify(calls).length);
+  const { input_tokens: prompt_tokens, output_tokens: completion_tokens } = answer.usage ?? {
+    input_tokens: approximateTokens(askedChars),
+    output_tokens: approximateTokens(answeredChars),
+  };
+  return {
+    head: { id: `chatcmpl-scripted-${digest.slice(0, 16)}`, created: 0, model, system_fingerprint: 'scripted' },
+    text,
+    calls,
+    finishReason: calls.length > 0 ? 'tool_calls' : answer.finish_reason,
+    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+  };
+}
+
+function completion({ head, text, calls, finishReason, usage }: ScriptedReply): object {
+  const message = { role: 'assistant', content: text, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
+  return { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: finishReason }], usage };
+}
+
+/** The text of a chunk of a stream, never cut within a character. */
+const PIECE = /.{1,32}/gsu;
+
+/** The server-sent events of one answer. */
+function streamEvents({ head, text, calls, finishReason, usage }: ScriptedReply, includeUsage: boolean): string {
+  const event = (data: object) => `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...data })}\n\n`;
+  const chunk = (delta: object, finish: string | null = null) => event({ choices: [{ index: 0, delta, finish_reason: finish }] });
+  return [
+    chunk({ role: 'assistant', content: '' }),
+    ...(text.match(PIECE) ?? []).map((content) => chunk({ content })),
+    ...(calls.length === 0 ? [] : [chunk({ tool_calls: calls })]),
+    chunk({}, finishReason),
+    ...(includeUsage ? [event({ choices: [], usage })] : []),
+    'data: [DONE]\n\n',
+  ].join('');
 }
