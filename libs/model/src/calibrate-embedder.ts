@@ -5,7 +5,6 @@ import type { Embedder } from '@etude/domain/ports/model';
 import {
   calibration,
   cosineOf,
-  type CosineAnchors,
   countRight,
   fitCalibration,
   type LabelledPair,
@@ -14,34 +13,16 @@ import {
 } from '@etude/domain/retrieval/calibration';
 import { z } from 'zod';
 
-export type Right = ReturnType<typeof countRight>;
-
-/** How well an embedder judges labelled pairs of texts, and the settings that make most of its judgements right. */
-export interface CalibrationReport {
-  readonly model: string;
-  readonly dimension: number;
-  /** Cosines by kind of pair; `unrelated` are those between texts of different pairs. null where a kind has no pairs. */
-  readonly cosines: Readonly<Record<LabelledPair['same'] | 'unrelated', Quantiles | null>>;
-  /** Right judgements with the calibration in use. */
-  readonly now: Right;
-  /** The fitted calibration; null if a kind of pair is missing or the embedder can't distinguish the kinds. */
-  readonly fitted: (Right & { readonly anchors: CosineAnchors; readonly settings: readonly string[] }) | null;
-}
-export interface Quantiles {
-  readonly pairs: number;
-  readonly p5: number;
-  readonly p50: number;
-  readonly p95: number;
-}
-
 /** About how many unrelated cosines are computed. If there are more, they are sampled evenly, which suffices for quantiles. */
 const UNRELATED_MAX = 20_000;
 const DIGITS = 3;
 const rounded = (value: number) => Number(value.toFixed(DIGITS));
 
-const quantilesOf = (cosines: readonly number[]): Quantiles | null =>
-  cosines.length === 0 ? null : { pairs: cosines.length, p5: at(cosines, 0.05), p50: at(cosines, 0.5), p95: at(cosines, 0.95) };
-const at = (cosines: readonly number[], share: number) => rounded(quantile(cosines, share));
+/** null where there are no cosines. */
+function quantilesOf(cosines: readonly number[]) {
+  const at = (share: number) => rounded(quantile(cosines, share));
+  return cosines.length === 0 ? null : { pairs: cosines.length, p5: at(0.05), p50: at(0.5), p95: at(0.95) };
+}
 
 /** Cosines between the first text of each pair and the second texts of all other pairs, sampled where there are too many. */
 function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32Array]>): number[] {
@@ -54,7 +35,8 @@ function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32
   return cosines;
 }
 
-function fit(scored: readonly ScoredPair[], unrelated: readonly number[]): CalibrationReport['fitted'] {
+/** The fitted calibration; null if a kind of pair is missing or the embedder can't distinguish the kinds. */
+function fit(scored: readonly ScoredPair[], unrelated: readonly number[]) {
   const fitted = fitCalibration(scored, unrelated);
   if (!fitted) return null;
   const anchors = { unrelated: rounded(fitted.unrelated), sameTask: rounded(fitted.sameTask), sameWords: rounded(fitted.sameWords) };
@@ -66,18 +48,16 @@ function fit(scored: readonly ScoredPair[], unrelated: readonly number[]): Calib
   return { anchors, settings, ...countRight(scored, calibration(anchors)) };
 }
 
-/** @throws what the embedder throws */
-export async function calibrateEmbedder(
-  pairs: readonly LabelledPair[],
-  embedder: Embedder,
-  signal: AbortSignal,
-): Promise<CalibrationReport> {
+/**
+ * How well an embedder judges labelled pairs of texts, and the settings that make most of its judgements right.
+ *
+ * @throws what the embedder throws
+ */
+export async function calibrateEmbedder(pairs: readonly LabelledPair[], embedder: Embedder, signal: AbortSignal) {
   const { profile } = embedder;
   const { model, dimension } = profile;
-  const made = await embedder.embed(
-    pairs.flatMap(({ a, b }) => [a, b]),
-    signal,
-  );
+  const texts = pairs.flatMap(({ a, b }) => [a, b]);
+  const made = await embedder.embed(texts, signal);
   const none = new Float32Array(dimension);
   const vectors = pairs.map((_, i) => [made[2 * i] ?? none, made[2 * i + 1] ?? none] as const);
   const scored = pairs.map(({ same }, i) => ({ same, cosine: cosineOf(...(vectors[i] ?? [none, none])) }));
@@ -86,7 +66,9 @@ export async function calibrateEmbedder(
   return {
     model,
     dimension,
+    /** By kind of pair; `unrelated` are those between texts of different pairs. */
     cosines: { words: of('words'), task: of('task'), no: of('no'), unrelated: quantilesOf(unrelated) },
+    /** Right judgements with the calibration in use. */
     now: countRight(scored, (cosine) => profile.calibrate(cosine)),
     fitted: fit(scored, unrelated),
   };
