@@ -1,5 +1,5 @@
-import { abortError } from '@etude/contracts/errors';
 import { createHash } from 'node:crypto';
+import { abortError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 
 /** About how many bytes an entry needs besides its numbers: the digest, the objects and the place in the map. */
@@ -31,18 +31,12 @@ export class CachedEmbedder implements Embedder {
 
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
     if (signal?.aborted) throw abortError(signal);
-    const asked = new Map(texts.map((text) => [this.#key(text), text]));
-    const vectors = new Map([...asked.keys()].map((key) => [key, this.#vectors.get(key)]));
-    const missing = [...asked].filter(([key]) => vectors.get(key) === undefined);
-    const made =
-      missing.length > 0
-        ? await this.inner.embed(
-            missing.map(([, text]) => text),
-            signal,
-          )
-        : [];
-    this.found += texts.length - missing.length;
-    missing.forEach(([key], i) => vectors.set(key, made[i]));
+    const keys = texts.map((text) => this.#key(text));
+    const vectors = new Map(keys.map((key) => [key, this.#vectors.get(key)]));
+    const missing = new Map(keys.map((key, i) => [key, texts[i] ?? ''] as const).filter(([key]) => vectors.get(key) === undefined));
+    const made = missing.size > 0 ? await this.inner.embed([...missing.values()], signal) : [];
+    this.found += texts.length - missing.size;
+    [...missing.keys()].forEach((key, i) => vectors.set(key, made[i]));
     for (const [key, vector] of vectors) {
       this.#vectors.delete(key);
       this.#vectors.set(key, vector as Float32Array);
@@ -51,7 +45,7 @@ export class CachedEmbedder implements Embedder {
       if (this.#vectors.size <= this.#entriesMax) break;
       this.#vectors.delete(oldest);
     }
-    return texts.map((text) => vectors.get(this.#key(text)) as Float32Array);
+    return keys.map((key) => vectors.get(key) as Float32Array);
   }
 
   /** The key is a digest, because texts as keys would make the cache as large as the texts. */

@@ -1,5 +1,6 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
 import { parsedJson } from '@etude/contracts/json';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
@@ -37,12 +38,9 @@ export class OpenAiEmbedder implements Embedder {
   /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors don't have the length `dimension`; MODEL_*; an AbortError */
   async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
     if (signal.aborted) throw abortError(signal);
-    const { batchSize } = this.options;
     const vectors: Float32Array[] = [];
-    for (let from = 0; from < texts.length; from += batchSize) {
-      const batch = texts.slice(from, from + batchSize);
+    for await (const batch of batchesOf(texts, { itemsMax: this.options.batchSize }))
       vectors.push(...(await this.#connection.call((send) => this.#ask(batch, send), signal)));
-    }
     return vectors;
   }
 
@@ -86,7 +84,7 @@ const Vectors = z.object({ data: z.array(Item) });
  *
  * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing, MODEL_ANSWER_EMPTY when there is no answer
  */
-export function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
+function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
   const vectors: Array<Float32Array | undefined> = Array.from({ length: expected });
   itemsOf(answer, context).forEach(({ index = NaN, embedding }, position) => {
     // Some servers give every vector the index 0, but send them in order.

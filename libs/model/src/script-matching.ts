@@ -68,7 +68,8 @@ export class ScriptMatcher {
 
   #countHolds(rule: ScriptRule, index: number, captures: ReadonlyMap<string, string>, digest: string): boolean {
     if (rule.attempt === undefined && rule.times === undefined) return true;
-    const attempt = this.#attemptOf(`${conditionsKey(rule)}\n${rule.key === undefined ? '' : filled(rule.key, captures)}`, digest);
+    const { match, match_all, unless, system, key = '' } = rule;
+    const attempt = this.#attemptOf(JSON.stringify([match, match_all, unless, system, filled(key, captures)]), digest);
     if (rule.attempt !== undefined && attempt !== rule.attempt) return false;
     if (rule.times === undefined) return true;
     return isFault(rule) ? this.#faultLeft(`${index}\n${digest}`, rule.times) : rule.attempt !== undefined || attempt <= rule.times;
@@ -97,10 +98,6 @@ export class ScriptMatcher {
 export function filled(template: string, captures: ReadonlyMap<string, string>): string {
   if (captures.size === 0) return template;
   return template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => captures.get(name) ?? whole);
-}
-
-function conditionsKey({ match, match_all, unless, system }: ScriptRule): string {
-  return JSON.stringify([match, match_all, unless, system]);
 }
 
 function conditionsHold(rule: ScriptRule, { messages }: Conversation): Map<string, string> | null {
