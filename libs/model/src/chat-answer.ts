@@ -18,15 +18,14 @@ export interface Answer extends Pick<ChatResponse, 'text' | 'toolCalls' | 'finis
  * `message`. Fields may be absent or have other names.
  */
 export class AnswerAssembler {
-  /** Whether the server named a finish reason: nothing more is needed. */
-  finished = false;
+  /** Once the server named one, nothing more is needed. */
+  finishReason: string | null = null;
   /** Whether the text reached its maximum: stop reading. */
   full = false;
   fault: ServerFault | null = null;
   #room: number;
   #text = '';
   readonly #calls: CallParts = new Map();
-  #finishReason: string | null = null;
   #model: string | null = null;
   #scripted = false;
   #usage: Json = {};
@@ -52,24 +51,17 @@ export class AnswerAssembler {
     return this.#text.trim() === '' && this.#calls.size === 0;
   }
 
-  get finishReason(): string | null {
-    return this.#finishReason;
-  }
-
   answer(): Answer {
+    const isCut = this.full || this.finishReason === 'length' || this.finishReason === 'max_tokens';
     return {
       text: this.#text,
       ...(this.#calls.size === 0 ? {} : { toolCalls: joinedCalls(this.#calls) }),
-      finishReason: this.#cut() ? 'length' : 'stop',
+      finishReason: isCut ? 'length' : 'stop',
       model: this.#model,
       scripted: this.#scripted,
       inputTokens: count(this.#usage, 'prompt_tokens', 'input_tokens'),
       outputTokens: count(this.#usage, 'completion_tokens', 'output_tokens'),
     };
-  }
-
-  #cut(): boolean {
-    return this.full || this.#finishReason === 'length' || this.#finishReason === 'max_tokens';
   }
 
   #acceptChoice(choice: Json): void {
@@ -78,10 +70,7 @@ export class AnswerAssembler {
     this.#text += text;
     if (text !== '') this.onText?.(text);
     if (Array.isArray(message['tool_calls'])) this.#acceptCalls(message['tool_calls']);
-    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') {
-      this.#finishReason = choice['finish_reason'];
-      this.finished = true;
-    }
+    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') this.finishReason = choice['finish_reason'];
   }
 
   /** In a stream the name and the arguments of one call may arrive in pieces, under the call's index. */

@@ -173,25 +173,25 @@ async function readAnswer(
     if (start.startsWith('{')) document += text;
     else parser.feed(text);
     if (assembler.full || assembler.fault || unread > textBytesMax * BODY_OVER_TEXT) break;
-    if (assembler.finished || events.done) body.finishSoon();
+    if (assembler.finishReason !== null || events.done) body.finishSoon();
   }
   const value = parsedJson(document.trim());
   if (document) assembler.accept(value);
   // Ends the last event, in case the server left out the blank line behind it.
   else parser.feed('\n\n');
-  const { fault, full, empty, finished } = assembler;
+  const { fault, full, empty, finishReason } = assembler;
   if (fault) throw faultError(fault, context);
   if (full && !empty) return assembler.answer();
   if (!document && start && !events.data) throw noCompletion(start, context);
-  if (start && value === undefined && !events.done && !finished) throw truncated(context);
-  if (empty) throw emptyAnswer(assembler, document, context);
+  if (start && value === undefined && !events.done && finishReason === null) throw truncated(context);
+  if (empty) throw emptyAnswer(finishReason, document, context);
   return assembler.answer();
 }
 
 const truncated = (context: ServerContext) =>
   new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} cut its answer off before the end.`);
 
-function emptyAnswer({ finishReason }: AnswerAssembler, document: string, context: ServerContext): EtudeError {
+function emptyAnswer(finishReason: string | null, document: string, context: ServerContext): EtudeError {
   const body = document === '' ? '' : ` It sent: ${quoted(document, context)}`;
   const message = `${serverName(context)} answered without any text${finishReason ? ` (finish reason ${finishReason})` : ''}.${body}`;
   return new EtudeError('MODEL_ANSWER_EMPTY', message);

@@ -37,7 +37,7 @@ export function tracedEmbedder(embedder: Embedder, tracing: Tracing, { server, m
 
 const placeOf = ({ hostname, port }: URL): SpanValues => ({ 'server.address': hostname, 'server.port': Number(port) || undefined });
 
-export function asked({ temperature, outputTokensMax, account }: ChatRequest, { server, model }: Server): SpanValues {
+function asked({ temperature, outputTokensMax, account }: ChatRequest, { server, model }: Server): SpanValues {
   return {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': 'openai',
@@ -51,7 +51,7 @@ export function asked({ temperature, outputTokensMax, account }: ChatRequest, { 
   };
 }
 
-export const answered = ({ model, inputTokens, outputTokens, finishReason, toolCalls, costUsd }: ChatResponse): SpanValues => ({
+const answered = ({ model, inputTokens, outputTokens, finishReason, toolCalls, costUsd }: ChatResponse): SpanValues => ({
   'gen_ai.response.model': model,
   'gen_ai.response.finish_reasons': [reasonOf({ finishReason, toolCalls })],
   'gen_ai.usage.input_tokens': inputTokens,
