@@ -2,18 +2,16 @@ import { once } from 'node:events';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import {
   type Metadata as CallMetadata,
-  type handleClientStreamingCall,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
   Metadata,
   Server,
   ServerCredentials,
   type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type UntypedHandleCall,
 } from '@grpc/grpc-js';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
-import { type Handler, type RefuseBytes, refusalOf, serviceDefinition } from './grpc.js';
+import { type Handler, methodDefinition, type RefuseBytes, refusalOf } from './grpc.js';
 import { boundedError, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
 export interface ServedCall {
@@ -58,11 +56,6 @@ export function statusOf(whole: EtudeError): Error & { code: number; details: st
   return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc, details: error.message, metadata: trailers });
 }
 
-function throwIfRefused(request: object): void {
-  const refusal = refusalOf(request);
-  if (refusal) throw refusal;
-}
-
 /**
  * The requests of a stream, until its end.
  *
@@ -70,7 +63,8 @@ function throwIfRefused(request: object): void {
  */
 async function* checked(call: ServerReadableStream<object, object>, signal: AbortSignal): AsyncIterable<object> {
   for await (const request of call as AsyncIterable<object>) {
-    throwIfRefused(request);
+    const refusal = refusalOf(request);
+    if (refusal) throw refusal;
     yield request;
   }
   // When a call is cancelled, Node's HTTP/2 first ends its requests as if they were complete. The reset follows in a later packet.
@@ -112,36 +106,35 @@ export function addService<S extends DescService, C>(
     settings.onMistake(path, id, error);
     return statusOf(new EtudeError('INTERNAL', `An internal error occurred. Give the operator this id, which is also in the log: ${id}.`));
   };
-  const handling = (method: DescMethod) => {
+  const handling = (method: DescMethod): UntypedHandleCall => {
     const handle = handlers[method.localName as keyof S['method']] as unknown as (request: object, call: C) => unknown;
-    const run = async (call: AnyCall, request: object, context: ServedCall): Promise<unknown> => {
+    const run = async (call: AnyCall, context: ServedCall): Promise<unknown> => {
       const opened = await settings.open(context, method);
-      if (request !== call) throwIfRefused(request);
-      return handle(request === call ? checked(call as ServerReadableStream<object, object>, context.signal) : request, opened);
+      if (!('request' in call)) return handle(checked(call, context.signal), opened);
+      const refusal = refusalOf(call.request);
+      if (refusal) throw refusal;
+      return handle(call.request, opened);
     };
-    const answering = (call: AnyCall, request: object, answer: (error: Error | null, value?: object) => void) => {
+    const streaming = (call: ServerWritableStream<object, object>): void => {
       const context = served(call);
-      const work = async () => (await run(call, request, context)) as object;
-      work().then(
-        (value) => answer(null, value),
-        (error: unknown) => answer(failure(call.getPath(), error, context)),
-      );
-    };
-    const unary: handleUnaryCall<object, object> = (call, answer) => answering(call, call.request, answer);
-    const clientStreaming: handleClientStreamingCall<object, object> = (call, answer) => answering(call, call, answer);
-    const serverStreaming: handleServerStreamingCall<object, object> = (call) => {
-      const context = served(call);
-      const work = async () => pump(call, (await run(call, call.request, context)) as AsyncIterable<object>, context.signal);
+      const work = async () => pump(call, (await run(call, context)) as AsyncIterable<object>, context.signal);
       work().then(
         () => call.end(),
         (error: unknown) => call.emit('error', failure(call.getPath(), error, context)),
       );
     };
-    if (method.methodKind === 'bidi_streaming') throw new Error(`${method.name}: no handler for streams both ways`);
-    return { unary, server_streaming: serverStreaming, client_streaming: clientStreaming }[method.methodKind];
+    const answering = (call: AnyCall, answer: (error: Error | null, value?: unknown) => void): void => {
+      const context = served(call);
+      run(call, context).then(
+        (value) => answer(null, value),
+        (error: unknown) => answer(failure(call.getPath(), error, context)),
+      );
+    };
+    return method.methodKind === 'server_streaming' ? streaming : (answering as UntypedHandleCall);
   };
-  const implementation = Object.fromEntries(service.methods.map((method) => [method.name, handling(method)]));
-  server.addService(serviceDefinition(service, settings.refusal), implementation);
+  const { methods } = service;
+  const definition = Object.fromEntries(methods.map((method) => [method.name, methodDefinition(method, settings.refusal)]));
+  server.addService(definition, Object.fromEntries(methods.map((method) => [method.name, handling(method)])));
 }
 
 const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
