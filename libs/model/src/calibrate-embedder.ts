@@ -12,6 +12,7 @@ import {
   type ScoredPair,
 } from '@etude/domain/retrieval/calibration';
 import { z } from 'zod';
+import { embedderConfig, embedderFrom } from './model-config.js';
 
 /** About how many unrelated cosines are computed. If there are more, they are sampled evenly, which suffices for quantiles. */
 const UNRELATED_MAX = 20_000;
@@ -108,3 +109,17 @@ export const builtInPairs = (): LabelledPair[] =>
   readdirSync(BUILT_IN)
     .toSorted()
     .flatMap((file) => readPairs(BUILT_IN + file));
+
+/** Prints a JSON report about the embedder that the environment names. `path`: JSON Lines of pairs; absent: the built-in ones. */
+async function main([path]: readonly string[]): Promise<void> {
+  const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
+  const embedder = await embedderFrom(embedderConfig.parse(given), { warn: (message) => process.stderr.write(`${message}\n`) });
+  const report = await calibrateEmbedder(path === undefined ? builtInPairs() : readPairs(path), embedder, new AbortController().signal);
+  process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+}
+
+if (import.meta.main)
+  await main(process.argv.slice(2)).catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 2;
+  });

@@ -16,7 +16,7 @@ import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CachedEmbedder } from '../src/cached-embedder.js';
 import { DEFAULT_FOLDER, missingFiles } from '../src/sentence/sentence-embedder.js';
-import { EmbeddingServer } from '../src/served/embedding-server.js';
+import { EmbeddingServer } from '../src/served/embedder-main.js';
 import { ServedEmbedder } from '../src/served/served-embedder.js';
 
 const MAIN = fileURLToPath(new URL('../dist/served/embedder-main.js', import.meta.url));
@@ -38,7 +38,7 @@ function clientOf(path: string, patience?: { attemptsMax: number; waitTotalMaxMs
 
 /** An embedding server in this process. The lexical embedder has as many dimensions as the sentence model. */
 async function serve(path: string, embedder: Embedder = new LexicalEmbedder()): Promise<EmbeddingServer> {
-  const server = new EmbeddingServer({ embedder: new CachedEmbedder(embedder), path });
+  const server = new EmbeddingServer(new CachedEmbedder(embedder), path);
   await server.listen();
   onTestFinished(() => server.close());
   return server;
