@@ -9,8 +9,7 @@ import { OutsideSecrets, type OutsideSettings } from '@etude/mcp/outside-setting
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { memoryFrom } from '@etude/memory/open-memory';
 import { chatModelFrom, embedderFrom, modelConfig } from '@etude/model/model-config';
-import { baseConfig, flag, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
-import { readJsonFile } from '@etude/platform/files';
+import { baseConfig, flag, readJsonFile, readSandboxPackages, sandboxPackagesConfig } from '@etude/platform/config';
 import { countModelSpend } from '@etude/platform/metrics';
 import { fileProofChecker, publicKeysConfig } from '@etude/platform/proof-keys';
 import { controllerTls, tlsConfig } from '@etude/platform/tls';

@@ -4,7 +4,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
 import { isReservedName, isSystemActor } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
-import { readJsonFile, watchedFile } from './files.js';
+import { readJsonFile, watchedFile } from './config.js';
 
 /** A `reviewer` decides on the skills of a tenant. An `operator` runs the installation, and may do all that a reviewer may. */
 export const Role = z.enum(['user', 'reviewer', 'operator']);

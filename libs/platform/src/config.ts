@@ -1,9 +1,9 @@
+import { readFileSync, statSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
 import { TemplateName } from '@etude/contracts/sandbox';
 import { SkillPackage } from '@etude/contracts/skill-proof';
 import { parseRedisUrl } from '@etude/contracts/redis-url';
-import { readJsonFile } from './files.js';
 
 /** Parses `true`, `1`, `yes`, `on` and their opposites; refuses anything else. */
 export const flag = () =>
@@ -51,14 +51,6 @@ export const list = z.string().transform((text) =>
     .filter((item) => item !== ''),
 );
 
-function describe(issue: z.core.$ZodIssue, env: NodeJS.ProcessEnv): { field: string; description: string } {
-  const field = String(issue.path[0] ?? '');
-  const given = env[field];
-  // A value may be a secret, so the message only says that there is one.
-  const description = given === undefined ? `is not set: ${issue.message}` : `has a wrong value: ${issue.message}`;
-  return { field, description };
-}
-
 /**
  * Parses settings from the environment. An empty variable counts as unset. Unknown variables are ignored, since they may belong to others.
  *
@@ -68,10 +60,58 @@ export function loadConfig<S extends z.ZodType>(schema: S, env: NodeJS.ProcessEn
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
-  const violations = parsed.error.issues.map((issue) => describe(issue, given));
+  const violations = parsed.error.issues.map(({ path, message }) => {
+    const field = String(path[0] ?? '');
+    // A value may be a secret, so the message only says that there is one.
+    return { field, description: `${given[field] === undefined ? 'is not set' : 'has a wrong value'}: ${message}` };
+  });
   const lines = violations.map(({ field, description }) => (field ? `  ${field} ${description}` : `  ${description}`));
   const message = `Settings are wrong. Correct these environment variables and start again:\n${lines.join('\n')}`;
   throw new EtudeError('FAILED_PRECONDITION', message, { violations });
+}
+
+/** Reads a JSON file, called `what` in messages. @throws EtudeError FAILED_PRECONDITION naming the file and what is wrong in it */
+export function readJsonFile<S extends z.ZodType>(what: string, path: string, schema: S): z.output<S> {
+  const fail = (why: string) => new EtudeError('FAILED_PRECONDITION', `The ${what} ${path} ${why}.`);
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    // The message of a parser may quote the file, which may hold secrets.
+    throw fail(`can't be read: ${(error as Error).message.replace(/, (\.{3})?"[^]*$/, '')}`);
+  }
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw fail(`is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`);
+}
+
+/** A text that changes whenever the file does; empty where there is no file. */
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return stat === undefined ? '' : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
+}
+
+/**
+ * Returns a getter of the file's value, which reads the file again whenever it changes. If a new version can't be read, the last good value
+ * stays and the error is reported once.
+ *
+ * @throws any error of `read` for the first version
+ */
+export function watchedFile<T>(path: string, read: () => T, report: (error: unknown) => void): () => T {
+  let stamp = stampOf(path);
+  let value = read();
+  return () => {
+    const now = stampOf(path);
+    if (now === stamp) return value;
+    stamp = now;
+    try {
+      value = read();
+    } catch (error) {
+      report(error);
+    }
+    return value;
+  };
 }
 
 /** Settings of every service that accepts, verifies or runs skills. */

@@ -16,7 +16,7 @@ import {
 } from 'jose';
 import { z } from 'zod';
 import { type Identity, Role, tenantName } from './auth.js';
-import { watchedFile } from './files.js';
+import { watchedFile } from './config.js';
 
 const RolesOf = z.record(z.string(), Role);
 

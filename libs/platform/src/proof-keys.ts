@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify }
 import { readFileSync } from 'node:fs';
 import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
-import { watchedFile } from './files.js';
+import { watchedFile } from './config.js';
 
 /** Settings of the worker that verifies skills. */
 export const signingKeyConfig = z.object({

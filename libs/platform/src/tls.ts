@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls';
 import { EtudeError } from '@etude/contracts/errors';
 import { type ChannelCredentials, credentials, experimental, type ServerCredentials } from '@grpc/grpc-js';
 import { z } from 'zod';
-import { watchedFile } from './files.js';
+import { watchedFile } from './config.js';
 
 /** Settings of TLS on every port for calls. Health and metrics stay plain. */
 export const tlsConfig = z.object({
