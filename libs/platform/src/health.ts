@@ -8,12 +8,7 @@ export type HealthCheck = () => Promise<string | void>;
 
 const CHECK_TIMEOUT_MS = 3_000;
 
-interface Outcome {
-  readonly ok: boolean;
-  readonly said: string;
-}
-
-async function outcome(check: HealthCheck): Promise<Outcome> {
+async function outcome(check: HealthCheck) {
   const late = sleep(CHECK_TIMEOUT_MS, { ok: false, said: `no answer within ${CHECK_TIMEOUT_MS} ms` }, { ref: false });
   const done = check().then((note) => ({ ok: true, said: note ? `ok: ${note}` : 'ok' }));
   return Promise.race([done, late]).catch((error: unknown) => ({

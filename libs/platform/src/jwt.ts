@@ -32,9 +32,7 @@ export const jwtConfig = z.object({
   ETUDE_JWT_TENANT_CLAIM: z.string().min(1).default('tenant'),
   /** Claim with the author's name, which histories and the audit log show as "subject NAME". */
   ETUDE_JWT_NAME_CLAIM: z.string().min(1).default('sub'),
-  /**
-   * Claim with the end user that the caller acts for. Unset: requests name any user.
-   */
+  /** Claim with the end user that the caller acts for. Unset: requests name any user. */
   ETUDE_JWT_USER_CLAIM: z.string().min(1).optional(),
   /** Claim with the roles: a list, or words with blanks between them. */
   ETUDE_JWT_ROLES_CLAIM: z.string().min(1).default('roles'),
@@ -128,17 +126,16 @@ function reasonOf(error: unknown): string {
 }
 
 function identityOf(payload: JWTPayload, config: JwtConfig): Identity {
-  const claim = (name: string) => payload[name];
   const named = <T>(name: string, type: z.ZodType<T>, what: string): T => {
-    const read = type.safeParse(claim(name));
+    const read = type.safeParse(payload[name]);
     if (read.success) return read.data;
     throw new EtudeError('UNAUTHENTICATED', `This JWT is refused: its claim "${name}" isn't the name of ${what}.`);
   };
   const tenant = named(config.ETUDE_JWT_TENANT_CLAIM, TenantId, 'a tenant');
-  const given = claim(config.ETUDE_JWT_ROLES_CLAIM);
+  const given = payload[config.ETUDE_JWT_ROLES_CLAIM];
   const words = Array.isArray(given) ? given.map(String) : typeof given === 'string' ? given.split(' ') : [];
   const roles = words.flatMap((word) => (Object.hasOwn(config.ETUDE_JWT_ROLES, word) ? [config.ETUDE_JWT_ROLES[word]!] : []));
-  const said = claim(config.ETUDE_JWT_NAME_CLAIM);
+  const said = payload[config.ETUDE_JWT_NAME_CLAIM];
   const name = typeof said === 'string' && said !== '' ? subjectName(said.slice(0, NAME_CHARS_MAX)) : tenantName(tenant);
   const identity = { tenant, roles: [...new Set(roles)], name };
   const { ETUDE_JWT_USER_CLAIM: ofUser } = config;

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { RequestListener, Server } from 'node:http';
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import { EtudeError } from '@etude/contracts/errors';
@@ -32,11 +31,7 @@ interface Pem {
 }
 
 /** The certificates of one process. Servers that are made with it take new files by themselves. */
-export interface ServerTls {
-  readonly grpc: ServerCredentials;
-  httpServer(answer: RequestListener): Server;
-  close(): void;
-}
+export type ServerTls = Pick<Certificates, 'grpc' | 'httpServer' | 'close'>;
 
 /**
  * Reads the certificate files, and looks at them every `everyMs`. A wrong new file is reported once, and the last good ones stay in use.
@@ -76,9 +71,9 @@ function readPem(certPath: string, keyPath: string, caPath: string | undefined):
 type CaListener = Parameters<experimental.CertificateProvider['addCaCertificateListener']>[0];
 type IdentityListener = Parameters<experimental.CertificateProvider['addIdentityCertificateListener']>[0];
 
-class Certificates implements ServerTls, experimental.CertificateProvider {
-  readonly #caListeners = new Set<CaListener>();
-  readonly #identityListeners = new Set<IdentityListener>();
+class Certificates implements experimental.CertificateProvider {
+  /** What gives each listener of gRPC the current files. */
+  readonly #listeners = new Map<CaListener | IdentityListener, () => void>();
   readonly #httpServers = new Set<Server & { setSecureContext(options: object): void }>();
   readonly #timer: NodeJS.Timeout;
   readonly grpc: ServerCredentials;
@@ -116,36 +111,28 @@ class Certificates implements ServerTls, experimental.CertificateProvider {
     if (next === this.#current) return;
     this.#current = next;
     for (const server of this.#httpServers) server.setSecureContext(this.#options());
-    for (const listener of this.#caListeners) this.#tellCa(listener);
-    for (const listener of this.#identityListeners) this.#tellIdentity(listener);
+    for (const tell of this.#listeners.values()) tell();
   }
 
-  #tellCa(listener: CaListener): void {
-    const { ca } = this.#current;
-    listener(ca ? { caCertificate: ca } : null);
-  }
-
-  #tellIdentity(listener: IdentityListener): void {
-    const { cert, key } = this.#current;
-    listener({ certificate: cert, privateKey: key });
+  #add(listener: CaListener | IdentityListener, tell: () => void): void {
+    this.#listeners.set(listener, tell);
+    process.nextTick(tell);
   }
 
   addCaCertificateListener(listener: CaListener): void {
-    this.#caListeners.add(listener);
-    process.nextTick(() => this.#tellCa(listener));
-  }
-
-  removeCaCertificateListener(listener: CaListener): void {
-    this.#caListeners.delete(listener);
+    this.#add(listener, () => listener(this.#current.ca ? { caCertificate: this.#current.ca } : null));
   }
 
   addIdentityCertificateListener(listener: IdentityListener): void {
-    this.#identityListeners.add(listener);
-    process.nextTick(() => this.#tellIdentity(listener));
+    this.#add(listener, () => listener({ certificate: this.#current.cert, privateKey: this.#current.key }));
+  }
+
+  removeCaCertificateListener(listener: CaListener): void {
+    this.#listeners.delete(listener);
   }
 
   removeIdentityCertificateListener(listener: IdentityListener): void {
-    this.#identityListeners.delete(listener);
+    this.#listeners.delete(listener);
   }
 }
 
