@@ -80,18 +80,18 @@ function reportProgress({ mcpReq }: ServerContext, everyMs: number): () => void 
   return () => clearInterval(timer);
 }
 
-const asText = (value: unknown) => ({ type: 'text' as const, text: typeof value === 'string' ? value : JSON.stringify(value) });
+const asText = (text: string) => ({ type: 'text' as const, text });
 
 /** The text copy of a result, for clients that ignore structured content. */
-function partAsText(value: object) {
-  const { type, text } = asText(value);
-  if (text.length <= TEXT_MAX_CHARS) return { type, text };
+function copyOf(result: object) {
+  const text = JSON.stringify(result);
+  if (text.length <= TEXT_MAX_CHARS) return asText(text);
   const mark = `\n[cut: ${TEXT_MAX_CHARS} of ${text.length} characters; structuredContent holds all of it. Return less, or print a part of it.]`;
-  return { type, text: text.slice(0, TEXT_MAX_CHARS).toWellFormed() + mark };
+  return asText(text.slice(0, TEXT_MAX_CHARS).toWellFormed() + mark);
 }
 
 function failed(error: string, result: object = {}): CallToolResult {
-  const more = Object.keys(result).length > 0 ? [asText(result)] : [];
+  const more = Object.keys(result).length > 0 ? [asText(JSON.stringify(result))] : [];
   return { isError: true, content: [asText(error), ...more] };
 }
 
@@ -117,7 +117,7 @@ function serveTools(server: Server, calls: GatewayCalls['tools'], caller: McpCal
       const settings = { metadata, signal: context.mcpReq.signal, timeoutMs: CALL_TIMEOUT_MS };
       const { success, result, error } = await calls.callTool(request, settings);
       if (!success) return failed(error, result);
-      return { content: [partAsText(result ?? {})], structuredContent: result ?? {} };
+      return { content: [copyOf(result ?? {})], structuredContent: result ?? {} };
     } catch (error) {
       return failedCall(error);
     } finally {

@@ -5,6 +5,7 @@ import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/ser
 import { callerOf, SESSION_HEADER } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
+import { readMessage } from './messages.js';
 import { refuseHttp } from './refuse-http.js';
 
 export interface HttpOptions extends EtudeServerOptions {
@@ -14,12 +15,8 @@ export interface HttpOptions extends EtudeServerOptions {
 
 /** Stateless streamable HTTP. Each request carries all it needs, so any gateway can answer it. */
 export interface McpHttp {
-  /**
-   * Answers one request, after its key was checked and its body read.
-   *
-   * @param body parsed JSON; undefined if there is none
-   */
-  handle(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
+  /** Answers one POST request, after its key was checked and its body read. */
+  handle(request: IncomingMessage, response: ServerResponse, body: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -35,14 +32,16 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
   const node = toNodeHandler(handler, { onerror });
   return {
     async handle(request, response, body) {
+      const read = readMessage(body);
+      if ('why' in read) return refuseHttp(response, 400, read.why, read.refusal?.error.code, read.refusal?.id);
       try {
         callerOf((name) => request.headers[name]?.toString());
       } catch (error) {
         return refuseHttp(response, 400, (error as RangeError).message);
       }
       // Revisions before 2026-07-28 begin with a handshake. Its answer has the session id for later calls, which only the client keeps.
-      if (isInitializeRequest(body)) response.setHeader(SESSION_HEADER, randomUUID());
-      await node(request, response, body);
+      if (isInitializeRequest(read.message)) response.setHeader(SESSION_HEADER, randomUUID());
+      await node(request, response, read.message);
     },
     close: () => handler.close(),
   };

@@ -133,17 +133,12 @@ function placeOf(uri: string): { readonly skill: string; readonly path: string }
 /** One version of a skill in the Agent Skills format: its files, and an entry with their digests. */
 interface SkillFolder {
   readonly entry: Skill;
-  /** Path of the folder after `skill://`. */
-  readonly folder: string;
   /** By path in the folder: "scripts/sum.py". */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The name in a SKILL.md; empty if there is none. */
-function formatNameOf(manifest: Uint8Array | undefined): string {
-  const text = new TextDecoder().decode(manifest);
-  return /^name:[ \t]*["']?([a-z0-9-]+)["']?[ \t]*$/m.exec(text)?.[1] ?? '';
-}
+/** The name in a SKILL.md. */
+const NAME = /^name:[ \t]*["']?([a-z0-9-]+)["']?[ \t]*$/m;
 
 /**
  * @param files the answer of `ExportSkill`
@@ -151,9 +146,9 @@ function formatNameOf(manifest: Uint8Array | undefined): string {
  */
 async function skillFolder(skill: string, files: ReadonlyArray<{ path: string; data: Uint8Array }>): Promise<SkillFolder> {
   const inside = new Map(files.map(({ path, data }) => [path, data]));
-  const folder = formatNameOf(inside.get(MANIFEST));
+  const [, folder = ''] = NAME.exec(new TextDecoder().decode(inside.get(MANIFEST))) ?? [];
   if (folder.replaceAll('-', '_') !== skill) throw new Error(`the name in the ${MANIFEST} of ${skill} is another one: "${folder}"`);
-  return { entry: await skillEntry(folder, Object.fromEntries(inside)), folder, files: inside };
+  return { entry: await skillEntry(folder, Object.fromEntries(inside)), files: inside };
 }
 
 const BY_EXTENSION: Readonly<Record<string, string>> = {
@@ -166,4 +161,4 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
   '.png': 'image/png',
 };
 
-export const mediaTypeOf = (path: string): string => BY_EXTENSION[extname(path).toLowerCase()] ?? 'application/octet-stream';
+const mediaTypeOf = (path: string): string => BY_EXTENSION[extname(path).toLowerCase()] ?? 'application/octet-stream';

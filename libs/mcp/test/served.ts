@@ -23,9 +23,11 @@ const OPTIONS: EtudeServerOptions = { version: '1.2.3', onUnfit: () => undefined
 export async function serveHttp(gateway: FakeGateway, options: Partial<EtudeServerOptions> = {}): Promise<URL> {
   const mcp = createMcpHttp(gateway, { ...OPTIONS, ...options, onError: () => undefined });
   const server = createServer((request, response) => {
-    text(request)
-      .then((body) => mcp.handle(request, response, body === '' ? undefined : (JSON.parse(body) as unknown)))
-      .catch(() => response.destroy());
+    if (request.method !== 'POST') response.writeHead(405).end();
+    else
+      text(request)
+        .then((body) => mcp.handle(request, response, body))
+        .catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closing.push(async () => {

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { McpHttp } from '@etude/mcp/http';
-import type { readMessage } from '@etude/mcp/messages';
 import { refuseHttp } from '@etude/mcp/refuse-http';
 import { counter, histogram } from '@etude/platform/metrics';
 import type { ServerTls } from '@etude/platform/tls';
@@ -27,17 +26,12 @@ export interface McpServerParts {
   readonly tls: ServerTls | null;
 }
 
-interface OpenMcp {
-  readonly http: McpHttp;
-  readonly readMessage: typeof readMessage;
-}
-
 /**
  * MCP over streamable HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key.
  * It keeps no state, so any gateway can answer any request.
  */
 export class McpServer extends HttpDoor {
-  #mcp: Promise<OpenMcp> | null = null;
+  #mcp: Promise<McpHttp> | null = null;
   readonly #refusal: ReturnType<typeof refuser>;
 
   constructor(
@@ -49,10 +43,10 @@ export class McpServer extends HttpDoor {
   }
 
   /** The protocol's package is imported by the first request, because it costs 20 MiB of memory. */
-  async #openMcp(): Promise<OpenMcp> {
-    const [{ createMcpHttp }, { readMessage }] = await Promise.all([import('@etude/mcp/http'), import('@etude/mcp/messages')]);
+  async #openMcp(): Promise<McpHttp> {
+    const { createMcpHttp } = await import('@etude/mcp/http');
     const { calls, log } = this.parts;
-    const http = createMcpHttp(
+    return createMcpHttp(
       { tools: localClient(calls, SERVICES.tools), skills: localClient(calls, SERVICES.skills) },
       {
         version,
@@ -60,12 +54,11 @@ export class McpServer extends HttpDoor {
         onUnfit: (skill, why) => log('A skill does not fit the Agent Skills format and is not shown over MCP', { skill, why }),
       },
     );
-    return { http, readMessage };
   }
 
   /** Ends streams of changes. */
   protected override async cut(): Promise<void> {
-    await (await this.#mcp)?.http.close();
+    await (await this.#mcp)?.close();
   }
 
   protected answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -94,11 +87,8 @@ export class McpServer extends HttpDoor {
     // Any web page could send other types through a browser.
     if (mediaTypeOf(request) !== 'application/json')
       return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');
-    const { http, readMessage } = await (this.#mcp ??= this.#openMcp());
-    const read = readMessage(await textOf(request, 4 * MIB));
-    if ('message' in read) return http.handle(request, response, read.message);
-    const { id, error } = read.refusal ?? { id: null, error: { code: undefined } };
-    refuseHttp(response, 400, read.why, error.code, id);
+    const mcp = await (this.#mcp ??= this.#openMcp());
+    return mcp.handle(request, response, await textOf(request, 4 * MIB));
   }
 
   protected fail(response: ServerResponse, { status, error }: RestError, cause: unknown): void {
