@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { builtInPairs, calibrateEmbedder, readPairs } from '../src/calibrate-embedder.js';
+import { builtInPairs, calibrateEmbedder, readPairs } from '../src/calibrate-main.js';
 
 async function pairsFile(content: string): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'pairs-'));

@@ -154,9 +154,7 @@ export const UPKEEP: readonly Entry[] = [
     help: "fit the embedder's similarity to judged pairs; prints settings",
     flags: { '--pairs <file>': 'JSON Lines of {"a", "b", "same": "words" | "task" | "no"} (default: pairs that come with Etude)' },
     run: (cli, { pairs }) =>
-      runNode(cli, ['libs/model/dist/calibrate-embedder.js', ...(pairs === undefined ? [] : [resolve(pairs)])], {
-        ...embedderSettings(cli),
-      }),
+      runNode(cli, ['libs/model/dist/calibrate-main.js', ...(pairs === undefined ? [] : [resolve(pairs)])], { ...embedderSettings(cli) }),
   }),
 ];
 
