@@ -10,8 +10,7 @@ import {
 } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { endedRollout, SPEC, startConsumer, startProducer, WRITE } from '../test/rig.js';
+import { endedRollout, queueForFile, SOLVED, SPEC, WRITE } from '../test/rig.js';
 import { DeadLetters } from './jobs/dead-letters.js';
 import { openJournal } from './tasks/journal.js';
 import { OutboxReader, RedisMemoryOutbox } from './memory/memory-outbox.js';
@@ -22,21 +21,20 @@ import { UpkeepStore } from './memory/upkeep-store.js';
 import { startReconciler } from './reconciler.js';
 import { TaskStore } from './tasks/task-store.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 function start() {
-  const prefix = file.prefix();
-  const rig = startProducer(file.url, prefix);
+  const rig = startQueue();
   const { producer, tasks } = rig;
   const reconciler = startReconciler({ producer, tasks, intervalMs: 3_600_000 });
   onTestFinished(() => reconciler.close());
   const letters = new DeadLetters(producer, tasks);
   const rollouts = producer.queue(RolloutRun.name);
   const submit = async () => {
-    const { record } = await tasks.submit('acme', { ...SPEC, priority: 4 }, '');
-    return { taskId: record.id, rolloutId: `${record.id}-r1`, state: async () => (await tasks.get('acme', record.id))?.state };
+    const { address } = await rig.submit({ priority: 4 });
+    return { ...address, state: async () => (await tasks.get('acme', address.taskId))?.state };
   };
-  return { ...rig, prefix, options: { redisUrl: file.url, prefix, concurrency: 1 }, reconciler, letters, rollouts, submit };
+  return { ...rig, reconciler, letters, rollouts, submit };
 }
 type Rig = ReturnType<typeof start>;
 
@@ -63,7 +61,7 @@ class DyingProducer extends Producer {
 /** Submits a task and lets its job die. The record doesn't change. */
 async function dead(rig: Rig) {
   const task = await rig.submit();
-  const consumer = startConsumer(RolloutRun, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'broken')), rig.options);
+  const consumer = rig.startConsumer(RolloutRun, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'broken')));
   await until(async () => (await rig.rollouts.getJob(task.rolloutId))?.finishedOn);
   await consumer.close(1_000);
   return task;
@@ -129,7 +127,7 @@ const WORKS: readonly Work[] = [
 describe('reconciler', () => {
   it.each(WORKS)('adds the job of a %s whose process died before adding it', async (_what, { name }, request) => {
     const rig = start();
-    const dying = new DyingProducer(file.url, rig.prefix);
+    const dying = new DyingProducer(rig.options.redisUrl, rig.options.prefix);
     onTestFinished(() => dying.close());
     await request(dying);
     const queue = rig.producer.queue(name);
@@ -160,7 +158,7 @@ describe('reconciler', () => {
   it.each(RECORDS)('marks a %s as failed with the reason when its job is dead', async (_what, declaration, request) => {
     const rig = start();
     const record = await request(rig.producer);
-    startConsumer(declaration, () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down')), rig.options);
+    rig.startConsumer(declaration, () => Promise.reject(new EtudeError('WORKER_LOST', 'took its worker down')));
     await until(async () => (await rig.producer.queue(declaration.name).getFailedCount()) === 1);
     expect(await pass(rig)).toBe(1);
     expect(await record()).toMatchObject({ state: 'failed' });
@@ -193,7 +191,7 @@ describe('reconciler', () => {
     const rig = start();
     await new RedisMemoryOutbox(rig.producer).put('acme', 'w1', WRITE);
     let runs = 0;
-    startConsumer(MemoryWriteJob, async () => ({ applied: ++runs > 0 }), rig.options);
+    rig.startConsumer(MemoryWriteJob, async () => ({ applied: ++runs > 0 }));
     await until(async () => (await rig.producer.queue(MemoryWriteJob.name).getCompletedCount()) === 1);
     expect(await pass(rig)).toBe(1);
     await until(() => runs === 2);
@@ -203,7 +201,7 @@ describe('reconciler', () => {
   it('leaves a dead memory write to the operator', async () => {
     const rig = start();
     await new RedisMemoryOutbox(rig.producer).put('acme', 'w1', WRITE);
-    startConsumer(MemoryWriteJob, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'old')), rig.options);
+    rig.startConsumer(MemoryWriteJob, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'old')));
     await until(async () => (await rig.producer.queue(MemoryWriteJob.name).getFailedCount()) === 1);
     expect(await pass(rig)).toBe(0);
     expect(Number(await rig.redis.zscore(rig.keys.memoryOutboxIndex, 'acme/w1'))).toBeGreaterThan(Date.now() + 30_000);
@@ -215,7 +213,7 @@ describe('dead letters', () => {
     const rig = start();
     await new RedisMemoryOutbox(rig.producer).put('acme', 'w1', WRITE);
     const writes = rig.producer.queue(MemoryWriteJob.name);
-    const dying = startConsumer(MemoryWriteJob, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'old')), rig.options);
+    const dying = rig.startConsumer(MemoryWriteJob, () => Promise.reject(new EtudeError('MEMORY_VERSION', 'old')));
     await until(async () => (await writes.getFailedCount()) === 1);
     await dying.close(0);
     const cleaning = startReconciler({ producer: rig.producer, tasks: rig.tasks, intervalMs: 3_600_000, deadKeptMs: -1 });
@@ -229,7 +227,7 @@ describe('dead letters', () => {
     const rig = start();
     await rig.submit();
     await rig.producer.queue(RolloutRun.name).add('x', {}, { jobId: 'plain', timestamp: Date.now() - 5_000 });
-    await startConsumer(MemoryWriteJob, async () => ({ applied: true }), rig.options).ready();
+    await rig.startConsumer(MemoryWriteJob, async () => ({ applied: true })).ready();
     await until(async () => (await rig.letters.queues()).some(({ workers }) => workers === 1));
     const queues = await rig.letters.queues();
     expect(queues.map(({ name, waiting, workers }) => [name, waiting, workers])).toEqual([
@@ -251,7 +249,7 @@ describe('dead letters', () => {
     const rig = start();
     const { taskId } = await endedRollout(rig.producer, rig.tasks);
     await pass(rig);
-    const consumer = startConsumer(RolloutLearn, () => Promise.reject(new EtudeError('MODEL_REFUSED', 'no')), rig.options);
+    const consumer = rig.startConsumer(RolloutLearn, () => Promise.reject(new EtudeError('MODEL_REFUSED', 'no')));
     await until(async () => (await rig.producer.queue(RolloutLearn.name).getFailedCount()) === 1);
     await consumer.close(1_000);
     const learning = async () => (await rig.tasks.get('acme', taskId))?.learning;
@@ -268,15 +266,11 @@ describe('dead letters', () => {
     await pass(rig);
     expect(await rig.letters.redrive(RolloutRun.name, { all: true })).toEqual({ redriven: 1, refused: [] });
     expect(await task.state()).toBe('queued');
-    startConsumer(
-      RolloutRun,
-      async ({ tenant, taskId, rolloutId }) => {
-        const journal = await openJournal(rig.redis, rig.keys, { tenant, taskId, rolloutId });
-        await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null });
-        return { outcome: 'succeeded' as const };
-      },
-      rig.options,
-    );
+    rig.startConsumer(RolloutRun, async ({ tenant, taskId, rolloutId }) => {
+      const journal = await openJournal(rig.redis, rig.keys, { tenant, taskId, rolloutId });
+      await journal?.finish({ ...SOLVED, usage: journal.usage });
+      return { outcome: 'succeeded' as const };
+    });
     await until(async () => (await task.state()) === 'succeeded');
     await until(async () => (await rig.rollouts.getCompletedCount()) === 1);
     expect(await pass(rig)).toBe(0);

@@ -1,29 +1,28 @@
 import { errorCode } from '@etude/contracts/errors';
 import { OutsideServer } from '@etude/contracts/outside-tools';
 import { describe, expect, it } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { agentSettingsConfig, AgentSettingsStore, installationSettings } from './agent-settings-store.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 const INSTALLATION = installationSettings(agentSettingsConfig.parse({ ETUDE_SKILLS_ENABLED: 'on', ETUDE_SKILLS_MAX: '9' }));
 
 function start() {
-  const { redis, keys } = startProducer(file.url, file.prefix());
-  return { redis, keys, store: new AgentSettingsStore(redis, keys, INSTALLATION) };
+  const { redis, keys } = startQueue();
+  return new AgentSettingsStore(redis, keys, INSTALLATION);
 }
 
 const codeOf = (work: Promise<unknown>) => work.then(() => 'none', errorCode);
 
 describe('settings of agents', () => {
   it('belong to one tenant', async () => {
-    const { store } = start();
+    const store = start();
     await store.update('acme', 'coder', { enabled: false });
     expect((await store.get('other', 'coder')).isSet).toBe(false);
   });
 
   it('keep all concurrent changes', async () => {
-    const { store } = start();
+    const store = start();
     await Promise.all([
       store.update('acme', 'coder', { maxSkills: 4 }),
       store.update('acme', 'coder', { preferSkills: false }),
@@ -36,7 +35,7 @@ describe('settings of agents', () => {
   });
 
   it('keep strategy and MCP servers when others change', async () => {
-    const { store } = start();
+    const store = start();
     const mcpServers = [OutsideServer.parse({ name: 'files', command: 'files' })];
     await store.update('acme', 'coder', { strategy: 'codeact', mcpServers });
     await store.update('acme', 'coder', { maxSkills: 2 });
@@ -45,7 +44,7 @@ describe('settings of agents', () => {
   });
 
   it('refuse a value out of bounds', async () => {
-    const { store } = start();
+    const store = start();
     expect(await codeOf(store.update('acme', 'coder', { skillSearchThreshold: 2 }))).toBe('INVALID_ARGUMENT');
     expect((await store.get('acme', 'coder')).isSet).toBe(false);
   });

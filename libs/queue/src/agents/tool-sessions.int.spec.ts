@@ -1,19 +1,18 @@
 import { SessionRequest } from '@etude/contracts/sandbox';
 import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
 import { describe, expect, it } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { RedisToolSessions, SESSION_KEPT_MS, ToolCalls } from './tool-sessions.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 const KEY = { tenant: 'acme', agent: 'coder', user: null, session: 's1' };
 const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'coder', user: null, version, digest: 'd'.repeat(64) });
 
 const anew = (requestId: string) => ({ requestId, template: 'default' });
 
 function start() {
-  const rig = startProducer(file.url, file.prefix());
+  const rig = startQueue();
   const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
   const open = async (requestId: string) => {
     const request = SessionRequest.parse({ tenant: 'acme', requestId, limits: {} });

@@ -1,20 +1,18 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { SkillRequest } from '@etude/contracts/queues';
 import { describe, expect, it } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
-import { startProducer } from '../../test/rig.js';
-import { consume } from '../jobs/consumer.js';
+import { queueForFile } from '../../test/rig.js';
 import { DeadLetters } from '../jobs/dead-letters.js';
 import { ROUNDS_MAX, type Wish, WantedSkills } from './wanted-skills.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 const WISH: Wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: { text: 'a,b' } };
 const asked = (more: Partial<Wish> = {}, requestId = '') => ({ wish: { ...WISH, ...more }, requestId });
 
 function start() {
-  const { producer } = startProducer(file.url, file.prefix());
-  return { producer, store: new WantedSkills(producer), queue: producer.queue(SkillRequest.name) };
+  const rig = startQueue();
+  return { ...rig, store: new WantedSkills(rig.producer), queue: rig.producer.queue(SkillRequest.name) };
 }
 
 describe('WantedSkills', () => {
@@ -43,28 +41,23 @@ describe('WantedSkills', () => {
   });
 
   it('is written again after its dead job was redriven', async () => {
-    const { store, producer } = start();
+    const { store, producer, startConsumer } = start();
     const { id } = await store.request(asked());
     const dead = new DeadLetters(producer, { requeue: async () => 'gone', reopenLearning: async () => 'gone' }, store);
     let isDown = true;
-    const worker = consume(
-      SkillRequest,
-      async ({ tenant, id: wish }) => {
-        const { round } = (await store.load(tenant, wish))!;
-        const at = { tenant, id: wish, round };
-        if (!(await store.begin(at))) return { state: 'failed' as const };
-        const end = { registered: isDown ? null : 'parse_csv', scripted: false };
-        await store.end(at, { state: isDown ? 'failed' : 'registered', reason: '', ...end });
-        if (isDown) throw new EtudeError('MODEL_REFUSED', 'no credit');
-        return { state: 'registered' as const };
-      },
-      { redisUrl: file.url, prefix: producer.keys.prefix, concurrency: 1 },
-    );
+    startConsumer(SkillRequest, async ({ tenant, id: wish }) => {
+      const { round } = (await store.load(tenant, wish))!;
+      const at = { tenant, id: wish, round };
+      if (!(await store.begin(at))) return { state: 'failed' as const };
+      const end = { registered: isDown ? null : 'parse_csv', scripted: false };
+      await store.end(at, { state: isDown ? 'failed' : 'registered', reason: '', ...end });
+      if (isDown) throw new EtudeError('MODEL_REFUSED', 'no credit');
+      return { state: 'registered' as const };
+    });
     await until(async () => (await dead.list(SkillRequest.name, { pageSize: 5 })).letters.length === 1, { what: 'a dead letter' });
     isDown = false;
     expect(await dead.redrive(SkillRequest.name, { all: true })).toEqual({ redriven: 1, refused: [] });
     await until(async () => (await store.get('acme', id))?.state === 'registered', { what: 'the skill is registered' });
-    await worker.close(1_000);
     expect(await store.reopen('acme', id)).toBe('registered');
     expect(await store.reopen('acme', 'none')).toBe('gone');
   });

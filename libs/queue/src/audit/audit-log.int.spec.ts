@@ -1,15 +1,14 @@
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { expect, it } from 'vitest';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { auditConfig, AuditLog } from './audit-log.js';
 
-const redis = redisForFile();
+const startQueue = queueForFile();
 const CHANGE = { actor: 'ann', roles: ['reviewer'], call: 'Skills/ApproveSkill', target: 'skills/add', outcome: 'OK' };
 const REFUSED = { ...CHANGE, target: '', outcome: 'PERMISSION_DENIED' };
 
 function start() {
   const time = { at: Date.now() };
-  const { producer } = startProducer(redis.url, redis.prefix());
+  const { producer } = startQueue();
   const log = new AuditLog(producer, auditConfig.parse({}), () => time.at);
   const listed = async () =>
     (await log.list('acme', { pageSize: 2_000 })).items.map(({ actor, call, outcome, count }) => [actor, call, outcome, count]);

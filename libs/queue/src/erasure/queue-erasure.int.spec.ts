@@ -20,8 +20,7 @@ import { join } from 'node:path';
 import { budgetConfig, SpendStore } from '../spend/spend-store.js';
 import { SettlingStore } from '../memory/settling-store.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { endedRollout, never, startConsumer, startProducer } from '../../test/rig.js';
+import { endedRollout, never, queueForFile, SOLVED } from '../../test/rig.js';
 import { AgentSettingsStore } from '../agents/agent-settings-store.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { ExecutionStore } from '../executions/executions.js';
@@ -35,7 +34,7 @@ import { UpkeepStore } from '../memory/upkeep-store.js';
 import { RedisWorlds } from '../worlds/worlds-store.js';
 import { QueueErasure } from './queue-erasure.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 const USAGE = Usage.parse({});
 const LATER = Date.now() + 3_600_000;
 
@@ -52,9 +51,8 @@ const STRANGER: Person = { tenant: 'other', agent: 'coder', user: 'bob-user' };
 const specOf = (agent: string) => TaskSpec.parse({ prompt: `of ${agent}`, agent, evaluator: { kind: 'none' } });
 
 function start(stopWaitMs = 5_000) {
-  const prefix = file.prefix();
-  const rig = startProducer(file.url, prefix);
-  const options = { redisUrl: file.url, prefix, concurrency: 4 };
+  const rig = startQueue();
+  const { prefix } = rig.keys;
   const erasure = new QueueErasure(rig.producer, { skillIsGone: async ({ name }) => name.startsWith('gone'), stopWaitMs });
   const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
   const open = async (tenant: string, requestId: string, labels: Record<string, string> = {}) => {
@@ -62,7 +60,7 @@ function start(stopWaitMs = 5_000) {
     return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100)).stored.session.id;
   };
   const stores = { sandboxes, sessions: new RedisToolSessions(rig.redis, rig.keys), outbox: new RedisMemoryOutbox(rig.producer) };
-  return { ...rig, ...stores, prefix, options, erasure, open };
+  return { ...rig, ...stores, prefix, erasure, open };
 }
 type Rig = ReturnType<typeof start>;
 
@@ -230,7 +228,7 @@ describe('erasing outside memory', () => {
   it('waits for running jobs, and counts those that do not end', async () => {
     const rig = start(700);
     const release = Promise.withResolvers<void>();
-    const consumer = startConsumer(SkillVerify, async () => release.promise.then(() => ({ status: 'active' })), rig.options);
+    const consumer = rig.startConsumer(SkillVerify, async () => release.promise.then(() => ({ status: 'active' })));
     await consumer.ready();
     const verify = { v: 1, tenant: 'acme', agent: 'coder', version: 1, digest: 'a'.repeat(64) } as const;
     await rig.producer.add(SkillVerify, { ...verify, name: 'slow' });
@@ -245,7 +243,7 @@ describe('erasing outside memory', () => {
 
   it('removes dead letters and events of queues, and keeps schedules of the tenant', async () => {
     const rig = start();
-    startConsumer(SkillVerify, async () => Promise.reject(new Error('nonsense')), { ...rig.options, concurrency: 1 });
+    rig.startConsumer(SkillVerify, async () => Promise.reject(new Error('nonsense')));
     const verify = { v: 1, tenant: 'acme', version: 1, digest: 'a'.repeat(64) } as const;
     for (const [agent, name] of [
       ['coder', 'one'],
@@ -369,8 +367,7 @@ describe('erasing one record outside memory', () => {
     const outcome = { success: true, result: { records: [itemOf('f1')] } };
     await journals[1]?.append({ key: 'a1.s1.c1.t2', value: { outcome }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);
     await recall(await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: other, rolloutId: `${other}-r1` }), 'f1.2');
-    const finish = (i: number) =>
-      journals[i]?.finish({ state: 'succeeded', stopReason: 'solved', result: null, error: null, usage: USAGE });
+    const finish = (i: number) => journals[i]?.finish({ ...SOLVED, usage: USAGE });
     await finish(0);
     expect(await rig.erasure.erase('acme', { record: FACT }, never())).toEqual({ 'queue.journals': 1 });
     expect(await rig.erasure.find('acme', { record: FACT }, LATER)).toEqual({ 'queue.journals': 1 });

@@ -5,15 +5,14 @@ import { ExecutionRequest, type RunResult } from '@etude/contracts/sandbox';
 import { CLEAN_RUN } from '@etude/domain/testing/run-results';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { never, startConsumer, startProducer } from '../../test/rig.js';
+import { never, queueForFile } from '../../test/rig.js';
 import { watchCancel } from '../redis/channels.js';
 import type { JobHandler } from '../jobs/consumer.js';
 import { ExecutionStore, FIRST_LINE_MAX, QueueSandboxes } from './executions.js';
 import { LeaseEnded } from '../jobs/job-end.js';
 import { oldestWaitingMs } from '../jobs/dead-letters.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 const request = (executionId: string, stdin = '') =>
   ExecutionRequest.parse({ executionId, tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: 'print(1)', stdin }] });
@@ -21,8 +20,7 @@ const run = (stdout: string): RunResult => ({ ...CLEAN_RUN, stdout });
 
 /** A controller on this library: it loads, runs and saves. A cancelled execution ends without a result. */
 async function start(execute: Sandboxes['execute']) {
-  const prefix = file.prefix();
-  const { producer, redis, keys } = startProducer(file.url, prefix);
+  const { producer, redis, keys, startConsumer } = startQueue();
   const store = new ExecutionStore(redis, keys);
   const handler: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }, ctx) => {
     const stored = await store.load(tenant, executionId);
@@ -39,8 +37,7 @@ async function start(execute: Sandboxes['execute']) {
     }
     return { executionId };
   };
-  const consumer = startConsumer(SandboxExecute, handler, { redisUrl: file.url, prefix, concurrency: 4 });
-  await consumer.ready();
+  await startConsumer(SandboxExecute, handler, { concurrency: 4 }).ready();
   return { sandboxes: new QueueSandboxes(producer), store, producer, redis, keys };
 }
 
@@ -82,13 +79,11 @@ describe('sandboxes over the queue', () => {
   });
 
   it('finds a result when its message was lost', async () => {
-    const prefix = file.prefix();
-    const { producer, redis, keys } = startProducer(file.url, prefix);
-    const saveSilently: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+    const { producer, redis, keys, startConsumer } = startQueue();
+    startConsumer(SandboxExecute, async ({ tenant, executionId }) => {
       await redis.hset(keys.execution(tenant, executionId), 'result', JSON.stringify({ executionId, runs: [run('silent')] }));
       return { executionId };
-    };
-    startConsumer(SandboxExecute, saveSilently, { redisUrl: file.url, prefix, concurrency: 1 });
+    });
     expect((await new QueueSandboxes(producer).execute(request('e1'), never())).runs[0]?.stdout).toBe('silent');
   });
 
@@ -147,21 +142,16 @@ describe('sandboxes over the queue', () => {
 
 /** A controller that runs one execution at a time. It starts after `open` is called. */
 async function startInLine() {
-  const prefix = file.prefix();
-  const { producer, redis, keys } = startProducer(file.url, prefix);
+  const { producer, redis, keys, startConsumer } = startQueue();
   const store = new ExecutionStore(redis, keys);
   const gate = Promise.withResolvers<void>();
   const taken: string[] = [];
-  const consumer = startConsumer(
-    SandboxExecute,
-    async ({ tenant, executionId }) => {
-      taken.push(executionId);
-      await gate.promise;
-      await store.save(tenant, executionId, { executionId, runs: [CLEAN_RUN] });
-      return { executionId };
-    },
-    { redisUrl: file.url, prefix, concurrency: 1 },
-  );
+  const consumer = startConsumer(SandboxExecute, async ({ tenant, executionId }) => {
+    taken.push(executionId);
+    await gate.promise;
+    await store.save(tenant, executionId, { executionId, runs: [CLEAN_RUN] });
+    return { executionId };
+  });
   await consumer.ready();
   const sandboxes = new QueueSandboxes(producer);
   const execute = (tenant: string, executionId: string, asker = sandboxes, signal = never()) =>

@@ -4,13 +4,12 @@ import type { QueueDeclaration } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { never, startConsumer, startProducer } from '../../test/rig.js';
+import { never, queueForFile } from '../../test/rig.js';
 import { consume } from './consumer.js';
 import type { JobContext } from './consumer.js';
 import { leaseEndOf, readFailure } from './job-end.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 const payload = z.strictObject({ v: z.literal(1), id: z.string(), text: z.string().default('') });
 const result = z.strictObject({ text: z.string() });
@@ -25,13 +24,11 @@ const Echo: QueueDeclaration<typeof payload, typeof result> = {
 };
 
 function start(declaration = Echo) {
-  const prefix = file.prefix();
-  const options = { redisUrl: file.url, prefix, concurrency: 4 };
-  const { producer } = startProducer(file.url, prefix);
+  const rig = startQueue();
+  const { producer } = rig;
   const queue = producer.queue(declaration.name);
   return {
-    producer,
-    options,
+    ...rig,
     queue,
     dead: () => until(async () => (await queue.getFailed())[0]),
     ask: (id: string, text = '') => producer.addAndWait(declaration, { v: 1, id, text }, never()),
@@ -46,31 +43,27 @@ const untilStopped = ({ signal }: JobContext) =>
 
 describe('add and wait', () => {
   it('answers a repeat with the first result', async () => {
-    const { options, ask } = start();
+    const { startConsumer, ask } = start();
     let runs = 0;
-    startConsumer(Echo, async () => ({ text: String(++runs) }), options);
+    startConsumer(Echo, async () => ({ text: String(++runs) }));
     expect([await ask('j1'), await ask('j1')]).toEqual([{ text: '1' }, { text: '1' }]);
     expect(await Promise.all([ask('j2'), ask('j2'), ask('j2')])).toEqual(['2', '2', '2'].map((text) => ({ text })));
   });
 
   it('rejects with the error that the job died of', async () => {
-    const { options, ask } = start();
-    startConsumer(Echo, () => Promise.reject(new EtudeError('SANDBOX_CONTROL_MISSING', 'no bubblewrap', { field: 'x.y' })), options);
+    const { startConsumer, ask } = start();
+    startConsumer(Echo, () => Promise.reject(new EtudeError('SANDBOX_CONTROL_MISSING', 'no bubblewrap', { field: 'x.y' })));
     await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING', message: 'no bubblewrap', details: { field: 'x.y' } });
     await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_CONTROL_MISSING' });
   });
 
   it('runs a job again that died of a retryable error', async () => {
-    const { options, ask } = start();
+    const { startConsumer, ask } = start();
     let runs = 0;
-    startConsumer(
-      Echo,
-      async () => {
-        if (++runs <= Echo.attemptsMax) throw new EtudeError('SANDBOX_UNAVAILABLE', 'not yet');
-        return { text: 'at last' };
-      },
-      options,
-    );
+    startConsumer(Echo, async () => {
+      if (++runs <= Echo.attemptsMax) throw new EtudeError('SANDBOX_UNAVAILABLE', 'not yet');
+      return { text: 'at last' };
+    });
     await expect(ask('j1')).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
     expect(await ask('j1')).toEqual({ text: 'at last' });
   });
@@ -105,8 +98,8 @@ describe('adding', () => {
 
 describe('consume', () => {
   it('makes a job a dead letter at once when its payload does not parse', async () => {
-    const { options, queue, dead } = start();
-    startConsumer(Echo, async () => ({ text: '' }), options);
+    const { startConsumer, queue, dead } = start();
+    startConsumer(Echo, async () => ({ text: '' }));
     await queue.add(Echo.name, { v: 1, id: 'j1', extra: true }, { jobId: 'bad', attempts: 5 });
     const { failedReason, attemptsMade } = await dead();
     expect(readFailure(failedReason)).toEqual({ code: 'JOB_PAYLOAD_INVALID', message: expect.stringContaining('extra'), path: 'extra' });
@@ -114,16 +107,12 @@ describe('consume', () => {
   });
 
   it('retries a retryable error up to the declared attempts', async () => {
-    const { producer, options, dead } = start();
+    const { producer, startConsumer, dead } = start();
     const seen: Array<[number, boolean]> = [];
-    startConsumer(
-      Echo,
-      async (_, { attempt, isLastAttempt }) => {
-        seen.push([attempt, isLastAttempt]);
-        throw new EtudeError('MODEL_UNAVAILABLE', 'down');
-      },
-      options,
-    );
+    startConsumer(Echo, async (_, { attempt, isLastAttempt }) => {
+      seen.push([attempt, isLastAttempt]);
+      throw new EtudeError('MODEL_UNAVAILABLE', 'down');
+    });
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await dead();
     expect(seen).toEqual([
@@ -133,33 +122,33 @@ describe('consume', () => {
   });
 
   it('counts no attempt when Redis refuses what the job stores', async () => {
-    const { options, ask, queue } = start();
+    const { startConsumer, ask, queue } = start();
     let runs = 0;
     const handler = async () => {
       if (++runs <= Echo.attemptsMax) throw new EtudeError('QUEUE_UNAVAILABLE', 'OOM command not allowed');
       return { text: String(runs) };
     };
-    startConsumer(Echo, handler, options);
+    startConsumer(Echo, handler);
     expect(await ask('j1')).toEqual({ text: String(Echo.attemptsMax + 1) });
     expect((await queue.getJob('j1'))?.attemptsMade).toBe(1);
   });
 
   it('refuses a result that does not match its schema', async () => {
-    const { options, ask } = start();
-    startConsumer(Echo, async () => ({ text: 7 }) as never, options);
+    const { startConsumer, ask } = start();
+    startConsumer(Echo, async () => ({ text: 7 }) as never);
     await expect(ask('j1')).rejects.toMatchObject({ code: 'INTERNAL', details: { field: 'text' } });
   });
 
   it('aborts a job that runs longer than its timeout', async () => {
     const brief = { ...Echo, timeoutMs: 50 };
-    const { options, ask } = start(brief);
-    startConsumer(brief, (_, ctx) => untilStopped(ctx), options);
+    const { startConsumer, ask } = start(brief);
+    startConsumer(brief, (_, ctx) => untilStopped(ctx));
     await expect(ask('j1')).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
   });
 
   it('returns running jobs to the queue at once on shutdown', async () => {
     for (const priority of [undefined, 3]) {
-      const { producer, options: plain, queue } = start();
+      const { producer, options: plain, queue, startConsumer } = start();
       // The lock outlasts this test.
       const options = { ...plain, lockMs: 600_000 };
       let lease: string | null = null;
@@ -184,8 +173,8 @@ describe('consume', () => {
   });
 
   it('lets running jobs end or hand over while it drains', async () => {
-    const { producer, options: plain, queue } = start();
-    const options = { ...plain, lockMs: 600_000 };
+    const { producer, options: plain, queue, startConsumer } = start();
+    const options = { ...plain, concurrency: 2, lockMs: 600_000 };
     const ran: string[] = [];
     const first = consume(
       Echo,
@@ -209,7 +198,7 @@ describe('consume', () => {
   });
 
   it('keeps the lock of a job that runs much longer than one lock period', async () => {
-    const { producer, options, queue } = start();
+    const { producer, startConsumer, queue } = start();
     let runs = 0;
     let finish = nothing;
     startConsumer(
@@ -220,7 +209,7 @@ describe('consume', () => {
         return { text: '' };
       },
       // A shorter lock could expire on a busy machine.
-      { ...options, lockMs: 2_000, stalledCheckMs: 500 },
+      { lockMs: 2_000, stalledCheckMs: 500 },
     );
     await producer.add(Echo, { v: 1, id: 'j1', text: '' });
     await until(() => runs === 1);
@@ -230,9 +219,9 @@ describe('consume', () => {
     finish();
   });
 
-  // Before the long lock's first renewal, the worker fetches the job that it still runs.
+  // Before the long lock's first renewal, the worker fetches the job that it still runs, with a second place.
   it.each([300, 600_000])('aborts a run whose lock of %i ms was lost and runs the job again', async (lockMs) => {
-    const { producer, options, queue } = start();
+    const { producer, startConsumer, queue } = start();
     const leases: Array<string | null> = [];
     startConsumer(
       Echo,
@@ -240,7 +229,7 @@ describe('consume', () => {
         if (ctx.stalledCount > 0) return { text: 'second run' };
         return untilStopped(ctx).finally(() => leases.push(leaseEndOf(ctx.signal)));
       },
-      { ...options, lockMs, stalledCheckMs: 100 },
+      { concurrency: 2, lockMs, stalledCheckMs: 100 },
     );
     const waiting = producer.addAndWait(Echo, { v: 1, id: 'j1', text: '' }, never());
     await until(async () => (await producer.redis.del(queue.toKey('j1:lock'))) === 1);
@@ -250,7 +239,7 @@ describe('consume', () => {
 
   it('makes a job a dead letter when it ends its workers, and a redrive resets the count', async () => {
     const Fragile = { ...Echo, workersLostMax: 1 };
-    const { producer, options, queue, ask } = start(Fragile);
+    const { producer, startConsumer, queue, ask } = start(Fragile);
     let lost = 0;
     const runs: number[] = [];
     startConsumer(
@@ -261,7 +250,7 @@ describe('consume', () => {
         await producer.redis.del(queue.toKey(`${ctx.jobId}:lock`));
         return untilStopped(ctx).finally(() => lost++);
       },
-      { ...options, lockMs: 300, stalledCheckMs: 100 },
+      { lockMs: 300, stalledCheckMs: 100 },
     );
     const message = expect.stringContaining('2 workers were lost with test.echo job j1');
     await expect(ask('j1')).rejects.toMatchObject({ code: 'WORKER_LOST', message });

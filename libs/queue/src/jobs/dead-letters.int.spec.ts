@@ -1,14 +1,13 @@
 import { RolloutRun } from '@etude/contracts/queues';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
 import { expect, it } from 'vitest';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { DeadLetters } from './dead-letters.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 it('counts jobs that wait, have a priority or are due', async () => {
-  const { producer, tasks } = startProducer(file.url, file.prefix());
+  const { producer, tasks } = startQueue();
   const add = (id: string, options: object) =>
     producer.add(RolloutRun, { v: 1, tenant: 'acme', taskId: `t0000000${id}`, rolloutId: `t0000000${id}-r1` }, options);
   await add('1', {});

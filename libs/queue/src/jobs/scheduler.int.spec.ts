@@ -1,28 +1,22 @@
 import { ConsolidationRunJob, MemoryUpkeepJob } from '@etude/contracts/queues';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, vi } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { startConsumer, startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { RETENTION_MS } from '../redis/keys.js';
 import { NightlySchedules, schedule, type ScheduleParts } from './scheduler.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 const ASK = { agent: null, days: 7, dryRun: false };
 
 describe('nightly schedule', () => {
   it('fires runs with an id of their own', async () => {
-    const prefix = file.prefix();
-    const { producer } = startProducer(file.url, prefix);
+    const { producer, startConsumer } = startQueue();
     const runs: string[] = [];
-    startConsumer(
-      ConsolidationRunJob,
-      async ({ runId, tenant, days }) => {
-        runs.push(`${tenant} ${runId} ${days}`);
-        return { runId };
-      },
-      { redisUrl: file.url, prefix, concurrency: 1 },
-    );
+    startConsumer(ConsolidationRunJob, async ({ runId, tenant, days }) => {
+      runs.push(`${tenant} ${runId} ${days}`);
+      return { runId };
+    });
     await schedule(producer, 'nightly', 'acme', { pattern: '0 3 * * *', timeZone: 'Europe/Berlin', days: 3 });
     for (const fired of [1, 2]) {
       const due = await until(async () => (await producer.queue(ConsolidationRunJob.name).getDelayed())[0]);
@@ -34,7 +28,7 @@ describe('nightly schedule', () => {
   });
 
   it('keeps a due firing when the schedule is unchanged, and replaces it when the schedule changes', async () => {
-    const { producer } = startProducer(file.url, file.prefix());
+    const { producer } = startQueue();
     const queue = producer.queue(ConsolidationRunJob.name);
     const times = { pattern: '* * * * * *', timeZone: 'UTC', days: 7 };
     await schedule(producer, 'nightly', 'acme', times);
@@ -52,7 +46,7 @@ describe('nightly schedule', () => {
     ['a time zone', { pattern: '0 3 * * *', timeZone: 'Moon/Base', days: 7 }, /time zone "Moon\/Base" can't be read/],
     ['a limit', { pattern: '0 3 * * *', timeZone: 'UTC', days: -1 }, /days/],
   ])('refuses %s that cannot be read', async (_what, times, message) => {
-    const { producer } = startProducer(file.url, file.prefix());
+    const { producer } = startQueue();
     const refusal = { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) };
     await expect(schedule(producer, 'nightly', 'acme', times)).rejects.toMatchObject(refusal);
   });
@@ -67,7 +61,7 @@ const ALL = {
 const NONE = { nightly: null, archive: null, prune: null };
 
 function start() {
-  const { producer } = startProducer(file.url, file.prefix());
+  const { producer } = startQueue();
   const clock = { time: 0, now: () => clock.time };
   const info = vi.fn();
   const logger = { info, warn: vi.fn(), error: vi.fn() };
@@ -109,7 +103,7 @@ describe('NightlySchedules', () => {
 
 describe('consolidation records', () => {
   it('keeps a record for its retention after the end', async () => {
-    const { redis, keys, producer } = startProducer(file.url, file.prefix());
+    const { redis, keys, producer } = startQueue();
     const store = new ConsolidationStore(producer);
     const record = await store.create('acme', ASK, '');
     await store.put({ ...record, state: 'running', groups: 2 });
@@ -123,7 +117,7 @@ describe('consolidation records', () => {
   });
 
   it('are listed per tenant, newest first, nightly ones among them, as long as they are kept', async () => {
-    const { redis, keys, producer } = startProducer(file.url, file.prefix());
+    const { redis, keys, producer } = startQueue();
     const store = new ConsolidationStore(producer);
     const first = await store.create('acme', ASK, '');
     const nightly = { ...first, id: 'nightly-all-2026-01-02', createdAt: first.createdAt + 1, state: 'done' as const };

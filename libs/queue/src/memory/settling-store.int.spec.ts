@@ -1,13 +1,12 @@
 import { MemorySettleJob } from '@etude/contracts/queues';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { describe, expect, it } from 'vitest';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { SettlingStore } from './settling-store.js';
 
-const redis = redisForFile();
+const startQueue = queueForFile();
 
 function start() {
-  const rig = startProducer(redis.url, redis.prefix());
+  const rig = startQueue();
   return { ...rig, store: new SettlingStore(rig.producer) };
 }
 

@@ -1,13 +1,12 @@
 import { errorCode } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { FAILED_RECEIPT_KEPT_MS, RECEIPT_KEPT_MS, UpkeepStore } from './upkeep-store.js';
 
-const redis = redisForFile();
+const startQueue = queueForFile();
 
 function start() {
-  const rig = startProducer(redis.url, redis.prefix());
+  const rig = startQueue();
   return { ...rig, store: new UpkeepStore(rig.producer) };
 }
 

@@ -5,11 +5,10 @@ import { freePort } from '@etude/test-support/ports';
 import { startRedis } from '@etude/test-support/redis';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { never, SPEC, startConsumer, startProducer, WRITE } from '../../test/rig.js';
+import { never, SOLVED, SPEC, startProducer, WRITE } from '../../test/rig.js';
 import { consume, type JobHandler } from '../jobs/consumer.js';
 import { readEvents } from '../tasks/events.js';
 import { ExecutionStore, QueueSandboxes } from '../executions/executions.js';
-import { openJournal } from '../tasks/journal.js';
 import { OutboxReader, RedisMemoryOutbox } from '../memory/memory-outbox.js';
 import { Producer } from '../jobs/producer.js';
 import { connectRedis, whileRedisAnswers } from './redis.js';
@@ -47,13 +46,13 @@ describe('an outage of Redis', () => {
 
   it('ends the drain of a closing worker', async () => {
     const server = await startStoppable();
-    const { producer } = startProducer(server.url, 'etude');
+    const { producer, options } = startProducer(server.url, 'etude');
     const runs: AbortSignal[] = [];
     const hangs: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = (_, { signal }) => {
       runs.push(signal);
       return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
     };
-    const consumer = consume(SandboxExecute, hangs, { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
+    const consumer = consume(SandboxExecute, hangs, options);
     await producer.add(SandboxExecute, { v: 1, tenant: 'acme', executionId: 'e1', taskId: null });
     await until(() => runs.length === 1);
     const drained = consumer.drain(600_000);
@@ -67,13 +66,8 @@ describe('an outage of Redis', () => {
   it('keeps accepted tasks and recovers without a restart', async () => {
     const server = await startStoppable();
     const logger = recordingLogger();
-    const { producer, tasks } = startProducer(server.url, 'etude');
-    const consumer = startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), {
-      redisUrl: server.url,
-      prefix: 'etude',
-      concurrency: 2,
-      logger,
-    });
+    const { producer, tasks, startConsumer } = startProducer(server.url, 'etude');
+    const consumer = startConsumer(SandboxExecute, async ({ executionId }) => ({ executionId }), { logger });
     await consumer.ready();
     const ask = (id: string) => producer.addAndWait(SandboxExecute, { v: 1, tenant: 'acme', executionId: id, taskId: null }, never());
     await ask('before');
@@ -90,17 +84,16 @@ describe('an outage of Redis', () => {
 
   it('returns the result of an execution across a restart', async () => {
     const server = await startStoppable();
-    const { producer, redis, keys } = startProducer(server.url, 'etude');
+    const { producer, redis, keys, startConsumer } = startProducer(server.url, 'etude');
     const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
     const waiting = new QueueSandboxes(producer).execute(request, never());
     await until(async () => (await producer.queue(SandboxExecute.name).getWaitingCount()) === 1);
     await server.pause();
     await server.resume();
-    const save: JobHandler<typeof SandboxExecute.payload, typeof SandboxExecute.result> = async ({ tenant, executionId }) => {
+    startConsumer(SandboxExecute, async ({ tenant, executionId }) => {
       await new ExecutionStore(redis, keys).save(tenant, executionId, { executionId, runs: [] });
       return { executionId };
-    };
-    startConsumer(SandboxExecute, save, { redisUrl: server.url, prefix: 'etude', concurrency: 1 });
+    });
     expect(await waiting).toEqual({ executionId: 'e1', runs: [] });
   });
 
@@ -117,11 +110,11 @@ describe('an outage of Redis', () => {
 
   it('continues the journal after the outage, and watchers see its events', async () => {
     const server = await startStoppable();
-    const { tasks, redis, keys } = startProducer(server.url, 'etude');
+    const { submit, redis, keys } = startProducer(server.url, 'etude');
     const worker = connectRedis(server.url, 'worker');
     onTestFinished(() => worker.disconnect());
-    const { record } = await tasks.submit('acme', SPEC, '');
-    const journal = await openJournal(worker, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` });
+    const { record, open } = await submit();
+    const journal = await open(worker);
     const usage = Usage.parse({});
     await journal?.append({ key: 'a1.one', value: 1, usage }, [{ type: 'attempt_started', attempt: 1 }]);
     const seen: string[] = [];
@@ -133,7 +126,7 @@ describe('an outage of Redis', () => {
     const appending = journal?.append({ key: 'a1.two', value: 2, usage }, [{ type: 'attempt_started', attempt: 2 }]);
     await server.resume();
     await appending;
-    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage, error: null });
+    await journal?.finish({ ...SOLVED, usage });
     await watching;
     expect(seen).toEqual(['state', 'state', 'attempt_started', 'attempt_started', 'state', 'finished']);
     await until(async () => (await redis.ping().catch(() => '')) === 'PONG');

@@ -5,7 +5,8 @@ import { RolloutRun } from '@etude/contracts/queues';
 import { RedisGroup } from '@etude/test-support/redis-group';
 import { until } from '@etude/test-support/until';
 import { expect, it, onTestFinished } from 'vitest';
-import { SPEC, startConsumer, startProducer } from '../../test/rig.js';
+import { SOLVED, SPEC, startProducer } from '../../test/rig.js';
+import type { JobHandler } from '../jobs/consumer.js';
 import { startReconciler } from '../reconciler.js';
 import { openJournal } from '../tasks/journal.js';
 import { connectRedis } from './redis.js';
@@ -25,16 +26,13 @@ async function start(url: string, prefix: string) {
   onTestFinished(() => reconciler.close());
   const own = connectRedis(url, 'worker');
   onTestFinished(() => own.disconnect());
-  const worker = startConsumer(
-    RolloutRun,
-    async ({ tenant, taskId, rolloutId }) => {
-      const journal = await openJournal(own, rig.keys, { tenant, taskId, rolloutId });
-      if (!journal) return { outcome: 'fenced' as const };
-      await journal.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null, learnFrom: [] });
-      return { outcome: 'succeeded' as const };
-    },
-    { redisUrl: url, prefix, concurrency: 8 },
-  );
+  const run: JobHandler<typeof RolloutRun.payload, typeof RolloutRun.result> = async (address) => {
+    const journal = await openJournal(own, rig.keys, address);
+    if (!journal) return { outcome: 'fenced' };
+    await journal.finish({ ...SOLVED, usage: journal.usage, learnFrom: [] });
+    return { outcome: 'succeeded' };
+  };
+  const worker = rig.startConsumer(RolloutRun, run, { concurrency: 8 });
   await worker.ready();
   const ended = async (id: string) => (await tasks.get('acme', id).catch(() => null))?.state === 'succeeded';
   const endsOf = async (id: string) =>
@@ -59,13 +57,12 @@ it('does not take a write for confirmed by the replicas of a server that never h
   const first = await servers.start();
   const replica = await servers.replicate(first.port);
   const url = `redis://127.0.0.1:${first.port}`;
-  const { tasks, keys } = startProducer(url, 'etude');
+  const { submit } = startProducer(url, 'etude');
   replica.process.child.kill('SIGSTOP');
-  const { record } = await tasks.submit('acme', SPEC, 'unconfirmed');
+  const { open } = await submit();
   const worker = connectRedis(`${url}?replicas=1`, 'worker');
   onTestFinished(() => worker.disconnect());
-  const address = { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` };
-  const opened = openJournal(worker, keys, address).then(
+  const opened = open(worker).then(
     () => 'opened',
     (error: { readonly code: string }) => error.code,
   );

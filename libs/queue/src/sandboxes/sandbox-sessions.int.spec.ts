@@ -1,18 +1,17 @@
 import { SessionRequest } from '@etude/contracts/sandbox';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { newSandboxId, SandboxSessionStore, SESSION_KEPT_MS, type SessionEnd } from './sandbox-sessions.js';
 import { ControllerDirectory } from './controllers.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 const request = (requestId: string, more: object = {}) => SessionRequest.parse({ tenant: 'acme', requestId, limits: {}, ...more });
 const owner = (controllerId = 'c1', place: string | null = 'there') => ({ controllerId, place });
 
 function start() {
-  const { redis, keys } = startProducer(file.url, file.prefix());
+  const { redis, keys } = startQueue();
   const store = new SandboxSessionStore(redis, keys);
   const open = async (requestId: string, more: object = {}) =>
     (await store.open(newSandboxId(), request(requestId, more), owner(), 100)).stored;

@@ -1,10 +1,9 @@
 import type { ChatModel } from '@etude/domain/ports/model';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { expect, it } from 'vitest';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { budgetConfig, metered, SpendStore } from './spend-store.js';
 
-const redis = redisForFile();
+const startQueue = queueForFile();
 const never = new AbortController().signal;
 const NOON = Date.UTC(2026, 10, 28, 12);
 const DAY_MS = 86_400_000;
@@ -14,7 +13,7 @@ const MODEL: ChatModel = {
 
 function start(budget: object = {}) {
   const time = { at: NOON };
-  const { producer } = startProducer(redis.url, redis.prefix());
+  const { producer } = startQueue();
   const store = new SpendStore(producer, budgetConfig.parse(budget), () => time.at);
   const model = metered(MODEL, store);
   const ask = (tenant: string, agent: string, purpose: string) => model.chat({ messages: [], account: { tenant, agent, purpose } }, never);

@@ -1,21 +1,18 @@
 import * as fc from 'fast-check';
-import { rolloutIdOf } from '@etude/contracts/ids';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
 import { journalConformance } from '@etude/domain/testing/journal-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { never, SPEC, startProducer } from '../../test/rig.js';
-import { openJournal, openLearning, type RedisJournal } from './journal.js';
+import { never, queueForFile, SOLVED } from '../../test/rig.js';
+import { openLearning, type RedisJournal } from './journal.js';
 import { connectRedis } from '../redis/redis.js';
 import { readEvents, type StoredEvent } from './events.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 async function makeRollout(retentionMs?: number) {
-  const { producer, tasks, redis, keys } = startProducer(file.url, file.prefix(), retentionMs);
-  const { record } = await tasks.submit('acme', SPEC, '');
-  const address = { tenant: 'acme', taskId: record.id, rolloutId: rolloutIdOf(record.id) };
-  const open = (connection = redis) => openJournal(connection, keys, address, { retentionMs });
+  const rig = startQueue(retentionMs);
+  const { tasks, redis, keys } = rig;
+  const { record, address, open } = await rig.submit();
   const events = async () =>
     (await redis.xrange(keys.events('acme', record.id), '-', '+')).map(([, fields]) => JSON.parse(fields[1] ?? '') as TaskEvent);
   const task = async () => {
@@ -23,18 +20,8 @@ async function makeRollout(retentionMs?: number) {
     if (!found) throw new Error('the task is gone');
     return found;
   };
-  return {
-    producer,
-    openLearning: () => openLearning(redis, keys, address),
-    tasks,
-    redis,
-    keys,
-    address,
-    open,
-    events,
-    task,
-    cancel: async () => void (await tasks.requestCancel('acme', record.id)),
-  };
+  const cancel = async () => void (await tasks.requestCancel('acme', record.id));
+  return { ...rig, openLearning: () => openLearning(redis, keys, address), address, open, events, task, cancel };
 }
 
 journalConformance(makeRollout);
@@ -44,7 +31,7 @@ describe('journal in Redis', () => {
     const { redis, keys, address, open } = await makeRollout(60_000);
     const journal = await open();
     await journal?.append({ key: 'a1.draft', value: 1, usage: Usage.parse({}) }, []);
-    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null });
+    await journal?.finish({ ...SOLVED, usage: Usage.parse({}) });
     const all = [
       keys.task('acme', address.taskId),
       keys.rollout(address.rolloutId),
@@ -57,7 +44,8 @@ describe('journal in Redis', () => {
 
   it('loses and repeats no entry under random takeovers', async () => {
     const step = fc.record({ worker: fc.nat(1), act: fc.constantFrom('open', 'append', 'append', 'append', 'repeat', 'race') });
-    const connections = [connectRedis(file.url, 'worker'), connectRedis(file.url, 'worker')];
+    const { redisUrl } = startQueue().options;
+    const connections = [connectRedis(redisUrl, 'worker'), connectRedis(redisUrl, 'worker')];
     onTestFinished(() => connections.forEach((connection) => connection.disconnect()));
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
@@ -121,14 +109,14 @@ class TwoWorkers {
 }
 
 async function start() {
-  const { tasks, redis, keys } = startProducer(file.url, file.prefix());
-  const { record } = await tasks.submit('acme', SPEC, '');
-  const journal = (await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` })) as RedisJournal;
+  const { tasks, redis, keys, submit } = startQueue();
+  const { record, open } = await submit();
+  const journal = (await open()) as RedisJournal;
   const read = (afterId = '', signal = never()) => readEvents(redis, keys, 'acme', record.id, afterId, signal);
   const step = (n: number) =>
     journal.append({ key: `a1.s${n}`, value: n, usage: Usage.parse({}) }, [{ type: 'attempt_started', attempt: n }]);
-  const finish = () => journal.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: Usage.parse({}), error: null });
-  return { tasks, redis, keys, record, journal, read, step, finish };
+  const finish = () => journal.finish({ ...SOLVED, usage: Usage.parse({}) });
+  return { tasks, record, open, read, step, finish };
 }
 
 const states = (events: readonly StoredEvent[]) => events.map(({ event }) => (event.type === 'state' ? event.state : event.type));
@@ -145,13 +133,13 @@ describe('reading events', () => {
   });
 
   it('continues after the end of a redriven run', async () => {
-    const { read, tasks, record, redis, keys } = await start();
+    const { read, tasks, record, open } = await start();
     await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, Date.now());
     const [end] = (await Array.fromAsync(read())).slice(-1);
     await tasks.requeue('acme', record.id);
     const fromStart = Array.fromAsync(read());
     const fromEnd = Array.fromAsync(read(end?.id));
-    const again = await openJournal(redis, keys, { tenant: 'acme', taskId: record.id, rolloutId: `${record.id}-r1` });
+    const again = await open();
     await again?.finish({ state: 'failed', stopReason: 'attempts', result: null, usage: Usage.parse({}), error: null });
     expect(states(await fromStart)).toEqual(['queued', 'running', 'failed', 'queued', 'running', 'failed', 'finished']);
     expect(states(await fromEnd)).toEqual(['queued', 'running', 'failed', 'finished']);

@@ -1,21 +1,19 @@
 import { rolloutIdOf } from '@etude/contracts/ids';
 import { RolloutRun } from '@etude/contracts/queues';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SPEC, startConsumer, startProducer } from '../../test/rig.js';
+import { queueForFile, SPEC } from '../../test/rig.js';
 import { DeadLetters } from '../jobs/dead-letters.js';
 import { startReconciler } from '../reconciler.js';
 import { limitsFrom, tagsApart, tenantLimitsConfig } from '../limits/tenant-limits.js';
 import { openJournal } from './journal.js';
 import { TaskStore } from './task-store.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 function start(limits: object = {}) {
-  const prefix = file.prefix();
-  const rig = startProducer(file.url, prefix);
+  const rig = startQueue();
   const { producer, redis, keys } = rig;
   const limitsOf = limitsFrom(tenantLimitsConfig.parse({ ETUDE_TENANT_LIMITS: JSON.stringify(limits) }));
   const tasks = new TaskStore(producer, {}, limitsOf);
@@ -29,28 +27,24 @@ function start(limits: object = {}) {
     await openJournal(redis, keys, { tenant: tenantOf(taskId), taskId, rolloutId });
     return taskId;
   };
-  return { ...rig, prefix, tasks, queue, submit, inLine, take, limitsOf };
+  return { ...rig, tasks, queue, submit, inLine, take, limitsOf };
 }
 
 describe('the line of tasks', () => {
   it('starts the new task of a quiet tenant among the next two, before 1,000 of a loud one', async () => {
-    const { submit, prefix, redis, keys } = start();
+    const { submit, redis, keys, startConsumer } = start();
     const loud = await Promise.all(Array.from({ length: 1_000 }, () => submit('loud')));
     const started: string[] = [];
     const quietAt = Promise.withResolvers<number>();
-    startConsumer(
-      RolloutRun,
-      async ({ tenant, taskId, rolloutId }) => {
-        await openJournal(redis, keys, { tenant, taskId, rolloutId });
-        started.push(tenant);
-        if (started.length === 20) {
-          await submit('quiet');
-          quietAt.resolve(started.length);
-        }
-        return { outcome: 'waiting' as const };
-      },
-      { redisUrl: file.url, prefix, concurrency: 1 },
-    );
+    startConsumer(RolloutRun, async ({ tenant, taskId, rolloutId }) => {
+      await openJournal(redis, keys, { tenant, taskId, rolloutId });
+      started.push(tenant);
+      if (started.length === 20) {
+        await submit('quiet');
+        quietAt.resolve(started.length);
+      }
+      return { outcome: 'waiting' as const };
+    });
     const at = await quietAt.promise;
     await until(() => started.includes('quiet'));
     expect(started.indexOf('quiet')).toBeLessThanOrEqual(at + 1);

@@ -1,14 +1,13 @@
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { listenToText, type ModelText, PendingText, TextPublisher } from './events.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 describe('the text of a model', () => {
   it('is published in few messages, and whole where it is flushed', async () => {
-    const { redis, keys } = startProducer(file.url, file.prefix());
+    const { redis, keys } = startQueue();
     const channel = keys.text('acme', 't1');
     const heard: ModelText[] = [];
     using listening = listenToText(redis, channel, (text) => heard.push(text));

@@ -1,31 +1,24 @@
-import { rolloutIdOf } from '@etude/contracts/ids';
 import { RolloutRun } from '@etude/contracts/queues';
 import { Usage } from '@etude/contracts/task';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SPEC, startConsumer, startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { startReconciler } from '../reconciler.js';
-import { openJournal, questionsOf, type RedisJournal } from './journal.js';
+import { questionsOf, type RedisJournal } from './journal.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 const MINUTE_MS = 60_000;
 
 /** A task whose first worker may ask. */
 async function start() {
-  const prefix = file.prefix();
-  const { producer, tasks, redis, keys } = startProducer(file.url, prefix);
-  const { record } = await tasks.submit('acme', { ...SPEC, priority: 4 }, '');
-  const address = { tenant: 'acme', taskId: record.id, rolloutId: rolloutIdOf(record.id) };
+  const rig = startQueue();
+  const { producer, tasks, redis, keys } = rig;
+  const { record, address, open } = await rig.submit({ priority: 4 });
   const question = { key: 'a1.s3.t1', text: 'Which year?', deadlineAt: Date.now() + MINUTE_MS };
-  const open = () => openJournal(redis, keys, address);
   const reconciler = startReconciler({ producer, tasks, intervalMs: 3_600_000 });
   onTestFinished(() => reconciler.close());
   return {
-    producer,
-    tasks,
-    redis,
-    keys,
+    ...rig,
     address,
     question,
     open,
@@ -36,11 +29,7 @@ async function start() {
     answer: (text: string, requestId = '', key = '') => tasks.answer('acme', record.id, { key, text }, requestId),
     /** Lets the task's job end, as the worker of a rollout that waits does. */
     async endJob() {
-      const consumer = startConsumer(RolloutRun, async () => ({ outcome: 'waiting' as const }), {
-        redisUrl: file.url,
-        prefix,
-        concurrency: 1,
-      });
+      const consumer = rig.startConsumer(RolloutRun, async () => ({ outcome: 'waiting' as const }));
       await until(async () => (await producer.queue(RolloutRun.name).getJob(address.rolloutId))?.finishedOn);
       await consumer.close(1_000);
     },

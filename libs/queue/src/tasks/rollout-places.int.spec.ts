@@ -1,17 +1,15 @@
 import { RolloutRun } from '@etude/contracts/queues';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
 import { expect, it } from 'vitest';
-import { SPEC, startConsumer, startProducer } from '../../test/rig.js';
+import { queueForFile, SOLVED, SPEC } from '../../test/rig.js';
 import { openJournal } from './journal.js';
 import { RolloutPlaces } from './rollout-places.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 /** A worker with two places and an extra one, whose rollouts run until they are told to end. */
 async function start() {
-  const prefix = file.prefix();
-  const { producer, tasks, redis, keys } = startProducer(file.url, prefix);
+  const { producer, tasks, redis, keys, startConsumer } = startQueue();
   const places = await RolloutPlaces.open(redis, keys, 2);
   const started: string[] = [];
   const ends: Array<() => void> = [];
@@ -25,10 +23,10 @@ async function start() {
         ends.push(resolve);
         started.push(tenant);
         await promise;
-        await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: journal.usage, error: null });
+        await journal?.finish({ ...SOLVED, usage: journal.usage });
         return { outcome: 'succeeded' as const };
       },
-      { redisUrl: file.url, prefix, concurrency: places.jobsMax, admit: places.admit },
+      { concurrency: places.jobsMax, admit: places.admit },
     );
   const queue = producer.queue(RolloutRun.name);
   const submit = async (tenant: string) => (await tasks.submit(tenant, SPEC, '')).record.id;

@@ -1,14 +1,12 @@
 import { RolloutRun } from '@etude/contracts/queues';
 import { TaskSpec } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
-import { redisForFile } from '@etude/test-support/redis-for-file';
-import { endedRollout, SPEC, startProducer } from '../../test/rig.js';
-import { openJournal, openLearning } from './journal.js';
+import { endedRollout, queueForFile, SOLVED, SPEC } from '../../test/rig.js';
+import { openLearning } from './journal.js';
 import { newId } from '../redis/keys.js';
 import { retentionFrom, taskConfig } from './task-store.js';
 
-const file = redisForFile();
-const start = (retentionMs?: number) => startProducer(file.url, file.prefix(), retentionMs);
+const start = queueForFile();
 const spec = (more: object) => TaskSpec.parse({ ...SPEC, ...more });
 
 it('reads the retention of tasks from the settings', () => {
@@ -45,17 +43,17 @@ describe('list', () => {
   });
 
   it('counts results among the bytes of a page', async () => {
-    const { tasks, redis, keys } = start();
+    const { tasks, redis, keys, submit } = start();
     for (let i = 0; i < 3; i++) {
-      const { record } = await tasks.submit('acme', SPEC, '');
+      const { record } = await submit();
       await redis.hset(keys.task('acme', record.id), 'result', JSON.stringify({ output: 'a'.repeat(1_000_000) }));
     }
     expect((await tasks.list('acme', { pageSize: 10 })).items).toHaveLength(2);
   });
 
   it('leaves out tasks that have expired', async () => {
-    const { tasks, redis, keys } = start();
-    const { record } = await tasks.submit('acme', SPEC, '');
+    const { tasks, redis, keys, submit } = start();
+    const { record } = await submit();
     await redis.del(keys.task('acme', record.id));
     expect(await tasks.list('acme', { pageSize: 10 })).toEqual({ items: [], nextAfter: null });
     expect(await redis.zcard(keys.tasks('acme'))).toBe(0);
@@ -64,9 +62,9 @@ describe('list', () => {
 
 describe('cancel and failure', () => {
   it('fences the worker of a task that was marked as failed', async () => {
-    const { tasks, redis, keys } = start();
-    const { record } = await tasks.submit('acme', SPEC, '');
-    const journal = await openJournal(redis, keys, addressOf(record.id));
+    const { tasks, submit } = start();
+    const { record, open } = await submit();
+    const journal = await open();
     expect(await tasks.markFailed('acme', record.id, { code: 'WORKER_LOST', message: 'gone' }, Date.now())).toBe('failed');
     await expect(journal?.append({ key: 'a', value: 1, usage: record.usage }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
     expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'WORKER_LOST' } });
@@ -84,33 +82,33 @@ describe('cancel and failure', () => {
   });
 
   it('learns nothing from a task that was asked to stop before its end', async () => {
-    const { tasks, redis, keys } = start();
-    const { record } = await tasks.submit('acme', SPEC, '');
-    const journal = await openJournal(redis, keys, addressOf(record.id));
+    const { tasks, redis, keys, submit } = start();
+    const { record, address, open } = await submit();
+    const journal = await open();
     await tasks.requestCancel('acme', record.id);
-    await journal?.finish({ state: 'succeeded', stopReason: 'solved', result: null, usage: record.usage, error: null, learnFrom: [] });
+    await journal?.finish({ ...SOLVED, usage: record.usage, learnFrom: [] });
     expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'succeeded', learning: { state: 'none' } });
-    expect(await openLearning(redis, keys, addressOf(record.id))).toBeNull();
+    expect(await openLearning(redis, keys, address)).toBeNull();
   });
 
   it('gives a redriven task a fresh count of takeovers and its journal', async () => {
-    const { tasks, redis, keys } = start();
-    const { record } = await tasks.submit('acme', SPEC, '');
-    const first = await openJournal(redis, keys, addressOf(record.id));
+    const { tasks, redis, keys, submit } = start();
+    const { record, open } = await submit();
+    const first = await open();
     await first?.append({ key: 'a1.draft', value: 1, usage: record.usage }, []);
-    await openJournal(redis, keys, addressOf(record.id));
+    await open();
     await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, Date.now());
     expect(await tasks.requeue('acme', record.id)).toBe('queued');
     expect(await tasks.get('acme', record.id)).toMatchObject({ state: 'queued', error: null, stopReason: null, endedAt: null });
-    const again = await openJournal(redis, keys, addressOf(record.id));
+    const again = await open();
     expect([again?.epoch, [...(again?.entries.keys() ?? [])]]).toEqual([1, ['a1.draft']]);
     await expect(first?.append({ key: 'b', value: 1, usage: record.usage }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
     expect(await redis.pttl(keys.task('acme', record.id))).toBe(-1);
   });
 
   it('ignores a death that happened before the redrive', async () => {
-    const { tasks } = start();
-    const { record } = await tasks.submit('acme', SPEC, '');
+    const { tasks, submit } = start();
+    const { record } = await submit();
     const diedAt = Date.now();
     await tasks.markFailed('acme', record.id, { code: 'INTERNAL', message: 'x' }, diedAt);
     await new Promise((resolve) => setImmediate(resolve));
@@ -120,8 +118,8 @@ describe('cancel and failure', () => {
   });
 
   it('does not requeue a cancelled or missing task', async () => {
-    const { tasks } = start();
-    const { record } = await tasks.submit('acme', SPEC, '');
+    const { tasks, submit } = start();
+    const { record } = await submit();
     await tasks.requestCancel('acme', record.id);
     expect(await tasks.requeue('acme', record.id)).toBe('cancelled');
     expect(await tasks.requeue('acme', 't00000000')).toBe('gone');
@@ -140,5 +138,3 @@ describe('task ids', () => {
     expect(() => keys.task('', 't1')).toThrow(expect.objectContaining({ code: 'TENANT_MISSING' }));
   });
 });
-
-const addressOf = (taskId: string) => ({ tenant: 'acme', taskId, rolloutId: `${taskId}-r1` });

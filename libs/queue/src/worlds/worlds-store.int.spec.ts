@@ -1,14 +1,13 @@
 import { worldsConformance } from '@etude/domain/testing/worlds-conformance';
 import { homeOf } from '@etude/domain/world/world';
-import { redisForFile } from '@etude/test-support/redis-for-file';
 import { expect, it } from 'vitest';
-import { startProducer } from '../../test/rig.js';
+import { queueForFile } from '../../test/rig.js';
 import { RedisWorlds } from './worlds-store.js';
 
-const file = redisForFile();
+const startQueue = queueForFile();
 
 function start() {
-  const { redis, keys } = startProducer(file.url, file.prefix());
+  const { redis, keys } = startQueue();
   return { redis, keys, worlds: new RedisWorlds(redis, keys) };
 }
 
