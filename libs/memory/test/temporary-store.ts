@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { RecordStore, StoreOptions } from '../src/record-store.js';
-import type { SqliteStoreOptions } from '../src/sqlite/sqlite-store.js';
 import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
+import type { SqliteStoreOptions } from '../src/sqlite/store-file.js';
 import type { StoreUnderTest } from './record-store-conformance.js';
 import { SAMPLE_MODEL } from './record-store-samples.js';
 import { temporaryDirectory } from './temporary-memory.js';

@@ -1,24 +1,27 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { EtudeError } from '@etude/contracts/errors';
-import { memoryError, type StoreFile, type WholeFile } from './store-file.js';
+import { memoryError, type StoreFile } from './store-file.js';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { StoreOptions } from '../record-store.js';
 
 /** Looks for damage by disks and other programs. Our own writes are transactions, so none is left half done. */
 export async function fileDamage(file: StoreFile): Promise<readonly string[]> {
-  return file.writeWhole((whole) => [...damageIn(whole)]);
+  return file.writeWhole((db) => [...damageIn(db)]);
 }
 
-function* damageIn(file: WholeFile): Generator<string> {
+function* damageIn(db: DatabaseSync): Generator<string> {
   // A connection checks a cached state of the word lists, which others may have merged since. Reading from them refreshes it.
-  file.all("SELECT rowid FROM record_words WHERE record_words MATCH 'c1:x' LIMIT 1");
-  const results = file.all<{ quick_check: string }>('PRAGMA quick_check(20)').map((row) => row.quick_check);
+  db.exec("SELECT rowid FROM record_words WHERE record_words MATCH 'c1:x' LIMIT 1");
+  const results = db
+    .prepare('PRAGMA quick_check(20)')
+    .all()
+    .map((row) => row.quick_check);
   if (results[0] !== 'ok') yield `the file is damaged, restore it from a backup: ${results.join('; ')}`;
-  const [{ n: lost } = { n: 0 }] = file.all<{ n: number }>('SELECT count(*) AS n FROM record WHERE id NOT IN (SELECT id FROM record_body)');
+  const lost = Number(db.prepare('SELECT count(*) AS n FROM record WHERE id NOT IN (SELECT id FROM record_body)').get()?.n);
   if (lost > 0) yield `${lost} records have lost their text; restore the file from a backup`;
   try {
-    file.exec("INSERT INTO record_words (record_words) VALUES ('integrity-check')");
+    db.exec("INSERT INTO record_words (record_words) VALUES ('integrity-check')");
   } catch (cause) {
     yield `the word lists are damaged, export the memory and import it into a new file: ${(cause as Error).message}`;
   }

@@ -1,4 +1,4 @@
-import type { Change, Fields, MemoryRecord, Owners, RecordFilter, StoreOptions } from '../record-store.js';
+import type { Change, Fields, Owners, RecordFilter, StoreOptions } from '../record-store.js';
 import { bodyValues, deleteFields, filterCondition, insertFields, kindCode, kindCodes, layerCode, layerCondition } from './record-rows.js';
 import { TEXTS_MAX } from './store-schema.js';
 import type { TenantRows, Values } from './tenant-rows.js';
@@ -12,7 +12,7 @@ import type { StoreFile } from './store-file.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A change with everything that can be computed outside the transaction. */
-export interface PreparedChange {
+interface PreparedChange {
   readonly change: Change;
   readonly kind: number;
   readonly vectors: ReadonlyArray<VectorBytes | null>;
@@ -37,10 +37,10 @@ export function prepareChange(tenant: string, change: Change, model: StoreOption
 
 /** Applies the changes of one transaction. @throws StaleChange */
 export function applyChanges(rows: TenantRows, model: number, changes: readonly PreparedChange[]): boolean[] {
-  const late = new LateWords();
+  const late: LateWords = [];
   const answers = changes.map((prepared) => {
     const { change } = prepared;
-    if (change.do === 'insert') return insert(rows, model, prepared, change.record, late);
+    if (change.do === 'insert') return insert(rows, model, prepared, late);
     const known = knownRecord(rows, prepared.kind, change.record.key);
     if (known?.revision !== change.revision) throw new StaleChange();
     updateRecord(rows, known, prepared);
@@ -48,7 +48,7 @@ export function applyChanges(rows: TenantRows, model: number, changes: readonly 
     else if (movesVectors(rows, known, prepared)) updateVectors(rows, known.id, known.texts, traitsOf(rows, prepared));
     return true;
   });
-  late.store(rows);
+  late.forEach((write) => write());
   return answers;
 }
 
@@ -76,9 +76,10 @@ export function knownRecord(rows: TenantRows, kind: number, key: string): KnownR
 }
 
 /** Returns false if the key is taken. */
-function insert(rows: TenantRows, model: number, prepared: PreparedChange, record: MemoryRecord, late: LateWords): boolean {
-  const { kind, vectors, terms } = prepared;
-  const { key, createdAt, worth, shown, layer } = record;
+function insert(rows: TenantRows, model: number, prepared: PreparedChange, late: LateWords): boolean {
+  const { kind, vectors, terms, change } = prepared;
+  const { record } = change;
+  const { key, createdAt, worth, shown } = record;
   const owner = rows.ownerOf(record.scope);
   const { changes, row: id } = rows.run(
     `INSERT INTO record (tenant, kind, record_key, agent, user, created_at, worth, shown, revision, texts, words)
@@ -92,8 +93,7 @@ function insert(rows: TenantRows, model: number, prepared: PreparedChange, recor
     { id, ...bodyValues(record) },
   );
   insertFields(rows, id, record.fields);
-  if (vectors.length > 0) insertVectors(rows, model, id, traitsOf(rows, prepared), vectors);
-  late.add(rows, layer, id, vectors.length, terms);
+  addTexts(rows, model, id, prepared, late);
   return true;
 }
 
@@ -116,26 +116,40 @@ function updateRecord(rows: TenantRows, { id, fields }: KnownRecord, { change: {
 }
 
 function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, late: LateWords): void {
-  const { layer } = prepared.change.record;
-  removeTexts(rows, layer, known, late);
+  removeTexts(rows, prepared.change.record.layer, known, late);
   rows.run('UPDATE record SET texts = :texts, words = :words WHERE tenant = :tenant AND id = :id', {
     id: known.id,
     texts: prepared.vectors.length,
     words: prepared.terms.words,
   });
-  if (prepared.vectors.length > 0) insertVectors(rows, model, known.id, traitsOf(rows, prepared), prepared.vectors);
-  late.add(rows, layer, known.id, prepared.vectors.length, prepared.terms);
+  addTexts(rows, model, known.id, prepared, late);
+}
+
+/**
+ * Words that a transaction writes together at its end. FTS5 writes a segment whenever another table is written in between. One segment per
+ * record takes three times as long as one per transaction.
+ */
+type LateWords = Array<() => void>;
+
+/** Adds a record's words, its vectors, and their counts. */
+function addTexts(rows: TenantRows, model: number, id: number, prepared: PreparedChange, late: LateWords): void {
+  const { vectors, terms, change } = prepared;
+  const { layer } = change.record;
+  if (vectors.length > 0) insertVectors(rows, model, id, traitsOf(rows, prepared), vectors);
+  resize(rows, layer, vectors.length, terms.words, 1);
+  if (terms.words > 0) late.push(() => insertWords(rows, layer, id, terms));
 }
 
 /** Removes a record's words, its vectors of every model, and their counts. */
-export function removeTexts(
+function removeTexts(
   rows: TenantRows,
   layer: MemoryLayer,
   { id, texts, words }: Pick<KnownRecord, 'id' | 'texts' | 'words'>,
   late: LateWords,
 ): void {
   deleteVectors(rows, id, texts);
-  late.remove(rows, layer, id, texts, words);
+  resize(rows, layer, texts, words, -1);
+  if (words > 0) late.push(() => deleteWords(rows, id));
 }
 
 function traitsOf(rows: TenantRows, { kind, change: { record } }: PreparedChange): VectorTraits {
@@ -147,28 +161,6 @@ function movesVectors(rows: TenantRows, known: KnownRecord, prepared: PreparedCh
   const { agent, user, worth, createdAt, kind } = traitsOf(rows, prepared);
   const same = known.agent === agent && known.user === user && known.worth === worth && known.createdAt === createdAt;
   return known.texts > 0 && !(same && (known.shown === 1) === kind > 0);
-}
-
-/**
- * Words that a transaction writes together at its end. FTS5 writes a segment whenever another table is written in between. One segment per
- * record takes three times as long as one per transaction.
- */
-export class LateWords {
-  readonly #words: Array<(rows: TenantRows) => void> = [];
-
-  add(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, terms: TermCounts): void {
-    resize(rows, layer, texts, terms.words, 1);
-    if (terms.words > 0) this.#words.push((late) => insertWords(late, layer, record, terms));
-  }
-
-  remove(rows: TenantRows, layer: MemoryLayer, record: number, texts: number, words: number): void {
-    resize(rows, layer, texts, words, -1);
-    if (words > 0) this.#words.push((late) => deleteWords(late, record));
-  }
-
-  store(rows: TenantRows): void {
-    for (const change of this.#words) change(rows);
-  }
 }
 
 function resize(rows: TenantRows, layer: MemoryLayer, texts: number, words: number, by: 1 | -1): void {
@@ -207,14 +199,14 @@ function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, va
      WHERE ${condition}${rows.within} LIMIT ${BATCH}`,
     values,
   );
-  const late = new LateWords();
+  const late: LateWords = [];
   for (const record of doomed) {
     removeTexts(rows, layer, record, late);
     deleteFields(rows, record.id, JSON.parse(record.fields) as Fields);
     rows.run('DELETE FROM record_body WHERE tenant = :tenant AND id = :id', { id: record.id });
     rows.run('DELETE FROM record WHERE tenant = :tenant AND id = :id', { id: record.id });
   }
-  late.store(rows);
+  late.forEach((write) => write());
   return doomed.length;
 }
 

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import { requireScope } from '@etude/domain/ports/memory';
@@ -12,7 +13,6 @@ import {
   type RecordStore,
   seenBy,
   type StoredRecord,
-  type StoreOptions,
   type StoreQuery,
 } from '../record-store.js';
 import { applyChanges, knownRecord, prepareChange, removeRecords, StaleChange } from './record-writes.js';
@@ -29,24 +29,24 @@ import {
   storedRecord,
   type StoredRow,
 } from './record-rows.js';
-import { StoreFile, type WholeFile } from './store-file.js';
+import { type SqliteStoreOptions, StoreFile } from './store-file.js';
+import { type ModelRow, modelRows } from './store-schema.js';
 import { fileDamage, purgeFile } from './file-upkeep.js';
 import type { TenantRows, Values } from './tenant-rows.js';
-import { deleteVectors, insertVectors, vectorBytes, type VectorBytes, VectorModels } from './vectors.js';
+import {
+  addModel,
+  deleteVectors,
+  dropModel,
+  insertVectors,
+  modelsIn,
+  numberOfModel,
+  setModelReady,
+  vectorBytes,
+  type VectorBytes,
+} from './vectors.js';
+import { storedModel } from '../vector-models.js';
 import { cosinesOf, layerSize, nearest } from './nearest-records.js';
 import { searchWords } from './words.js';
-
-export interface SqliteStoreOptions extends StoreOptions {
-  /** The file and its directory are created if they don't exist. */
-  readonly path: string;
-  /** How long to wait for another process that holds the lock, in ms; default 30,000. */
-  readonly lockWaitMs?: number;
-  /** Largest file size. Larger writes are refused with MEMORY_FULL. Default: no limit but the disk. */
-  readonly sizeMaxMiB?: number;
-}
-
-/** The time that another process may take to rewrite a large file. */
-const LOCK_WAIT_MS = 30_000;
 
 /**
  * Opens a record store in one SQLite file, which several processes may open at once.
@@ -55,9 +55,8 @@ const LOCK_WAIT_MS = 30_000;
  *   MEMORY_FULL
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<RecordStore> {
-  const { path, model, lockWaitMs = LOCK_WAIT_MS, sizeMaxMiB = null } = options;
-  const file = await StoreFile.open({ path, model, lockWaitMs, sizeMaxMiB });
-  const models = new VectorModels(file);
+  const { model } = options;
+  const file = await StoreFile.open(options);
   return {
     name: 'sqlite',
     async write(tenant, changes, { unsynced = false } = {}) {
@@ -65,7 +64,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Reco
       if (changes.length === 0) return [];
       const prepared = changes.map((change) => prepareChange(tenant, change, model));
       try {
-        return await file.write({ tenant }, (rows) => applyChanges(rows, models.numberOf(rows, model), prepared), {
+        return await file.write({ tenant }, (rows) => applyChanges(rows, numberOfModel(rows, model, file), prepared), {
           enrols: true,
           unsynced,
         });
@@ -78,19 +77,19 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Reco
     find: (...args) => findRecords(file, ...args),
     async search(scope, layer, query) {
       const vector = vectorBytes(query.vector, model);
-      return file.read(seenBy(scope), (rows) => searchRecords(rows, layer, query, { model: models.numberOf(rows, model), vector }));
+      return file.read(seenBy(scope), (rows) => searchRecords(rows, layer, query, numberOfModel(rows, model, file), vector));
     },
     each: (...args) => eachRecord(file, ...args),
     count: (...args) => countRecords(file, ...args),
     remove: (...args) => removeRecords(file, ...args),
     purge: () => purgeFile(file),
     tenants: () => file.readWhole(tenantNames),
-    models: () => models.list(),
-    addModel: (added) => models.add(added),
-    setModelReady: (name) => models.setReady(name),
-    dropModel: (name) => models.drop(name),
+    models: async () => (await file.readWhole(modelRows)).map(({ id: _id, ...stored }) => stored),
+    addModel: (added) => addModel(file, added),
+    setModelReady: (name) => setModelReady(file, name),
+    dropModel: (name) => dropModel(file, name),
     setVectors: (tenant, record, name, vectors) =>
-      file.write({ tenant }, (rows) => setVectors(rows, models.find(rows, name), record, vectors)),
+      file.write({ tenant }, (rows) => setVectors(rows, storedModel(modelsIn(rows), name, file.where), record, vectors)),
     damage: () => fileDamage(file),
     diskBytes: () => file.diskBytes(),
     check: () => file.check(),
@@ -98,15 +97,18 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Reco
   };
 }
 
-function tenantNames(file: WholeFile): string[] {
+function tenantNames(db: DatabaseSync): string[] {
   const sql = 'SELECT name FROM tenant WHERE EXISTS (SELECT 1 FROM record WHERE record.tenant = tenant.id) ORDER BY name';
-  return file.all<{ name: string }>(sql).map(({ name }) => name);
+  return db
+    .prepare(sql)
+    .all()
+    .map(({ name }) => String(name));
 }
 
 /** Returns false if the record is no longer at that revision. */
 function setVectors(
   rows: TenantRows,
-  stored: ReturnType<VectorModels['find']>,
+  stored: ModelRow,
   { layer, kind, key, revision }: Parameters<RecordStore['setVectors']>[1],
   vectors: Parameters<RecordStore['setVectors']>[3],
 ): boolean {
@@ -128,7 +130,7 @@ const PAGE_RECORDS = 500;
 const PAGE_CHARS = 4_000_000;
 type Reads<name extends 'load' | 'find' | 'count'> = [StoreFile, ...Parameters<RecordStore[name]>];
 
-export async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {
+async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {
   return file.read(seenBy(scope), (rows) => {
     const sql = `SELECT ${STORED_COLUMNS} FROM json_each(:keys) CROSS JOIN ${STORED_TABLES}
       WHERE record.tenant = :tenant AND kind = :kind AND record_key = json_each.value${rows.within}`;
@@ -168,7 +170,7 @@ async function countRecords(...[file, owners, layer, filter]: Reads<'count'>): P
 }
 
 /** By kind, then in key order. Each page is one transaction. */
-export async function* eachRecord(
+async function* eachRecord(
   file: StoreFile,
   owners: Owners,
   layer: MemoryLayer,
@@ -205,20 +207,17 @@ function pageOf(rows: TenantRows, off: '+' | '', sql: string, values: Values): S
   return page;
 }
 
-interface VectorQuery {
-  /** Number of the store's model. */
-  readonly model: number;
-  /** null: only words are searched. */
-  readonly vector: VectorBytes | null;
-}
-
-/** Both lists, read from one snapshot. */
-function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, { model, vector }: VectorQuery): Candidates {
+/**
+ * Both lists, read from one snapshot.
+ *
+ * @param model number of the store's model
+ * @param vector null: only words are searched
+ */
+function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, model: number, vector: VectorBytes | null): Candidates {
   const { limit } = query;
   const size = layerSize(rows, layer);
   if (limit <= 0 || kindCodes(layer, query.kinds).length === 0 || size === null) return { dense: [], words: [] };
-  const { worded: all } = size;
-  const worded = searchWords(rows, { layer, text: query.text, worded: all, limit }, searchCondition(rows, layer, query));
+  const worded = searchWords(rows, { layer, text: query.text, worded: size.worded, limit }, searchCondition(rows, layer, query));
   const ids = worded.map(({ id }) => id);
   const known = vector === null ? new Map<number, number>() : cosinesOf(rows, model, vector, ids);
   const cosines = vector === null ? known : nearest(rows, { layer, query, model, vector, size, known });

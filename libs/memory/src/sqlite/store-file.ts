@@ -5,29 +5,25 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
 import { ownedBy, type Owners, type StoreOptions, type TenantView } from '../record-store.js';
-import { checkIdentity, ensureSchema } from './store-schema.js';
+import { checkIdentity, createSchema, isEmpty } from './store-schema.js';
 import { TenantRows } from './tenant-rows.js';
 
-export interface FileOptions extends StoreOptions {
+export interface SqliteStoreOptions extends StoreOptions {
+  /** The file and its directory are created if they don't exist. */
   readonly path: string;
-  /** How long to wait for another process that holds the lock, in ms. */
-  readonly lockWaitMs: number;
-  /** Largest file size. Larger writes are refused with MEMORY_FULL. null: no limit but the disk. */
-  readonly sizeMaxMiB: number | null;
+  /** How long to wait for another process that holds the lock, in ms; default 30,000. */
+  readonly lockWaitMs?: number;
+  /** Largest file size. Larger writes are refused with MEMORY_FULL. Default: no limit but the disk. */
+  readonly sizeMaxMiB?: number;
 }
 
+/** The time that another process may take to rewrite a large file. */
+const LOCK_WAIT_MS = 30_000;
 /** How long one try may block the event loop. */
 const TRY_MS = 20;
 const RETRY_MS_MAX = 50;
 /** Bounds the cache of statements, since callers can send ever new filters. */
 const STATEMENTS_MAX = 300;
-
-/** Statements on the rows of all tenants. For upkeep only, never to answer a caller. */
-export interface WholeFile {
-  all<T>(sql: string, ...values: ReadonlyArray<string | bigint>): T[];
-  run(sql: string, ...values: ReadonlyArray<string | bigint>): number;
-  exec(sql: string): void;
-}
 
 /**
  * One connection to the file, and transactions on it.
@@ -37,25 +33,13 @@ export interface WholeFile {
 export class StoreFile {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
-  readonly #options: FileOptions;
-  readonly whole: WholeFile;
+  readonly #options: SqliteStoreOptions;
   readonly #identity: string | null;
 
-  private constructor(db: DatabaseSync, options: FileOptions) {
+  private constructor(db: DatabaseSync, options: SqliteStoreOptions) {
     this.#db = db;
     this.#options = options;
     this.#identity = identityOf(options.path);
-    this.whole = {
-      all: <T>(sql: string, ...values: ReadonlyArray<string | bigint>) => this.#prepare(sql).all(...values) as T[],
-      run: (sql, ...values) => {
-        const statement = this.#prepare(sql);
-        statement.setReadBigInts(true);
-        return Number(statement.run(...values).changes);
-      },
-      exec: (sql) => {
-        db.exec(sql);
-      },
-    };
   }
 
   get path(): string {
@@ -63,17 +47,23 @@ export class StoreFile {
   }
 
   get lockWaitMs(): number {
-    return this.#options.lockWaitMs;
+    return this.#options.lockWaitMs ?? LOCK_WAIT_MS;
+  }
+
+  /** Names the file in messages. */
+  get where(): string {
+    return `the memory file ${this.path}`;
   }
 
   /** Creates the file if there is none. Safe for several processes at once. */
-  static async open(options: FileOptions): Promise<StoreFile> {
+  static async open(options: SqliteStoreOptions): Promise<StoreFile> {
     return patiently(options, () => {
       createWithParents(options.path);
       const db = new DatabaseSync(options.path, { allowExtension: true, timeout: TRY_MS });
       try {
         configure(db, options);
-        ensureSchema(db, options.path, options.model);
+        if (isEmpty(db)) transaction(db, 'BEGIN IMMEDIATE', () => isEmpty(db) && createSchema(db, options.model));
+        checkIdentity(db, options.path, options.model);
         return new StoreFile(db, options);
       } catch (error) {
         db.close();
@@ -96,12 +86,14 @@ export class StoreFile {
     return patiently(this.#options, unsynced ? () => this.#unsynced(change) : change);
   }
 
-  async readWhole<T>(work: (file: WholeFile) => T): Promise<T> {
-    return this.#patiently('BEGIN', () => work(this.whole));
+  /** Reads the rows of all tenants. For upkeep only, never to answer a caller. */
+  async readWhole<T>(work: (db: DatabaseSync) => T): Promise<T> {
+    return this.#patiently('BEGIN', () => work(this.#db));
   }
 
-  async writeWhole<T>(work: (file: WholeFile) => T): Promise<T> {
-    return this.#patiently('BEGIN IMMEDIATE', () => work(this.whole));
+  /** Like `readWhole`, but may write. */
+  async writeWhole<T>(work: (db: DatabaseSync) => T): Promise<T> {
+    return this.#patiently('BEGIN IMMEDIATE', () => work(this.#db));
   }
 
   /** Reads from the file, and checks that it is still the one that was opened. */
@@ -130,7 +122,7 @@ export class StoreFile {
     return statement;
   };
 
-  async #patiently<T>(begin: string, work: () => T): Promise<T> {
+  async #patiently<T>(begin: Begin, work: () => T): Promise<T> {
     return patiently(this.#options, () => this.#transaction(begin, work));
   }
 
@@ -145,30 +137,36 @@ export class StoreFile {
     }
   }
 
-  #transaction<T>(begin: string, work: () => T): T {
+  #transaction<T>(begin: Begin, work: () => T): T {
     this.#requireOpen();
     if (begin === 'BEGIN IMMEDIATE') this.#requireSame();
-    this.#db.exec(begin);
-    try {
-      const result = work();
-      this.#db.exec('COMMIT');
-      return result;
-    } catch (error) {
-      // On some errors, such as a full disk, SQLite has already rolled back.
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
+    return transaction(this.#db, begin, work);
   }
 
   /** Writes to a deleted or replaced file would be lost when its last reader closes it. */
   #requireSame(): void {
     if (identityOf(this.path) === this.#identity) return;
-    const message = `the memory file ${this.path} is gone, or was replaced since it was opened; restore it, then restart all services, so that all open the same file`;
+    const message = `${this.where} is gone, or was replaced since it was opened; restore it, then restart all services, so that all open the same file`;
     throw new EtudeError('MEMORY_UNAVAILABLE', message);
   }
 
   #requireOpen(): void {
-    if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `the memory file ${this.path} was closed by this process`);
+    if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `${this.where} was closed by this process`);
+  }
+}
+
+type Begin = 'BEGIN' | 'BEGIN IMMEDIATE';
+
+function transaction<T>(db: DatabaseSync, begin: Begin, work: () => T): T {
+  db.exec(begin);
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    // On some errors, such as a full disk, SQLite has already rolled back.
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
   }
 }
 
@@ -179,7 +177,7 @@ function identityOf(path: string): string | null {
 }
 
 /** Retries while another process holds the lock, up to `lockWaitMs`, without blocking the event loop for long. */
-async function patiently<T>({ path, lockWaitMs }: FileOptions, work: () => T): Promise<T> {
+async function patiently<T>({ path, lockWaitMs = LOCK_WAIT_MS }: SqliteStoreOptions, work: () => T): Promise<T> {
   const deadline = performance.now() + lockWaitMs;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
     try {
@@ -197,7 +195,7 @@ function createWithParents(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
 }
 
-function configure(db: DatabaseSync, { path, sizeMaxMiB }: FileOptions): void {
+function configure(db: DatabaseSync, { path, sizeMaxMiB }: SqliteStoreOptions): void {
   loadVectors(db, path);
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
   if (mode !== 'wal') {
@@ -206,7 +204,7 @@ function configure(db: DatabaseSync, { path, sizeMaxMiB }: FileOptions): void {
   }
   db.exec('PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000');
   const pageSize = Number(db.prepare('PRAGMA page_size').get()?.page_size);
-  if (sizeMaxMiB !== null) db.exec(`PRAGMA max_page_count = ${Math.ceil((sizeMaxMiB * 1_048_576) / pageSize)}`);
+  if (sizeMaxMiB !== undefined) db.exec(`PRAGMA max_page_count = ${Math.ceil((sizeMaxMiB * 1_048_576) / pageSize)}`);
 }
 
 function loadVectors(db: DatabaseSync, path: string): void {

@@ -7,9 +7,9 @@ import { COUNT_MAX } from '@etude/domain/retrieval/words';
 import type { DatabaseSync } from 'node:sqlite';
 
 /** Raised with every change of the schema below. A file of another version is refused. */
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 /** "Etu1" in ASCII, which marks the file as ours. */
-export const APPLICATION_ID = 0x4574_7531;
+const APPLICATION_ID = 0x4574_7531;
 
 /** One column per number of occurrences, so that a word list shows how often each record has the word. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
@@ -46,10 +46,12 @@ export function dropVectors(model: number): string {
 
 type Model = StoreOptions['model'];
 
-/** Creates the tables in an empty file, in one transaction. Then checks that we can use the file. */
-export function ensureSchema(db: DatabaseSync, path: string, model: Model): void {
-  if (isEmpty(db)) createOnce(db, model);
-  checkIdentity(db, path, model);
+/** Creates the tables in an empty file. */
+export function createSchema(db: DatabaseSync, { name, dimension }: Model): void {
+  db.exec(CREATE_SCHEMA);
+  const insert = db.prepare('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 1)');
+  db.exec(createVectors(Number(insert.run(name, dimension).lastInsertRowid)));
+  db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
 }
 
 /** @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
@@ -63,29 +65,22 @@ export function checkIdentity(db: DatabaseSync, path: string, model: Model): voi
       'Nothing of it was changed. Stop every service that uses it, install the version that wrote it or a later one, and start that; or name another file';
     throw new EtudeError('MEMORY_VERSION', message);
   }
-  requireReadable(db.prepare(MODELS).all() as unknown as VectorModel[], model, `the memory file ${path}`);
+  requireReadable(modelRows(db), model, `the memory file ${path}`);
 }
 
-/** All vector models of the file, as `VectorModel` with the model's number. */
+/** Selects `ModelRow`s. */
 export const MODELS = "SELECT id, name, dimension, iif(ready = 1, 'ready', 'building') AS state FROM model";
 
-function createOnce(db: DatabaseSync, { name, dimension }: Model): void {
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    if (isEmpty(db)) {
-      db.exec(CREATE_SCHEMA);
-      const insert = db.prepare('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 1)');
-      db.exec(createVectors(Number(insert.run(name, dimension).lastInsertRowid)));
-      db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
-    }
-    db.exec('COMMIT');
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
+/** A vector model of the file with its number. */
+export interface ModelRow extends VectorModel {
+  readonly id: number;
 }
 
-function isEmpty(db: DatabaseSync): boolean {
+export function modelRows(db: DatabaseSync): ModelRow[] {
+  return db.prepare(`${MODELS} ORDER BY id`).all() as unknown as ModelRow[];
+}
+
+export function isEmpty(db: DatabaseSync): boolean {
   return db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined;
 }
 

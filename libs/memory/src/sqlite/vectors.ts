@@ -1,8 +1,9 @@
-import type { StoreOptions, VectorModel } from '../record-store.js';
+import type { DatabaseSync } from 'node:sqlite';
+import type { StoreOptions } from '../record-store.js';
 import { requireReadable, requireSameDimension, requireVector, storedModel } from '../vector-models.js';
 import { layerCode } from './record-rows.js';
-import type { StoreFile, WholeFile } from './store-file.js';
-import { codeTable, createVectors, dropVectors, MODELS, TEXTS_MAX, vectorTable } from './store-schema.js';
+import type { StoreFile } from './store-file.js';
+import { codeTable, createVectors, dropVectors, type ModelRow, modelRows, MODELS, TEXTS_MAX, vectorTable } from './store-schema.js';
 import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
 import { vectorCode } from './vector-code.js';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -22,7 +23,7 @@ export interface VectorTraits extends OwnerNumbers {
   readonly createdAt: number;
 }
 
-export const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
+const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
 export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
 
 /** Stored forms by vector, since a search of several layers and the write of a new fact use one vector more than once. */
@@ -116,65 +117,46 @@ function embeddedBy(rows: TenantRows, record: number): number[] {
     .map(({ model }) => model);
 }
 
-interface ModelRow extends VectorModel {
-  readonly id: number;
+/** @throws EtudeError MEMORY_VERSION if the file has the model with another dimension */
+export async function addModel(file: StoreFile, model: StoreOptions['model']): Promise<void> {
+  const { name, dimension } = model;
+  await file.writeWhole((db) => {
+    const known = modelRows(db).find((row) => row.name === name);
+    if (known !== undefined) return requireSameDimension(known, model, file.where);
+    run(db, 'INSERT INTO model (name, dimension, ready) VALUES (?, ?, 0)', name, dimension);
+    db.exec(createVectors(storedModel(modelRows(db), name, file.where).id));
+  });
 }
 
-export class VectorModels {
-  readonly #file: StoreFile;
-  readonly #where: string;
-
-  constructor(file: StoreFile) {
-    this.#file = file;
-    this.#where = `the memory file ${file.path}`;
-  }
-
-  async list(): Promise<readonly VectorModel[]> {
-    const models = await this.#file.readWhole(modelRows);
-    return models.map(({ id: _id, ...model }) => model);
-  }
-
-  async add(model: StoreOptions['model']): Promise<void> {
-    const { name, dimension } = model;
-    await this.#file.writeWhole((file) => {
-      const known = modelRows(file).find((row) => row.name === name);
-      if (known !== undefined) return requireSameDimension(known, model, this.#where);
-      file.run('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 0)', name, BigInt(dimension));
-      file.exec(createVectors(storedModel(modelRows(file), name, this.#where).id));
-    });
-  }
-
-  async setReady(name: string): Promise<void> {
-    await this.#file.writeWhole((file) => file.run('UPDATE model SET ready = 1 WHERE name = ?', name));
-  }
-
-  async drop(name: string): Promise<void> {
-    await this.#file.writeWhole((file) => {
-      const known = modelRows(file).find((model) => model.name === name);
-      if (known === undefined) return;
-      file.exec(dropVectors(known.id));
-      file.run('DELETE FROM embedding WHERE model = ?', BigInt(known.id));
-      file.run('DELETE FROM model WHERE id = ?', BigInt(known.id));
-    });
-  }
-
-  /** The store's model's number, for a transaction on a tenant's rows. @throws EtudeError MEMORY_VERSION if it was dropped meanwhile */
-  numberOf(rows: TenantRows, model: StoreOptions['model']): number {
-    const stored = this.#stored(rows);
-    requireReadable(stored, model, this.#where);
-    return storedModel(stored, model.name, this.#where).id;
-  }
-
-  /** @throws EtudeError NOT_FOUND */
-  find(rows: TenantRows, name: string): ModelRow {
-    return storedModel(this.#stored(rows), name, this.#where);
-  }
-
-  #stored(rows: TenantRows): ModelRow[] {
-    return rows.all<ModelRow>(`${MODELS} WHERE :tenant IS NOT NULL`);
-  }
+export async function setModelReady(file: StoreFile, name: string): Promise<void> {
+  await file.writeWhole((db) => run(db, 'UPDATE model SET ready = 1 WHERE name = ?', name));
 }
 
-function modelRows(file: WholeFile): ModelRow[] {
-  return file.all<ModelRow>(`${MODELS} ORDER BY id`);
+export async function dropModel(file: StoreFile, name: string): Promise<void> {
+  await file.writeWhole((db) => {
+    const known = modelRows(db).find((model) => model.name === name);
+    if (known === undefined) return;
+    db.exec(dropVectors(known.id));
+    run(db, 'DELETE FROM embedding WHERE model = ?', known.id);
+    run(db, 'DELETE FROM model WHERE id = ?', known.id);
+  });
+}
+
+function run(db: DatabaseSync, sql: string, ...values: ReadonlyArray<string | number>): void {
+  const statement = db.prepare(sql);
+  // The last inserted row may be one of FTS5, whose numbers are too large for a JavaScript number.
+  statement.setReadBigInts(true);
+  statement.run(...values);
+}
+
+/** The vector models, for a transaction on a tenant's rows. */
+export function modelsIn(rows: TenantRows): ModelRow[] {
+  return rows.all<ModelRow>(`${MODELS} WHERE :tenant IS NOT NULL`);
+}
+
+/** The number of the store's model. @throws EtudeError MEMORY_VERSION if it was dropped meanwhile */
+export function numberOfModel(rows: TenantRows, model: StoreOptions['model'], { where }: StoreFile): number {
+  const stored = modelsIn(rows);
+  requireReadable(stored, model, where);
+  return storedModel(stored, model.name, where).id;
 }
