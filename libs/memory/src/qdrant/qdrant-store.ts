@@ -1,16 +1,25 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Owners, RecordStore, StoredRecord, StoreOptions, RecordFilter } from '../record-store.js';
-import { ownedBy, seenBy } from '../record-store.js';
-import { searchCandidates } from './candidate-search.js';
-import { ANCHOR_TENANT, type CollectionNames, collectionNames, vectorName } from './collections.js';
-import { denseOf, PointVectors } from './point-vectors.js';
+import type { Candidates, Owners, RecordFilter, RecordKind, RecordStore, StoredRecord, StoreOptions, StoreQuery } from '../record-store.js';
+import { candidateLists, ownedBy, seenBy } from '../record-store.js';
+import { ANCHOR_TENANT, type CollectionNames, collectionNames, vectorName, WORDS } from './collections.js';
+import { countedIn, denseOf, PointVectors, surplusOf, weightName } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
-import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId, recordsByKey, revisionIn } from './record-points.js';
-import { RecordWrites } from './record-writes.js';
+import {
+  decodeText,
+  eachRecord,
+  filterConditions,
+  is,
+  loadRecords,
+  newestRecords,
+  recordId,
+  recordsByKey,
+  revisionIn,
+} from './record-points.js';
+import { writeRecords } from './record-writes.js';
 import { requireServer, StoreModels } from './store-models.js';
-import { type Conditions, TenantPoints } from './tenant-points.js';
+import { type Conditions, type ScoredPoint, TenantPoints } from './tenant-points.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
 export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
@@ -39,15 +48,14 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
     name: 'qdrant',
     async write(tenant, changes) {
       const points = owned({ tenant });
-      return new RecordWrites({ points, names, vectors: vectorsOf(points), model, models: () => models.list() }).write(changes);
+      return writeRecords({ points, layers, vectors: vectorsOf(points), model, models: () => models.list() }, changes);
     },
     load: async (scope, layer, kind, keys) => loadRecords(seen(scope), layers[layer], kind, keys),
     find: async (scope, layer, filter, { order, ...page }) =>
       (order === 'newest' ? newestRecords : recordsByKey)(...at(seen(scope), layer, filter), page),
     async search(scope, layer, query) {
       const points = seen(scope);
-      const must = filterConditions(points.tenant, { ...query, shown: query.shown ?? true });
-      return searchCandidates({ points, names, vectors: vectorsOf(points), model }, layer, query, must);
+      return searchCandidates(points, layers[layer], { vectors: vectorsOf(points), model }, query);
     },
     async *each(owners, layer, filter) {
       yield* eachRecord(...at(owned(owners), layer, filter));
@@ -72,6 +80,75 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
     diskBytes: () => null,
     check: async () => void (await models.check()),
     close: () => server.close(),
+  };
+}
+
+const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
+/** Extra results to ask for, because equal values are ordered here. */
+const TIES = 16;
+/** How many times more candidates by words to ask for. */
+const OVERSAMPLING = 2;
+/** Scores are rounded to millionths, since vectors have single precision. */
+const PRECISION = 1e6;
+/** Lowest score of a record found by words, since 0 means that the words didn't find it. */
+const BM25_MIN = 1e-6;
+
+/** Fetches both lists in one request. It has searches by vector, by words, by words again for their cosines, and for the presence word. */
+async function searchCandidates(
+  points: TenantPoints,
+  collection: string,
+  { vectors, model }: { readonly vectors: PointVectors; readonly model: StoreOptions['model'] },
+  query: StoreQuery,
+): Promise<Candidates> {
+  const { vector, text, limit } = query;
+  const dense = denseOf([vector], model);
+  const words = vectors.ofQuery(text);
+  if (limit <= 0 || (dense.length === 0 && words === null)) return { dense: [], words: [] };
+  // More candidates by words, because the server's word weights count the records of all tenants.
+  const wordLimit = limit * OVERSAMPLING + TIES;
+  const byVector = { using: vectorName(model.name), query: dense, limit: limit + TIES, payload: CANDIDATE };
+  const byWords = { using: WORDS, query: words, limit: wordLimit };
+  const weights = words?.indices.map((word) => `w.${weightName(word)}`) ?? [];
+  const found = await points.search(collection, filterConditions(points.tenant, { ...query, shown: query.shown ?? true }), {
+    ...(dense.length === 0 ? {} : { byVector }),
+    ...(words === null ? {} : { byWords: { ...byWords, payload: [...CANDIDATE, ...weights] } }),
+    ...(dense.length === 0 || words === null ? {} : { ofWords: { ...byVector, limit: wordLimit, payload: [], among: byWords } }),
+    presence: { using: WORDS, query: vectors.ofPresence(), limit: 1, payload: [] },
+  });
+  const near = found.get('byVector') ?? [];
+  const worded = (found.get('byWords') ?? []).filter(hasWords);
+  const [anchorScore, presenceScore = 0] = ['anchor', 'presence'].map((name) => found.get(name)?.[0]?.score);
+  const surplus = anchorScore === undefined ? 0 : surplusOf(anchorScore, countedIn(anchorScore, presenceScore));
+  const cosines = new Map([...(found.get('ofWords') ?? []), ...near].map(({ id, score }) => [id, cosineOf(score)]));
+  const bm25s = new Map(worded.map((point) => [point.id, bm25Of(point, surplus)]));
+  const records = new Map([...worded, ...near].map((point) => [point.id, rankedPart(point)]));
+  return candidateLists({ records, near: near.map(({ id }) => id), bm25s, cosineOf: (id) => cosines.get(id) ?? 0 }, limit);
+}
+
+/** Before Qdrant 1.19 a point may keep stale words after a replacement by a text without words. */
+function hasWords({ payload }: ScoredPoint): boolean {
+  return payload['worded'] !== false;
+}
+
+function bm25Of({ score, payload }: ScoredPoint, surplus: number): number {
+  const weights = Object.values((payload['w'] as Readonly<Record<string, number>> | undefined) ?? {});
+  return Math.max(BM25_MIN, rounded(score - surplus * weights.reduce((sum, weight) => sum + weight, 0)));
+}
+
+function cosineOf(score: number): number {
+  return Math.max(-1, Math.min(1, rounded(score)));
+}
+
+function rounded(value: number): number {
+  return Math.round(value * PRECISION) / PRECISION;
+}
+
+function rankedPart({ payload }: ScoredPoint) {
+  return {
+    kind: payload['kind'] as RecordKind,
+    key: decodeText(String(payload['key'])),
+    createdAt: Number(payload['created_at']),
+    worth: Number(payload['worth']),
   };
 }
 

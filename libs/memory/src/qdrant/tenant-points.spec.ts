@@ -27,7 +27,8 @@ const CALLS: Readonly<Record<string, Call>> = {
   setVectors: (points, conditions) => points.setVectors('c', [point], conditions),
   deleteVectors: (points, conditions) => points.deleteVectors('c', ['words'], conditions),
   delete: (points, conditions) => points.delete('c', conditions),
-  search: (points, conditions) => points.search('c', conditions, [search, { ...search, among: { using: 'words', query, limit: 5 } }]),
+  search: (points, conditions) =>
+    points.search('c', conditions, { search, near: { ...search, among: { using: 'words', query, limit: 5 } } }),
 };
 
 const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((value) => value.isWellFormed());

@@ -31,10 +31,10 @@ export interface ScoredPoint extends FoundPoint {
 
 export interface Page {
   readonly limit: number;
-  readonly offset?: string;
+  readonly offset?: string | null;
   /** Payload fields to read. Absent: all. */
   readonly payload?: readonly string[];
-  readonly orderBy?: { readonly key: string; readonly direction: 'asc' | 'desc' };
+  readonly orderBy?: { readonly key: string; readonly direction: 'asc' | 'desc' } | null;
 }
 
 /** One list of a search, by the vector named `using`. `among` limits it to the results of another search. */
@@ -70,24 +70,24 @@ export class TenantPoints {
     this.#view = [...conditionOf('agent', agents), ...conditionOf('user', users?.map((user) => user ?? NOBODY) ?? null)];
   }
 
-  async *pages(collection: string, conditions: Conditions, { limit, payload }: Page): AsyncGenerator<FoundPoint[]> {
-    for (let from: Pick<Page, 'offset'> = {}; ;) {
-      const { points, next } = await this.scroll(collection, conditions, { limit, ...from, ...(payload === undefined ? {} : { payload }) });
+  async *pages(collection: string, conditions: Conditions, page: Page): AsyncGenerator<FoundPoint[]> {
+    let offset: string | null = null;
+    do {
+      const { points, next } = await this.scroll(collection, conditions, { ...page, offset });
       yield points;
-      if (next === null) return;
-      from = { offset: next };
-    }
+      offset = next;
+    } while (offset !== null);
   }
 
   /** Points in the order of ids or of `orderBy`. `next` is the offset of the next page; null at the end and with `orderBy`. */
-  async scroll(collection: string, conditions: Conditions, { limit, offset, payload, orderBy }: Page) {
+  async scroll(collection: string, conditions: Conditions, { limit, offset = null, payload, orderBy = null }: Page) {
     const { points, next_page_offset: next } = await this.#server.ask(`read ${collection}`, (client) =>
       client.scroll(collection, {
         filter: this.#filter(conditions),
         limit,
         with_payload: payload === undefined ? true : [...payload],
-        ...(offset === undefined ? {} : { offset }),
-        ...(orderBy === undefined ? {} : { order_by: orderBy }),
+        offset,
+        order_by: orderBy,
       }),
     );
     return { points: points.map(foundPoint), next: typeof next === 'string' ? next : null };
@@ -140,8 +140,8 @@ export class TenantPoints {
     await this.#server.ask(`delete from ${collection}`, (client) => client.delete(collection, request));
   }
 
-  /** Runs all searches in one request, with one more for the anchor's score; see `surplusOf`. */
-  async search(collection: string, conditions: Conditions, searches: readonly Search[]) {
+  /** Runs all searches in one request. Gives their lists by name, and as `anchor` the anchor with its score; see `surplusOf`. */
+  async search(collection: string, conditions: Conditions, searches: Readonly<Record<string, Search>>) {
     const filter = this.#filter(conditions);
     const anchor = {
       query: { indices: [ANCHOR_WORD], values: [1] },
@@ -149,12 +149,12 @@ export class TenantPoints {
       filter: { must: [{ key: 'tenant', match: { value: ANCHOR_TENANT } }] },
       limit: 1,
     };
-    const requests = [...searches.map((search) => this.#query(search, filter)), anchor] as Schemas['QueryRequest'][];
+    const names = [...Object.keys(searches), 'anchor'];
+    const requests = [...Object.values(searches).map((search) => this.#query(search, filter)), anchor] as Schemas['QueryRequest'][];
     const answers = await this.#server.ask(`search ${collection}`, (client) => client.queryBatch(collection, { searches: requests }));
     if (answers.length !== requests.length)
       throw new EtudeError('INTERNAL', `${collection} gave ${answers.length} lists for ${requests.length} searches`);
-    const lists = answers.map(({ points }) => points.map((point) => ({ ...foundPoint(point), score: point.score })));
-    return { lists: lists.slice(0, -1), anchorScore: lists.at(-1)?.[0]?.score ?? null };
+    return new Map(answers.map(({ points }, i) => [names[i], points.map((point) => ({ ...foundPoint(point), score: point.score }))]));
   }
 
   #query({ using, query, limit, payload, among }: Search, filter: Filter) {
