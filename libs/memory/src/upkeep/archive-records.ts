@@ -10,14 +10,13 @@ import { showsRecord } from '../layers/item-shows.js';
 import type { ItemShows } from '@etude/contracts/memory';
 import { reasonToArchive } from '@etude/domain/lift/effects';
 
-type Example = ArchiveReport['examples'][number];
 /** Kinds that forgetting may archive. Documents aren't among them: people add and remove those. */
 const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
 const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** Hides records that score below `scoreMax` from search. */
+/** Hides records that score below `scoreMax` from search. Never removes them. */
 export async function archiveRecords(
   store: RecordStore,
   clock: Clock,
@@ -28,17 +27,21 @@ export async function archiveRecords(
 ): Promise<ArchiveReport> {
   const createdBefore = clock.now() - (policy.olderThanDays ?? OLDER_THAN_DAYS) * DAY_MS;
   const filter = { shown: true, createdBefore, kinds: FORGETTABLE };
-  let [looked, archived, examples]: [number, number, readonly Example[]] = [0, 0, []];
+  let [looked, archived, examples]: [number, number, ArchiveReport['examples']] = [0, 0, []];
   for await (const page of walkOwned(store, owners, filter, { layers: policy.layers ?? LAYERS, signal })) {
     looked += page.length;
     const low = page.filter((record) => scoreOf(record, clock) < policy.scoreMax);
     archived += dryRun ? low.length : await updateEach(store, low, (record) => (record.shown ? asArchived(record) : null));
-    examples = lowest([...examples, ...low.map((record) => exampleOf(record, clock))]);
+    const more = low.map((record) => {
+      const { layer, scope, title } = record;
+      return { layer, scope, id: idOf(record), title, score: scoreOf(record, clock) };
+    });
+    examples = [...examples, ...more].toSorted((a, b) => a.score - b.score).slice(0, EXAMPLES_MAX);
   }
   return { looked, archived, examples };
 }
 
-/** Shows archived records again. Those superseded or deactivated meanwhile stay hidden. Returns the number of restored records. */
+/** Shows archived records again: all, or those with these ids. Those superseded or deactivated meanwhile stay hidden. Returns how many. */
 export async function restoreRecords(store: RecordStore, owners: Owners, ids?: readonly string[]): Promise<number> {
   const isWanted = (record: StoredRecord) => ids === undefined || ids.includes(idOf(record)) || ids.includes(record.key);
   let restored = 0;
@@ -51,9 +54,7 @@ export async function restoreRecords(store: RecordStore, owners: Owners, ids?: r
 export async function renewMarks(store: RecordStore, tenant: string): Promise<number> {
   let renewed = 0;
   for await (const page of walkOwned(store, { tenant }, { shown: false, kinds: FORGETTABLE, where: { status: 'archived' } }))
-    renewed += await updateEach(store, page.filter(isMarkedByStatus), (record) =>
-      isMarkedByStatus(record) ? withOwnStatus(record) : null,
-    );
+    renewed += await updateEach(store, page, (record) => (isMarkedByStatus(record) ? withOwnStatus(record) : null));
   return renewed;
 }
 
@@ -78,14 +79,6 @@ function scoreOf(record: StoredRecord, clock: Clock): number {
   const touchedAt = Math.max(record.createdAt, value.updatedAt ?? 0);
   const uses = (value.accessCount ?? 0) + Math.max(0, (value.support ?? 1) - 1) + (value.executionCount ?? 0);
   return forgettingScore({ worth: record.worth, ageMs: clock.now() - touchedAt, uses });
-}
-
-function exampleOf(record: StoredRecord, clock: Clock): Example {
-  return { layer: record.layer, scope: record.scope, id: idOf(record), title: record.title, score: scoreOf(record, clock) };
-}
-
-function lowest(examples: readonly Example[]): readonly Example[] {
-  return examples.toSorted((a, b) => a.score - b.score).slice(0, EXAMPLES_MAX);
 }
 
 export async function memoryStats(store: RecordStore, { profile }: Embedder, tenant: string): Promise<MemoryStats> {

@@ -12,7 +12,6 @@ import {
   nameOfRecord,
   removeOwned,
   splitName,
-  totalOf,
   walkErasable,
   walkOwned,
 } from './owned-records.js';
@@ -79,7 +78,7 @@ async function removeUntilNothing(store: RecordStore, erased: Erasable, before: 
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {
     const counts = await removeOwned(store, erased, { createdBefore: before }, signal);
     removed = addCounts(removed, counts);
-    quiet = totalOf(counts) === 0 ? quiet + 1 : 0;
+    quiet = Object.keys(counts).length === 0 ? quiet + 1 : 0;
     if (quiet === 2) return removed;
   }
   throw new EtudeError('MEMORY_UNAVAILABLE', `records of an erased owner were still written after ${PASSES_MAX} passes; try again`);
@@ -92,7 +91,7 @@ async function removeUntilNothing(store: RecordStore, erased: Erasable, before: 
  * @param before ms since 1970; memories made later stay in the lists
  * @returns how many transitions were changed
  */
-export async function cutRecalled(store: RecordStore, erased: Erasable, before: number, signal?: AbortSignal): Promise<number> {
+async function cutRecalled(store: RecordStore, erased: Erasable, before: number, signal?: AbortSignal): Promise<number> {
   const isErased = await recalledFrom(store, erased, before, signal);
   if (isErased === null) return 0;
   let changed = 0;

@@ -5,12 +5,8 @@ import { type Erasable, nameOfRecord, removeOwned } from './owned-records.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { hash } from 'node:crypto';
 
-/** An erased owner or record, and the end of the erasure. */
-interface Forbidden {
-  readonly owners: Erasable;
-  /** Records made before this time are erased, in ms since 1970. */
-  readonly at: number;
-}
+/** What could have been erased with some records, by the key of its mark. `at`: when the oldest of them was made, in ms since 1970. */
+type Erasables = ReadonlyMap<string, { readonly owners: Erasable; readonly at: number }>;
 
 /** From now on, refuses writes of these owners' records made before `at`. Durable when it returns. An earlier `at` changes nothing. */
 export async function forbid(store: RecordStore, owners: Erasable, at: number): Promise<void> {
@@ -26,9 +22,8 @@ export async function forbiddenAt(store: RecordStore, owners: Erasable): Promise
   return (await loadMark(store, owners))?.createdAt ?? null;
 }
 
-/** What could have been erased with these records, and when the oldest of them was made, by the key of the mark. */
-function erasablesOf(made: readonly MemoryRecord[]): ReadonlyMap<string, Forbidden> {
-  const oldest = new Map<string, Forbidden>();
+function erasablesOf(made: readonly MemoryRecord[]): Erasables {
+  const oldest = new Map<string, { owners: Erasable; at: number }>();
   const note = (owners: Erasable, at: number) => {
     const key = markKey(owners);
     const known = oldest.get(key);
@@ -44,16 +39,6 @@ function erasablesOf(made: readonly MemoryRecord[]): ReadonlyMap<string, Forbidd
     }
   }
   return oldest;
-}
-
-/** Owners of records who were erased after the oldest was made. Reads the store each time: see `guardedStore` for why. */
-async function findForbidden(store: RecordStore, tenant: string, oldest: ReturnType<typeof erasablesOf>): Promise<readonly Forbidden[]> {
-  if (oldest.size === 0) return [];
-  const marks = await store.load({ tenant, agent: null }, 'semantic', 'erasure', [...oldest.keys()]);
-  return marks.flatMap(({ key, createdAt: at }) => {
-    const asked = oldest.get(key);
-    return asked !== undefined && asked.at < at ? [{ owners: asked.owners, at }] : [];
-  });
 }
 
 const ERASED = 'erased';
@@ -90,32 +75,34 @@ function markRecord(owners: Erasable, at: number): MemoryRecord {
  * @throws EtudeError ABORTED from `write`; see `isErased`
  */
 export function guardedStore(store: RecordStore): RecordStore {
-  return { ...store, write: (...asked) => writeUnlessErased(store, ...asked) };
-}
-
-async function writeUnlessErased(store: RecordStore, ...asked: Parameters<RecordStore['write']>): Promise<readonly boolean[]> {
-  const [tenant, changes] = asked;
-  const all = changes.filter(({ record }) => record.kind !== 'erasure');
-  if (all.length === 0) return store.write(...asked);
-  const made = erasablesOf(all.filter((change) => change.do === 'insert').map(({ record }) => record));
-  const changed = erasablesOf(all.filter((change) => change.do !== 'insert').map(({ record }) => record));
-  await refuseErased(store, tenant, made);
-  if (await removeForbidden(store, await findForbidden(store, tenant, changed))) return changes.map(() => false);
-  const done = await store.write(...asked);
-  await refuseErased(store, tenant, made);
-  return done;
+  return {
+    ...store,
+    async write(tenant, changes, how) {
+      const all = changes.filter(({ record }) => record.kind !== 'erasure');
+      if (all.length === 0) return store.write(tenant, changes, how);
+      const made = erasablesOf(all.filter((change) => change.do === 'insert').map(({ record }) => record));
+      const changed = erasablesOf(all.filter((change) => change.do !== 'insert').map(({ record }) => record));
+      await refuseErased(store, tenant, made);
+      if (await removeErased(store, tenant, changed)) return changes.map(() => false);
+      const done = await store.write(tenant, changes, how);
+      await refuseErased(store, tenant, made);
+      return done;
+    },
+  };
 }
 
 /** Also removes the records of a writer that was killed between its write and its second look. */
-async function refuseErased(store: RecordStore, tenant: string, made: ReturnType<typeof erasablesOf>): Promise<void> {
-  if (!(await removeForbidden(store, await findForbidden(store, tenant, made)))) return;
+async function refuseErased(store: RecordStore, tenant: string, made: Erasables): Promise<void> {
+  if (!(await removeErased(store, tenant, made))) return;
   const message =
     'this record, or its agent, user or tenant, was erased after the record was made, so it is not stored; create a new record to keep it';
   throw new EtudeError('ABORTED', message, { metadata: { reason: ERASED } });
 }
 
-/** Removes the records of these erased owners. Returns whether there were any owners. */
-async function removeForbidden(store: RecordStore, forbidden: readonly Forbidden[]): Promise<boolean> {
-  for (const { owners, at } of forbidden) await removeOwned(store, owners, { createdBefore: at });
-  return forbidden.length > 0;
+/** Removes the records of owners who were erased after the oldest of them was made. Returns whether there were any. */
+async function removeErased(store: RecordStore, tenant: string, oldest: Erasables): Promise<boolean> {
+  const marks = oldest.size === 0 ? [] : await store.load({ tenant, agent: null }, 'semantic', 'erasure', [...oldest.keys()]);
+  const erased = marks.filter(({ key, createdAt }) => oldest.get(key)!.at < createdAt);
+  for (const { key, createdAt } of erased) await removeOwned(store, oldest.get(key)!.owners, { createdBefore: createdAt });
+  return erased.length > 0;
 }

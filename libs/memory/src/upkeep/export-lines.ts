@@ -37,7 +37,7 @@ export interface ExportOptions {
 }
 
 /**
- * Yields a header, then one record per line. Vectors are left out, because the import embeds anew. Erasure marks and notes of applied
+ * Yields JSON Lines: a header, then one record per line, lossless and unordered. Vectors are left out, because the import embeds anew. Erasure marks and notes of applied
  * writes aren't exported.
  *
  * Holds one page of records at a time. Records written meanwhile may be missing.

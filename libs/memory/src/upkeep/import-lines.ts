@@ -6,6 +6,7 @@ import { readHeader, readLine } from './export-lines.js';
 import { importOf, inOrder, proposalOf, type ProposeSkill, readRecord, type ToldSkill } from './imported-record.js';
 import type { UpkeepDeps } from './record-upkeep.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import type { Skill } from '@etude/contracts/memory';
 import { setImmediate as letOthers } from 'node:timers/promises';
 
@@ -28,16 +29,22 @@ interface Numbered {
   readonly record: MemoryRecord;
 }
 
-/** Limits of a batch that is embedded and written at once. The record that reaches the limit is the last of its batch. */
-const BATCH_RECORDS = 128;
-const BATCH_CHARS = 2_000_000;
+interface Intake {
+  readonly deps: UpkeepDeps;
+  readonly tenant: string;
+  /** The report so far. */
+  readonly told: { lines: number; added: number; unchanged: number; readonly refused: Array<{ line: number; reason: string }> };
+}
+
+/** Limits of a batch that is embedded and written at once: records, and characters of their bodies. */
+const BATCH = { itemsMax: 128, sizeMax: 2_000_000 };
 const REFUSED_MAX = 100;
 /** Error codes that concern one record. Any other error ends the import. */
 const OF_ONE_RECORD: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
 
 /**
- * Imports the lines of an export. Records are inserted under their keys, so importing the same lines again changes nothing. An existing
- * record stays as it is. A line that differs from it is refused.
+ * Imports lines of `exportRecords`, from any adapter and tenant, into `tenant`. Records are inserted under their keys, so importing the same
+ * lines again changes nothing. An existing record stays as it is. A line that differs from it is refused.
  *
  * @throws EtudeError INVALID_ARGUMENT or FAILED_PRECONDITION for a wrong header. After a failure, records imported before stay
  */
@@ -47,24 +54,36 @@ export async function importRecords(
   lines: AsyncIterable<string>,
   options: ImportOptions,
 ): Promise<ImportReport> {
-  const intake = new Intake(deps, tenant);
+  const intake: Intake = { deps, tenant, told: { lines: 0, added: 0, unchanged: 0, refused: [] } };
   const skills: ToldSkill[] = [];
+  const records = recordsIn(intake, lines, options, skills);
+  for await (const batch of batchesOf(records, BATCH, ({ record }) => record.body.length)) await insert(intake, batch);
+  await proposeAll(intake, skills, options);
+  return intake.told;
+}
+
+/** The records to insert. Refuses other lines. Skills that will be proposed go to `skills`. */
+async function* recordsIn(
+  { deps, tenant, told }: Intake,
+  lines: AsyncIterable<string>,
+  { signal, reasonAgainst, proposeSkill }: ImportOptions,
+  skills: ToldSkill[],
+): AsyncGenerator<Numbered> {
   let isBegun = false;
   for await (const text of lines) {
-    options.signal?.throwIfAborted();
-    intake.lines += 1;
+    signal?.throwIfAborted();
+    told.lines += 1;
     if (text.trim() === '') continue;
     if (!isBegun) {
       readHeader(text.replace(/^\uFEFF/, ''));
       isBegun = true;
       continue;
     }
-    const line = options.reasonAgainst?.(text) ?? (await readLine(text));
-    const read = typeof line === 'string' ? line : readRecord(deps, tenant, line);
-    if (typeof read === 'string') intake.refuse(intake.lines, read);
-    else if (options.proposeSkill !== undefined && read.kind === 'skill')
-      skills.push({ line: intake.lines, told: parseBody<Skill>(read).value });
-    else await intake.take(read);
+    const line = reasonAgainst?.(text) ?? (await readLine(text));
+    const record = typeof line === 'string' ? line : readRecord(deps, tenant, line);
+    if (typeof record === 'string') refuse(told, told.lines, record);
+    else if (proposeSkill === undefined || record.kind !== 'skill') yield { line: told.lines, record };
+    else skills.push({ line: told.lines, told: parseBody<Skill>(record).value });
     // Reading a line is synchronous, so other work gets its turn between lines.
     await letOthers();
   }
@@ -72,95 +91,54 @@ export async function importRecords(
     throw new EtudeError('INVALID_ARGUMENT', 'there is nothing to import: the first line has to be the header of an export', {
       field: 'lines',
     });
-  await intake.flush();
-  if (options.proposeSkill !== undefined) await intake.proposeAll(skills, options.proposeSkill, options.signal);
-  return intake.report();
 }
 
-/** Writes records in batches and counts the outcomes. */
-class Intake {
-  lines = 0;
-  readonly #deps: UpkeepDeps;
-  readonly #tenant: string;
-  readonly #counts = { added: 0, unchanged: 0 };
-  readonly #refused: Array<{ line: number; reason: string }> = [];
-  #batch: Numbered[] = [];
-  #chars = 0;
-
-  constructor(deps: UpkeepDeps, tenant: string) {
-    this.#deps = deps;
-    this.#tenant = tenant;
-  }
-
-  /** Adds a record to the batch, which is written once it is full. */
-  async take(record: MemoryRecord): Promise<void> {
-    this.#batch.push({ line: this.lines, record });
-    this.#chars += record.body.length;
-    if (this.#batch.length === BATCH_RECORDS || this.#chars >= BATCH_CHARS) await this.flush();
-  }
-
-  async flush(): Promise<void> {
-    const batch = this.#batch;
-    [this.#batch, this.#chars] = [[], 0];
-    if (batch.length > 0) await this.#insert(batch);
-  }
-
-  async proposeAll(skills: readonly ToldSkill[], propose: ProposeSkill, signal?: AbortSignal): Promise<void> {
-    const source = importOf(skills);
-    for (const { line, told, isToldElsewhere } of inOrder(skills)) {
-      signal?.throwIfAborted();
-      if (isToldElsewhere) this.#counts.unchanged += 1;
-      else await this.#unlessRefused(line, async () => (this.#counts[await propose(proposalOf(told, source))] += 1));
-    }
-  }
-
-  refuse(line: number, reason: string): void {
-    if (this.#refused.length < REFUSED_MAX) this.#refused.push({ line, reason });
-  }
-
-  report(): ImportReport {
-    return { lines: this.lines, ...this.#counts, refused: this.#refused };
-  }
-
-  /** If one record is refused, for example because its user was erased, each record is tried alone. */
-  async #insert(batch: readonly Numbered[]): Promise<void> {
-    const [only] = batch;
-    if (batch.length === 1 && only !== undefined) return this.#unlessRefused(only.line, () => this.#write(batch));
+async function proposeAll({ told }: Intake, skills: readonly ToldSkill[], { proposeSkill, signal }: ImportOptions): Promise<void> {
+  if (proposeSkill === undefined) return;
+  const source = importOf(skills);
+  for (const { line, told: skill, isToldElsewhere } of inOrder(skills)) {
+    signal?.throwIfAborted();
     try {
-      await this.#write(batch);
+      told[isToldElsewhere ? 'unchanged' : await proposeSkill(proposalOf(skill, source))] += 1;
     } catch (error) {
       if (!isOfOneRecord(error)) throw error;
-      for (const one of batch) await this.#insert([one]);
+      refuse(told, line, error.message);
     }
   }
+}
 
-  async #write(batch: readonly Numbered[]): Promise<void> {
-    const { store, embedder } = this.#deps;
-    const records = batch.map(({ record }) => record);
-    const done = await store.write(this.#tenant, await insertsOf(embedder, records));
-    for (const [i, one] of batch.entries()) {
-      if (done[i] === true) this.#counts.added += 1;
-      else await this.#compare(one);
-    }
-  }
+function refuse({ refused }: Intake['told'], line: number, reason: string): void {
+  if (refused.length < REFUSED_MAX) refused.push({ line, reason });
+}
 
-  /** Compares an existing record with the line. Counts that changed since the export don't matter. */
-  async #compare({ line, record }: Numbered): Promise<void> {
-    const { layer, kind, key, text, scope, fields } = record;
-    const [known] = await this.#deps.store.load({ tenant: this.#tenant, agent: null }, layer, kind, [key]);
-    const isOneOwner = known?.scope.agent === scope.agent && known.scope.user === scope.user;
-    if (isOneOwner && known.text === text && known.fields.digest === fields.digest) this.#counts.unchanged += 1;
-    else this.refuse(line, `a ${kind} with this key is stored with other content, and was not changed`);
+/** If one record is refused, for example because its user was erased, each record is tried alone. */
+async function insert(intake: Intake, batch: readonly Numbered[]): Promise<void> {
+  try {
+    await write(intake, batch);
+  } catch (error) {
+    if (!isOfOneRecord(error)) throw error;
+    if (batch.length > 1) for (const one of batch) await insert(intake, [one]);
+    else refuse(intake.told, batch[0]!.line, error.message);
   }
+}
 
-  async #unlessRefused(line: number, work: () => Promise<unknown>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      if (!isOfOneRecord(error)) throw error;
-      this.refuse(line, error.message);
-    }
+async function write(intake: Intake, batch: readonly Numbered[]): Promise<void> {
+  const { store, embedder } = intake.deps;
+  const records = batch.map(({ record }) => record);
+  const done = await store.write(intake.tenant, await insertsOf(embedder, records));
+  for (const [i, one] of batch.entries()) {
+    if (done[i] === true) intake.told.added += 1;
+    else await compare(intake, one);
   }
+}
+
+/** Compares an existing record with the line. Counts that changed since the export don't matter. */
+async function compare({ deps, tenant, told }: Intake, { line, record }: Numbered): Promise<void> {
+  const { layer, kind, key, text, scope, fields } = record;
+  const [known] = await deps.store.load({ tenant, agent: null }, layer, kind, [key]);
+  const isOneOwner = known?.scope.agent === scope.agent && known.scope.user === scope.user;
+  if (isOneOwner && known.text === text && known.fields.digest === fields.digest) told.unchanged += 1;
+  else refuse(told, line, `a ${kind} with this key is stored with other content, and was not changed`);
 }
 
 function isOfOneRecord(error: unknown): error is Error {

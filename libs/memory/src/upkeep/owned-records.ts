@@ -56,10 +56,6 @@ export function addCounts(a: CountsByPlace, b: CountsByPlace): CountsByPlace {
   return sum;
 }
 
-export function totalOf(counts: CountsByPlace): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
 async function overParts(erased: Erasable, act: (layer: MemoryLayer, filter: RecordFilter) => Promise<number>): Promise<CountsByPlace> {
   const counts: Record<string, number> = {};
   for (const { layer, kind, ...part } of partsOf(erased)) {
@@ -74,7 +70,7 @@ export interface Erasable extends Owners {
   readonly record?: NamedRecord;
 }
 
-export interface Part extends Pick<RecordFilter, 'keys' | 'where'> {
+interface Part extends Pick<RecordFilter, 'keys' | 'where'> {
   readonly layer: MemoryLayer;
   readonly kind: RecordKind;
 }
@@ -109,12 +105,11 @@ const PLACES: Readonly<Record<string, readonly Place[]>> = {
   skills: [{ layer: 'procedural', kind: 'skill', by: 'id' }],
 };
 
-export function ownersOf({ tenant, agent, user, record }: Erasable): Owners {
-  if (record !== undefined) return { tenant, agent: record.agent, user: record.user };
-  return { tenant, ...(agent === undefined ? {} : { agent }), ...(user === undefined ? {} : { user }) };
+function ownersOf({ record, ...owners }: Erasable): Owners {
+  return record === undefined ? owners : { tenant: owners.tenant, agent: record.agent, user: record.user };
 }
 
-export function partsOf({ record }: Erasable): readonly Part[] {
+function partsOf({ record }: Erasable): readonly Part[] {
   if (record === undefined) return OWNED_KINDS;
   const [kind, id] = splitName(record.name);
   const places = (PLACES[kind] ?? []).map(({ by, ...place }) => ({

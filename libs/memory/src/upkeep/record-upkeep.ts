@@ -1,8 +1,9 @@
 import type { Embedder } from '@etude/domain/ports/model';
 import type { Skill } from '@etude/contracts/memory';
+import { batchesOf } from '@etude/contracts/wire/batches';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
-import { activatedAt, IN_USE, keyOf, lastActivated, VERIFIER } from '@etude/domain/skills/life/skill-life';
+import { activatedAt, IN_USE, lastActivated, moveOf, VERIFIER } from '@etude/domain/skills/life/skill-life';
 import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../memory.js';
 import { LAYERS, type Owners, RECORD_KINDS, type RecordStore, type StoredRecord } from '../record-store.js';
 import { type EraseOptions, eraseOwned, findOwned, newFrom, planDeletion, removeRecord } from './erase-owned.js';
@@ -22,16 +23,11 @@ export function recordUpkeep(deps: UpkeepDeps) {
   const { store, embedder, clock } = deps;
   return {
     stats: (tenant: string) => memoryStats(store, embedder, tenant),
-    /** Hides records from retrieval. Never removes them. */
     archive: (owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal) =>
       archiveRecords(store, clock, owners, policy, options, signal),
-    /** Archives items that make first attempts worse. Returns how many. */
     archiveHarmful: (owners: Owners, signal?: AbortSignal) => archiveHarmful(store, clock, owners, signal),
-    /** Shows archived records again: all, or those with these ids. Returns how many. */
     restore: (owners: Owners, ids?: readonly string[]) => restoreRecords(store, owners, ids),
-    /** JSON Lines: a header, then one record per line, lossless, unordered. @throws EtudeError PERMISSION_DENIED, see `ExportOptions` */
     exportLines: (owners: Owners, options?: ExportOptions) => exportRecords(store, owners, options),
-    /** Imports lines of `exportLines` from any adapter and tenant into `tenant`. The same lines again change nothing. */
     importLines: (tenant: string, lines: AsyncIterable<string>, options: ImportOptions) => importRecords(deps, tenant, lines, options),
     newFrom: (erased: Erasable) => newFrom(store, clock, erased),
     planDeletion: (tenant: string, record: NamedRecord) => planDeletion(store, clock, tenant, record),
@@ -45,10 +41,8 @@ export function recordUpkeep(deps: UpkeepDeps) {
       for (const note of await store.purge()) options.onNote?.(note);
       return removed;
     },
-    /** Counts these owners' records made before `before`, or else before their erasure mark. Without either, counts all. */
     findErased: (erased: Erasable, before?: number) => findOwned(store, clock, erased, before),
     reembed: (to: Embedder, options: ReembedOptions) => reembedRecords(store, to, options),
-    /** Drops the vectors of a model. No service may use it any more. */
     dropModel: (name: string) => store.dropModel(name),
     reconcile: () => reconcileRecords(deps),
   };
@@ -180,16 +174,11 @@ async function reconcileSkills(
 async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<string> {
   const active = (await ownedSkills(deps.store, scope, { where: { name, status: 'active' } })).map(({ skill }) => skill);
   const stays = lastActivated(active)!;
-  const decision = {
-    to: 'deprecated',
-    from: ['active'],
-    by: VERIFIER,
-    reason: `replaced by version ${stays.version}`,
-    at: activatedAt(stays),
-  } as const;
+  const decision = { by: VERIFIER, reason: `replaced by version ${stays.version}`, at: activatedAt(stays) };
+  const others = active.filter(({ version }) => version !== stays.version);
   await moveSkills(
     deps,
-    active.filter(({ version }) => version !== stays.version).map((skill) => ({ ...decision, key: keyOf(skill) })),
+    others.map((skill) => moveOf(skill, 'deprecated', decision)),
   );
   return `of several versions of ${textOf(stays)} in use, only the last activated one stays active`;
 }
@@ -219,8 +208,8 @@ export async function copyRecords(
       for (const layer of LAYERS) {
         const kinds = RECORD_KINDS[layer].filter((kind) => (kind === 'applied') === notesOnly);
         for await (const page of from.each({ tenant }, layer, { kinds }))
-          for (let start = 0; start < page.length; start += BATCH) {
-            const records = page.slice(start, start + BATCH).map(({ revision: _revision, ...record }) => record);
+          for await (const batch of batchesOf(page, { itemsMax: BATCH })) {
+            const records = batch.map(({ revision: _revision, ...record }) => record);
             await to.write(tenant, await insertsOf(embedder, records));
             copied += records.length;
             onCopied(copied);
