@@ -1,12 +1,12 @@
-import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import type { Change, RecordStore, StoredRecord } from '../record-store.js';
 import { changedRecord, FACTS, factRecord, knownFact, LAYER, namedFact, type StoredKnownFact } from './fact-records.js';
-import { embedTexts, indexedTextsOf, type LayerDeps, untilTaken } from './records.js';
+import { type LayerDeps, rewriteOf, untilTaken } from './records.js';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { decided, decisionAbout, ended, type FactsOfPair, isCurrent, leftToCompare, pairOf, undone } from '@etude/domain/facts/fact-plan';
 import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts, promptTokens } from '@etude/domain/facts/fact-prompts';
-import { chargedTo, type ChatModel, type Embedder, type ChatRequest, type ChatResponse } from '@etude/domain/ports/model';
+import { chargedTo, type ChatModel, type ChatRequest, type ChatResponse } from '@etude/domain/ports/model';
 import type { ReadScope } from '@etude/domain/ports/memory';
 
 /** What the model may still be asked. */
@@ -76,24 +76,22 @@ export function countUnsettled(store: RecordStore, tenant: string): Promise<numb
  */
 export async function settleFacts(deps: LayerDeps, tenant: string, settling: SettlingDeps): Promise<SettlingReport> {
   const counts = { same: 0, replaces: 0, differs: 0 };
-  let [modelCalls, left] = [0, 0];
+  const judging: Judging = { modelCalls: 0, left: 0, by: '' };
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {
-    left = 0;
+    judging.left = 0;
     let asked = 0;
     for (const [scope, facts] of await unsettledByOwner(deps.store, tenant, settling)) {
       const pairs = await openPairs(deps, scope, facts);
-      const judge = new Judge({ ...settling, model: chargedTo(settling.model, scope, 'settle') });
-      for await (const [pair, verdict] of judge.verdictsOn(pairs)) {
+      const charged = { ...settling, model: chargedTo(settling.model, scope, 'settle') };
+      for await (const [pair, verdict] of verdictsOn(pairs, charged, judging)) {
         asked += 1;
-        const decision = { ...verdict, other: pair.older.id, by: judge.name, at: deps.clock.now() };
+        const decision = { ...verdict, other: pair.older.id, by: judging.by, at: deps.clock.now() };
         if (await decide(deps, scope, pair, decision)) counts[verdict.verdict] += 1;
       }
-      modelCalls += judge.calls;
-      left += judge.left;
     }
     if (asked === 0) break;
   }
-  return { modelCalls, decided: counts, left };
+  return { modelCalls: judging.modelCalls, decided: counts, left: judging.left };
 }
 
 async function unsettledByOwner(
@@ -157,42 +155,34 @@ async function finish(store: RecordStore, scope: Scope, { older, newer }: FactsO
   if (known !== null && isCurrent(known.fact)) await update(store, known, ended(known.fact, newer));
 }
 
-/** Asks the model about the pairs of one owner, as far as the budget goes. */
-class Judge {
-  calls = 0;
+interface Judging {
+  modelCalls: number;
   /** Pairs that the budget left undecided. */
-  left = 0;
+  left: number;
   /** Name of the model that answered last. */
-  name = '';
+  by: string;
+}
 
-  readonly #settling: SettlingDeps;
-
-  // No parameter property: tests run this file in child processes that only strip types.
-  constructor(settling: SettlingDeps) {
-    this.#settling = settling;
-  }
-
-  async *verdictsOn(pairs: readonly FactPair[]): AsyncGenerator<readonly [FactPair, PairVerdict]> {
-    for (let rest = pairs; rest.length > 0;) {
-      const batch = await affordable(rest.slice(0, CALL_PAIRS_MAX), judgeTokens, this.#settling);
-      if (batch.length === 0) {
-        this.left += rest.length;
-        return;
-      }
-      rest = rest.slice(batch.length);
-      const verdicts = await this.#ask(batch);
-      // Afterwards the pairs are asked about one by one, so that no text can block decisions about the others.
-      if (verdicts === null && batch.length > 1) for (const pair of batch) yield* this.verdictsOn([pair]);
-      else for (const [at, pair] of batch.entries()) yield [pair, verdicts?.[at] ?? NO_ANSWER];
+/** Asks the model about the pairs of one owner, as far as the budget goes. */
+async function* verdictsOn(
+  pairs: readonly FactPair[],
+  settling: SettlingDeps,
+  judging: Judging,
+): AsyncGenerator<readonly [FactPair, PairVerdict]> {
+  for (let rest = pairs; rest.length > 0;) {
+    const batch = await affordable(rest.slice(0, CALL_PAIRS_MAX), judgeTokens, settling);
+    if (batch.length === 0) {
+      judging.left += rest.length;
+      return;
     }
-  }
-
-  async #ask(pairs: readonly FactPair[]): Promise<readonly PairVerdict[] | null> {
-    this.calls += 1;
-    const answer = await askWithin(this.#settling, judgeRequest(pairs));
-    if (answer === null) return null;
-    this.name = answer.scripted ? `${answer.model} (scripted)` : answer.model;
-    return readVerdicts(answer.text, pairs.length);
+    rest = rest.slice(batch.length);
+    judging.modelCalls += 1;
+    const answer = await askWithin(settling, judgeRequest(batch));
+    if (answer !== null) judging.by = answer.scripted ? `${answer.model} (scripted)` : answer.model;
+    const verdicts = answer && readVerdicts(answer.text, batch.length);
+    // Afterwards the pairs are asked about one by one, so that no text can block decisions about the others.
+    if (verdicts === null && batch.length > 1) for (const pair of batch) yield* verdictsOn([pair], settling, judging);
+    else for (const [at, pair] of batch.entries()) yield [pair, verdicts?.[at] ?? NO_ANSWER];
   }
 }
 
@@ -206,8 +196,7 @@ async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: 
     if (older === null || newer === null || !isCurrent(older.fact) || !isCurrent(newer.fact)) return false;
     if (older.fact.text !== asked.older.text || newer.fact.text !== asked.newer.text) return false;
     const after = decided({ older: older.fact, newer: newer.fact }, decision);
-    const writes = await writesOf(deps, { older, newer }, after);
-    return (await isWritten(deps, scope.tenant, [writes.newer, ...writes.older])) ? true : null;
+    return (await isWritten(deps, scope.tenant, await changesOf(deps, { older, newer }, after))) || null;
   });
 }
 
@@ -216,23 +205,11 @@ interface KnownPair {
   readonly newer: StoredKnownFact;
 }
 
-async function writesOf(
-  { embedder }: LayerDeps,
-  { older, newer }: KnownPair,
-  after: FactsOfPair,
-): Promise<{ readonly newer: Change; readonly older: readonly Change[] }> {
-  const ofOlder = { do: 'update', record: factRecord(after.older, older.taken), revision: older.record.revision } as const;
-  return {
-    newer: await rewriteOf(embedder, newer.record, factRecord(after.newer, newer.taken)),
-    older: after.older === older.fact ? [] : [ofOlder],
-  };
-}
-
-/** The change of a record. Its texts are embedded again if they changed. */
-async function rewriteOf(embedder: Embedder, { revision, ...before }: StoredRecord, record: MemoryRecord): Promise<Change> {
-  const texts = indexedTextsOf(record);
-  const isSame = texts.join('\n') === indexedTextsOf(before).join('\n');
-  return isSame ? { do: 'update', record, revision } : { do: 'replace', record, indexed: await embedTexts(embedder, texts), revision };
+/** The changes of the newer fact and, if it changed, of the older one. */
+async function changesOf({ embedder }: LayerDeps, { older, newer }: KnownPair, after: FactsOfPair): Promise<readonly Change[]> {
+  const ofNewer = await rewriteOf(embedder, newer.record, factRecord(after.newer, newer.taken));
+  if (after.older === older.fact) return [ofNewer];
+  return [ofNewer, { do: 'update', record: factRecord(after.older, older.taken), revision: older.record.revision }];
 }
 
 async function isWritten({ store }: Pick<LayerDeps, 'store'>, tenant: string, changes: readonly Change[]): Promise<boolean> {
@@ -256,8 +233,8 @@ export async function undoDecision(
     for (const pair of orders) {
       const after = undone({ older: pair.older.fact, newer: pair.newer.fact }, { by, at: deps.clock.now() });
       if (after === null) continue;
-      const writes = await writesOf(deps, pair, after);
-      return (await isWritten(deps, scope.tenant, [...writes.older, writes.newer])) ? after : null;
+      const changes = await changesOf(deps, pair, after);
+      return (await isWritten(deps, scope.tenant, changes.toReversed())) ? after : null;
     }
     return 'none';
   });
@@ -284,7 +261,7 @@ export async function unlinkFact(
         if (record === undefined) return true;
         const known = knownFact(record, 0);
         const changed = changedRecord(known, withoutFact(known.fact, id, next));
-        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, changed)])) ? true : null;
+        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, changed)])) || null;
       });
 }
 

@@ -81,62 +81,49 @@ const FLUSH_DELAY_MS = 200;
 /** Few, because a write of SQLite keeps other calls waiting. */
 const BATCH = 16;
 
-type Counts = Map<string, number>;
-
 /** Counts how often facts were shown, in the background and in batches. If a count can't be written, it is logged and lost. */
-export class AccessCounts {
-  readonly #store: RecordStore;
-  readonly #log: LogFailure;
+export function accessCounts(store: RecordStore, log: LogFailure) {
   /** Counts not yet written, by reader. */
-  #waiting = new Map<string, { scope: ReadScope; counts: Counts }>();
-  #timer: NodeJS.Timeout | null = null;
-  #flushing: Promise<void> = Promise.resolve();
-
-  constructor(store: RecordStore, log: LogFailure) {
-    this.#store = store;
-    this.#log = log;
-  }
-
-  add(scope: ReadScope, ids: readonly string[]): void {
-    const name = JSON.stringify([scope.tenant, scope.agent, scope.user ?? null]);
-    const { counts } = this.#waiting.get(name) ?? { counts: new Map<string, number>() };
-    this.#waiting.set(name, { scope, counts });
-    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
-    this.#timer ??= setTimeout(() => void this.flush(), FLUSH_DELAY_MS).unref();
-  }
-
-  /** Writes all waiting counts. Never rejects. */
-  flush(): Promise<void> {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    this.#flushing = this.#flushing.then(() => this.#writeAll());
-    return this.#flushing;
-  }
-
-  async #writeAll(): Promise<void> {
-    const readers = [...this.#waiting.values()];
-    this.#waiting = new Map();
+  let waiting = new Map<string, { scope: ReadScope; counts: Map<string, number> }>();
+  let timer: NodeJS.Timeout | undefined;
+  let flushing = Promise.resolve();
+  const writeAll = async () => {
+    const readers = [...waiting.values()];
+    waiting = new Map();
     for (const { scope, counts } of readers)
-      await this.#write(scope, counts).catch((reason: unknown) =>
-        this.#log('accesses of facts were not counted', { facts: counts.size, reason }),
+      await writeCounts(store, scope, counts).catch((reason: unknown) =>
+        log('accesses of facts were not counted', { facts: counts.size, reason }),
       );
-  }
-
-  async #write(scope: ReadScope, counts: Counts): Promise<void> {
-    const facts = await this.#store.load(scope, LAYER, 'fact', [...counts.keys()]);
-    const change = (record: StoredRecord) => counted(record, counts.get(record.key) ?? 0);
-    const how = { unsynced: true };
-    for await (const batch of batchesOf(facts, { itemsMax: BATCH })) {
-      const changes = batch.map((fact) => ({ do: 'update', record: change(fact), revision: fact.revision }) as const);
-      const done = await this.#store.write(scope.tenant, changes, how);
-      // Another writer changed one of them.
-      const left = batch.filter((_, at) => done[at] !== true);
-      await updateEach(this.#store, left, change, how);
-    }
-  }
+  };
+  /** Writes all waiting counts. Never rejects. */
+  const flush = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    flushing = flushing.then(writeAll);
+    return flushing;
+  };
+  const add = (scope: ReadScope, ids: readonly string[]): void => {
+    const name = JSON.stringify([scope.tenant, scope.agent, scope.user ?? null]);
+    const { counts } = waiting.get(name) ?? { counts: new Map<string, number>() };
+    waiting.set(name, { scope, counts });
+    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+    timer ??= setTimeout(() => void flush(), FLUSH_DELAY_MS).unref();
+  };
+  return { add, flush };
 }
 
-function counted(record: StoredRecord, times: number): MemoryRecord {
-  const { value: fact, taken } = parseBody<Fact>(record);
-  return { ...record, body: bodyOf({ ...fact, accessCount: fact.accessCount + times }, taken) };
+async function writeCounts(store: RecordStore, scope: ReadScope, counts: ReadonlyMap<string, number>): Promise<void> {
+  const facts = await store.load(scope, LAYER, 'fact', [...counts.keys()]);
+  const how = { unsynced: true };
+  const counted = (record: StoredRecord): MemoryRecord => {
+    const { value: fact, taken } = parseBody<Fact>(record);
+    return { ...record, body: bodyOf({ ...fact, accessCount: fact.accessCount + (counts.get(record.key) ?? 0) }, taken) };
+  };
+  for await (const batch of batchesOf(facts, { itemsMax: BATCH })) {
+    const changes = batch.map((fact) => ({ do: 'update', record: counted(fact), revision: fact.revision }) as const);
+    const done = await store.write(scope.tenant, changes, how);
+    // Another writer changed one of them.
+    const left = batch.filter((_, at) => done[at] !== true);
+    await updateEach(store, left, counted, how);
+  }
 }

@@ -1,6 +1,6 @@
 import type { LayerQuery } from '../memory.js';
-import type { Change, Fields, RecordStore } from '../record-store.js';
-import { embedTexts, everyRecord, indexedTextsOf, insertsOf, type LayerDeps, untilTaken, withTaken } from './records.js';
+import type { Fields, RecordStore } from '../record-store.js';
+import { everyRecord, insertsOf, type LayerDeps, rewriteOf, untilTaken, withTaken } from './records.js';
 import { searchLayer } from './memory-search.js';
 import { markApplied, wasApplied } from './repeats.js';
 import { inTurn, moveSkills } from './skill-moves.js';
@@ -20,7 +20,6 @@ import {
 import type { MemoryWrite, Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, StoreSkillOptions } from '@etude/domain/ports/memory';
-import { requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import { afterUse } from '@etude/domain/retrieval/reinforce';
 import { codeDigest } from '@etude/domain/skills/content-digest';
 import { knownVersion, staleEdit, withCarriedMembers } from '@etude/domain/skills/life/known-version';
@@ -40,7 +39,6 @@ export function proceduralLayer(deps: LayerDeps) {
   const { store } = deps;
   return {
     async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
-      requireScope(wholeTenant(given.scope));
       const stored = () => untilTaken(`skill ${given.name}`, () => storeOnce(deps, given, options));
       return (options.namesMax ?? 0) === 0 ? stored() : inTurn(deps, given.scope.tenant, stored);
     },
@@ -76,7 +74,6 @@ export function proceduralLayer(deps: LayerDeps) {
       });
     },
     async byFingerprint(scope, fingerprint) {
-      requireScope(scope);
       const filter = { kinds: ['skill'], shown: true, where: { fingerprint, status: 'active' } } as const;
       const found = await store.find(scope, LAYER, filter, { order: 'newest', limit: SAME_TASK_MAX });
       return found.map((record) => openedSkill(record).skill).toSorted((a, b) => b.successRate - a.successRate);
@@ -87,7 +84,7 @@ export function proceduralLayer(deps: LayerDeps) {
 
 async function* skillsIn(store: RecordStore, scope: ReadScope, where: Fields, afterKey?: string): AsyncGenerator<Skill> {
   const page = { size: PAGE, ...(afterKey === undefined ? {} : { afterKey }) };
-  const records = everyRecord(store, requireScope(scope), LAYER, { kinds: ['skill'], where }, page);
+  const records = everyRecord(store, scope, LAYER, { kinds: ['skill'], where }, page);
   for await (const record of records) yield openedSkill(record).skill;
 }
 
@@ -125,7 +122,6 @@ async function withChange(
 async function applyUse(deps: LayerDeps, useId: string, use: SkillUse): Promise<boolean> {
   const { store } = deps;
   const { tenant } = use.scope;
-  requireScope(wholeTenant(use.scope));
   const owners = ownersOfUse(use).map((owner) => ({ ...owner, name: use.name, version: use.version }));
   if (await wasApplied(store, tenant, LAYER, useId)) return false;
   const [{ tenant: ownersTenant } = use.scope] = owners;
@@ -136,19 +132,13 @@ async function applyUse(deps: LayerDeps, useId: string, use: SkillUse): Promise<
     const known = (await versionsOfKeys(store, ownersTenant, owners)).find((one) => one !== undefined);
     if (known === undefined) throw noSuchSkill(use);
     const isKnown = known.taken.includes(takenId);
-    const changes = isKnown ? [] : [await changeOf(deps, known, afterUse(known.skill, use), takenId)];
+    const { record } = skillUpdate({ ...known, taken: withTaken(known.taken, takenId) }, afterUse(known.skill, use));
+    const changes = isKnown ? [] : [await rewriteOf(deps.embedder, known.record, record)];
     const [taken = true] = await store.write(ownersTenant, isOwn ? [...changes, marker] : changes);
     if (!isKnown && !taken) return null;
     if (!isOwn) await store.write(tenant, [marker]);
     return !isKnown;
   });
-}
-
-/** The skill's update. Embeds its texts again only if they changed. */
-async function changeOf(deps: LayerDeps, { record, skill, taken }: StoredSkill, changed: Skill, writeId: string): Promise<Change> {
-  const update = skillUpdate({ record, taken: withTaken(taken, writeId) }, changed);
-  if (changed.description === skill.description && changed.cues.length === skill.cues.length) return update;
-  return { ...update, do: 'replace', indexed: await embedTexts(deps.embedder, indexedTextsOf(update.record)) };
 }
 
 type ProcedureArgs = [

@@ -14,7 +14,7 @@ import type { DocumentChunk, Episode, Fact, Scope, Skill, Transition } from '@et
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ChatModel, Embedder, Reranker } from '@etude/domain/ports/model';
-import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
+import type { ReadScope } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/verification';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpisodeNote } from './episodic-layer.js';
@@ -133,7 +133,7 @@ export async function loadOne(
   kind: RecordKind,
   key: string,
 ): Promise<StoredRecord | null> {
-  return (await store.load(requireScope(scope), layer, kind, [key]))[0] ?? null;
+  return (await store.load(scope, layer, kind, [key]))[0] ?? null;
 }
 
 /** All records that a reader sees and the filter accepts, in key order, read page by page. */
@@ -249,6 +249,13 @@ export async function insertsOf(embedder: Embedder, records: readonly MemoryReco
     next += texts[i]?.length ?? 0;
     return { do: 'insert', record, indexed: indexed.slice(start, next) };
   });
+}
+
+/** The change of a stored record. Its texts are embedded again if they changed. */
+export async function rewriteOf(embedder: Embedder, { revision, ...before }: StoredRecord, record: MemoryRecord): Promise<Change> {
+  const texts = indexedTextsOf(record);
+  const isSame = texts.join('\n') === indexedTextsOf(before).join('\n');
+  return isSame ? { do: 'update', record, revision } : { do: 'replace', record, indexed: await embedTexts(embedder, texts), revision };
 }
 
 function requireFew(texts: number, key: string): void {

@@ -6,9 +6,9 @@ import { requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memor
 import type { LayerQuery, StoredFact } from '../memory.js';
 import type { RecordStore } from '../record-store.js';
 import { markApplied, wasApplied } from './repeats.js';
-import { embedTexts, factTexts, indexedTextsOf, type LayerDeps, OwnerTurns, untilTaken, loadOne } from './records.js';
+import { embedTexts, factTexts, type LayerDeps, loadOne, OwnerTurns, rewriteOf, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
-import { AccessCounts, type FactWrite, type LogFailure, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
+import { accessCounts, type FactWrite, type LogFailure, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
 import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
 import { withNeighbours } from './conversations.js';
@@ -24,7 +24,7 @@ export interface SemanticOptions {
 /** Facts, notes on episodes, and documents; searches also find turns of conversations. Users who tell the same fact get a record each, so that neither sees the other's. */
 export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsettled }: SemanticOptions = {}) {
   const { store, embedder } = deps;
-  const access = new AccessCounts(store, log);
+  const access = accessCounts(store, log);
   const turns = new OwnerTurns();
   /** Stores the facts of one owner one after another, so that writes of one process don't collide. */
   const take = async (write: FactWrite): Promise<TakenFact> => {
@@ -32,10 +32,9 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     if (taken.isAdded && taken.fact.unsettled !== undefined) await onUnsettled?.(taken.fact.scope.tenant);
     return taken;
   };
-  const applied = (tenant: string, unitId: string) => wasApplied(store, tenant, LAYER, unitId);
   return {
     async appliedAmong(tenant: string, unitIds: readonly string[]): Promise<ReadonlySet<string>> {
-      const records = await store.load(requireScope({ tenant, agent: null }), LAYER, 'applied', unitIds);
+      const records = await store.load({ tenant, agent: null }, LAYER, 'applied', unitIds);
       return new Set(records.map(({ key }) => key));
     },
     applyFacts: (tenant: string, unitId: string, facts: readonly Fact[], covered: readonly CoveredUnit[] = []) =>
@@ -43,16 +42,14 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     /** Stores a fact once per `writeId`. The same words reinforce a known fact; a new fact with the same subject supersedes it. */
     async store(writeId: string, told: Fact): Promise<StoredFact> {
       const fact = named(told);
-      requireScope(wholeTenant(fact.scope));
-      if (await applied(fact.scope.tenant, writeId)) return unchanged(store, writeId, fact);
+      if (await wasApplied(store, fact.scope.tenant, LAYER, writeId)) return unchanged(store, writeId, fact);
       const indexed = await embedTexts(embedder, factTexts(fact));
       const { outcome, replaced, fact: kept } = await take({ writeId, fact, indexed, note: true });
       return { fact: kept, outcome, replaced };
     },
     /** Finds facts, summaries, reflections, chunks of documents and turns of conversations; without `kinds`, all of them. */
     async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
-      const found = await searchLayer(deps, scope, LAYER, query);
-      const hits = found.map((one) => hitOf(one, query));
+      const hits = (await searchLayer(deps, scope, LAYER, query)).map((one) => hitOf(one, query));
       return withNeighbours(store, scope, hits);
     },
     async get(scope: ReadScope, id: string): Promise<Fact | null> {
@@ -61,25 +58,23 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     },
     async about(owner: Scope, category: string, subject: string): Promise<Fact | null> {
       const where = { subject: subjectKey({ scope: owner, category, subject }) };
-      const [record] = await store.find(requireScope(owner), LAYER, { kinds: ['fact'], shown: true, where }, { order: 'newest', limit: 1 });
+      const [record] = await store.find(owner, LAYER, { kinds: ['fact'], shown: true, where }, { order: 'newest', limit: 1 });
       return record === undefined ? null : factOfRecord(record);
     },
     /** Current facts that aren't archived, newest first. */
     async list(scope: ReadScope, limit: number): Promise<readonly Fact[]> {
-      requireScope(scope);
-      if (!(limit > 0)) return [];
       const found = await store.find(scope, LAYER, { kinds: ['fact'], shown: true }, { order: 'newest', limit });
       return found.map(factOfRecord);
     },
     /** The fact with all its predecessors and successors, newest first. */
-    history: async (scope: ReadScope, id: string) => historyOf(store, requireScope(scope), id),
-    decisions: (scope: ReadScope, facts: readonly Fact[]) => decisionsAbout(store, requireScope(scope), facts),
+    history: (scope: ReadScope, id: string) => historyOf(store, scope, id),
+    decisions: (scope: ReadScope, facts: readonly Fact[]) => decisionsAbout(store, scope, facts),
     /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT */
     update: (scope: ReadScope, id: string, change: FactChange) => updateFact(deps, scope, id, change),
     /** Number of current facts of the tenant that have to be compared with others. */
     unsettled: (tenant: string) => countUnsettled(store, tenant),
     settle: (tenant: string, settling: SettlingDeps) => settleFacts(deps, tenant, settling),
-    undoDecision: (scope: ReadScope, ids: readonly [string, string], by: string) => undoDecision(deps, requireScope(scope), ids, by),
+    undoDecision: (scope: ReadScope, ids: readonly [string, string], by: string) => undoDecision(deps, scope, ids, by),
     /** Adds one to the access count of each fact, in the background. A lost count is no error. */
     countAccess: async (scope: ReadScope, ids: readonly string[]) => access.add(requireScope(scope), ids),
     /** Storing the same document again changes nothing. New content under the same name replaces the old one. */
@@ -89,9 +84,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     /** null if a chunk is missing, or a chunk of an older edition is left. */
     wholeDocument: (scope: Scope, id: string) => wholeDocument(store, scope, id),
     /** Waits for background work. Call it before closing the store. */
-    async close(): Promise<void> {
-      await access.flush();
-    },
+    close: (): Promise<void> => access.flush(),
   } satisfies SemanticMemory & Record<string, unknown>;
 }
 
@@ -138,13 +131,9 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
       ...(isReworded ? { source: 'told', wordings: undefined, outdated: undefined } : {}),
       updatedAt: clock.now(),
     });
-    const next = factRecord(changed, taken);
-    const { revision, shown, fields } = record;
-    const [done] = await store.write(scope.tenant, [
-      changed.text === fact.text
-        ? { do: 'update', record: { ...next, shown, fields }, revision }
-        : { do: 'replace', record: next, indexed: await embedTexts(embedder, indexedTextsOf(next)), revision },
-    ]);
+    const { shown, fields } = record;
+    const next = { ...factRecord(changed, taken), ...(changed.text === fact.text ? { shown, fields } : {}) };
+    const [done] = await store.write(scope.tenant, [await rewriteOf(embedder, record, next)]);
     return done ? changed : null;
   });
 }

@@ -1,15 +1,15 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { requireScope, type SkillMove } from '@etude/domain/ports/memory';
-import { type CallGraph, type MovedVersion, requireCallable } from '@etude/domain/skills/life/call-graph';
+import { type CallGraph, requireCallable } from '@etude/domain/skills/life/call-graph';
 import { movedSkill, noSuchSkill, requireOnlyActive } from '@etude/domain/skills/life/skill-life';
-import type { Change, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
-import { bodyOf, embedTexts, indexedTextsOf, type LayerDeps, OwnerTurns, parseBody, putRecord, untilTaken } from './records.js';
+import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import { bodyOf, type LayerDeps, OwnerTurns, parseBody, putRecord, rewriteOf, untilTaken } from './records.js';
 import { dependentsOf, ownedSkills, skillUpdate, type StoredSkill, versionsOfKeys } from './skill-records.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { markApplied } from './repeats.js';
 
-export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker'> & Partial<Pick<LayerDeps, 'embedder'>>;
+export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker' | 'embedder'>;
 
 /**
  * Applies all moves in one write. Without transactions they are applied in order, and a repeat continues after those already done. If one
@@ -24,34 +24,29 @@ export async function moveSkills(deps: MoveDeps, moves: readonly SkillMove[]): P
 
 /** Returns null if a version changed meanwhile, for example because a use was counted. */
 async function moveOnce(deps: MoveDeps, moves: readonly SkillMove[], tenant: string): Promise<readonly Skill[] | null> {
-  const { store, proofChecker } = deps;
+  const { store, embedder, proofChecker = null } = deps;
   const keys = moves.map(({ key }) => key);
   const found = await versionsOfKeys(store, tenant, keys);
-  const known = new Map(found.flatMap((one) => (one === undefined ? [] : [[one.record.key, one]])));
+  const known: StoredSkill[] = [];
   const moved = new Map<string, Skill>();
   for (const [i, move] of moves.entries()) {
-    const at = found[i]?.record.key ?? '';
-    const skill = moved.get(at) ?? known.get(at)?.skill;
-    if (skill === undefined) throw noSuchSkill(move.key);
-    moved.set(at, movedSkill(skill, move, proofChecker ?? null));
+    const one = found[i];
+    if (one === undefined) throw noSuchSkill(move.key);
+    known.push(one);
+    moved.set(one.record.key, movedSkill(moved.get(one.record.key) ?? one.skill, move, proofChecker));
   }
-  const changed = moves.flatMap((move, i) => movedVersion(found[i], moved, move));
+  const afterOf = ({ record }: StoredSkill) => moved.get(record.key)!;
+  const changed = known.map((one, i) => ({ before: one.skill, after: afterOf(one), move: moves[i]! }));
   for (const { before, after } of changed.filter((one) => one.before.status !== 'active' && one.after.status === 'active')) {
     const versions = await ownedSkills(store, before.scope, { where: { name: before.name } });
-    requireOnlyActive(
-      after,
-      versions.map((version) => moved.get(version.record.key) ?? version.skill),
-    );
+    const then = versions.map((version) => moved.get(version.record.key) ?? version.skill);
+    requireOnlyActive(after, then);
   }
   await requireCallable(callGraph(store), changed);
-  const changes = (await Promise.all([...moved].map(([at, skill]) => changeOf(deps, known.get(at), skill)))).flat();
+  const rewritten = [...new Set(known)].filter((one) => afterOf(one) !== one.skill);
+  const changes = await Promise.all(rewritten.map((one) => rewriteOf(embedder, one.record, skillUpdate(one, afterOf(one)).record)));
   const done = changes.length === 0 ? [] : await store.write(tenant, changes);
-  return done.includes(false) ? null : found.flatMap((one) => moved.get(one?.record.key ?? '') ?? []);
-}
-
-function movedVersion(known: StoredSkill | undefined, moved: ReadonlyMap<string, Skill>, move: SkillMove): readonly MovedVersion[] {
-  const after = moved.get(known?.record.key ?? '');
-  return known === undefined || after === undefined ? [] : [{ before: known.skill, after, move }];
+  return done.includes(false) ? null : known.map(afterOf);
 }
 
 export function callGraph(store: RecordStore): CallGraph {
@@ -59,14 +54,6 @@ export function callGraph(store: RecordStore): CallGraph {
     versions: async (owner, name) => (await ownedSkills(store, owner, { where: { name } })).map(({ skill }) => skill),
     dependents: (key, options) => dependentsOf(store, key, options),
   };
-}
-
-/** Embeds the skill's texts again only if it absorbed another skill. */
-async function changeOf({ embedder }: MoveDeps, known: StoredSkill | undefined, skill: Skill): Promise<readonly Change[]> {
-  if (known === undefined || known.skill === skill) return [];
-  const update = skillUpdate(known, skill);
-  if (embedder === undefined || skill.members === known.skill.members) return [update];
-  return [{ ...update, do: 'replace', indexed: await embedTexts(embedder, indexedTextsOf(update.record)) }];
 }
 
 /** @throws EtudeError TENANT_MISSING, INVALID_ARGUMENT for moves of several tenants */
@@ -93,7 +80,6 @@ type TurnDeps = Pick<LayerDeps, 'store' | 'clock'>;
  * @throws EtudeError MEMORY_UNAVAILABLE if no turn is free for 60 s
  */
 export async function inTurn<T>(deps: TurnDeps, tenant: string, work: () => Promise<T>): Promise<T> {
-  requireScope({ tenant, agent: null });
   return IN_PROCESS.take(ownerOf(tenant), async () => {
     const revision = await takeTurn(deps, tenant);
     try {
