@@ -21,7 +21,7 @@ function learned(...names: readonly string[]) {
   };
   const settings = ProceduralMemorySettings.parse({ enabled: true, maxSkills: 1 });
   const deps = {
-    memory: { appliedWrites: { apply, wasApplied: async () => false } },
+    memory: { appliedWrites: { apply } },
     outbox: {
       load: async (_tenant: string, id: string) => waiting.get(id) ?? null,
       remove: async (_: string, id: string) => waiting.delete(id),

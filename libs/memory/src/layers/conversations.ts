@@ -17,7 +17,7 @@ import type { SemanticOptions } from './semantic-layer.js';
 import { type Conversation, type Message, type Turn, TURNS_MAX } from '@etude/contracts/conversation';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import { type MemoryHit, type ReadScope, requireScope, type SemanticMemory, wholeTenant } from '@etude/domain/ports/memory';
+import { type MemoryHit, type ReadScope, type SemanticMemory, wholeTenant } from '@etude/domain/ports/memory';
 import { speakerOf } from '@etude/domain/recall/turn-text';
 import { cut } from '@etude/domain/retrieval/entries';
 
@@ -76,7 +76,7 @@ interface Page {
 }
 
 async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter, page: Page): Promise<readonly StoredRecord[]> {
-  return store.find(requireScope(scope), LAYER, filter, { order: 'key', ...page });
+  return store.find(scope, LAYER, filter, { order: 'key', ...page });
 }
 
 /**
@@ -88,7 +88,6 @@ async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter
  */
 async function addToConversation(deps: LayerDeps, addition: Addition, signal?: AbortSignal): Promise<AddedTurns> {
   const { scope, writeId, at } = addition;
-  requireScope(wholeTenant(scope));
   const known = await loadConversation(deps.store, scope, conversationId(scope, addition.name));
   if (addition.first !== null) await requireSame(deps.store, addition, addition.first);
   const noted = addition.first === null && known !== null ? await notedPlace(deps.store, scope, writeId) : null;

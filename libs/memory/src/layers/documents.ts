@@ -3,7 +3,7 @@ import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRec
 import { LAYER } from './fact-records.js';
 import { bodyOf, insertsOf, type LayerDeps, parseBody, putRecord, untilTaken, loadOne } from './records.js';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
-import { type ReadScope, requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
+import { type ReadScope, requireOwn } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
 /** Few, because a write of SQLite keeps other calls waiting. */
@@ -30,7 +30,6 @@ export async function storeDocument(
   chunks: readonly DocumentChunk[],
   signal?: AbortSignal,
 ): Promise<DocumentOutcome> {
-  requireScope(wholeTenant(document.scope));
   chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
   const { store } = deps;
   const edition: Edition = { document, chunks, digest: editionDigest(document, chunks) };
@@ -51,7 +50,7 @@ export async function listDocuments(
   scope: ReadScope,
   page: Omit<FindPage, 'order'>,
 ): Promise<readonly DocumentRecord[]> {
-  return (await store.find(requireScope(scope), LAYER, { kinds: ['document'] }, { order: 'key', ...page })).map(documentOf);
+  return (await store.find(scope, LAYER, { kinds: ['document'] }, { order: 'key', ...page })).map(documentOf);
 }
 
 /** The document, if all of its chunks are stored and none belongs to another edition. null otherwise, also while it is being stored. */

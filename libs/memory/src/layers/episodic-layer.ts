@@ -3,7 +3,7 @@ import type { Change, MemoryRecord, RecordFilter, RecordStore } from '../record-
 import { bodyOf, everyRecord, insertsOf, type LayerDeps, parseBody } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { type Episode, Scope, type Transition } from '@etude/contracts/memory';
-import { type EpisodicMemory, type MemoryHit, type ReadScope, requireScope, wholeTenant } from '@etude/domain/ports/memory';
+import { type EpisodicMemory, type MemoryHit, type ReadScope, wholeTenant } from '@etude/domain/ports/memory';
 import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from '@etude/domain/retrieval/entries';
 import { z } from 'zod';
 
@@ -32,7 +32,6 @@ export function episodicLayer(deps: LayerDeps) {
     /** Episodes in which the skill was used, newest first. */
     bySkill: (scope: ReadScope, skill: string, limit: number) => newest(store, scope, { where: { skill } }, limit),
     async get(scope: ReadScope, id: string): Promise<Episode | Transition | null> {
-      requireScope(scope);
       const found = await Promise.all([store.load(scope, LAYER, 'episode', [id]), store.load(scope, LAYER, 'transition', [id])]);
       const [record] = found.flat();
       return record === undefined ? null : parseBody<Episode | Transition>(record).value;
@@ -47,12 +46,10 @@ export function episodicLayer(deps: LayerDeps) {
 }
 
 async function* valuesIn<T>(store: RecordStore, scope: ReadScope, filter: RecordFilter): AsyncGenerator<T> {
-  for await (const record of everyRecord(store, requireScope(scope), LAYER, filter, { size: PAGE })) yield parseBody<T>(record).value;
+  for await (const record of everyRecord(store, scope, LAYER, filter, { size: PAGE })) yield parseBody<T>(record).value;
 }
 
 async function newest(store: RecordStore, scope: ReadScope, filter: RecordFilter, limit: number): Promise<readonly Episode[]> {
-  requireScope(scope);
-  if (!(limit > 0)) return [];
   const found = await store.find(scope, LAYER, { ...filter, kinds: ['episode'] }, { order: 'newest', limit });
   return found.map((record) => parseBody<Episode>(record).value);
 }
@@ -63,8 +60,7 @@ async function newInserts(
   record: MemoryRecord,
   before: readonly MemoryRecord[] = [],
 ): Promise<readonly Change[]> {
-  const whole = requireScope(wholeTenant(record.scope));
-  if ((await store.load(whole, LAYER, record.kind, [record.key])).length > 0) return [];
+  if ((await store.load(wholeTenant(record.scope), LAYER, record.kind, [record.key])).length > 0) return [];
   return insertsOf(embedder, [...before, record]);
 }
 

@@ -4,7 +4,7 @@ import { errorCode } from '@etude/contracts/errors';
 import type { FoundItem, ItemShow, ItemShows, MemoryWrite } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { addSides, NO_SHOWS, showKey } from '@etude/domain/lift/effects';
-import { type ReadScope, requireScope, type ShowCounters } from '@etude/domain/ports/memory';
+import type { ReadScope, ShowCounters } from '@etude/domain/ports/memory';
 import { nameOfShown } from '@etude/domain/trust/sources';
 
 type ShowsWrite = Extract<MemoryWrite, { kind: 'shows' }>;
@@ -24,9 +24,8 @@ const PAGE = 256;
 export function itemShows(store: RecordStore) {
   return {
     async counters(tenant: string, items: readonly FoundItem[]) {
-      const scope = requireScope({ tenant, agent: null });
       const keysIn = (layer: MemoryLayer) => items.filter((item) => item.layer === layer).map(showKey);
-      const found = await Promise.all(LAYERS.map((layer) => store.load(scope, layer, 'shows', keysIn(layer))));
+      const found = await Promise.all(LAYERS.map((layer) => store.load({ tenant, agent: null }, layer, 'shows', keysIn(layer))));
       const known = new Map(found.flat().map((record) => [record.key, parseBody<ItemShows>(record).value]));
       return items.map((item) => known.get(showKey(item)) ?? null);
     },
@@ -43,7 +42,7 @@ export function itemShows(store: RecordStore) {
     async *list(scope: ReadScope, { layers = LAYERS, item }: ItemShowsQuery = {}): AsyncGenerator<LayerShows> {
       const filter = { kinds: ['shows'], ...(item === undefined ? {} : { where: { id: item } }) } as const;
       for (const layer of layers)
-        for await (const record of everyRecord(store, requireScope(scope), layer, filter, { size: PAGE }))
+        for await (const record of everyRecord(store, scope, layer, filter, { size: PAGE }))
           yield { ...parseBody<ItemShows>(record).value, layer };
     },
   } satisfies ShowCounters & Record<string, unknown>;

@@ -27,7 +27,6 @@ const FOUND_KINDS: Readonly<Record<Layer, readonly RecordKind[]>> = {
 
 /** Reads a record of any layer by the id of its search hit; see `Memory.get`. */
 export async function getRecord(store: RecordStore, scope: ReadScope, layer: Layer, id: string): Promise<PlainRecord | null> {
-  requireScope(scope);
   const kinds = FOUND_KINDS[layer];
   const found = await store.find(scope, layer, { kinds, where: { id } }, { order: 'newest', limit: kinds.length });
   const known = found.length > 0 ? found : (await Promise.all(kinds.map((kind) => store.load(scope, layer, kind, [id])))).flat();
@@ -42,7 +41,6 @@ const PAGE_CHARS = 8_000_000;
 
 /** A page of records of one kind; see `Memory.list`. */
 export async function listRecords(store: RecordStore, scope: ReadScope, query: RecordListQuery): Promise<RecordList> {
-  requireScope(scope);
   const { kind, category, all = false, limit } = query;
   const layer = LAYERS.find((one) => (RECORD_KINDS[one] as readonly RecordKind[]).includes(kind))!;
   // Search finds chunks and turns, never the document or conversation itself.

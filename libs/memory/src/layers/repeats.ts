@@ -26,8 +26,7 @@ export function markApplied(
 
 /** Whether the write was noted as applied. Write ids are unique within a tenant, across its agents. @throws EtudeError TENANT_MISSING */
 export async function wasApplied(store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string): Promise<boolean> {
-  const scope = requireScope({ tenant, agent: null });
-  return (await store.load(scope, layer, 'applied', [writeId])).length > 0;
+  return (await store.load({ tenant, agent: null }, layer, 'applied', [writeId])).length > 0;
 }
 
 /** Prefix of the keys of all request claims. */
@@ -62,7 +61,6 @@ export interface ClaimedRequest {
  * @throws EtudeError ALREADY_EXISTS if another request or owner used the id
  */
 export async function claimRequest(store: RecordStore, claim: RequestClaim): Promise<ClaimedRequest> {
-  requireScope(wholeTenant(claim.scope));
   const { note = '' } = claim;
   if (await insertNote(store, claim, claim.requestId, note)) return { isRepeat: false, note };
   const known = await readNote(store, claim, claim.requestId);
@@ -93,7 +91,7 @@ async function insertNote(store: RecordStore, claim: RequestClaim, key: string, 
 }
 
 async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key: string) {
-  const [known] = await store.load(requireScope(wholeTenant(scope)), layer, 'applied', [`${REQUEST}${key}`]);
+  const [known] = await store.load(wholeTenant(scope), layer, 'applied', [`${REQUEST}${key}`]);
   return known === undefined ? null : { digest: known.sources[0], text: known.sources[1] ?? '' };
 }
 
@@ -144,10 +142,6 @@ export function appliedWrites({
         ? episodic.transitionChanges(write.transition)
         : episodic.episodeChanges(write.episode));
       return { applied: await applied('episodic', scope, writeId, writtenIn(write).createdAt, inserts), skill: null };
-    },
-
-    async wasApplied(tenant: string, writeId: string): Promise<boolean> {
-      return (await wasApplied(store, tenant, 'episodic', writeId)) || wasApplied(store, tenant, 'procedural', writeId);
     },
   };
 }

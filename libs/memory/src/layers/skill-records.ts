@@ -3,7 +3,7 @@ import { bodyOf, everyRecord, parseBody } from './records.js';
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
-import { requireScope, type SkillKey, type SkillOffer, type SkillOwner } from '@etude/domain/ports/memory';
+import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/memory';
 import { skillEntry } from '@etude/domain/retrieval/entries';
 import { mayCall } from '@etude/domain/skills/life/call-graph';
 import { viewOf } from '@etude/domain/skills/life/find-skill';
@@ -76,7 +76,7 @@ export async function ownedSkills(
   filter: Omit<RecordFilter, 'kinds'>,
 ): Promise<readonly StoredSkill[]> {
   const { tenant, agent, user } = owner;
-  const view = requireScope(user === undefined ? { tenant, agent } : viewOf(owner, user));
+  const view = user === undefined ? { tenant, agent } : viewOf(owner, user);
   const found = await Array.fromAsync(everyRecord(store, view, LAYER, { ...filter, kinds: ['skill'] }, { size: PAGE }));
   return found
     .filter(({ scope }) => user === undefined || scope.user === user)
@@ -97,9 +97,9 @@ export async function versionsOfKeys(
   tenant: string,
   keys: readonly VersionName[],
 ): Promise<ReadonlyArray<StoredSkill | undefined>> {
-  const scope = requireScope({ tenant, agent: null });
   const names = keys.map(skillKey);
-  const stored = new Map((await store.load(scope, LAYER, 'skill', [...new Set(names)])).map((record) => [record.key, openedSkill(record)]));
+  const loaded = await store.load({ tenant, agent: null }, LAYER, 'skill', [...new Set(names)]);
+  const stored = new Map(loaded.map((record) => [record.key, openedSkill(record)]));
   return names.map((name) => stored.get(name));
 }
 
@@ -109,7 +109,6 @@ export async function dependentsOf(
   key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,
   { all = false }: { readonly all?: boolean } = {},
 ): Promise<readonly Skill[]> {
-  requireScope({ tenant: key.tenant, agent: key.agent });
   const found: Skill[] = [];
   const filter = { kinds: ['skill'], where: { skill: key.name, ...(all ? {} : { status: [...IN_USE] }) } } as const;
   for (const tenant of key.tenant === GLOBAL_TENANT ? await store.tenants() : [key.tenant])
@@ -135,7 +134,6 @@ export async function requireRoomFor(store: RecordStore, next: SkillOwner & { re
 /** Counts offers in one write per tenant. Offers are lost if a skill changes meanwhile or the store can't be written. */
 export async function countOffers(store: RecordStore, offers: readonly SkillOffer[]): Promise<void> {
   for (const [tenant, ofTenant] of Map.groupBy(offers, (offer) => offer.tenant)) {
-    requireScope({ tenant, agent: null });
     const found = await versionsOfKeys(store, tenant, ofTenant);
     const byVersion = Map.groupBy(ofTenant.keys(), (at) => found[at]?.record.key);
     const changes = [...byVersion.values()].flatMap((places) => {
