@@ -1,46 +1,83 @@
-import { type ReadScope, requireOwn, requireScope } from '@etude/domain/ports/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { RecordFilter, RecordStore, StoredRecord } from '../src/record-store.js';
-import { byCodePoints, isBehind, RecordModel } from './record-model.js';
+import { type ReadScope, requireOwn, requireScope } from '@etude/domain/ports/memory';
+import { cosineOf } from '@etude/domain/retrieval/calibration';
+import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/words';
+import {
+  byAge,
+  type Candidates,
+  type Change,
+  compareKeys,
+  type IndexedText,
+  type MemoryRecord,
+  type Owners,
+  RECORD_FIELDS,
+  type RecordField,
+  type RecordFilter,
+  type RecordStore,
+  type StoredRecord,
+  type StoreQuery,
+} from '../src/record-store.js';
 
-/** `RecordModel` as a store, for fast tests of the layers alone. It isn't durable and has no vector models. */
-export function modelStore(): RecordStore {
-  const model = new RecordModel();
-  const tenants = new Set<string>();
-  const found = (scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) => model.seen(requireScope(scope), layer, filter);
+interface Kept {
+  readonly record: StoredRecord;
+  readonly indexed: readonly IndexedText[];
+}
+
+/**
+ * The simplest record store, for fast tests of the layers and to compare others with: an array that every call scans. It isn't durable and
+ * has no vector models.
+ *
+ * @param removedCount whether removed records still count in word frequencies, as in Qdrant until it rewrites a segment
+ */
+export function modelStore({ removedCount = false } = {}): RecordStore {
+  let kept: Kept[] = [];
+  const removed: Kept[] = [];
+  const records = () => kept.map(({ record }) => record);
+  const seen = (scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) =>
+    records().filter((record) => sees(requireScope(scope), record) && record.layer === layer && fits(filter, record));
+  const owned = (owners: Owners, layer: MemoryLayer, filter: RecordFilter) =>
+    records().filter((record) => owns(owners, record) && record.layer === layer && fits(filter, record));
   return {
     name: 'model',
     async write(tenant, changes) {
       requireScope({ tenant, agent: null });
-      tenants.add(tenant);
       changes.forEach(({ record }) => requireOwn(tenant, record.scope));
-      return model.write(structuredClone(changes));
+      let stopped = false;
+      // A refused update or replacement ends the list.
+      return structuredClone(changes).map((change) => {
+        const taken = !stopped && isTaken(kept, change);
+        stopped ||= !taken && change.do !== 'insert';
+        return taken;
+      });
     },
     async load(scope, layer, kind, keys) {
-      const seen = found(scope, layer, { kinds: [kind] });
-      return structuredClone(keys.flatMap((key) => seen.filter((record) => record.key === key)));
+      const found = seen(scope, layer, { kinds: [kind] });
+      return structuredClone(keys.flatMap((key) => found.filter((record) => record.key === key)));
     },
     async find(scope, layer, filter, { order, limit, afterKey, after }) {
-      const seen = found(scope, layer, filter);
-      const newest = seen.filter((record) => isBehind(after, record)).toSorted((a, b) => b.createdAt - a.createdAt || byKey(b, a));
-      if (order === 'newest') return newest.slice(0, limit);
-      return seen
-        .filter(({ key }) => afterKey === undefined || byCodePoints(key, afterKey) > 0)
-        .toSorted(byKey)
-        .slice(0, limit);
+      const found = seen(scope, layer, filter);
+      const behind =
+        order === 'newest'
+          ? found.filter((record) => after === undefined || newestFirst(record, after) > 0).toSorted(newestFirst)
+          : found
+              .filter(({ key }) => afterKey === undefined || compareKeys(key, afterKey) > 0)
+              .toSorted((a, b) => compareKeys(a.key, b.key));
+      return behind.slice(0, limit);
     },
-    async search(scope, layer, query) {
-      const { dense, words } = model.search(requireScope(scope), layer, query);
-      return { dense: dense.slice(0, query.limit), words: words.slice(0, query.limit) };
-    },
+    search: async (scope, layer, query) => searchIn(kept, removedCount ? removed : [], requireScope(scope), layer, query),
     async *each(...args) {
-      const records = model.owned(...args);
-      if (records.length > 0) yield records;
+      const found = owned(...args);
+      if (found.length > 0) yield found;
     },
-    count: async (owners, layer, filter) => (filter.withoutVectorsOf === undefined ? model.owned(owners, layer, filter).length : 0),
-    remove: async (...args) => model.remove(...args),
+    count: async (owners, layer, filter) => (filter.withoutVectorsOf === undefined ? owned(owners, layer, filter).length : 0),
+    async remove(...args) {
+      const gone = new Set(owned(...args));
+      removed.push(...kept.filter(({ record }) => gone.has(record)));
+      kept = kept.filter(({ record }) => !gone.has(record));
+      return gone.size;
+    },
     purge: async () => [],
-    tenants: async () => [...tenants].toSorted(),
+    tenants: async () => [...new Set(records().map(({ scope }) => scope.tenant))].toSorted(),
     models: async () => [],
     addModel: async () => {},
     setModelReady: async () => {},
@@ -53,6 +90,79 @@ export function modelStore(): RecordStore {
   };
 }
 
-function byKey(a: StoredRecord, b: StoredRecord): number {
-  return byCodePoints(a.key, b.key);
+function isTaken(kept: Kept[], change: Change): boolean {
+  const at = kept.findIndex(({ record }) => isSame(record, change.record));
+  const known = kept[at];
+  if (change.do === 'insert') {
+    if (known === undefined) kept.push({ record: { ...change.record, revision: 1 }, indexed: change.indexed });
+    return known === undefined;
+  }
+  if (known?.record.revision !== change.revision) return false;
+  const indexed = change.do === 'replace' ? change.indexed : known.indexed;
+  kept[at] = { record: { ...change.record, revision: change.revision + 1 }, indexed };
+  return true;
+}
+
+/** @param removed records that still count in word frequencies */
+function searchIn(kept: readonly Kept[], removed: readonly Kept[], scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Candidates {
+  const documentsIn = (all: readonly Kept[]) =>
+    all
+      .filter(({ record }) => record.layer === layer && record.scope.tenant === scope.tenant)
+      .map((each) => ({ ...each, terms: termCounts(each.indexed.map(({ text }) => text)) }));
+  const documents = documentsIn(kept);
+  const counted = [...documents, ...documentsIn(removed)].map(({ terms }) => terms).filter(({ words }) => words > 0);
+  const idfs = queryTerms(query.text).map(
+    (term) => [term, idf(counted.length, counted.filter(({ counts }) => counts.has(term)).length)] as const,
+  );
+  const found = documents
+    .filter(({ record }) => sees(scope, record) && fits({ ...query, shown: query.shown ?? true }, record))
+    .map(({ record: { kind, key, createdAt, worth }, indexed, terms }) => {
+      const bm25 = idfs.reduce((sum, [term, weight]) => sum + weight * bm25Weight(terms.counts.get(term) ?? 0, terms.words), 0);
+      const cosines = indexed.flatMap(({ vector }) => (vector && query.vector ? [cosineOf(vector, query.vector)] : []));
+      return { kind, key, createdAt, worth, bm25, cosine: cosines.length > 0 ? Math.max(...cosines) : 0, hasVector: cosines.length > 0 };
+    });
+  const dense = found.filter(({ hasVector }) => hasVector).toSorted((a, b) => b.cosine - a.cosine || byAge(a, b));
+  const words = found.filter(({ bm25 }) => bm25 > 0).toSorted((a, b) => b.bm25 - a.bm25 || byAge(a, b));
+  return { dense: dense.slice(0, query.limit), words: words.slice(0, query.limit) };
+}
+
+type Place = Pick<StoredRecord, 'createdAt' | 'key'>;
+
+function newestFirst(a: Place, b: Place): number {
+  return b.createdAt - a.createdAt || compareKeys(b.key, a.key);
+}
+
+function isSame(a: MemoryRecord, b: MemoryRecord): boolean {
+  return a.scope.tenant === b.scope.tenant && a.layer === b.layer && a.kind === b.kind && a.key === b.key;
+}
+
+function sees({ tenant, agent, user = null, also = [] }: ReadScope, { scope }: StoredRecord): boolean {
+  const mine = user === null || scope.user === null || scope.user === user;
+  return scope.tenant === tenant && (agent === null || scope.agent === agent || also.includes(scope.agent)) && mine;
+}
+
+function owns({ tenant, agent, user }: Owners, { scope }: StoredRecord): boolean {
+  return scope.tenant === tenant && (agent === undefined || scope.agent === agent) && (user === undefined || scope.user === user);
+}
+
+function fits(filter: RecordFilter, record: StoredRecord): boolean {
+  const { keys, kinds, where = {}, shown, createdSince = -Infinity, createdBefore = Infinity, worthMin = -Infinity } = filter;
+  return (
+    (kinds === undefined || kinds.includes(record.kind)) &&
+    (keys === undefined || keys.includes(record.key)) &&
+    (shown === undefined || record.shown === shown) &&
+    record.createdAt >= createdSince &&
+    record.createdAt < createdBefore &&
+    record.worth >= worthMin &&
+    RECORD_FIELDS.every((field) => where[field] === undefined || sharesOne(valuesOf(where, field), valuesOf(record.fields, field)))
+  );
+}
+
+function sharesOne(wanted: readonly string[], had: readonly string[]): boolean {
+  return wanted.some((value) => had.includes(value));
+}
+
+function valuesOf(fields: StoredRecord['fields'], field: RecordField): readonly string[] {
+  const value = fields[field] ?? [];
+  return typeof value === 'string' ? [value] : value;
 }

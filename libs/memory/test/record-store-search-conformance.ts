@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StoreQuery } from '../src/record-store.js';
-import { RecordModel } from './record-model.js';
+import { modelStore } from './model-store.js';
 import type { OpenStore } from './record-store-conformance.js';
 import { ACME, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
 
@@ -95,12 +95,11 @@ function wording(opened: OpenStore): void {
 
   it('weighs words by BM25 with the statistics of the tenant’s own layer', async () => {
     const { store } = await opened();
-    const model = new RecordModel();
+    const model = modelStore();
     const changes = ['csv csv csv file', 'csv', `csv ${'filler '.repeat(100)}`, 'json file', 'yaml', '…'].map((text, i) =>
       searchable({ key: `k${i}` }, text),
     );
-    expect(model.write(changes)).toHaveLength(6);
-    await store.write('acme', changes);
+    for (const each of [store, model]) await each.write('acme', changes);
     for (let i = 0; i < 5; i += 1) {
       const scope = { tenant: 'beta', agent: 'coder', user: null };
       await store.write('beta', [insert(recordOf({ key: `k${i}`, scope }), { text: 'csv file', vector: null })]);
@@ -108,7 +107,7 @@ function wording(opened: OpenStore): void {
     }
     for (const text of ['csv', 'csv file', 'the json yaml file']) {
       const found = (await store.search(ACME, 'semantic', query({ text }))).words;
-      const expected = model.search(ACME, 'semantic', query({ text })).words;
+      const expected = (await model.search(ACME, 'semantic', query({ text }))).words;
       expect(found.map(({ key }) => key)).toEqual(expected.map(({ key }) => key));
       expect(found.map(({ bm25 }) => bm25)).toEqual(expected.map(({ bm25 }) => expect.closeTo(bm25, 3)));
     }
