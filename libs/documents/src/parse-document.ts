@@ -1,20 +1,20 @@
 import { errorCode } from '@etude/contracts/errors';
 import { micromark } from 'micromark';
 import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table';
-import { MEDIA_TYPES, type MediaType, PARSE_LIMITS, type ParsedDocument, tooLarge, unreadable } from './document.js';
+import {
+  cleanText,
+  MEDIA_TYPES,
+  type MediaType,
+  PARSE_LIMITS,
+  type ParsedDocument,
+  SectionBuilder,
+  tooLarge,
+  unreadable,
+} from './document.js';
 import { addHtml, parseHtml } from './parse-html.js';
-import { decodeText, parseText } from './parse-text.js';
 import { parsePdf } from './pdf/parse-pdf.js';
-import { SectionBuilder } from './section-builder.js';
 
-type Parse = (bytes: Uint8Array, name: string) => ParsedDocument | Promise<ParsedDocument>;
-
-const PARSERS: Readonly<Record<MediaType, Parse>> = {
-  'text/markdown': parseMarkdown,
-  'text/plain': parseText,
-  'text/html': parseHtml,
-  'application/pdf': parsePdf,
-};
+const OF_TEXT = { 'text/markdown': parseMarkdown, 'text/plain': parseText, 'text/html': parseHtml } as const;
 
 /**
  * Parses a document in this process, with no limit of time or memory. Use `parseInWorker` for untrusted bytes.
@@ -30,7 +30,7 @@ export async function parseDocument(bytes: Uint8Array, mediaType: MediaType, nam
     throw tooLarge(name, `is ${bytes.length} bytes; at most ${bytesMax} are read`, 'split it into several files');
   if (bytes.length === 0) throw unreadable(name, 'is empty');
   try {
-    return await PARSERS[mediaType](bytes, name);
+    return mediaType === 'application/pdf' ? await parsePdf(bytes, name) : OF_TEXT[mediaType](decodeText(bytes, name), name);
   } catch (error) {
     if (errorCode(error) !== 'INTERNAL') throw error;
     const reason = error instanceof Error ? error.message : String(error);
@@ -38,13 +38,39 @@ export async function parseDocument(bytes: Uint8Array, mediaType: MediaType, nam
   }
 }
 
+/**
+ * Decodes a file as UTF-8. Line ends and form feeds become `\n`; other control characters are dropped.
+ *
+ * @throws EtudeError INVALID_ARGUMENT if the bytes are not UTF-8
+ */
+function decodeText(bytes: Uint8Array, name: string): string {
+  if (bytes.includes(0)) throw unreadable(name, 'contains zero bytes; save it as UTF-8 text');
+  try {
+    return cleanText(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw unreadable(name, 'is not valid UTF-8; save it as UTF-8', error);
+  }
+}
+
+const TITLE_CHARS_MAX = 100;
+
+/** Parses plain text as one section, because it has no recognisable headings. A first line before an empty line is the title. */
+function parseText(text: string, name: string): ParsedDocument {
+  const builder = new SectionBuilder(name);
+  for (const block of text.split(/\n(?:[ \t]*\n)+/)) builder.block(block);
+  const first = text.trimStart();
+  const line = first.slice(0, TITLE_CHARS_MAX + 1).split('\n', 1)[0] ?? '';
+  const alone = line.length <= TITLE_CHARS_MAX && /^[ \t]*\n/.test(first.slice(line.length + 1, line.length + 100));
+  return builder.build(alone ? line : null);
+}
+
 /** Scripts and hidden parts are dropped when the HTML is read. */
 const AS_HTML = { allowDangerousHtml: true, extensions: [gfmTable()], htmlExtensions: [gfmTableHtml()] };
 const PIECE_CHARS_MIN = 200_000;
 
 /** Parses Markdown with tables, front matter and embedded HTML. The Markdown becomes HTML, which is read as by `parseHtml`. */
-function parseMarkdown(bytes: Uint8Array, name: string): ParsedDocument {
-  const { title, body } = splitFrontMatter(decodeText(bytes, name));
+function parseMarkdown(text: string, name: string): ParsedDocument {
+  const { title, body } = splitFrontMatter(text);
   const builder = new SectionBuilder(name);
   for (const piece of piecesOf(body)) addHtml(micromark(piece, AS_HTML), builder);
   return builder.build(title);

@@ -1,7 +1,5 @@
 import { type DefaultTreeAdapterTypes, parse, parseFragment } from 'parse5';
-import { decodeText } from './parse-text.js';
-import type { ParsedDocument } from './document.js';
-import { fenced, SectionBuilder, tableRow } from './section-builder.js';
+import { fenced, type ParsedDocument, SectionBuilder, tableRow } from './document.js';
 
 type Node = DefaultTreeAdapterTypes.Node;
 type Element = DefaultTreeAdapterTypes.Element;
@@ -16,8 +14,8 @@ const BLOCKS = words(
 );
 
 /** @throws EtudeError PAYLOAD_TOO_LARGE */
-export function parseHtml(bytes: Uint8Array, name: string): ParsedDocument {
-  const root = parse(decodeText(bytes, name));
+export function parseHtml(text: string, name: string): ParsedDocument {
+  const root = parse(text);
   const builder = new SectionBuilder(name);
   const title = findElement(root, 'title');
   new HtmlWalk(builder).whole(findElement(root, 'main') ?? root);

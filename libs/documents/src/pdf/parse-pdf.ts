@@ -1,5 +1,4 @@
-import { unreadable, type ParsedDocument } from '../document.js';
-import { fenced, SectionBuilder } from '../section-builder.js';
+import { fenced, type ParsedDocument, SectionBuilder, unreadable } from '../document.js';
 import { type Line, type OutlineEntry, readPdf } from './pdf-lines.js';
 
 /** A line at least this many times as large as the body's is a heading. */

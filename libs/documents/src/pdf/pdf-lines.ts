@@ -1,6 +1,5 @@
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
-import { cleanText } from '../parse-text.js';
-import { PARSE_LIMITS, tooLarge, unreadable } from '../document.js';
+import { cleanText, PARSE_LIMITS, tooLarge, unreadable } from '../document.js';
 
 /** A line of text in a PDF. `x` counts from the left, `y` down from the top of the page, in points. */
 export interface Line {
