@@ -11,8 +11,7 @@ import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
 import { type Learned, learnFromEpisodes, type LearningDeps } from './learn-from-episodes.js';
 import { type Generalised, generalise, NOT_GENERALISED } from './generalise.js';
 import { type EpisodePage, tellsAlone } from './pages.js';
-import { procedureFromActions } from './procedures-from-actions.js';
-import { proposeSkill } from './propose-skill.js';
+import { procedureFromActions, proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps extends LearningDeps {
   /** Settings of the agents: whether skills are learned from their episodes. */

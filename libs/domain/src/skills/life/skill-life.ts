@@ -52,14 +52,13 @@ export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean 
   return proof !== undefined && proof.digest === skill.digest && proof.digest === skillDigest(skill);
 }
 
-type Given = 'name' | 'scope' | 'kind' | 'description' | 'code' | 'entryPoint' | 'parameters' | 'tests' | 'tags' | 'sources';
+type Given = 'name' | 'scope' | 'kind' | 'description' | 'code' | 'entryPoint' | 'tests' | 'sources' | 'model' | 'scripted';
 
 /** A new candidate, without evidence or uses. @param given `at`: ms since 1970 */
-export function newCandidate({
-  at,
-  ...given
-}: Pick<Skill, Given | 'model' | 'scripted'> & Partial<Skill> & { readonly at: number }): Skill {
+export function newCandidate({ at, ...given }: Pick<Skill, Given> & Partial<Skill> & { readonly at: number }): Skill {
   const skill: Omit<Skill, 'digest'> = {
+    parameters: [],
+    tags: [],
     cues: [],
     fingerprints: [],
     statusReason: '',

@@ -100,10 +100,13 @@ export function procedureSource(scope: Skill['scope'], name: string, version: nu
  */
 function wordedProcedure({ scope, name, words, learned, at }: Telling, version: number): Skill {
   if (learned !== undefined) return withMarks({ ...learned, version, status: 'active', statusReason: 'learned from actions' });
-  const told = { kind: 'procedure', description: words, code: '', entryPoint: null } as const;
-  const sources = [procedureSource(scope, name, version)];
-  const made = newCandidate({ ...told, parameters: [], tests: [], tags: [], name, scope, sources, model: null, scripted: false, at });
+  const made = newProcedure(words, { name, scope, sources: [procedureSource(scope, name, version)], scripted: false, at });
   return withMarks({ ...made, version, status: 'active', statusReason: 'told in words', successRate: RATE_AT_FIRST });
+}
+
+/** A candidate that is read and not run. @param given `at`: ms since 1970 */
+export function newProcedure(description: string, given: Pick<Skill, 'name' | 'scope' | 'sources' | 'scripted'> & { at: number }): Skill {
+  return newCandidate({ kind: 'procedure', description, code: '', entryPoint: null, tests: [], model: null, ...given });
 }
 
 interface WordsUse {

@@ -50,7 +50,7 @@ export function candidateFromTests(
   const use = kind === 'snippet' ? useOfSnippet(code, entryPoint, tests) : '';
   const description = `${describe(origin)}${use === '' ? '' : `\n\nUse: ${use}`}`;
   const found = { name, scope, kind, description, code, entryPoint, tests, model, scripted, at } as const;
-  return newCandidate({ ...found, parameters: [], tags: [], cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
+  return newCandidate({ ...found, cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
 }
 
 /** Code that works alone. An answer to `python_tests` may rely on the setup's imports and helpers, or be only the stub's body. */

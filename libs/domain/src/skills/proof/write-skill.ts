@@ -71,7 +71,6 @@ export function requestedSkill(wanted: WantedSkill, written: WrittenSkill, { mod
     description,
     code,
     entryPoint,
-    parameters: [],
     tests: tests.map((test) => ({ kind: 'call' as const, ...test })),
     tags: [...new Set(tags)],
     statusReason: `written for ${source}`,

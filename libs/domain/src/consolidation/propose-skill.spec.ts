@@ -2,7 +2,7 @@ import type { Episode } from '@etude/contracts/memory';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { episodeOf } from '../../test/memory-records.js';
-import { procedureFromActions } from './procedures-from-actions.js';
+import { procedureFromActions } from './propose-skill.js';
 
 const scope = { tenant: 'acme', agent: 'skipper', user: 'ann' };
 
