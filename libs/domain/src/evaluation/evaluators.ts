@@ -1,8 +1,7 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { EtudeError } from '@etude/contracts/errors';
 import { crashOutcome, cutMiddle, type EvaluatorRules, type NamedKind, PASSED, shown, streams } from './evaluator.js';
-import { callable, functionCases } from './function-cases.js';
-import { acceptedOutputs, ioCases, kattisOutput } from './io-cases.js';
+import { acceptedOutputs, callable, functionCases, ioCases, kattisOutput } from './case-evaluators.js';
 import { Buffer } from 'node:buffer';
 import { sameOutput } from './compare.js';
 import { definedNames, definesName } from './answer-code.js';
