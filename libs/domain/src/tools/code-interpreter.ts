@@ -88,7 +88,7 @@ const execute: Operation = async ({ prompt: code, file_names: fileNames }, conte
   const execution = await executeInSession({ code, fileNames }, context, deps, signal);
   if (!('unavailable' in execution)) return execution;
   const why = execution.unavailable;
-  if (fileNames.length > 0) return failed(withoutFiles(fileNames, why));
+  if (fileNames.length > 0) throw withoutFiles(fileNames, why);
   const { error, result: ran } = await executeCode(code, context, deps, signal);
   const result = {
     results: ran.result === undefined ? [] : [ran.result],
@@ -110,9 +110,8 @@ const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
 const useSkill: Operation = async (args, context, deps, signal) => {
   const { prompt, skill_name: skillId, skill_parameters: parameters, file_names: fileNames } = args;
   if (skillId === '') return failed('Wrong arguments. "skill_name" is missing: name the skill to use.');
-  const read = await readSessionFiles(fileNames, context, deps, signal);
-  if ('error' in read) return failed(read.error);
-  const call = { skillId, parameters, description: prompt.slice(0, 2_000), difficulty: 0, files: read.files };
+  const files = await readSessionFiles(fileNames, context, deps, signal);
+  const call = { skillId, parameters, description: prompt.slice(0, 2_000), difficulty: 0, files };
   const outcome = await useSkillByTool(call, context, deps, signal);
   const { result, output = '', note, skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
   const told =

@@ -1,3 +1,4 @@
+import { EtudeError } from '@etude/contracts/errors';
 import { type Display, RETRYABLE_EXITS, type SandboxFile } from '@etude/contracts/sandbox';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
@@ -29,7 +30,7 @@ export interface SessionResult {
 /**
  * Runs Python in the sandbox of the caller's session, with its loaded functions. Returns the reason if the session has no sandbox.
  *
- * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION if a loaded function was withdrawn
+ * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION if a file is missing, or a loaded function was withdrawn or has no packages here
  */
 export async function executeInSession(
   { code, fileNames }: { readonly code: string; readonly fileNames: readonly string[] },
@@ -43,14 +44,13 @@ export async function executeInSession(
   const functions = loaded.length === 0 ? null : await runner.bundle(context, loaded, `from skills import ${names.join(', ')}\n`);
   const session = await codeSessions.open(context, functions?.template, signal);
   if ('unavailable' in session) return session;
-  if (functions?.template !== undefined && functions.template !== session.template) {
-    const error = `${names.join(', ')} need packages that ${session.sandbox} doesn't have. Run the code with execute_code, or in another session that loads the functions first.`;
-    return { success: false, error };
-  }
+  if (functions?.template !== undefined && functions.template !== session.template)
+    throw refused(
+      `${names.join(', ')} need packages that ${session.sandbox} doesn't have. Run the code with execute_code, or in another session that loads the functions first.`,
+    );
   const executionId = `tool-${contentDigest([context.tenant, context.agent, context.user, context.callId]).slice(0, 40)}`;
   return session.inTurn(async () => {
-    const missing = await missingFiles(fileNames, session, signal);
-    if (missing !== null) return { success: false, error: missing };
+    await requireFiles(fileNames, session, signal);
     if (functions !== null) {
       const brought = await session.run({ executionId: `${executionId}-functions`, code: functions.code }, signal);
       if (brought.exit !== 'ok') return ended(brought, session, [], `Loading the functions failed. ${endingOf(brought)}`);
@@ -62,28 +62,33 @@ export async function executeInSession(
   }, signal);
 }
 
-/** Reads files of the caller's session, for code that runs elsewhere. @returns the reason where they can't be read */
+/** Reads files of the caller's session, for code that runs elsewhere. @throws EtudeError FAILED_PRECONDITION where they can't be read */
 export async function readSessionFiles(
   fileNames: readonly string[],
   context: ToolContext,
   { codeSessions }: Pick<SessionCodeDeps, 'codeSessions'>,
   signal: AbortSignal,
-): Promise<{ readonly files: readonly SandboxFile[] } | { readonly error: string }> {
-  if (fileNames.length === 0) return { files: [] };
+): Promise<readonly SandboxFile[]> {
+  if (fileNames.length === 0) return [];
   const session = context.session === NO_SESSION ? NAMELESS : await codeSessions.open(context, undefined, signal);
-  if ('unavailable' in session) return { error: withoutFiles(fileNames, session.unavailable) };
+  if ('unavailable' in session) throw withoutFiles(fileNames, session.unavailable);
   return session.inTurn(async () => {
-    const missing = await missingFiles(fileNames, session, signal);
-    if (missing !== null) return { error: missing };
+    await requireFiles(fileNames, session, signal);
     const files = await session.read([...new Set(fileNames.map(pathOf))], signal);
-    return files === null ? { error: '"file_names" name files of more than 8 MiB together, which a skill can\'t be given.' } : { files };
+    if (files === null) throw refused('"file_names" name files of more than 8 MiB together, which a skill can\'t be given.');
+    return files;
   }, signal);
 }
 
-export function withoutFiles(fileNames: readonly string[], why: string): string {
+/** The error of a call whose files no sandbox has. */
+export function withoutFiles(fileNames: readonly string[], why: string): EtudeError {
   const names = fileNames.join(', ').slice(0, 300);
-  return `"file_names" can't be made available (${names}): ${why}. Name a session that has these files, or put the data into the code.`;
+  return refused(
+    `"file_names" can't be made available (${names}): ${why}. Name a session that has these files, or put the data into the code.`,
+  );
 }
+
+const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
 
 const pathOf = (name: string) => name.replace(/^\.\//, '');
 
@@ -112,16 +117,16 @@ function shownValue(display: Display): unknown {
   return display['application/json'] ?? display[TABLE] ?? (typeof text === 'string' ? literalOf(text) : null);
 }
 
-/** The error that names the missing files; null if all exist. */
-async function missingFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<string | null> {
-  if (names.length === 0) return null;
+/** @throws EtudeError FAILED_PRECONDITION that names the missing files */
+async function requireFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<void> {
+  if (names.length === 0) return;
   const known = await session.files(signal);
   const missing = names.filter((name) => !known.includes(pathOf(name)));
-  if (missing.length === 0) return null;
+  if (missing.length === 0) return;
   const there = known.length === 0 ? 'no files' : `${known.slice(0, NAMES_SHOWN).join(', ')}${known.length > NAMES_SHOWN ? ', …' : ''}`;
-  return (
+  throw refused(
     `"file_names" names files that are not in this session: ${missing.slice(0, NAMES_SHOWN).join(', ')}. The session has ${there}. ` +
-    `Upload files with UploadFile of etude.v1.Sandboxes (etude sandbox upload ${session.sandbox} FILE), or write them in code.`
+      `Upload files with UploadFile of etude.v1.Sandboxes (etude sandbox upload ${session.sandbox} FILE), or write them in code.`,
   );
 }
 

@@ -28,7 +28,8 @@ export type ToolOutcome<R = Readonly<Record<string, unknown>>> =
 /**
  * Something that an agent can do, in the form that MCP defines.
  *
- * `call` checks its arguments; wrong ones give a failure that names them. @throws EtudeError for errors of the system only
+ * `call` checks its arguments; wrong ones give a failure that names them. An EtudeError of the caller is a failure too, as `ToolRegistry`
+ * says.
  */
 export interface ToolDefinition {
   readonly name: string;

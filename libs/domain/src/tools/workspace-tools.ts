@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer';
+import { EtudeError } from '@etude/contracts/errors';
 import { z } from 'zod';
 import type { WorkSandbox } from '../ports/sandboxes.js';
-import { defineTool, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { defineTool, type ToolDefinition } from './tool-definition.js';
 
 export const FILE_BYTES_MAX = 1_048_576;
 const LINES_STANDARD = 400;
@@ -99,45 +101,25 @@ const writeTool = (sandbox: SandboxNow): ToolDefinition =>
     idempotent: true,
     run: async ({ path, content, old }, _context, signal) => {
       const there = await sandbox(signal);
-      const changed = old === undefined ? { text: content } : await replaced(there, { path, content, old }, signal);
-      if ('error' in changed) return changed.error;
-      const bytes = new TextEncoder().encode(changed.text);
+      const text = old === undefined ? content : replacedIn(path, await there.read(path, FILE_BYTES_MAX + 1, signal), old, content);
+      const bytes = new TextEncoder().encode(text);
       await there.write(path, bytes, signal);
       return { success: true, result: { bytes: bytes.byteLength } };
     },
   });
 
-interface Replacement {
-  readonly path: string;
-  readonly content: string;
-  readonly old: string;
-}
-
-const failed = (error: string) => ({ error: { success: false, error } as const });
-
-/** null if it is no UTF-8. */
-function textOf(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-/** The file's text with the place replaced. */
-async function replaced(
-  sandbox: WorkSandbox,
-  { path, content, old }: Replacement,
-  signal: AbortSignal,
-): Promise<{ readonly text: string } | { readonly error: ToolOutcome<{ bytes?: number }> }> {
-  const bytes = await sandbox.read(path, FILE_BYTES_MAX + 1, signal);
-  if (bytes === null) return failed(`There is no file "${path}". Leave "old" out to create it.`);
-  const text = bytes.length > FILE_BYTES_MAX ? null : textOf(bytes);
-  if (text === null) return failed(`"${path}" is larger than 1 MiB, or isn't UTF-8 text. Change it with code.`);
+/** The text of a file with its place `old` replaced. @throws EtudeError FAILED_PRECONDITION where there is no such place */
+function replacedIn(path: string, bytes: Uint8Array | null, old: string, content: string): string {
+  if (bytes === null) throw refused(`There is no file "${path}". Leave "old" out to create it.`);
+  if (bytes.length > FILE_BYTES_MAX || !isUtf8(bytes))
+    throw refused(`"${path}" is larger than 1 MiB, or isn't UTF-8 text. Change it with code.`);
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   const places = text.split(old).length - 1;
   // "old" occurs only within the new text, so the place looks the same afterwards.
-  if (places === 1 && content.includes(old) && text.includes(content)) return { text };
+  if (places === 1 && content.includes(old) && text.includes(content)) return text;
   const hint = places === 0 && content !== '' && text.includes(content) ? ' The new text is there already.' : '';
-  if (places !== 1) return failed(`"old" occurs ${places} times in "${path}", not once.${hint}`);
-  return { text: text.replace(old, () => content) };
+  if (places !== 1) throw refused(`"old" occurs ${places} times in "${path}", not once.${hint}`);
+  return text.replace(old, () => content);
 }
+
+const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
