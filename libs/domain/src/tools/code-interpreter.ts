@@ -108,11 +108,11 @@ const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
 };
 
 const useSkill: Operation = async (args, context, deps, signal) => {
-  const { prompt, skill_name: skillId, skill_parameters: parameters, file_names: fileNames } = args;
-  if (skillId === '') return failed('Wrong arguments. "skill_name" is missing: name the skill to use.');
+  const { prompt, skill_name: name, skill_parameters: parameters, file_names: fileNames } = args;
+  if (name === '') return failed('Wrong arguments. "skill_name" is missing: name the skill to use.');
   const files = await readSessionFiles(fileNames, context, deps, signal);
-  const call = { skillId, parameters, description: prompt.slice(0, 2_000), difficulty: 0, files };
-  const outcome = await useSkillByTool(call, context, deps, signal);
+  const use = { skill_id: name, parameters, action_description: prompt.slice(0, 2_000), difficulty_modifier: 0, files };
+  const outcome = await useSkillByTool(use, context, deps, signal);
   const { result, output = '', note, skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
   const told =
     asked !== undefined

@@ -30,15 +30,7 @@ const Input = z.strictObject({
     .default(0)
     .describe('How much harder than usual the action is. It is passed to a skill that has this parameter.'),
 });
-interface SkillCallByTool {
-  readonly skillId: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
-  /** Passed to a skill that declares `action_description`, and describes a request. */
-  readonly description: string;
-  /** Passed to a skill that declares `difficulty_modifier`. */
-  readonly difficulty: number;
-  readonly files?: readonly SandboxFile[];
-}
+type UseOfSkill = z.output<typeof Input> & { readonly files?: readonly SandboxFile[] };
 
 const Output = z.strictObject({
   skill: z.string().optional(),
@@ -58,7 +50,7 @@ export type UsedSkill = z.input<typeof Output>;
  * @throws EtudeError FAILED_PRECONDITION if the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
  */
 export async function useSkillByTool(
-  { skillId, description, difficulty, files = [], ...given }: SkillCallByTool,
+  { skill_id: skillId, action_description: description, difficulty_modifier: difficulty, files = [], ...given }: UseOfSkill,
   context: ToolContext,
   { finder, runner, wishes }: UseSkillToolDeps,
   signal: AbortSignal,
@@ -116,8 +108,7 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
     readOnly: false,
     idempotent: false,
     needsSkills: true,
-    run: ({ skill_id: skillId, parameters, action_description: description, difficulty_modifier: difficulty }, context, signal) =>
-      useSkillByTool({ skillId, parameters, description, difficulty }, context, deps, signal),
+    run: (use, context, signal) => useSkillByTool(use, context, deps, signal),
   });
 }
 
