@@ -72,7 +72,7 @@ describe('a skill with a package', () => {
       { ...deps, templateFor, clock: { now: () => 5 } },
       signal,
     );
-    expect(used).toMatchObject({ outcome: 'used', success: true, result: 'IIIIIIII' });
+    expect(used).toMatchObject({ success: true, result: 'IIIIIIII' });
   });
 
   it('is refused with the allowed packages if no sandbox has its own', async () => {

@@ -42,7 +42,7 @@ export const useCalls = {
     await requireEnabled(deps, reader);
     const asked = { reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) };
     const used = await useSkill(asked, { ...deps, procedural: memory.procedural }, signal);
-    if (used.outcome === 'not_found') return request.noRequest ? notFound(request.name) : missing(deps, request, reader, parameters);
+    if (used === null) return request.noRequest ? notFound(request.name) : missing(deps, request, reader, parameters);
     const { success, version, output, error, durationMs, resultNote: note } = used;
     const result = success && used.result !== undefined ? { result: fromJson(ValueSchema, used.result as JsonValue) } : {};
     return { success, version, output, error, durationMs, note, ...result, name: skillResourceName(used.name) };

@@ -57,10 +57,7 @@ export function toolSkills(deps: SkillDeps): {
     },
   };
   const runner: SkillRunner = {
-    async use(reader, call, signal) {
-      const used = await useSkill({ reader, ...call }, { ...deps, procedural: await opened() }, signal);
-      return used.outcome === 'not_found' ? null : used;
-    },
+    use: async (reader, call, signal) => useSkill({ reader, ...call }, { ...deps, procedural: await opened() }, signal),
     find: async (reader, names) => loadFunctions(reader, names, { ...deps, procedural: await opened() }),
     async bundle({ tenant, agent, user }, pins, code) {
       const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };

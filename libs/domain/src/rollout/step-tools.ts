@@ -209,12 +209,7 @@ function outsideDefinition({ name, description, inputSchema }: OutsideTool): Too
 function skillTool({ deps }: RolloutContext): ToolDefinition {
   return useSkillTool({
     finder: { find: (reader, name) => findSkill(deps.procedural, reader, name) },
-    runner: {
-      async use(reader, call, signal) {
-        const used = await useSkill({ reader, ...call }, deps, signal);
-        return used.outcome === 'not_found' ? null : used;
-      },
-    },
+    runner: { use: (reader, call, signal) => useSkill({ reader, ...call }, deps, signal) },
     wishes: deps.wishes,
   });
 }

@@ -2,7 +2,7 @@ import type { ProceduralMemorySettings, SkillDependency, SkillParameter } from '
 import { z } from 'zod';
 import type { SkillReader } from '../skills/life/find-skill.js';
 import type { LoadedFunction } from '../skills/proof/bundle-code.js';
-import type { SkillCall as CallOfSkill, UseOutcome } from '../skills/proof/use-skill.js';
+import type { SkillCall as CallOfSkill, SkillUse } from '../skills/proof/use-skill.js';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 
 export interface ToolContext {
@@ -115,8 +115,6 @@ export interface SkillFinder {
   /** Counts each skill as offered. Losing a count is not an error. */
   countOffers(skills: readonly Skill[]): Promise<void>;
 }
-
-type SkillUse = Omit<Extract<UseOutcome, { outcome: 'used' }>, 'outcome' | 'exit'>;
 
 /** A use of a skill by a tool, which gives a program no standard input. */
 export type SkillCall = Pick<CallOfSkill, 'name' | 'parameters' | 'files' | 'useId'>;

@@ -7,7 +7,6 @@ import {
   SandboxLimits,
   type SandboxRun,
   SHOWN_VALUE,
-  type ExitReason,
 } from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/evaluator.js';
 import { LIMIT_VERDICTS, refuseUnfinished } from '../../evaluation/judge.js';
@@ -51,36 +50,33 @@ export interface UseSkillDeps {
   readonly templateFor?: (packages: readonly string[]) => string | undefined;
 }
 
-export type UseOutcome =
-  | { readonly outcome: 'not_found' }
-  | {
-      readonly outcome: 'used';
-      readonly success: boolean;
-      readonly name: string;
-      readonly version: number;
-      /** The function's return value as plain JSON; null for a program, and where it failed. */
-      readonly result: unknown;
-      /** Says which numbers and texts of `result` differ from the returned ones; empty where none do. */
-      readonly resultNote: string;
-      readonly output: string;
-      /** Empty where it succeeded. */
-      readonly error: string;
-      readonly exit: ExitReason;
-      readonly durationMs: number;
-    };
+export interface SkillUse {
+  readonly success: boolean;
+  readonly name: string;
+  readonly version: number;
+  /** The function's return value as plain JSON; null for a program, and where it failed. */
+  readonly result: unknown;
+  /** Says which numbers and texts of `result` differ from the returned ones; empty where none do. */
+  readonly resultNote: string;
+  readonly output: string;
+  /** Empty where it succeeded. */
+  readonly error: string;
+  readonly durationMs: number;
+}
 
 const TEXT_MAX = 4_000;
 const REASON_MAX = 300;
 
 /**
  * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words. If the
- * named skill was merged into another one, that one runs, with the arguments that make it do the same.
+ * named skill was merged into another one, that one runs, with the arguments that make it do the same. null: the reader has no skill of that
+ * name in any status.
  *
  * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
  * FAILED_PRECONDITION if the skill is not active, can't be called, or has a proof for other code, or if a needed skill has;
  * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
  */
-export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<UseOutcome> {
+export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<SkillUse | null> {
   const skill = await findSkill(deps.procedural, call.reader, call.name);
   if (skill === null) return whyNotActive(call, deps);
   if (isInWords(skill)) return useWords(skill, call, deps);
@@ -102,7 +98,6 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   const use = useOf(skill, { tenant, agent, user }, went({ result, error, input, at: deps.clock.now() }));
   await deps.outbox.put(tenant, writeId, use);
   return {
-    outcome: 'used',
     success: error === '',
     name: skill.name,
     version: skill.version,
@@ -110,13 +105,12 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
     resultNote: error === '' ? noteOfPlainValue(result.value) : '',
     output: result.stdout,
     error,
-    exit: result.exit,
     durationMs: result.wallMs,
   };
 }
 
 /** The words as output. A caller that asks for them by name counts as following them. @throws EtudeError INVALID_ARGUMENT for arguments */
-async function useWords(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<UseOutcome> {
+async function useWords(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<SkillUse> {
   const { name, version, description: output } = skill;
   const { reader, parameters, stdin = '', useId } = call;
   const field = Object.keys(parameters).length > 0 ? 'parameters' : 'stdin';
@@ -124,13 +118,13 @@ async function useWords(skill: Skill, call: SkillCall, deps: UseSkillDeps): Prom
     throw new EtudeError('INVALID_ARGUMENT', `${name} is a procedure in words: it takes no ${field}.`, { field });
   await call.claim?.();
   await countWordsUsed(deps, reader, { names: [`${name}@${version}`], success: true, useId, at: deps.clock.now() });
-  return { outcome: 'used', success: true, name, version, result: null, resultNote: '', output, error: '', exit: 'ok', durationMs: 0 };
+  return { success: true, name, version, result: null, resultNote: '', output, error: '', durationMs: 0 };
 }
 
-/** Throws where the skill exists but isn't active, because after `not_found` the caller would request the skill again. */
-async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<UseOutcome> {
+/** Throws where the skill exists but isn't active, because after null the caller would request the skill again. */
+async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<null> {
   const known = await findSkill(procedural, reader, name, { status: 'any' });
-  if (known === null) return { outcome: 'not_found' };
+  if (known === null) return null;
   const { status, statusReason } = known;
   const why = status === 'rejected' && statusReason !== '' ? ` It was rejected: ${statusReason.slice(0, REASON_MAX)}` : '';
   throw new EtudeError('FAILED_PRECONDITION', `Skill ${name} is ${status}, and only active skills are run.${why}`);
