@@ -1,5 +1,5 @@
 import { errorCode } from '@etude/contracts/errors';
-import type { RecalledItem, Skill } from '@etude/contracts/memory';
+import type { RecalledItem, Scope, Skill } from '@etude/contracts/memory';
 import { nothingToCall } from '../skills/life/call-graph.js';
 import { findSkill } from '../skills/life/find-skill.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
@@ -9,21 +9,25 @@ import { loadedWith } from '../skills/proof/use-skill.js';
 import { type Attempt, NOTHING_SAID } from './attempt-record.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
 import { extractAnswer } from '../evaluation/answer-code.js';
+import type { Judgement } from '../evaluation/judge.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { wrapRequest } from './prompts.js';
 import type { ReusableSkill } from './reuse-skill.js';
 import { tryAnswer } from './try-answer.js';
 import { useOf } from '../skills/life/usage.js';
 
+/** The skills that code imports. */
 export interface ImportedSkills {
-  readonly used: readonly Skill[];
+  readonly used: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>;
+  /** Their untrusted sources. */
+  readonly untrusted: readonly string[];
   /** Adds the skills to code that runs in a sandbox. */
   readonly load: (code: string) => string;
   /** The sandbox template with the skills' packages; absent: the default one. */
   readonly template?: string;
 }
 
-const NONE: ImportedSkills = { used: [], load: (code) => code };
+const NONE: ImportedSkills = { used: [], untrusted: [], load: (code) => code };
 
 /**
  * Finds the skills that the code imports, among those that its prompt showed and in exactly these versions. Other skills can't be imported.
@@ -38,43 +42,53 @@ export async function importedSkills(
   const isImported = (id: string) => imported.has(id.split('@', 1)[0] ?? '') || imported.has('*');
   const shown = recalled.filter(({ kind, id }) => kind === 'skill' && isImported(id));
   const found = await Promise.all(shown.map(({ id }) => skillWithId(id, scope, deps.procedural)));
-  const used = found.filter(
-    (skill) => skill !== null && nothingToCall(skill) === null && isProven(skill, deps.checker),
-  ) as readonly Skill[];
-  if (used.length === 0) return NONE;
+  const used = found.filter((skill) => skill !== null).filter((skill) => nothingToCall(skill) === null && isProven(skill, deps.checker));
+  const loaded = used.length === 0 ? null : await loadedOrNull(answerImporting(used, scope), deps);
+  if (loaded === null) return NONE;
+  const { needed, ...place } = loaded;
   const pins = used.map((skill) => dependencyOn(skill));
+  return { used, untrusted: used.flatMap(untrustedOfSkill), load: (text) => bundledCode(text, needed, pins), ...place };
+}
+
+/** An answer as a caller of these skills. */
+export const answerImporting = (skills: readonly Skill[], scope: Scope) => {
+  return { name: 'the answer', scope, dependencies: skills.map((skill) => dependencyOn(skill)), packages: [] };
+};
+
+/** As `loadedWith`; null if a needed skill is missing or not proven, or no sandbox has the packages. The task is then solved without. */
+export async function loadedOrNull(...asked: Parameters<typeof loadedWith>): Promise<Awaited<ReturnType<typeof loadedWith>> | null> {
   try {
-    const { needed, ...place } = await loadedWith({ name: 'the answer', scope, dependencies: pins, packages: [] }, deps);
-    return { used, load: (text) => bundledCode(text, needed, pins), ...place };
+    return await loadedWith(...asked);
   } catch (error) {
-    if (errorCode(error) === 'FAILED_PRECONDITION') return NONE;
+    if (errorCode(error) === 'FAILED_PRECONDITION') return null;
     throw error;
   }
 }
 
-export function skillWithId(
-  id: string,
-  reader: RolloutContext['scope'],
-  procedural: RolloutContext['deps']['procedural'],
-): Promise<Skill | null> {
+export function skillWithId(id: string, reader: Scope, procedural: RolloutContext['deps']['procedural']): Promise<Skill | null> {
   const [name = '', version] = id.split('@');
   return findSkill(procedural, reader, name, { version: Number(version) });
 }
 
-/** Counts one use of each imported skill. An accepted attempt counts as its success. */
-export async function noteImports(
-  { deps, tenant, rolloutId, scope }: RolloutContext,
-  used: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>,
-  attempt: Attempt,
-): Promise<void> {
-  const success = attempt.judgement.verdict === 'AC';
-  for (const skill of used)
-    await deps.outbox.put(tenant, `${rolloutId}.a${attempt.attempt}.use.${skill.name}`, useOf(skill, scope, { success, at: attempt.at }));
-}
-
-export function importedBy({ used }: ImportedSkills): Pick<Attempt, 'imported' | 'ofSkill'> {
-  if (used.length === 0) return {};
-  return { imported: used.map(({ name, version }) => `${name}@${version}`), ofSkill: used.flatMap((skill) => untrustedOfSkill(skill)) };
+/** Tries an answer that imports skills. Counts one use of each; an accepted attempt counts as its success. */
+export function tryImporting(
+  context: RolloutContext,
+  said: Parameters<typeof tryAnswer>[1],
+  code: string | null,
+  { used, untrusted, load, template }: ImportedSkills,
+  judgement?: Judgement,
+): Promise<Attempt> {
+  const { deps, tenant, rolloutId, scope } = context;
+  const imported = { imported: used.map(({ name, version }) => `${name}@${version}`), ofSkill: untrusted };
+  return tryAnswer(context, { ...(used.length > 0 && imported), ...said }, code, {
+    load,
+    template,
+    ...(judgement && { judgement }),
+    async alsoRecord({ attempt, judgement: { verdict }, at }) {
+      for (const skill of used)
+        await deps.outbox.put(tenant, `${rolloutId}.a${attempt}.use.${skill.name}`, useOf(skill, scope, { success: verdict === 'AC', at }));
+    },
+  });
 }
 
 /** Longer answers aren't wrappers but whole programs, which an attempt writes better. */
@@ -85,11 +99,6 @@ export function canBeWrapped({ kind, contract, entryPoint }: Skill, { spec }: Ro
   return kind === 'function' && entryPoint !== null && contract !== undefined && rulesOf(spec.evaluator).entryPoint !== undefined;
 }
 
-/** The skills to load, so that a wrapper can import this one. @throws as `loadedWith` */
-export function loadedForWrapper(skill: Skill, deps: RolloutContext['deps']) {
-  return loadedWith({ name: 'the answer', scope: skill.scope, dependencies: [dependencyOn(skill)], packages: [] }, deps);
-}
-
 /**
  * Attempt 0 with a function that doesn't fit directly: asks the model once for a wrapper that imports it, without showing its code. Returns
  * null if the answer doesn't import it or is long. The skill isn't blamed for that.
@@ -98,18 +107,8 @@ export async function wrapSkill(context: RolloutContext, skill: ReusableSkill): 
   const { text, ...asked } = await askModel(context, 'a0.wrap', 'wrap', () => wrapRequest(context.promptTask, skill));
   const answer = extractAnswer(text, rulesOf(context.spec.evaluator).entryPoint);
   if (answer === null || !importedNames(answer.code).has(skill.name) || answer.code.split('\n').length > WRAPPER_LINES_MAX) return null;
-  const said = {
-    ...NOTHING_SAID,
-    attempt: 0,
-    thought: answer.thought,
-    imported: [`${skill.name}@${skill.version}`],
-    ofSkill: skill.ofSkill,
-    ...asked,
-    scripted: skill.scripted || asked.scripted,
-  };
-  return tryAnswer(context, said, answer.code, {
-    load: (code) => bundledCode(code, skill.needed, [dependencyOn(skill)]),
-    template: skill.template,
-    alsoRecord: (attempt) => noteImports(context, [skill], attempt),
-  });
+  const { needed, ofSkill: untrusted, template } = skill;
+  const load = (code: string) => bundledCode(code, needed, [dependencyOn(skill)]);
+  const said = { ...NOTHING_SAID, attempt: 0, thought: answer.thought, ...asked, scripted: skill.scripted || asked.scripted };
+  return tryImporting(context, said, answer.code, { used: [skill], untrusted, load, ...(template !== undefined && { template }) });
 }

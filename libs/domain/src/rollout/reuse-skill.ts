@@ -13,12 +13,12 @@ import { asMember } from '../skills/life/merged-skills.js';
 import { bundledCode } from '../skills/proof/bundle-code.js';
 import { validateArguments } from '../skills/proof/call-values.js';
 import { isProven } from '../skills/proof/proof.js';
-import { loadedWith } from '../skills/proof/use-skill.js';
+import type { loadedWith } from '../skills/proof/use-skill.js';
 import { type Attempt, NOTHING_SAID } from './attempt-record.js';
 import { bindRequest } from './prompts.js';
 import { askModel, type ModelAnswer, type RolloutContext, type RolloutDeps } from './rollout-context.js';
 import { type Ran, tryAnswer } from './try-answer.js';
-import { canBeWrapped, loadedForWrapper, wrapSkill } from './imported-skills.js';
+import { answerImporting, canBeWrapped, loadedOrNull, wrapSkill } from './imported-skills.js';
 import { useOf } from '../skills/life/usage.js';
 
 type KeptSkill = Omit<Skill, 'tests' | 'cues' | 'evidence'>;
@@ -122,23 +122,18 @@ async function reusableOf(proven: Skill, { deps, spec, fingerprint }: RolloutCon
   const answer = adaptSkill(proven, spec.evaluator);
   if (answer === null || !takesCalls(proven, spec) || !isProven(proven, deps.checker)) return null;
   const skill = answer === 'needs_arguments' ? proven : asMember(proven, fingerprint);
-  return skill && reusableWith(skill, () => loadedWith(skill, deps));
+  const loaded = skill && (await loadedOrNull(skill, deps));
+  return loaded && reusableWith(skill, loaded);
 }
 
 async function wrappableOf(skill: Skill, context: RolloutContext): Promise<ReusableSkill | null> {
   if (!canBeWrapped(skill, context) || !isProven(skill, context.deps.checker)) return null;
-  const reusable = await reusableWith(skill, () => loadedForWrapper(skill, context.deps));
-  return reusable && { ...reusable, isToWrap: true };
+  const loaded = await loadedOrNull(answerImporting([skill], skill.scope), context.deps);
+  return loaded && { ...reusableWith(skill, loaded), isToWrap: true };
 }
 
-async function reusableWith(skill: Skill, load: () => ReturnType<typeof loadedWith>): Promise<ReusableSkill | null> {
-  try {
-    const { needed, ...place } = await load();
-    return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
-  } catch (error) {
-    if (errorCode(error) === 'FAILED_PRECONDITION') return null;
-    throw error;
-  }
+function reusableWith(skill: Skill, { needed, ...place }: Awaited<ReturnType<typeof loadedWith>>): ReusableSkill {
+  return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
 }
 
 /** How a skill can answer a task; null if it can't. */
@@ -200,8 +195,12 @@ function takesCall(
   if (rest < 0 && args.length > positional.length) return false;
   const named = Object.fromEntries(positional.slice(0, args.length).map(({ name }, at) => [name, args[at]]));
   const others = rest < 0 ? {} : { [parameters[rest]!.name]: args.slice(positional.length) };
+  return takesArguments(skill, { ...named, ...others, ...kwargs });
+}
+
+function takesArguments(...call: Parameters<typeof validateArguments>): boolean {
   try {
-    validateArguments(skill, { ...named, ...others, ...kwargs });
+    validateArguments(...call);
     return true;
   } catch (error) {
     if (errorCode(error) === 'INVALID_ARGUMENT') return false;
@@ -220,12 +219,7 @@ async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<
 function boundCode(skill: ReusableSkill, answer: string): string | null {
   const read = readJsonAnswer(z.record(z.string(), Json), answer);
   if ('wrong' in read || Object.keys(read.data).length === 0) return null;
-  try {
-    if (skill.contract !== undefined) validateArguments(skill, read.data);
-  } catch (error) {
-    if (errorCode(error) === 'INVALID_ARGUMENT') return null;
-    throw error;
-  }
+  if (skill.contract !== undefined && !takesArguments(skill, read.data)) return null;
   // A JSON string is also a Python string literal.
   const given = JSON.stringify(JSON.stringify(read.data));
   return `${skill.code}\n\n\nimport json as _json\n\nprint(${skill.entryPoint}(**_json.loads(${given})))`;

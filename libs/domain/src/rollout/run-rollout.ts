@@ -11,9 +11,8 @@ import { type AgentAtWork, beginWork, endWork, runSteps } from './run-steps.js';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { recallsNothing } from '../recall/recall.js';
-import { importedBy, importedSkills, noteImports } from './imported-skills.js';
+import { importedSkills, tryImporting } from './imported-skills.js';
 import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
-import { tryAnswer } from './try-answer.js';
 import { addCost, NO_COST } from '../model-answer.js';
 
 /**
@@ -96,21 +95,9 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
   );
   const answer = extractAnswer(generated.text, rulesOf(spec.evaluator).entryPoint);
   const imports = await importedSkills(context, recalled, answer?.code ?? '');
-  const said = {
-    ...importedBy(imports),
-    attempt,
-    draft,
-    critique,
-    recalled,
-    thought: answer?.thought ?? generated.text,
-    skill: null,
-    ...addCost(opening, generated),
-  };
-  return tryAnswer(context, said, answer?.code ?? null, {
-    load: imports.load,
-    template: imports.template,
-    alsoRecord: (tried) => noteImports(context, imports.used, tried),
-  });
+  const thought = answer?.thought ?? generated.text;
+  const said = { attempt, draft, critique, recalled, thought, skill: null, ...addCost(opening, generated) };
+  return tryImporting(context, said, answer?.code ?? null, imports);
 }
 
 const NO_OPENING = { text: '', ...NO_COST };

@@ -7,14 +7,13 @@ import { touchedSources } from '../trust/sources.js';
 import { type Attempt, NOTHING_SAID } from './attempt-record.js';
 import { untrustedOfSkill } from '../skills/life/marks.js';
 import { compactSteps } from './compact-steps.js';
-import { importedBy, importedSkills, noteImports, skillWithId } from './imported-skills.js';
+import { importedSkills, skillWithId, tryImporting } from './imported-skills.js';
 import { keepFindings, recallFindings } from './kept-findings.js';
 import { recallStep } from './recall-step.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
 import { type FinalAnswer, PYTHON, readStep, type StepAnswer } from './step-answer.js';
 import { PROMPT_BUDGETS, type StepHistory, stepRequest, type TakenStep, WHOLE_HISTORY } from './step-prompts.js';
 import { StepTools } from './step-tools.js';
-import { tryAnswer } from './try-answer.js';
 import { Workbench } from './workbench.js';
 import { addCost, type AnswerCost, NO_COST } from '../model-answer.js';
 
@@ -198,12 +197,11 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
   const code = evaluator.kind === 'none' ? null : isFile ? text : (extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
   const imports = await importedSkills(context, recalled, [code ?? '', ...codeOf(taken)].join('\n'));
   const untrusted = [
-    ...(importedBy(imports).ofSkill ?? []),
+    ...imports.untrusted,
     ...(await untrustedOfUsed(context, bench)),
     ...(tools.readsOutside ? [`untrustedTasks/${context.taskId}`] : []),
   ];
   const said = {
-    ...importedBy(imports),
     ...(untrusted.length === 0 ? {} : { ofSkill: untrusted }),
     ...NOTHING_SAID,
     attempt,
@@ -212,12 +210,7 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
     ...cost,
   };
   const judgement = judgementOf(evaluator.kind === 'none', end, text);
-  return tryAnswer(context, said, code, {
-    load: imports.load,
-    template: imports.template,
-    ...(code === null ? { judgement } : {}),
-    alsoRecord: (tried) => noteImports(context, imports.used, tried),
-  });
+  return tryImporting(context, said, code, imports, judgement);
 }
 
 const codeOf = (taken: readonly TakenStep[]) =>
