@@ -11,7 +11,7 @@ import { writeTodosTool } from '../tools/execute-code.js';
 import { memoryTools } from '../tools/memory-tools.js';
 import { searchedWithoutWithheld } from './recall-step.js';
 import { NearTools } from '../tools/search-tool.js';
-import type { Todo, ToolContext, ToolDefinition, ToolOutcome, ToolSessions } from '../tools/tool-definition.js';
+import type { Todo, ToolContext, ToolDefinition, ToolOutcome } from '../tools/tool-definition.js';
 import { defineTool } from '../tools/tool-definition.js';
 import { useSkillTool } from '../tools/use-skill-tool.js';
 import { worldTools } from '../tools/world-tools.js';
@@ -52,16 +52,15 @@ const ENDS: readonly ChatTool[] = [
   },
 ];
 
-interface Outside {
-  readonly caller: OutsideCaller;
-  readonly tools: readonly OutsideTool[];
-}
+type ListedTool = Pick<ToolDefinition, 'name' | 'title' | 'inputSchema' | 'describe'>;
 
 /** What a rollout's agent can call: its own tools, and those of the servers that its settings name. */
 export class StepTools {
   todos: readonly Todo[] = [];
   readonly #registry: ToolRegistry;
-  readonly #outside: Outside;
+  readonly #listed: readonly ListedTool[];
+  /** The prompt leaves out the tools of outside servers that `search` hasn't found. */
+  readonly #isMany: boolean;
   /** The name under which the model is offered each tool. */
   readonly #wireNames: ReadonlyMap<string, string>;
   /** Names that `search` found. */
@@ -70,12 +69,19 @@ export class StepTools {
   private constructor(
     private readonly context: RolloutContext,
     own: readonly ToolDefinition[],
-    outside: Outside,
+    private readonly caller: OutsideCaller,
+    tools: readonly OutsideTool[],
   ) {
-    this.#outside = outside;
-    const near = new NearTools(() => [...own, ...outside.tools.map(outsideDefinition)], context.deps.embedder);
-    this.#registry = new ToolRegistry([...own, ...(this.#isMany(own.length) ? [searchTools(near)] : [])]);
-    this.#wireNames = wireNames([...ENDS, ...this.#registry.list(), ...outside.tools].map(({ name }) => name));
+    const outside = tools.map(({ description, ...tool }): ListedTool => ({
+      ...tool,
+      title: description.slice(0, 120),
+      describe: () => description,
+    }));
+    this.#isMany = outside.length > 0 && own.length + outside.length > OFFERED_MAX;
+    const near = new NearTools(() => [...own, ...outside], context.deps.embedder);
+    this.#registry = new ToolRegistry([...own, ...(this.#isMany ? [searchTools(near)] : [])]);
+    this.#listed = [...this.#registry.list(), ...outside];
+    this.#wireNames = wireNames([...ENDS, ...this.#listed].map(({ name }) => name));
   }
 
   /**
@@ -86,61 +92,51 @@ export class StepTools {
     context: RolloutContext,
     { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => Promise<readonly string[]> },
   ): Promise<StepTools> {
-    const { deps, spec, tenant, scope } = context;
+    const { deps, spec, tenant, scope, rolloutId } = context;
     const world = spec.labels['world'];
     const { mcpServers: servers } = await context.agentSettings();
     const caller = { tenant, agent: scope.agent, servers };
-    const tools = servers.length === 0 ? [] : await listedTools(context, caller);
-    let made: StepTools | undefined;
-    const sessions: Pick<ToolSessions, 'putTodos'> = { putTodos: async (_key, todos) => void (made && (made.todos = todos)) };
+    const memory = memoryTools({
+      memory: () => Promise.resolve(searchedWithoutWithheld(context)),
+      outbox: deps.outbox,
+      clock: deps.clock,
+      provenance: async () => ({ source: 'agent', episodes: [`${rolloutId}.episode`], touched: [...(await touched())] }),
+    });
     const own = [
       ...workspaceTools(sandbox),
-      ...memoryTools({
-        memory: () => Promise.resolve(searchedWithoutWithheld(context)),
-        outbox: deps.outbox,
-        clock: deps.clock,
-        provenance: async () => ({ source: 'agent', episodes: [`${context.rolloutId}.episode`], touched: [...(await touched())] }),
-      }).filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly)),
-      writeTodosTool(sessions as ToolSessions),
+      ...(spec.memory.off ? [] : memory.filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly))),
+      // The workbench keeps the plan, from the journaled call.
+      writeTodosTool({ putTodos: async () => {} }),
       ...(spec.memory.off ? [] : [skillTool(context)]),
       ...(world === undefined ? [] : worldTools(deps.worlds, () => world)),
-      askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(context.rolloutId.length + 1) }),
+      askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(rolloutId.length + 1) }),
     ];
-    const isOff = spec.memory.off ? (name: string) => /^recall|^rag_|^remember$/.test(name) : () => false;
-    made = new StepTools(
-      context,
-      own.filter(({ name }) => !isOff(name)),
-      { caller, tools },
-    );
-    return made;
+    return new StepTools(context, own, caller, servers.length === 0 ? [] : await listedTools(context, caller));
   }
 
   /** The tools for the model, in a stable order. */
   async offered(): Promise<readonly ChatTool[]> {
     const settings = await this.context.settings();
-    const own = this.#registry.list().map((tool) => this.#chatTool(tool.name, tool.describe(settings), tool.inputSchema));
-    const outside = this.#outside.tools
-      .filter(({ name }) => !this.#isMany(own.length) || this.#loaded.has(name))
-      .map(({ name, description, inputSchema }) => this.#chatTool(name, description, inputSchema));
-    return [...ENDS, ...own, ...outside];
+    const shown = this.#listed.filter(({ name }) => !this.#isMany || !this.isOutside(name) || this.#loaded.has(name));
+    const tools = shown.map(({ name, inputSchema, ...tool }) => {
+      const description = tool.describe(settings).slice(0, DESCRIPTION_CHARS_MAX);
+      return { name: this.#wireNames.get(name) ?? name, description, inputSchema };
+    });
+    return [...ENDS, ...tools];
   }
 
   /** The tool that was offered under a name. */
   nameOf = (offered: string): string => [...this.#wireNames].find(([, wire]) => wire === offered)?.[0] ?? offered;
 
-  #chatTool(name: string, description: string, inputSchema: ChatTool['inputSchema']): ChatTool {
-    return { name: this.#wireNames.get(name) ?? name, description: description.slice(0, DESCRIPTION_CHARS_MAX), inputSchema };
-  }
-
   forCells(): readonly CellTool[] {
-    return [...this.#registry.list(), ...this.#outside.tools]
+    return this.#listed
       .filter(({ name }) => name !== 'ask_caller')
       .map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
   }
 
   /** Whether the prompt may have words of an outside server: descriptions of its tools, or their results, even from unlisted tools. */
   get readsOutside(): boolean {
-    return this.#outside.caller.servers.length > 0 || this.#outside.tools.length > 0;
+    return this.caller.servers.length > 0;
   }
 
   isOutside(tool: string): boolean {
@@ -154,7 +150,7 @@ export class StepTools {
     return tracing.span(`execute_tool ${tool}`, { values }, async (span) => {
       span.setContent(() => ({ 'gen_ai.tool.call.arguments': JSON.stringify(args) }));
       const outcome = this.isOutside(tool)
-        ? await deps.outsideTools.call(this.#outside.caller, tool, args as Readonly<Record<string, Json>>, signal)
+        ? await deps.outsideTools.call(this.caller, tool, args as Readonly<Record<string, Json>>, signal)
         : await this.#registry.call(tool, args, context, signal);
       span.set({ 'etude.tool.success': outcome.success });
       span.setContent(() => ({ 'gen_ai.tool.call.result': JSON.stringify(outcome) }));
@@ -167,10 +163,6 @@ export class StepTools {
     if (tool !== 'search' || !outcome.success) return;
     const { tools = [] } = (outcome.result ?? {}) as { tools?: ReadonlyArray<{ readonly name: string }> };
     for (const { name } of tools) this.#loaded.add(name);
-  }
-
-  #isMany(own: number): boolean {
-    return own + this.#outside.tools.length > OFFERED_MAX && this.#outside.tools.length > 0;
   }
 }
 
@@ -190,19 +182,6 @@ function wireNames(tools: readonly string[]): ReadonlyMap<string, string> {
 
 function parametersOf({ properties }: Readonly<Record<string, unknown>>): readonly string[] {
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
-}
-
-function outsideDefinition({ name, description, inputSchema }: OutsideTool): ToolDefinition {
-  return {
-    name,
-    title: description.slice(0, 120),
-    inputSchema,
-    outputSchema: {},
-    readOnly: false,
-    idempotent: false,
-    describe: () => description,
-    call: async () => ({ success: false, error: `${name} is called at its server` }),
-  };
 }
 
 /** Runs a skill by its name and counts the use. A rollout whose memory is off uses none. */

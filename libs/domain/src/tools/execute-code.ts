@@ -135,7 +135,7 @@ export function loadFunctionsTool({ runner, sessions }: Pick<ExecuteCodeDeps, 'r
 
 const TODOS_MAX = 50;
 
-export function writeTodosTool(sessions: ToolSessions): ToolDefinition {
+export function writeTodosTool(sessions: Pick<ToolSessions, 'putTodos'>): ToolDefinition {
   return defineTool({
     name: 'write_todos',
     title: 'Write todos',

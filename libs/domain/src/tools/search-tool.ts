@@ -93,12 +93,14 @@ export function searchTool(finder: SkillFinder, tools: NearTools): ToolDefinitio
 
 const NONE = new Float32Array();
 
+type NamedTool = Pick<ToolDefinition, 'name' | 'title' | 'describe'>;
+
 /** Finds tools by meaning. The first search embeds their texts. */
 export class NearTools {
   readonly #vectors = new Map<string, Float32Array>();
 
   constructor(
-    private readonly tools: () => readonly ToolDefinition[],
+    private readonly tools: () => readonly NamedTool[],
     private readonly embedder: Embedder,
   ) {}
 
@@ -117,7 +119,7 @@ export class NearTools {
 }
 
 /** The text of a tool that is embedded. It doesn't depend on settings, so that one vector serves all agents. */
-const textOf = ({ title, name }: ToolDefinition): string => `${title} (${name.replaceAll('_', ' ')})`;
+const textOf = ({ title, name }: NamedTool): string => `${title} (${name.replaceAll('_', ' ')})`;
 
 /** The name under which skills without a category are listed. No category can have it. */
 const UNCATEGORISED = '(none)';
