@@ -2,7 +2,7 @@ import { type ErrorCode, errorCode } from '@etude/contracts/errors';
 import type { ChatRequest } from '../ports/model.js';
 import { block, type PromptTask, taskSection } from './prompts.js';
 import { type ModelAnswer, modelStep, type RolloutContext } from './rollout-context.js';
-import { CHARS_PER_TOKEN, earlierSteps, leftOut, PROMPT_BUDGETS, shortLines, type StepHistory, type TakenStep } from './step-prompts.js';
+import { budgetsOf, CHARS_PER_TOKEN, earlierSteps, leftOut, shortLines, type StepHistory, type TakenStep } from './step-prompts.js';
 import { question } from '../model-answer.js';
 
 /** The part of the budget that lines of steps may take afterwards, so that most prompts keep their beginning. */
@@ -35,9 +35,9 @@ export async function compactSteps(
   { act, taken, history }: { readonly act: string; readonly taken: readonly TakenStep[]; readonly history: StepHistory },
   onAnswer: (answer: ModelAnswer) => void,
 ): Promise<StepHistory> {
-  const { steps, promptTask: task, deps } = context;
+  const { steps, promptTask: task } = context;
   const key = act.replace(/act$/, 'compact');
-  const { history: budget } = deps.promptBudgets ?? PROMPT_BUDGETS;
+  const { history: budget } = budgetsOf(context);
   const lines = earlierSteps(taken).filter(({ step }) => step > history.to);
   const journaled = steps.replay(key) as Compaction | undefined;
   const to = journaled?.to ?? lastToCompact(lines, history, budget);

@@ -9,6 +9,7 @@ import type { ShowCounters } from '../ports/memory.js';
 import { type Recollected, skillHit } from '../recall/recollect.js';
 import type { SearchedMemory } from '../tools/memory-tools.js';
 import type { DurableSteps } from './durable-steps.js';
+import { budgetsOf } from './step-prompts.js';
 
 /** The layers to recall from. Skills aren't shown where they are off for the agent. */
 async function layersShown({ spec: { memory }, settings }: RolloutContext): Promise<typeof memory.layers> {
@@ -24,7 +25,7 @@ export async function findForTask(context: RolloutContext, opening: string): Pro
     cue: `${opening}\n\n${spec.prompt}`,
     policy: { ...spec.memory, layers: await layersShown(context) },
     rolloutId,
-    ...(deps.promptBudgets === undefined ? {} : { tokensMax: deps.promptBudgets.memory }),
+    tokensMax: budgetsOf(context).memory,
     // Skills in words need no proof, because only code is run.
     shows: (skill: Skill) => isInWords(skill) || isProven(skill, deps.checker),
   };

@@ -69,14 +69,18 @@ export class RolloutSandbox {
     return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
   }
 
-  /** The beginning of the sha256 of a file, as far as `fs_read` sees it; undefined if there is no such file. */
-  async digest(key: string, path: string): Promise<string | undefined> {
+  /** The first `bytesMax` bytes of a file; null if there is no such file, also for an absolute path or a folder. */
+  async read(key: string, path: string, bytesMax: number): Promise<Uint8Array | null> {
     const sandbox = await this.open(key);
-    const bytes = await sandbox.read(path, FILE_BYTES_MAX, this.context.signal).catch((error: unknown) => {
-      // Such as an absolute path, or a folder.
+    return sandbox.read(path, bytesMax, this.context.signal).catch((error: unknown) => {
       if (errorCode(error) !== 'INVALID_ARGUMENT') throw error;
       return null;
     });
+  }
+
+  /** The beginning of the sha256 of a file, as far as `fs_read` sees it; undefined if there is no such file. */
+  async digest(key: string, path: string): Promise<string | undefined> {
+    const bytes = await this.read(key, path, FILE_BYTES_MAX);
     return bytes === null ? undefined : hash('sha256', bytes, 'hex').slice(0, DIGEST_CHARS);
   }
 

@@ -12,7 +12,7 @@ import { keepFindings, recallFindings } from './kept-findings.js';
 import { recallStep } from './recall-step.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
 import { type FinalAnswer, PYTHON, readStep, type StepAnswer } from './step-answer.js';
-import { PROMPT_BUDGETS, type StepHistory, stepRequest, type TakenStep, WHOLE_HISTORY } from './step-prompts.js';
+import { stepRequest, type TakenStep, WHOLE_HISTORY } from './step-prompts.js';
 import { StepTools } from './step-tools.js';
 import { Workbench } from './workbench.js';
 import { addCost, type AnswerCost, NO_COST } from '../model-answer.js';
@@ -74,7 +74,9 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
   for (let step = 1; step <= stepsMax; step += 1) {
     const act = `a${attempt}.s${step}.act`;
     history = await compactSteps(context, { act, taken, history }, (answer) => (cost = addCost(cost, answer)));
-    const said = await askModel(context, act, 'act', await requestFor(context, work, { taken, history }, step));
+    const tools = await work.tools.offered();
+    const now = { step, taken, history, tools };
+    const said = await askModel(context, act, 'act', () => stepRequest(context, work, now));
     cost = addCost(cost, said);
     const answer = readStep(said, work.tools.nameOf);
     const observations = [];
@@ -123,35 +125,6 @@ async function completed(
   return text === null
     ? { wrong: `Your final answer was not taken: there is no file "${path}" of at most 1 MiB.` }
     : { answer: text, isFile: true };
-}
-
-/** The state is read now, because the request is made only if the step isn't journaled. */
-async function requestFor(
-  context: RolloutContext,
-  { recalled, tools, bench }: AgentAtWork,
-  { taken, history }: { readonly taken: readonly TakenStep[]; readonly history: StepHistory },
-  step: number,
-) {
-  const { promptTask: task, attempts, spec, deps } = context;
-  const { scratchpad, findings } = bench;
-  const before = attempts.filter(({ attempt }) => attempt > 0);
-  const offered = await tools.offered();
-  return () =>
-    stepRequest({
-      task,
-      recalled,
-      attempts: before,
-      taken,
-      history,
-      tools: offered,
-      scratchpad,
-      todos: tools.todos,
-      step,
-      findings: findings.summary(),
-      recalledFindings: bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`),
-      stepsMax: spec.limits.agentStepsMax,
-      budgets: deps.promptBudgets ?? PROMPT_BUDGETS,
-    });
 }
 
 function remarkOn({ calls, final }: StepAnswer, taken: readonly TakenStep[], said: TakenStep['said']): string | null {

@@ -3,11 +3,10 @@ import { cutMiddle } from '../evaluation/evaluator.js';
 import { RECALL_TOKENS } from '../recall/recollect.js';
 import { extractFact } from '../findings/execution-memory.js';
 import type { ChatMessage, ChatRequest, ChatTool, ChatToolCall } from '../ports/model.js';
-import { type Scratchpad, workingMemory } from '@etude/contracts/scratchpad';
-import type { Todo } from '../tools/tool-definition.js';
-import type { Attempt } from './attempt-record.js';
+import { workingMemory } from '@etude/contracts/scratchpad';
 import { attemptsSection, block, expectationSection, memorySection, type PromptTask, sourcesOf, taskSection } from './prompts.js';
-import type { ModelAnswer } from './rollout-context.js';
+import type { ModelAnswer, RolloutContext } from './rollout-context.js';
+import type { AgentAtWork } from './run-steps.js';
 import { PYTHON } from './step-answer.js';
 import type { Observation } from './workbench.js';
 
@@ -26,6 +25,8 @@ export interface PromptBudgets {
 }
 
 export const PROMPT_BUDGETS: PromptBudgets = { memory: RECALL_TOKENS, result: 2_000, workingMemory: 1_000, findings: 800, history: 1_500 };
+
+export const budgetsOf = ({ deps }: RolloutContext): PromptBudgets => deps.promptBudgets ?? PROMPT_BUDGETS;
 
 export interface TakenStep {
   readonly step: number;
@@ -49,22 +50,12 @@ export interface StepHistory {
 
 export const WHOLE_HISTORY: StepHistory = { to: 0, summary: '', summaryTo: 0, source: '' };
 
-export interface StepMaterial {
-  readonly task: PromptTask;
-  readonly recalled: readonly RecalledItem[];
-  readonly attempts: readonly Attempt[];
+/** A step that the model is to take. */
+interface NextStep {
+  readonly step: number;
   readonly taken: readonly TakenStep[];
   readonly history: StepHistory;
   readonly tools: readonly ChatTool[];
-  readonly scratchpad: Scratchpad;
-  readonly todos: readonly Todo[];
-  /** Names of the facts behind findings of earlier rollouts. */
-  readonly recalledFindings: readonly string[];
-  /** The section "Execution Memory"; empty: there is none. */
-  readonly findings: string;
-  readonly step: number;
-  readonly stepsMax: number;
-  readonly budgets: PromptBudgets;
 }
 
 export const CHARS_PER_TOKEN = 4;
@@ -82,20 +73,22 @@ export function earlierSteps(taken: readonly TakenStep[]): readonly TakenStep[] 
  * The prompt of one step. Its beginning stays the same from step to step, since model servers cache it: rules, task, memories, then the
  * steps. Parts that change each time come last: plan, scratchpad, findings.
  */
-export function stepRequest(material: StepMaterial): ChatRequest {
-  const { task, taken, tools, history } = material;
+export function stepRequest(context: RolloutContext, work: AgentAtWork, { step, taken, history, tools }: NextStep): ChatRequest {
+  const { recalled, bench } = work;
   const earlier = earlierSteps(taken);
   const messages: ChatMessage[] = [
-    { role: 'system', content: rules(task) },
-    { role: 'user', content: opening(material, earlier) },
-    ...taken.slice(earlier.length).flatMap((step) => stepMessages(step, material)),
+    { role: 'system', content: rules(context.promptTask) },
+    { role: 'user', content: opening(context, recalled, history, earlier) },
+    ...taken.slice(earlier.length).flatMap((one) => stepMessages(one, context)),
   ];
-  const state = stateText(material);
+  const state = stateText(context, work, step);
   const last = messages.at(-1)!;
   if (last.role === 'user') messages.splice(-1, 1, { role: 'user', content: `${last.content}\n\n${state}` });
   else messages.push({ role: 'user', content: state });
   const summarised = history.summary === '' ? {} : { [summaryTitle(history)]: [`step ${history.source}`] };
-  return { messages, tools, sources: { ...sourcesOf(material.recalled), 'Execution Memory': material.recalledFindings, ...summarised } };
+  // The facts behind findings of earlier rollouts.
+  const facts = bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`);
+  return { messages, tools, sources: { ...sourcesOf(recalled), 'Execution Memory': facts, ...summarised } };
 }
 
 function rules({ boundary }: PromptTask): string {
@@ -109,7 +102,13 @@ function rules({ boundary }: PromptTask): string {
   ].join('\n');
 }
 
-function opening({ task, recalled, attempts, history }: StepMaterial, earlier: readonly TakenStep[]): string {
+function opening(
+  { promptTask: task, attempts: all }: RolloutContext,
+  recalled: readonly RecalledItem[],
+  history: StepHistory,
+  earlier: readonly TakenStep[],
+): string {
+  const attempts = all.filter(({ attempt }) => attempt > 0);
   const expected = task.spec.evaluator.kind === 'none' ? '# What to answer\n\nThe answer to the task, in words.' : expectationSection(task);
   const lines = [...leftOut(history), ...earlier.filter(({ step }) => step > history.to).flatMap(shortLines)];
   const sections = [
@@ -144,13 +143,13 @@ const flat = (text: string) => {
   return line.length > CUT_CHARS ? `${line.slice(0, CUT_CHARS)}...` : line;
 };
 
-function stepMessages({ said, observations, remark }: TakenStep, { task, budgets }: StepMaterial): ChatMessage[] {
+function stepMessages({ said, observations, remark }: TakenStep, context: RolloutContext): ChatMessage[] {
+  const chars = budgetsOf(context).result * CHARS_PER_TOKEN;
   const shown = ({ call, text, success }: Observation) => {
     const tag = success ? 'result' : 'failure';
-    return block(task, tag, cutMiddle(text, budgets.result * CHARS_PER_TOKEN), ` tool="${call.tool.replaceAll(/[^\w/.-]/g, '')}"`);
+    return block(context.promptTask, tag, cutMiddle(text, chars), ` tool="${call.tool.replaceAll(/[^\w/.-]/g, '')}"`);
   };
   const { toolCalls = [] } = said;
-  const chars = budgets.result * CHARS_PER_TOKEN;
   const shortened = toolCalls.map((call) => (call.arguments.length > chars ? { ...call, arguments: shortArguments(call, chars) } : call));
   // Servers want exactly one result for each call.
   const results = toolCalls.map(({ id }) => {
@@ -175,13 +174,17 @@ function shortArguments({ arguments: text }: ChatToolCall, chars: number): strin
   }
 }
 
-function stateText({ task, todos, scratchpad, findings, step, stepsMax, budgets }: StepMaterial): string {
-  const plan = todos.map(({ content, status }) => `- [${status === 'completed' ? 'x' : status === 'in_progress' ? '>' : ' '}] ${content}`);
+function stateText(context: RolloutContext, { tools, bench }: AgentAtWork, step: number): string {
+  const { promptTask: task, spec } = context;
+  const budgets = budgetsOf(context);
+  const plan = tools.todos.map(
+    ({ content, status }) => `- [${status === 'completed' ? 'x' : status === 'in_progress' ? '>' : ' '}] ${content}`,
+  );
   const sections = [
     plan.length === 0 ? '' : `# Plan\n\n${block(task, 'plan', plan.join('\n'))}`,
-    dataSection(task, workingMemory(scratchpad), budgets.workingMemory),
-    dataSection(task, findings, budgets.findings),
-    `# Now\n\nStep ${step} of ${stepsMax}.${step === stepsMax ? ' This is the last one: give your final answer.' : ''}`,
+    dataSection(task, workingMemory(bench.scratchpad), budgets.workingMemory),
+    dataSection(task, bench.findings.summary(), budgets.findings),
+    `# Now\n\nStep ${step} of ${spec.limits.agentStepsMax}.${step === spec.limits.agentStepsMax ? ' This is the last one: give your final answer.' : ''}`,
   ];
   return sections.filter((section) => section !== '').join('\n\n');
 }

@@ -1,4 +1,4 @@
-import { abortError, errorCode } from '@etude/contracts/errors';
+import { abortError } from '@etude/contracts/errors';
 import { RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Json } from '@etude/contracts/json';
 import type { RecalledItem } from '@etude/contracts/memory';
@@ -92,10 +92,8 @@ export class Workbench {
   file(key: string, path: string): Promise<string | null> {
     this.sandbox.noticeOpened(key);
     return this.context.steps.run(key, 'sandbox', async () => {
-      const read = async () => (await this.sandbox.open(key)).read(path, FILE_BYTES_MAX + 1, this.context.signal);
-      const bytes = await read().catch((error: unknown) => {
-        // Such as an absolute path, or a folder.
-        if (error instanceof SandboxLost || errorCode(error) === 'INVALID_ARGUMENT') return null;
+      const bytes = await this.sandbox.read(key, path, FILE_BYTES_MAX + 1).catch((error: unknown) => {
+        if (error instanceof SandboxLost) return null;
         throw error;
       });
       const value = bytes === null || bytes.length > FILE_BYTES_MAX ? null : new TextDecoder().decode(bytes);
@@ -131,8 +129,11 @@ export class Workbench {
     try {
       const sandbox = await this.sandbox.open(key);
       const cell = { executionId: `${rolloutId}.${key}`, code, tools: this.tools.forCells(), scratchpad };
-      const loading = await this.#load(sandbox, cell, answer);
-      const outcome = loading ?? (await this.#follow(sandbox, cell, answer));
+      // First the module of the skills that the code imports is defined.
+      const imports = await importedSkills(context, [...this.shown, ...this.recalled], code);
+      const loading = { ...cell, executionId: `${cell.executionId}.skills`, code: imports.load('pass') };
+      const loaded = imports.used.length === 0 ? null : await this.#follow(sandbox, loading, answer);
+      const outcome = loaded === null || loaded.exit === 'ok' ? await this.#follow(sandbox, cell, answer) : loaded;
       if (RETRYABLE_EXITS.has(outcome.exit)) return lost(outcome.error?.message ?? outcome.exit);
       const { scratchpad: state } = outcome;
       // Journaled only where it changed, since it may be large.
@@ -161,18 +162,6 @@ export class Workbench {
     } finally {
       signal.removeEventListener('abort', end);
     }
-  }
-
-  /** Defines the module of the skills that the code imports. Returns the outcome only where that failed. */
-  async #load(
-    sandbox: WorkSandbox,
-    cell: WorkCell,
-    answer: (call: CellToolCall) => Promise<CellToolAnswer>,
-  ): Promise<WorkCellOutcome | null> {
-    const imports = await importedSkills(this.context, [...this.shown, ...this.recalled], cell.code);
-    if (imports.used.length === 0) return null;
-    const outcome = await this.#follow(sandbox, { ...cell, executionId: `${cell.executionId}.skills`, code: imports.load('pass') }, answer);
-    return outcome.exit === 'ok' ? null : outcome;
   }
 
   async #fromCode(cell: string, step: number, { number, tool, arguments: args }: CellToolCall): Promise<CellToolAnswer> {
