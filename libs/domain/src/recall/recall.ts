@@ -16,8 +16,6 @@ export interface RecallInput {
   /** The rollout's own records are left out, since they aren't memories of another task. */
   readonly rolloutId: string;
   readonly shows: (skill: Skill) => boolean;
-  /** The found items that are not shown. Nothing takes their place. */
-  readonly withhold?: (found: readonly FoundItem[]) => Promise<readonly FoundItem[]>;
   /** Default `RECALL_TOKENS`. */
   readonly tokensMax?: number;
 }
@@ -41,14 +39,14 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
  *
  * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
  */
-export async function recall({ withhold, ...asked }: RecallInput, deps: RecollectDeps): Promise<Recalled> {
-  if (recallsNothing(asked.policy)) return { items: [], offered: [] };
-  return showFound(await findMemories(asked, deps), withhold);
+export async function recall(input: RecallInput, deps: RecollectDeps): Promise<Recalled> {
+  if (recallsNothing(input.policy)) return { items: [], offered: [] };
+  return showFound(await findMemories(input, deps));
 }
 
 /** What memory finds for a cue, before some of it is withheld. @throws as `recall` does */
 export async function findMemories(
-  { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: Omit<RecallInput, 'withhold'>,
+  { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: RecallInput,
   deps: RecollectDeps,
 ): Promise<Recollected> {
   const counts = Object.fromEntries(policy.layers.map((layer) => [layer, policy.recallCount]));
@@ -62,9 +60,10 @@ export async function findMemories(
   return recollect(asked, { ...deps, procedural: { search } });
 }
 
-export async function showFound({ hits, skills }: Recollected, withhold?: RecallInput['withhold']): Promise<Recalled> {
-  const withheld = new Set((await withhold?.(hits.map(foundItem)))?.map(showKey) ?? []);
-  const shown = hits.filter((hit) => !withheld.has(showKey(foundItem(hit))));
+/** @param withheld found items that are not shown. Nothing takes their place */
+export function showFound({ hits, skills }: Recollected, withheld: readonly FoundItem[] = []): Recalled {
+  const hidden = new Set(withheld.map(showKey));
+  const shown = hits.filter((hit) => !hidden.has(showKey(foundItem(hit))));
   const offered = skills.filter((skill) => shown.some((hit) => isHitOf(skill, hit)));
   return {
     items: shown.map((hit) => plainItem(hit, skills)),

@@ -6,7 +6,7 @@ import type { RolloutContext } from './rollout-context.js';
 import { isUnjudged } from '@etude/contracts/task';
 import { isWithheld, probabilityOf, showKey } from '../lift/effects.js';
 import type { ShowCounters } from '../ports/memory.js';
-import { type Recollected, skillHit } from '../recall/recollect.js';
+import { foundItem, type Recollected, skillHit } from '../recall/recollect.js';
 import type { SearchedMemory } from '../tools/memory-tools.js';
 import type { DurableSteps } from './durable-steps.js';
 import { budgetsOf } from './step-prompts.js';
@@ -43,9 +43,9 @@ export async function recallStep(
   const { memory } = spec;
   if (recallsNothing(memory)) return [];
   return steps.run(`a${attempt}.recall`, 'recall', async () => {
-    const { items: value, offered } = await showFound(found ?? (await findForTask(context, opening)), (hits) =>
-      withheldItems(context, attempt, hits),
-    );
+    const memories = found ?? (await findForTask(context, opening));
+    const withheld = await withheldItems(context, attempt, memories.hits.map(foundItem));
+    const { items: value, offered } = showFound(memories, withheld);
     if (offered.length > 0 && !memory.readOnly) await deps.procedural.countOffers(offered);
     const titles = value.map(({ title }) => title).join(', ');
     return { value, summary: value.length === 0 ? 'nothing recalled' : `recalled ${titles.slice(0, 200)}` };
