@@ -8,8 +8,7 @@ import sys
 
 sys.path.insert(0, sys.argv[1])
 
-from runner import processes, session_cell  # noqa: E402
-from runner.files import SessionFiles  # noqa: E402
+from runner import files, processes, session_cell, workspace  # noqa: E402
 from runner.frames import FrameReader  # noqa: E402
 from runner.kernel import send_fds, socket_pair  # noqa: E402
 from runner.outcome import bounded_error, document, scratchpad_state  # noqa: E402
@@ -49,7 +48,9 @@ class Host:
     def __init__(self, root):
         os.makedirs(root + "/work", exist_ok=True)
         self.root = root
-        self.files = SessionFiles(root)
+        # This process serves one sandbox, whose folder stands for /tmp.
+        files.TMP = workspace.TMP = root
+        self.files = files.SessionFiles()
         self.interpreter = None
         self.cell = None
         self.call = 0
