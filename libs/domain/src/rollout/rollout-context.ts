@@ -87,7 +87,8 @@ export function contextOf<Deps extends ContextDeps>(
   const { spec, tenant } = task;
   const fingerprint = fingerprintOf(spec);
   const scope: Scope = { tenant, agent: spec.agent, user: spec.user ?? null };
-  const agentSettings = settingsOf(scope, deps);
+  let asked: Promise<AgentSettings> | undefined;
+  const agentSettings = () => (asked ??= deps.settings.get(tenant, spec.agent));
   const { tracing = UNTRACED } = deps;
   const steps = new DurableSteps(deps.journal, deps.clock, limits, signal, tracing);
   return {
@@ -108,11 +109,6 @@ export function contextOf<Deps extends ContextDeps>(
     episodeKept: false,
     signal,
   };
-}
-
-function settingsOf({ tenant, agent }: Scope, deps: Pick<RolloutDeps, 'settings'>): RolloutContext['agentSettings'] {
-  let asked: Promise<AgentSettings> | undefined;
-  return () => (asked ??= deps.settings.get(tenant, agent));
 }
 
 export type ModelAnswer = Pick<ChatResponse, 'text' | 'toolCalls' | 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
