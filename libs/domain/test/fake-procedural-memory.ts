@@ -1,19 +1,27 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
-import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../src/ports/clock.js';
-import type { ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillMove, SkillOwner, StoreSkillOptions } from '../src/ports/memory.js';
+import type {
+  ProceduralMemory,
+  ReadScope,
+  SearchQuery,
+  SkillKey,
+  SkillMove,
+  SkillOwner,
+  SkillUse,
+  StoreSkillOptions,
+} from '../src/ports/memory.js';
 import { requireScope, wholeTenant } from '../src/ports/memory.js';
 import type { ProofChecker } from '../src/ports/verification.js';
 import { skillEntries } from '../src/retrieval/entries.js';
-import { afterUse } from '../src/retrieval/reinforce.js';
+import { afterOffers, afterUse, ownersOfUse } from '../src/skills/life/usage.js';
 import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
 import { IN_USE, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
 import { knownVersion, staleEdit, withCarriedMembers } from '../src/skills/life/known-version.js';
 import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
 import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
-import { afterOffers, ownersOfUse } from '../src/skills/life/usage.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 
 /** A memory of skills in a list, for domain tests. It passes the conformance suite. Callers must not change the returned records. */
@@ -125,7 +133,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
       .toSorted((a, b) => b.successRate - a.successRate);
   }
 
-  async applyUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<boolean> {
+  async applyUse(useId: string, use: SkillUse): Promise<boolean> {
     requireScope(wholeTenant(use.scope));
     const key = JSON.stringify([use.scope.tenant, useId]);
     if (this.#uses.has(key)) return false;

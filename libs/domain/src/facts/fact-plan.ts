@@ -1,7 +1,7 @@
 import type { Fact, FactDecision } from '@etude/contracts/memory';
-import { factTime, lastTold, reinforce } from '../retrieval/reinforce.js';
-import { FINDING } from '../retrieval/entries.js';
+import { FINDING, isTold } from '../retrieval/entries.js';
 import { contentDigest } from '../skills/content-digest.js';
+import { untrustedAmong } from '../trust/sources.js';
 
 /** A stored fact, current or not, found by a search for a told fact of the same owner. */
 export interface KnownFact {
@@ -251,4 +251,37 @@ export function factKeys(fact: Keyed): string[] {
 /** The key of a subject among the facts of one owner and category. */
 export function subjectKey({ scope: { agent, user }, category, subject = '' }: Pick<Keyed, 'scope' | 'category' | 'subject'>): string {
   return `subject:${contentDigest([agent, user, [category, plainText(subject)]]).slice(0, 24)}`;
+}
+
+/** When the fact became true, in ms since 1970. */
+export function factTime(fact: Fact): number {
+  return fact.validFrom ?? fact.createdAt;
+}
+
+/** When the fact was last told or edited, in ms since 1970. Only a newer fact can replace it. */
+export function lastTold(fact: Fact): number {
+  return Math.max(factTime(fact), fact.updatedAt ?? 0);
+}
+
+/** A known fact after it was told or seen again. Each supporting episode counts once, however often it is given. */
+export function reinforce(known: Fact, again: Fact): Fact {
+  const episodes = [...new Set([...known.episodes, ...again.episodes])];
+  const more = again.episodes.length === 0 ? again.support : episodes.length - known.episodes.length;
+  const at = Math.max(lastTold(known), lastTold(again));
+  return {
+    ...known,
+    episodes,
+    ...touchedBy(known, again, episodes),
+    ...(again.digest !== undefined && lastTold(again) >= lastTold(known) ? { digest: again.digest } : {}),
+    support: known.support + more,
+    confidence: Math.max(known.confidence, again.confidence),
+    ...(at > factTime(known) ? { updatedAt: at } : {}),
+  };
+}
+
+/** The untrusted sources of the fact. A told fact keeps its text, so it stays marked as told even if episodes support it later. */
+function touchedBy(known: Fact, again: Fact, episodes: Fact['episodes']): Pick<Fact, 'touched'> {
+  const told = isTold(known) && !isTold({ ...known, episodes }) ? [`facts/${known.id}`] : [];
+  const touched = untrustedAmong([...told, ...(known.touched ?? []), ...(again.touched ?? [])]);
+  return touched.length === 0 ? {} : { touched };
 }

@@ -12,8 +12,7 @@ import {
   successEffect,
 } from './effects.js';
 import { skillOf, skillUseOf } from '../../test/memory-records.js';
-import { afterUse } from '../retrieval/reinforce.js';
-import { afterOffers } from '../skills/life/usage.js';
+import { afterOffers, afterUse } from '../skills/life/usage.js';
 
 const BASE = 0.7;
 const PROBABILITY = 0.05;

@@ -40,6 +40,9 @@ export interface SkillMove {
   readonly absorbs?: Skill;
 }
 
+/** One use of a skill, as it is counted. */
+export type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
+
 /** A skill version that was shown to a model or an agent, or loaded for it. */
 export interface SkillOffer extends Omit<SkillKey, 'digest'> {
   /** When it was loaded into code that an agent will run, in ms since 1970. Absent: it was only shown. */
@@ -211,7 +214,7 @@ export interface ProceduralMemory extends SkillRegistry {
   /** Active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
   /** Adds a use to counts and success rate (alpha 0.1); a success also adds its cue and fingerprint. False for a repeat of `useId`. */
-  applyUse(useId: string, use: Extract<MemoryWrite, { kind: 'skill_use' }>): Promise<boolean>;
+  applyUse(useId: string, use: SkillUse): Promise<boolean>;
 }
 
 /** Reads how rollouts ended with and without an item. Not in it: counting, which a write of kind `shows` does. */

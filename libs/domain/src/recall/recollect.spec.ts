@@ -5,9 +5,8 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
 import { hitOf, SCOPE, skillOf, skillUseOf } from '../../test/memory-records.js';
 import type { ShowCounters } from '../ports/memory.js';
-import { afterUse } from '../retrieval/reinforce.js';
+import { afterOffers, afterUse } from '../skills/life/usage.js';
 import { keyOf } from '../skills/life/skill-life.js';
-import { afterOffers } from '../skills/life/usage.js';
 import { recollect, type RecollectInput } from './recollect.js';
 import { shownText } from './turn-text.js';
 

@@ -1,6 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import { Json } from '@etude/contracts/json';
-import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
+import type { SkillUse } from '../ports/memory.js';
 import type { Evaluator, TaskSpec } from '@etude/contracts/task';
 import { z } from 'zod';
 import type { SkillAnswer } from '../evaluation/evaluator.js';
@@ -36,7 +37,6 @@ export interface ReusableSkill extends KeptSkill {
   readonly isToWrap?: boolean;
 }
 
-type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 type HowItWent = Pick<SkillUse, 'success' | 'at' | 'inputDigest' | 'outputDigest' | 'failure'>;
 
 const CANDIDATES_MAX = 3;

@@ -4,7 +4,7 @@ import { proposeSkill } from '../consolidation/propose-skill.js';
 import type { MemoryHit } from '../ports/memory.js';
 import { provenanceOf } from '../recall/recall.js';
 import { episodeEntries, episodeEntry, factEntry, type SearchEntry, transitionEntry } from '../retrieval/entries.js';
-import { reinforce } from '../retrieval/reinforce.js';
+import { reinforce } from '../facts/fact-plan.js';
 import { withMarks } from '../trust/sources.js';
 import { toldProcedure } from '../skills/life/told-procedure.js';
 import { episode as solvedEpisode, world as consolidation } from '../../test/consolidation-fixture.js';

@@ -1,10 +1,9 @@
 import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { asArchived, bodyOf, isArchived, type LayerDeps, parseBody, updateEach } from './records.js';
 import type { Episode, Fact, FactDecision, Scope } from '@etude/contracts/memory';
-import { factKeys, isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
+import { factKeys, factTime, isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { factEntry } from '@etude/domain/retrieval/entries';
-import { factTime } from '@etude/domain/retrieval/reinforce';
 import type { LearnedRecords } from '@etude/domain/skills/life/revoke-source';
 
 export const LAYER = 'semantic';

@@ -17,19 +17,17 @@ import {
   type StoredSkill,
   versionsOfKeys,
 } from './skill-records.js';
-import type { MemoryWrite, Skill } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, StoreSkillOptions } from '@etude/domain/ports/memory';
-import { afterUse } from '@etude/domain/retrieval/reinforce';
+import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, SkillUse, StoreSkillOptions } from '@etude/domain/ports/memory';
+import { afterUse, ownersOfUse } from '@etude/domain/skills/life/usage';
 import { codeDigest } from '@etude/domain/skills/content-digest';
 import { knownVersion, staleEdit, withCarriedMembers } from '@etude/domain/skills/life/known-version';
 import { codeToLookFor, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/life/marks';
 import { needsRoom } from '@etude/domain/skills/life/register-skill';
 import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/skills/life/told-procedure';
-import { ownersOfUse } from '@etude/domain/skills/life/usage';
 
-type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 const LAYER = 'procedural';
 const PAGE = 64;
 const SAME_TASK_MAX = 100;

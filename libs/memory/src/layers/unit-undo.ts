@@ -1,9 +1,8 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Fact, Skill } from '@etude/contracts/memory';
 import { isSystemActor } from '@etude/contracts/skill-proof';
-import { decisionAbout, isCurrent, pairOf, superseded } from '@etude/domain/facts/fact-plan';
+import { decisionAbout, factTime, isCurrent, pairOf, superseded } from '@etude/domain/facts/fact-plan';
 import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation-units';
-import { factTime } from '@etude/domain/retrieval/reinforce';
 import { membersBack } from '@etude/domain/skills/life/merged-skills';
 import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life';
 import { isDeepStrictEqual } from 'node:util';

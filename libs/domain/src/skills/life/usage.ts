@@ -1,8 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
-import type { MemoryWrite, Scope, Skill, SkillMember } from '@etude/contracts/memory';
+import type { Scope, Skill, SkillMember } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
-import type { SkillOffer } from '../../ports/memory.js';
+import type { SkillOffer, SkillUse } from '../../ports/memory.js';
+import { contentDigest } from '../content-digest.js';
 
 /** The maximum number of cues of a skill, each the prompt of a solved task. More would slow search down. */
 export const SKILL_CUES_MAX = 64;
@@ -29,8 +30,6 @@ export function ownersOfUse({ scope, owner }: SkillUse): readonly Scope[] {
   const users = owner?.user === undefined ? [...new Set([null, scope.user])] : [owner.user];
   return users.map((user) => ({ tenant, agent, user }));
 }
-
-type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
 /** The write that counts a use of a skill by `scope`. Without `more` it teaches the skill no task. */
 export function useOf(
@@ -118,4 +117,65 @@ export function absorbed(skill: Skill, { name, version, fingerprints, cues, memb
     cues: [...new Set([...skill.cues, ...cues])].slice(0, SKILL_CUES_MAX),
     fingerprints: [...new Set([...skill.fingerprints, ...fingerprints])],
   };
+}
+
+const RATE_ALPHA = 0.1;
+const FAILURES_MAX = 10;
+const OUTPUTS_MAX = 64;
+const DIGEST_CHARS = 16;
+
+/**
+ * A skill after one more use: counts, the success rate as an exponential moving average, usage, and after a success the new cue and
+ * fingerprint.
+ */
+export function afterUse(skill: Skill, use: SkillUse): Skill {
+  const { success, cue, fingerprint, at } = use;
+  const learns = success && mayBeTold(skill, use);
+  const isNewCue = cue.trim() !== '' && skill.cues.length < SKILL_CUES_MAX && !skill.cues.includes(cue);
+  return {
+    ...skill,
+    executionCount: skill.executionCount + (success ? 1 : 0),
+    successRate: (1 - RATE_ALPHA) * skill.successRate + RATE_ALPHA * (success ? 1 : 0),
+    cues: learns && isNewCue ? [...skill.cues, cue] : skill.cues,
+    fingerprints: learns && fingerprint !== '' ? [...new Set([...skill.fingerprints, fingerprint])] : skill.fingerprints,
+    usage: usageAfter(skill, use),
+    updatedAt: Math.max(skill.updatedAt, at),
+  };
+}
+
+function usageAfter(skill: Skill, use: SkillUse): SkillUsage {
+  const usage = skill.usage ?? UNUSED;
+  const { input, output } = digestsOf(skill, use);
+  const before = usage.outputs.find((known) => known.input === input);
+  const isNew = input !== '' && output !== '' && before === undefined;
+  return {
+    ...usage,
+    used: usage.used + 1,
+    idle: 0,
+    fellBack: usage.fellBack + (use.fellBack === true ? 1 : 0),
+    lastUsedAt: Math.max(usage.lastUsedAt ?? 0, use.at),
+    failures: use.failure ? [failureOf(skill, use, use.failure), ...usage.failures].slice(0, FAILURES_MAX) : usage.failures,
+    outputs: isNew ? [{ input, output }, ...usage.outputs].slice(0, OUTPUTS_MAX) : usage.outputs,
+    nondeterministic: usage.nondeterministic || (before !== undefined && output !== '' && before.output !== output),
+  };
+}
+
+/** The failure to store. If a user used a shared skill, only the kind of error is kept, because messages quote the input. */
+function failureOf(skill: Skill, use: SkillUse, { input, error }: NonNullable<SkillUse['failure']>): SkillUsage['failures'][number] {
+  if (mayBeTold(skill, use)) return { at: use.at, input, error };
+  return { at: use.at, input: '', error: /^[A-Za-z_][\w.]*(?=:)/.exec(error)?.[0] ?? (error.includes(':') ? 'an error' : error) };
+}
+
+/** Digests for comparing uses of this skill. They are shortened and salted with the skill's digest, so that they can't identify a user. */
+function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: SkillUse): { input: string; output: string } {
+  const cut = (of: string | undefined) => (of === undefined ? '' : contentDigest([digest, of]).slice(0, DIGEST_CHARS));
+  return { input: cut(inputDigest), output: cut(outputDigest) };
+}
+
+/**
+ * Whether the skill may keep the task of this use, as a cue or a digest. A user's task is kept only in that user's own skills: other users
+ * could read it in a shared one, and erasure would miss it. Tasks stay within their tenant for the same reasons.
+ */
+function mayBeTold({ scope }: Skill, use: SkillUse): boolean {
+  return use.scope.tenant === scope.tenant && (use.scope.user === null || use.scope.user === scope.user);
 }

@@ -1,6 +1,6 @@
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { describe, expect, it, vi } from 'vitest';
-import { afterUse } from '../../retrieval/reinforce.js';
+import { afterUse } from '../life/usage.js';
 import { FakeMemoryOutbox } from '../../../test/fake-memory-outbox.js';
 import { type FakeRun, FakeSandboxes } from '../../../test/fake-sandboxes.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
