@@ -136,7 +136,7 @@ const STANDING_SHARE = 0.15;
 /** Weight of a measured effect on right first attempts in the score. */
 const LIFT_SHARE = 0.5;
 
-type Offered = Pick<Skill, 'usage' | 'executionCount'>;
+type Offered = Pick<Skill, 'usage'>;
 
 /**
  * Standing of a skill, 0 to 1. Every four vain offers since its last use halve it. Uses make it last longer, as in `forgettingScore`: after

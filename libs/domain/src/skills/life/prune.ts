@@ -46,18 +46,13 @@ export interface PruneDeps {
   readonly procedural: Pick<SkillRegistry, 'every' | 'move'>;
 }
 
-export interface Pruned {
-  readonly pruned: readonly PlannedPrune[];
-  readonly kept: readonly KeptFromPrune[];
-}
-
 /**
  * Archives the versions that the policy names, callers first. A version stays if another one that stays calls it.
  * The answer holds also the versions that an earlier call with this id archived. A dry run only plans.
  *
  * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; earlier moves stay
  */
-export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps): Promise<Pruned> {
+export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps) {
   const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
   const before = new Map<Skill, string>();
   const named = new Map<Skill, string>();
@@ -98,22 +93,14 @@ function reasonToPrune(skill: Skill, policy: PrunePolicy, at: number): string | 
   const uses = usesOf(skill);
   if (uses >= failingUsesMin && successRate < failingRateMax)
     return `success rate ${successRate.toFixed(2)} after ${uses} ${uses === 1 ? 'use' : 'uses'}`;
-  const idle = daysSince(Math.max(lastUseOf(skill), sinceWhen(skill, 'active')), at);
+  const idle = daysSince(Math.max(skill.usage?.lastUsedAt ?? 0, sinceWhen(skill, 'active')), at);
   return unusedDays > 0 && idle >= unusedDays ? `not used for ${daysText(idle)}` : null;
 }
 
 const DAY_MS = 86_400_000;
 const daysText = (days: number) => `${days} ${days === 1 ? 'day' : 'days'}`;
 const daysSince = (since: number, at: number) => Math.floor((at - since) / DAY_MS);
-
-function lastUseOf({ usage, executionCount, updatedAt }: Skill): number {
-  return usage?.lastUsedAt ?? (executionCount > 0 ? updatedAt : 0);
-}
-
-function sinceWhen({ history = [], updatedAt, createdAt, usage }: Skill, status: SkillStatus): number {
-  const change = history.findLast(({ to }) => to === status);
-  return change?.at ?? (usage === undefined ? updatedAt : createdAt);
-}
+const sinceWhen = ({ history = [], createdAt }: Skill, status: SkillStatus) => history.findLast(({ to }) => to === status)?.at ?? createdAt;
 
 const mark = (pruneId: string) => `pruned (${pruneId}): `;
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
@@ -128,7 +115,7 @@ const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived'
 export async function undoPrune(
   { tenant, pruneId, by, at }: Pick<PruneInput, 'tenant' | 'pruneId' | 'by' | 'at'>,
   { procedural }: PruneDeps,
-): Promise<{ readonly skills: readonly Skill[]; readonly left: readonly PlannedPrune[] }> {
+) {
   const reason = `undid the pruning ${pruneId}`;
   const pruned: Skill[] = [];
   const skills: Skill[] = [];

@@ -7,6 +7,7 @@ import { restoreSkill, rollbackSkill } from './decisions.js';
 import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
 import { SAME_CODE_MARK } from './marks.js';
+import { UNUSED } from './usage.js';
 import { reasonsNotTrusted } from '../../trust/sources.js';
 
 const POISON = 'documents/poison';
@@ -223,7 +224,7 @@ describe('revokeSource', () => {
   });
 
   it('removes the proof of a pruned skill, which no undo restores', async () => {
-    const shelf = new Shelf(provenSkill('bad', { sources: [POISON], successRate: 0.1, executionCount: 100 }));
+    const shelf = new Shelf(provenSkill('bad', { sources: [POISON], successRate: 0.1, usage: { ...UNUSED, used: 100 } }));
     const pruning = { tenant: 'acme', agent: null, policy: { failingRateMax: 0.5, failingUsesMin: 10 }, pruneId: 'p1', by: 'night' };
     expect((await pruneSkills({ ...pruning, dryRun: false, at: 8 }, shelf)).pruned).toHaveLength(1);
     for (const at of [9, 10]) {

@@ -202,5 +202,5 @@ async function withdrawFacts(
   return [...texts.values()];
 }
 
-/** Older facts name an episode without its kind. */
+/** A fact names its episodes by their bare ids. */
 const episodeReferences = (name: string) => referencesOf(sourceOf(name) === null ? `episodes/${name}` : name);

@@ -115,9 +115,8 @@ export function wasBefore({ history = [] }: Skill): SkillStatus | null {
   return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.from ?? null;
 }
 
-/** Whether the skill was ever in use. Without a history the status decides. */
-export function wasActive({ status, history = [] }: Skill): boolean {
-  if (history.length === 0) return status === 'active' || status === 'deprecated';
+/** Whether the skill was ever in use. */
+export function wasActive({ history = [] }: Skill): boolean {
   return history.some(({ from, to }) => from === 'active' || to === 'active');
 }
 
@@ -255,7 +254,7 @@ export function lastActivated(active: readonly Skill[]): Skill | undefined {
   return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
 }
 
-/** When the skill was activated last, in ms since 1970; without a history a fraction of 1 that grows with the version. */
-export function activatedAt({ history = [], version }: Skill): number {
-  return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? version / Number.MAX_SAFE_INTEGER;
+/** When the skill was activated last, in ms since 1970; 0 if it never was. */
+export function activatedAt({ history = [] }: Skill): number {
+  return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? 0;
 }

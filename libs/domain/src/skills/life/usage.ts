@@ -87,8 +87,7 @@ function first(skills: readonly Skill[], order: (a: Skill, b: Skill) => number):
   return skills.toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
 }
 
-/** The number of uses. Older records count successful ones only. */
-export const usesOf = ({ usage, executionCount }: Pick<Skill, 'usage' | 'executionCount'>) => Math.max(usage?.used ?? 0, executionCount);
+export const usesOf = ({ usage }: Pick<Skill, 'usage'>) => usage?.used ?? 0;
 
 /**
  * The skill after one batch of offers, which counts as one offer. A load also updates the time of last use, so that pruning keeps skills
