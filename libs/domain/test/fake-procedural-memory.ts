@@ -18,9 +18,10 @@ import type { ProofChecker } from '../src/ports/verification.js';
 import { skillEntries } from '../src/retrieval/entries.js';
 import { afterOffers, afterUse, ownersOfUse } from '../src/skills/life/usage.js';
 import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
-import { IN_USE, keyOf, movedSkill, newSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
-import { knownVersion, staleEdit, withCarriedMembers } from '../src/skills/life/known-version.js';
-import { codeToLookFor, markedCode, withCarriedMarks, withMarkOfCode } from '../src/skills/life/marks.js';
+import { IN_USE, keyOf, movedSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
+import { codeDigest } from '../src/skills/content-digest.js';
+import { knownVersion, nextVersion } from '../src/skills/life/known-version.js';
+import { markedCode } from '../src/skills/life/marks.js';
 import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 
@@ -49,18 +50,14 @@ export class FakeProceduralMemory implements ProceduralMemory {
   }
 
   async store(given: Skill, options: StoreSkillOptions = {}): Promise<Skill> {
-    const { baseVersion, words, namesMax = 0, setAside } = options;
+    const { words, namesMax = 0, setAside } = options;
     const { scope, name } = given;
     requireScope(wholeTenant(scope));
     const versions = this.#versions(scope, name);
     const known = knownVersion(given, versions, words);
     if (known !== null) return known.changed === null ? known.version : this.#replace(this.#find(keyOf(known.version)), known.changed);
-    const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
-    if (stale !== null) throw stale;
+    const stored = nextVersion(given, versions, this.#isMarked(given), options);
     if (setAside === undefined && needsRoom(versions) && namesMax > 0) requireRoom(scope, this.#names(scope), namesMax);
-    const carried = withCarriedMarks(withCarriedMembers(given, versions), versions, options);
-    const marked = withMarkOfCode(carried, this.#isMarked(carried, versions, options));
-    const stored = newSkill(marked, (versions[0]?.version ?? 0) + 1, options);
     this.#skills = [...this.#skills, stored];
     return stored;
   }
@@ -156,8 +153,8 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return new Set(kept.map(({ name }) => name)).size;
   }
 
-  #isMarked(given: Skill, versions: readonly Skill[], options: StoreSkillOptions): boolean {
-    const code = codeToLookFor(given, versions, options);
+  #isMarked(given: Skill): boolean {
+    const code = codeDigest(given);
     return code !== null && this.#visible({ tenant: given.scope.tenant, agent: null }).some((skill) => markedCode(skill) === code);
   }
 

@@ -42,9 +42,9 @@ export function skillDigest(skill: Content): string {
     entryPoint,
     tests,
     parameters: filled(parameters),
-    dependencies: filled(dependencies?.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => compare(a.name, b.name))),
+    dependencies: filled(dependencies?.map(({ name, digest }) => ({ name, digest })).toSorted((a, b) => (a.name < b.name ? -1 : 1))),
     packages: filled(packages?.toSorted()),
-    files: filled(files?.toSorted((a, b) => compare(a.path, b.path))),
+    files: filled(files?.toSorted((a, b) => (a.path < b.path ? -1 : 1))),
     ...(skill.kind === 'procedure' ? { description: skill.description } : {}),
     ...(skill.kind === 'snippet' ? { kind: skill.kind } : {}),
   });
@@ -59,11 +59,6 @@ function filled<T>(items: readonly T[] | undefined): readonly T[] | undefined {
   return items === undefined || items.length === 0 ? undefined : items;
 }
 
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
 /**
  * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a
  * procedure without code it covers the description. null where the skill has neither.
@@ -71,12 +66,8 @@ function compare(a: string, b: string): number {
  * Different texts may share a digest, for example where a string holds a "#", or only indentation differs. The effect is an unneeded mark,
  * never a missing one.
  */
-export function codeDigest({
-  code,
-  entryPoint,
-  kind,
-  description,
-}: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
+export function codeDigest(skill: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
+  const { code, entryPoint, kind, description } = skill;
   // Lines end as in Python: U+2028 is part of a comment, a carriage return ends it.
   const bare = code.replaceAll(/#[^\r\n]*/g, '');
   // Without the entry point's name, renamed code is recognised. A Python name has no special characters of a regular expression.

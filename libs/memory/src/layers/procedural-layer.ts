@@ -22,10 +22,9 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, SkillUse, StoreSkillOptions } from '@etude/domain/ports/memory';
 import { afterUse, ownersOfUse } from '@etude/domain/skills/life/usage';
 import { codeDigest } from '@etude/domain/skills/content-digest';
-import { knownVersion, staleEdit, withCarriedMembers } from '@etude/domain/skills/life/known-version';
-import { codeToLookFor, withCarriedMarks, withMarkOfCode } from '@etude/domain/skills/life/marks';
+import { knownVersion, nextVersion } from '@etude/domain/skills/life/known-version';
 import { needsRoom } from '@etude/domain/skills/life/register-skill';
-import { newSkill, noSuchSkill } from '@etude/domain/skills/life/skill-life';
+import { noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/skills/life/told-procedure';
 
 const LAYER = 'procedural';
@@ -87,20 +86,15 @@ async function* skillsIn(store: RecordStore, scope: ReadScope, where: Fields, af
 }
 
 async function storeOnce(deps: LayerDeps, given: Skill, options: StoreSkillOptions): Promise<Skill | null> {
-  const { baseVersion, words, namesMax = 0, setAside } = options;
+  const { words, namesMax = 0, setAside } = options;
   const { scope, name } = given;
   const { embedder, store } = deps;
   const stored = await versionsOf(deps, { scope, name });
   const versions = stored.map(({ skill }) => skill);
   const known = knownVersion(given, versions, words);
   if (known !== null) return withChange(store, stored, known);
-  const stale = baseVersion === undefined ? null : staleEdit(name, baseVersion, versions);
-  if (stale !== null) throw stale;
+  const made = nextVersion(given, versions, await isMarkedIn(deps, scope.tenant, codeDigest(given)), options);
   if (setAside === undefined && needsRoom(versions)) await requireRoomFor(store, { ...scope, name }, namesMax);
-  const version = (versions[0]?.version ?? 0) + 1;
-  const carried = withCarriedMarks(withCarriedMembers(given, versions), versions, options);
-  const marked = withMarkOfCode(carried, await isMarkedIn(deps, scope.tenant, codeToLookFor(carried, versions, options)));
-  const made = newSkill(marked, version, options);
   const [done] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(made, [])]));
   return done ? made : null;
 }

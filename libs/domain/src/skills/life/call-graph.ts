@@ -12,11 +12,8 @@ export const versionKey = ({ name, version, scope }: Pick<Skill, 'name' | 'versi
 
 /** Keys of the versions that a skill's code calls. */
 export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'>): string[] {
-  return dependencies.map(pinKey);
+  return dependencies.map(({ name, version, ...scope }) => versionKey({ name, version, scope }));
 }
-
-const pinKey = ({ name, version, ...scope }: Pick<SkillDependency, 'name' | 'version' | 'tenant' | 'agent' | 'user'>) =>
-  versionKey({ name, version, scope });
 
 /** Orders callers before the versions that they call. When skills are archived in this order, no active skill loses a callee. */
 export function callersFirst(skills: readonly Skill[]): Skill[] {

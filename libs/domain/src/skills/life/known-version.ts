@@ -1,10 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { SkillWords } from '../../ports/memory.js';
+import type { SkillWords, StoreSkillOptions } from '../../ports/memory.js';
 import { marksOf } from '../../trust/sources.js';
-import { canonicalJson, hasHiddenTests, skillDigest, distinct } from '../content-digest.js';
-import { LIVING } from './skill-life.js';
+import { canonicalJson, distinct, hasHiddenTests, skillDigest } from '../content-digest.js';
+import { needsMarkOfCode, withCarriedMarks, withMarkOfCode } from './marks.js';
+import { LIVING, newSkill } from './skill-life.js';
 
 /** A skill in one of these statuses is not in use yet, so a new mark still takes effect. */
 const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
@@ -51,19 +52,36 @@ function withSources(version: Skill, given: Skill): Skill | null {
 }
 
 /**
- * The error for an edit of a version that is not the newest; null for the newest. Rejected versions don't count. The error names the newest
- * version and its author.
+ * The next version of a name, as it is first stored: with the members of an earlier version, the marks of earlier ones, and a mark for code
+ * that is marked elsewhere in the tenant.
+ *
+ * @param versions all of this name that the owner has, newest first
+ * @param isMarked whether the tenant has a marked skill with this code
+ * @throws EtudeError ABORTED for an edit of a version that is not the newest
+ */
+export function nextVersion(given: Skill, versions: readonly Skill[], isMarked: boolean, options: StoreSkillOptions): Skill {
+  if (options.baseVersion !== undefined) requireNewest(given.name, options.baseVersion, versions);
+  const carried = withCarriedMarks(withCarriedMembers(given, versions), versions, options);
+  return newSkill(
+    withMarkOfCode(carried, isMarked && needsMarkOfCode(carried, versions, options)),
+    (versions[0]?.version ?? 0) + 1,
+    options,
+  );
+}
+
+/**
+ * Requires that an edit starts from the newest version. Rejected versions don't count. The error names the newest version and its author.
  *
  * @param versions all versions of the same owner and user, newest first; the error must not name another user's
  */
-export function staleEdit(name: string, baseVersion: number, versions: readonly Skill[]): EtudeError | null {
+function requireNewest(name: string, baseVersion: number, versions: readonly Skill[]): void {
   const isKnown = versions.some(({ version }) => version === baseVersion);
   const newer = versions.find(({ version, status }) => version > baseVersion && status !== 'rejected');
-  if (isKnown && newer === undefined) return null;
+  if (isKnown && newer === undefined) return;
   const why = !isKnown
     ? `skill "${name}" has no version ${baseVersion} to edit; the newest is ${versions[0]?.version ?? 'none'}`
     : `skill "${name}" changed since version ${baseVersion}: the newest is version ${newer?.version} by ${newer?.history?.[0]?.by ?? 'an unknown author'}; compare both (DiffSkill) and edit the newest`;
-  return new EtudeError('ABORTED', why, { field: 'base_version' });
+  throw new EtudeError('ABORTED', why, { field: 'base_version' });
 }
 
 /**
@@ -83,7 +101,7 @@ export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skil
 }
 
 /** Keeps the earlier version's members, so that their names and tasks still run it with their arguments. @param versions newest first */
-export function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Skill {
+function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Skill {
   const members = skill.members ?? versions.find((version) => version.members !== undefined)?.members;
   return members === undefined ? skill : { ...skill, members };
 }

@@ -28,21 +28,12 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
   return marked(skill, [...new Set([skill, ...before].flatMap(marksOf))]);
 }
 
-/**
- * The digest by which marked code of the same tenant is looked up before this skill is stored. null: nothing to look up. A reviewer stores
- * the skill, or it has a mark already, or its owner uses the same code without a mark.
- */
-export function codeToLookFor(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): string | null {
-  if (isReviewed || marksOf(skill).length > 0) return null;
+/** Whether marked code elsewhere marks this skill: no reviewer stores it, it has no mark, and its owner doesn't use its code without one. */
+export function needsMarkOfCode(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): boolean {
+  if (isReviewed || marksOf(skill).length > 0) return false;
   const code = codeDigest(skill);
-  const isInUse = versions.some(
-    (version) =>
-      version.scope.user === skill.scope.user &&
-      version.status === 'active' &&
-      marksOf(version).length === 0 &&
-      codeDigest(version) === code,
-  );
-  return isInUse ? null : code;
+  const own = versions.filter(({ scope, status }) => scope.user === skill.scope.user && status === 'active');
+  return !own.some((version) => marksOf(version).length === 0 && codeDigest(version) === code);
 }
 
 /**
