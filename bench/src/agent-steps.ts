@@ -1,6 +1,7 @@
+import { EMPTY_SCRATCHPAD } from '@etude/contracts/scratchpad';
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { EMPTY_SCRATCHPAD, type WorkSandbox } from '@etude/domain/ports/sandboxes';
+import type { WorkSandbox } from '@etude/domain/ports/sandboxes';
 import { chatModelFrom, modelConfig } from '@etude/model/model-config';
 import type { TestStack } from '@etude/test-support/stack';
 import { type Action, agentTask, followSteps, promptOf, type Step } from './agent-script.js';

@@ -9,7 +9,7 @@ import { rolloutIdOf } from '@etude/contracts/ids';
 import { decodeStatus } from '@etude/contracts/rich-status';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import type { Question } from '@etude/domain/ports/questions';
+import type { Question } from '@etude/domain/ports/journal';
 import type { Memory } from '@etude/memory/memory';
 import { openMemory } from '@etude/memory/open-memory';
 import { openJournal, questionsOf } from '@etude/queue/tasks/journal';

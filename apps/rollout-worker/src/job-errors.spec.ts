@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { RolloutWaits } from '@etude/domain/ports/questions';
+import { RolloutWaits } from '@etude/domain/ports/journal';
 import { expect, it } from 'vitest';
 import { givesUp, jobError } from './rollout-run.processor.js';
 

@@ -1,8 +1,7 @@
 import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
 import type { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
-import type { RolloutEnd } from '@etude/domain/ports/journal';
-import { RolloutWaits } from '@etude/domain/ports/questions';
+import { type RolloutEnd, RolloutWaits } from '@etude/domain/ports/journal';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { RolloutDeps } from '@etude/domain/rollout/rollout-context';
 import { RolloutStop } from '@etude/domain/rollout/durable-steps';

@@ -1,4 +1,4 @@
-import type { Question, Questions } from '../src/ports/questions.js';
+import type { Question, Questions } from '../src/ports/journal.js';
 
 /** Answers questions by their keys; the answer "expired" is none. Without an answer a question stays open. */
 export class FakeQuestions implements Questions {

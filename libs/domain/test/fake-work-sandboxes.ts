@@ -1,3 +1,5 @@
+import type { CellToolAnswer, CellToolCall } from '@etude/contracts/scratchpad';
+import type { FoundLine } from '@etude/contracts/sandbox';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,18 +8,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Json } from '@etude/contracts/json';
-import {
-  type CellToolAnswer,
-  type CellToolCall,
-  type FoundLine,
-  SandboxLost,
-  type WorkCell,
-  type WorkCellOutcome,
-  type WorkFile,
-  type WorkSandbox,
-  type WorkSandboxes,
-  type WorkSandboxRequest,
-} from '../src/ports/sandboxes.js';
+import type { WorkCell, WorkCellOutcome, WorkFile, WorkSandbox, WorkSandboxes, WorkSandboxRequest } from '../src/ports/sandboxes.js';
+import { SandboxLost } from '../src/ports/sandboxes.js';
 
 const HOST = fileURLToPath(new URL('work-sandbox.py', import.meta.url));
 const RUNNER_ROOT = fileURLToPath(new URL('../../sandbox', import.meta.url));

@@ -1,18 +1,8 @@
+import { type CellTool, type CellToolAnswer, type CellToolCall, EMPTY_SCRATCHPAD, type Scratchpad } from '@etude/contracts/scratchpad';
 import { randomUUID } from 'node:crypto';
 import { SandboxLimits } from '@etude/contracts/sandbox';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  type CellTool,
-  type CellToolAnswer,
-  type CellToolCall,
-  EMPTY_SCRATCHPAD,
-  SandboxLost,
-  type Scratchpad,
-  type WorkCell,
-  type WorkCellOutcome,
-  type WorkSandbox,
-  type WorkSandboxes,
-} from '../src/ports/sandboxes.js';
+import { SandboxLost, type WorkCell, type WorkCellOutcome, type WorkSandbox, type WorkSandboxes } from '../src/ports/sandboxes.js';
 
 export interface WorkSandboxesUnderTest {
   readonly workSandboxes: WorkSandboxes;

@@ -14,16 +14,6 @@ export interface Sandboxes {
   execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult>;
 }
 
-export type { FoundLine } from '@etude/contracts/sandbox';
-export {
-  type CellTool,
-  type CellToolAnswer,
-  type CellToolCall,
-  EMPTY_SCRATCHPAD,
-  type Scratchpad,
-  type ScratchpadValue,
-} from '@etude/contracts/scratchpad';
-
 export interface WorkCell {
   /** The same id again follows the first execution from its beginning and runs nothing. */
   readonly executionId: string;

@@ -1,8 +1,9 @@
+import type { CellTool } from '@etude/contracts/scratchpad';
 import type { Json } from '@etude/contracts/json';
 import type { OutsideCaller, OutsideTool } from '@etude/contracts/outside-tools';
 import { z } from 'zod';
 import type { ChatTool } from '../ports/model.js';
-import type { CellTool, WorkSandbox } from '../ports/sandboxes.js';
+import type { WorkSandbox } from '../ports/sandboxes.js';
 import { findSkill } from '../skills/life/find-skill.js';
 import { useSkill } from '../skills/proof/use-skill.js';
 import { ToolRegistry } from '../tools/agent-tools.js';

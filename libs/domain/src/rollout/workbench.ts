@@ -1,19 +1,11 @@
 import { abortError } from '@etude/contracts/errors';
+import { type CellToolAnswer, type CellToolCall, EMPTY_SCRATCHPAD, type Scratchpad } from '@etude/contracts/scratchpad';
 import { RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Json } from '@etude/contracts/json';
 import type { RecalledItem } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { ExecutionMemory } from '../findings/execution-memory.js';
-import {
-  type CellToolAnswer,
-  type CellToolCall,
-  EMPTY_SCRATCHPAD,
-  SandboxLost,
-  type Scratchpad,
-  type WorkCell,
-  type WorkCellOutcome,
-  type WorkSandbox,
-} from '../ports/sandboxes.js';
+import { SandboxLost, type WorkCell, type WorkCellOutcome, type WorkSandbox } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import type { Todo, ToolContext } from '../tools/tool-definition.js';
 import { cellText, isCall, offerOf, recordsIn, textOf, type ToolValue } from './tool-value.js';

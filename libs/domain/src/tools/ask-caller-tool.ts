@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../ports/clock.js';
-import { type Questions, RolloutWaits } from '../ports/questions.js';
+import { type Questions, RolloutWaits } from '../ports/journal.js';
 import { defineTool, type ToolDefinition } from './tool-definition.js';
 
 const HOURS_STANDARD = 72;

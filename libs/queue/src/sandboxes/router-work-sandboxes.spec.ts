@@ -1,6 +1,7 @@
+import { EMPTY_SCRATCHPAD } from '@etude/contracts/scratchpad';
 import { SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { FILE_CHUNK_BYTES_MAX, SandboxLimits } from '@etude/contracts/sandbox';
-import { EMPTY_SCRATCHPAD, SandboxLost } from '@etude/domain/ports/sandboxes';
+import { SandboxLost } from '@etude/domain/ports/sandboxes';
 import { afterEach, expect, it, vi } from 'vitest';
 import { RouterWorkSandboxes } from './router-work-sandboxes.js';
 import { type RouterParts, SandboxRouter } from './sandbox-router.js';

@@ -1,22 +1,13 @@
+import type { CellToolAnswer, CellToolCall } from '@etude/contracts/scratchpad';
 import { errorCode, EtudeError, unlessAborted } from '@etude/contracts/errors';
 import type { ExecutionOutcome } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { CreateSandboxRequestSchema, RenewSandboxRequestSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import type { Display, SandboxSession } from '@etude/contracts/sandbox';
+import type { Display, FoundLine, SandboxSession } from '@etude/contracts/sandbox';
 import { EXIT_REASONS, FILE_CHUNK_BYTES_MAX, RETRYABLE_EXITS, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
 import { toWire } from '@etude/contracts/wire/messages';
-import {
-  type CellToolAnswer,
-  type CellToolCall,
-  type FoundLine,
-  SandboxLost,
-  type WorkCell,
-  type WorkCellOutcome,
-  type WorkFile,
-  type WorkSandbox,
-  type WorkSandboxes,
-  type WorkSandboxRequest,
-} from '@etude/domain/ports/sandboxes';
+import type { WorkCell, WorkCellOutcome, WorkFile, WorkSandbox, WorkSandboxes, WorkSandboxRequest } from '@etude/domain/ports/sandboxes';
+import { SandboxLost } from '@etude/domain/ports/sandboxes';
 import type { ControllerClient } from './controllers.js';
 import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
 import { sandboxName } from '@etude/contracts/ids';

@@ -1,10 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { type TaskEvent, Usage } from '@etude/contracts/task';
-import { type Journal, type JournalEntry, LEARN_FROM, type LearningJournal } from '@etude/domain/ports/journal';
+import type { Journal, JournalEntry, LearningJournal, Question, Questions } from '@etude/domain/ports/journal';
+import { LEARN_FROM } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
 import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { runScript } from '../redis/redis.js';
-import type { Question, Questions } from '@etude/domain/ports/questions';
 
 type Opening = ['gone'] | ['waiting'] | ['final', string] | ['open', string, string, string, string, string[]];
 
