@@ -1,16 +1,8 @@
 import { errorCode } from '@etude/contracts/errors';
 import { micromark } from 'micromark';
 import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table';
-import {
-  cleanText,
-  MEDIA_TYPES,
-  type MediaType,
-  PARSE_LIMITS,
-  type ParsedDocument,
-  SectionBuilder,
-  tooLarge,
-  unreadable,
-} from './document.js';
+import type { MediaType, ParsedDocument } from './document.js';
+import { cleanText, MEDIA_TYPES, PARSE_LIMITS, SectionBuilder, tooLarge, unreadable } from './document.js';
 import { addHtml, parseHtml } from './parse-html.js';
 import { parsePdf } from './pdf/parse-pdf.js';
 

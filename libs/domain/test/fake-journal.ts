@@ -1,14 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { isFinal, type Learning, Usage } from '@etude/contracts/task';
 import type { TaskEvent, TaskState } from '@etude/contracts/task';
-import {
-  type Journal,
-  type JournalEntry,
-  LEARN_FROM,
-  type LearningEnd,
-  type LearningJournal,
-  type RolloutEnd,
-} from '../src/ports/journal.js';
+import type { Journal, JournalEntry, LearningEnd, LearningJournal, RolloutEnd } from '../src/ports/journal.js';
+import { LEARN_FROM } from '../src/ports/journal.js';
 
 const NO_USAGE = Usage.parse({});
 const NOT_LEARNING: Learning = { state: 'none', usage: NO_USAGE, error: null };

@@ -1,13 +1,7 @@
 import { errorCode, EtudeError, type ErrorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import {
-  SKILL_STATUSES,
-  type SkillChange,
-  type ProceduralMemorySettings,
-  type SkillContract,
-  type SkillProof,
-  type SkillStatus,
-} from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillChange, SkillContract, SkillProof, SkillStatus } from '@etude/contracts/skill-proof';
+import { SKILL_STATUSES } from '@etude/contracts/skill-proof';
 import type { SkillMove, SkillRegistry } from '../../ports/memory.js';
 import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
 import { findSkill } from './find-skill.js';

@@ -1,13 +1,8 @@
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import {
-  type ProceduralMemorySettings,
-  SKILL_SCOPES,
-  type SkillDependency,
-  type SkillScope,
-  type SkillStatus,
-} from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillDependency, SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
+import { SKILL_SCOPES } from '@etude/contracts/skill-proof';
 import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, SkillOwner, SkillRegistry, StoreSkillOptions } from '../../ports/memory.js';
 import { sourceOf } from '../../trust/sources.js';

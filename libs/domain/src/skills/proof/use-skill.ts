@@ -1,13 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
-import {
-  type ExecutionRequest,
-  type RunResult,
-  type SandboxFile,
-  SandboxLimits,
-  type SandboxRun,
-  SHOWN_VALUE,
-} from '@etude/contracts/sandbox';
+import type { ExecutionRequest, RunResult, SandboxFile, SandboxRun } from '@etude/contracts/sandbox';
+import { SandboxLimits, SHOWN_VALUE } from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/evaluator.js';
 import { LIMIT_VERDICTS, refuseUnfinished } from '../../evaluation/judge.js';
 import type { Clock } from '../../ports/clock.js';

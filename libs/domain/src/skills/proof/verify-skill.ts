@@ -9,15 +9,8 @@ import { MANY_MUTANTS, NOTHING_FOUND, type ProofFindings, type Stage } from './p
 import { refusalOf } from '../life/call-graph.js';
 import { otherKindReason } from '../life/register-skill.js';
 import { differenceOf, runTrial, survivingMutants, type TestPlace, type Trial, type TrialOutcome } from './run-skill-tests.js';
-import {
-  inspectCode,
-  type InspectedCode,
-  type Inspection,
-  type Mutant,
-  MUTANTS_MAX,
-  problemTexts,
-  undeclaredProblems,
-} from './inspect-code.js';
+import type { InspectedCode, Inspection, Mutant } from './inspect-code.js';
+import { inspectCode, MUTANTS_MAX, problemTexts, undeclaredProblems } from './inspect-code.js';
 import { answerNewInputs } from './new-inputs.js';
 import { compareAlike, keepWhatWorked, type VerificationGround } from './keep-what-worked.js';
 import type { TemplateFor } from '../life/skill-packages.js';
