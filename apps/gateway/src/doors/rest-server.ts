@@ -14,7 +14,7 @@ import { chunksOf, HttpDoor, keyOf, mediaTypeOf, type RestError, textOf } from '
 import { openApi } from './openapi.js';
 import { jsonOf, messageOf } from './rest-request.js';
 import { headOf, type Match, matchRoute, type Route, ROUTES } from './routes.js';
-import { AskedSkills, RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
+import { placeOf, RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
 const TIMEOUT_MS = 600_000;
 
@@ -69,9 +69,10 @@ export class RestServer extends HttpDoor {
   }
 
   async #resource({ route, fields, query, request, response, settings }: Asked<ResourceRoute>): Promise<void> {
-    const asked = new AskedSkills(localClient(this.parts.calls, SERVICES.skills), settings, this.parts.provider, fields);
+    const place = placeOf(this.parts.provider, fields);
+    const skills = localClient(this.parts.calls, SERVICES.skills);
     const body = route.sends === undefined ? {} : await jsonOf(request, route.bytesMax);
-    const { status, json } = await route.answer(asked, { fields, query, body });
+    const { status, json } = await route.answer({ skills, settings, place, fields, query, body });
     if (json !== undefined) return sendJson(response, status, json);
     response.writeHead(status, { 'cache-control': 'no-store' }).end();
   }

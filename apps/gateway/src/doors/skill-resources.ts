@@ -19,6 +19,10 @@ export interface ResourceAnswer {
 }
 
 export interface ResourceRequest {
+  readonly skills: Omit<ServiceClient<typeof Skills>, 'close'>;
+  /** With the caller's key. */
+  readonly settings: CallSettings;
+  readonly place: ResourcePlace;
   /** Path segments by their names in braces. */
   readonly fields: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -33,7 +37,7 @@ export interface ResourceRoute extends Place {
   /** The OpenAPI schema of the body; absent: no body. */
   readonly sends?: 'SkillResourceWrite' | 'SkillResourceSearch';
   readonly answers: Readonly<Record<number, 'SkillResource' | 'SkillResources' | 'SkillResourceHits' | null>>;
-  readonly answer: (skills: AskedSkills, request: ResourceRequest) => Promise<ResourceAnswer>;
+  readonly answer: (request: ResourceRequest) => Promise<ResourceAnswer>;
 }
 
 const resource = (verb: Place['verb'], path: string, summary: string, rest: Omit<ResourceRoute, keyof Place>): ResourceRoute => ({
@@ -53,97 +57,86 @@ export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
     id: 'ListSkillResources',
     hasReader: true,
     answers: { 200: 'SkillResources' },
-    answer: (skills, { query }) => skills.list(readerOf(query)),
+    answer: list,
   }),
   resource('GET', ONE, 'Get a skill', {
     id: 'GetSkillResource',
     hasReader: true,
     answers: { 200: 'SkillResource' },
-    answer: async (skills, request) => ({ status: 200, json: skills.shown(await skills.get(nameOf(request), readerOf(request.query))) }),
+    answer: async (request) => ({ status: 200, json: skillResource(request.place, await currentSkill(request)) }),
   }),
   resource('PUT', ONE, 'Create a skill, or a new version of one; answered once it was verified and settled, or after 20 s', {
     id: 'PutSkillResource',
     sends: 'SkillResourceWrite',
     answers: { 200: 'SkillResource', 201: 'SkillResource' },
-    answer: (skills, request) => skills.put(nameOf(request), request.body),
+    answer: put,
   }),
   resource('DELETE', ONE, 'Archive a skill; for reviewers', {
     id: 'DeleteSkillResource',
     hasReader: true,
     answers: { 204: null },
-    answer: (skills, request) => skills.archive(nameOf(request), readerOf(request.query)),
+    answer: archive,
   }),
   resource('POST', `${ALL}/search`, 'Search active skills', {
     id: 'SearchSkillResources',
     sends: 'SkillResourceSearch',
     answers: { 200: 'SkillResourceHits' },
-    answer: (skills, { body }) => skills.search(body),
+    answer: search,
   }),
 ];
 
 /** @throws EtudeError INVALID_ARGUMENT */
-const nameOf = ({ fields }: ResourceRequest) => parseField(SkillName, fields['skillName'], 'skillName');
+const nameOf = (fields: ResourceRequest['fields']) => parseField(SkillName, fields['skillName'], 'skillName');
 
-/** Skills as resources of a provider. Requests become calls of `etude.v1.Skills` with the caller's key. */
-export class AskedSkills {
-  readonly #place: ResourcePlace;
+/**
+ * Where the skills of a request are.
+ *
+ * @param provider the provider of this gateway
+ * @throws EtudeError NOT_FOUND for another provider
+ */
+export function placeOf(provider: string, { instanceId = '', provider: asked }: ResourceRequest['fields']): ResourcePlace {
+  if (asked === provider) return { instanceId, provider };
+  throw new EtudeError('NOT_FOUND', `There is no provider ${JSON.stringify(asked)} here; skills are at ${provider}.`);
+}
 
-  /**
-   * @param provider the provider of this gateway
-   * @throws EtudeError NOT_FOUND for another provider
-   */
-  constructor(
-    private readonly skills: Omit<ServiceClient<typeof Skills>, 'close'>,
-    private readonly call: CallSettings,
-    provider: string,
-    { instanceId = '', provider: asked }: ResourceRequest['fields'],
-  ) {
-    if (asked !== provider)
-      throw new EtudeError('NOT_FOUND', `There is no provider ${JSON.stringify(asked)} here; skills are at ${provider}.`);
-    this.#place = { instanceId, provider };
+async function list({ skills, settings, place, query }: ResourceRequest): Promise<ResourceAnswer> {
+  const agent = readerOf(query);
+  const json: JsonValue[] = [];
+  for (let pageToken = ''; ;) {
+    const page = await skills.listSkills({ agent, pageSize: PAGE, pageToken }, settings);
+    json.push(...page.skills.map((skill) => skillResource(place, skill)));
+    pageToken = page.nextPageToken;
+    if (pageToken === '') return { status: 200, json };
   }
+}
 
-  shown(skill: Skill): JsonObject {
-    return skillResource(this.#place, skill);
-  }
+async function search({ skills, settings, place, body }: ResourceRequest): Promise<ResourceAnswer> {
+  const { query, agent_object_id: agent, tags, min_similarity: minSimilarity, max_results: maxResults } = resourceSearch(body);
+  const asked = { query, agent: agent ?? '', tags: tags ?? [], minSimilarity, maxResults };
+  const { hits } = await skills.searchSkills(asked, settings);
+  const json = hits.flatMap(({ skill, similarity }) => (skill === undefined ? [] : [{ skill: skillResource(place, skill), similarity }]));
+  return { status: 200, json };
+}
 
-  async list(agent: string): Promise<ResourceAnswer> {
-    const json: JsonValue[] = [];
-    for (let pageToken = ''; ;) {
-      const page = await this.skills.listSkills({ agent, pageSize: PAGE, pageToken }, this.call);
-      json.push(...page.skills.map((skill) => this.shown(skill)));
-      pageToken = page.nextPageToken;
-      if (pageToken === '') return { status: 200, json };
-    }
-  }
+async function archive(request: ResourceRequest): Promise<ResourceAnswer> {
+  const { name, agent, user } = await currentSkill(request);
+  await request.skills.archiveSkill({ name, agent, user, reason: 'deleted' }, request.settings);
+  return { status: 204 };
+}
 
-  async search(body: JsonObject): Promise<ResourceAnswer> {
-    const { query, agent_object_id: agent, tags, min_similarity: minSimilarity, max_results: maxResults } = resourceSearch(body);
-    const asked = { query, agent: agent ?? '', tags: tags ?? [], minSimilarity, maxResults };
-    const { hits } = await this.skills.searchSkills(asked, this.call);
-    const json = hits.flatMap(({ skill, similarity }) => (skill === undefined ? [] : [{ skill: this.shown(skill), similarity }]));
-    return { status: 200, json };
-  }
+/** The active version if there is one, else the newest. @throws EtudeError NOT_FOUND, also for an archived skill */
+async function currentSkill({ skills, settings, fields, query }: ResourceRequest): Promise<Skill> {
+  const name = nameOf(fields);
+  const newest = await skills.getSkill({ name: `skills/${name}`, agent: readerOf(query) }, settings);
+  const { name: known, agent, user } = newest;
+  const { skills: versions } = await skills.listSkillVersions({ name: known, agent, user }, settings);
+  const skill = versions.find(({ status }) => status === SkillStatus.ACTIVE) ?? newest;
+  if (skill.status !== SkillStatus.ARCHIVED) return skill;
+  throw new EtudeError('NOT_FOUND', `There is no skill ${JSON.stringify(name)}; it was deleted.`, { metadata: { name } });
+}
 
-  async archive(name: string, reader: string): Promise<ResourceAnswer> {
-    const { name: known, agent, user } = await this.get(name, reader);
-    await this.skills.archiveSkill({ name: known, agent, user, reason: 'deleted' }, this.call);
-    return { status: 204 };
-  }
-
-  /** The active version if there is one, else the newest. @throws EtudeError NOT_FOUND, also for an archived skill */
-  async get(name: string, agent: string): Promise<Skill> {
-    const newest = await this.skills.getSkill({ name: `skills/${name}`, agent }, this.call);
-    const { name: known, agent: owner, user } = newest;
-    const { skills: versions } = await this.skills.listSkillVersions({ name: known, agent: owner, user }, this.call);
-    const skill = versions.find(({ status }) => status === SkillStatus.ACTIVE) ?? newest;
-    if (skill.status !== SkillStatus.ARCHIVED) return skill;
-    throw new EtudeError('NOT_FOUND', `There is no skill ${JSON.stringify(name)}; it was deleted.`, { metadata: { name } });
-  }
-
-  async put(name: string, body: JsonObject): Promise<ResourceAnswer> {
-    const { draft, version: baseVersion } = resourceWrite(body, name);
-    const skill = await this.skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...this.call, timeoutMs: SETTLE_MS });
-    return { status: skill.version === 1 ? 201 : 200, json: this.shown(skill) };
-  }
+async function put({ skills, settings, place, fields, body }: ResourceRequest): Promise<ResourceAnswer> {
+  const { draft, version: baseVersion } = resourceWrite(body, nameOf(fields));
+  const skill = await skills.registerSkill({ skill: draft, baseVersion, wait: true }, { ...settings, timeoutMs: SETTLE_MS });
+  return { status: skill.version === 1 ? 201 : 200, json: skillResource(place, skill) };
 }
