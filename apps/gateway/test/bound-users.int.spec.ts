@@ -9,7 +9,7 @@ import { createServiceClient, type ServiceClient, status } from '@etude/contract
 import { jwtIssuer } from '@etude/test-support/jwt-issuer';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RULES, ruleOf } from '../src/calls/roles.js';
-import { collect, gatewayForFile, refusal, SPEC } from './gateway.harness.js';
+import { collect, documentOf, gatewayForFile, METHODS, refusal, SPEC } from './gateway.harness.js';
 import { restDoor } from './rest-door.js';
 
 const issuer = jwtIssuer();
@@ -49,11 +49,6 @@ it('makes what a bound caller stores the data of its user', async () => {
   expect(await rig.client(Memory).getMemory({ id: fact, layer: 'semantic', user: 'ann' })).toMatchObject({ user: 'ann' });
 });
 
-async function* importOf(name: string, text: string) {
-  yield { part: { case: 'head' as const, value: { name, agent: 'default' } } };
-  yield { part: { case: 'data' as const, value: Buffer.from(text) } };
-}
-
 async function factsFor(user: string): Promise<string[]> {
   const { hits } = await as(Memory, user).searchMemory({ query: 'tea', layers: ['semantic'] });
   return hits.map(({ id }) => id).toSorted();
@@ -66,7 +61,6 @@ it("finds the user's and the tenant's data, and nothing of another user", async 
   expect([anns?.tasks.map(({ name }) => name), bobs?.tasks]).toEqual([[task.name], []]);
 });
 
-const METHODS = Object.values(SERVICES).flatMap((service) => service.methods as readonly DescMethod[]);
 async function answerOf(method: DescMethod, request: object, user: string) {
   const call = (as(method.parent, user) as never as Record<string, (request: unknown, settings: object) => unknown>)[method.localName];
   const answer = call?.(request, { timeoutMs: 30_000 });
@@ -75,7 +69,7 @@ async function answerOf(method: DescMethod, request: object, user: string) {
 
 it("finds no record of another user in any call, and changes only the user's own", async () => {
   const anns = as(Memory, 'ann');
-  const { document } = await anns.importDocument(importOf('tea.txt', 'Tea at five.'));
+  const { document } = await anns.importDocument(documentOf({ name: 'tea.txt', agent: 'default' }, 'Tea at five.'));
   const { conversation } = await anns.addConversation({ agent: 'default', messages: [{ role: 'user', text: 'I moved to Oslo.' }] });
   const { id: erasure } = await as(Memory, 'cat').eraseMemory({ whose: { case: 'user', value: 'cat' } });
   const { name } = task;
@@ -115,7 +109,7 @@ it("finds no record of another user in any call, and changes only the user's own
 });
 
 it("keeps a user's documents, conversations, skills and tools apart", async () => {
-  const { document } = await as(Memory, 'ann').importDocument(importOf('milk.txt', 'Milk at six.'));
+  const { document } = await as(Memory, 'ann').importDocument(documentOf({ name: 'milk.txt', agent: 'default' }, 'Milk at six.'));
   const messages = [{ role: 'user', text: 'I moved to Oslo.' }];
   const { conversation } = await as(Memory, 'ann').addConversation({ agent: 'default', messages });
   const skill = { name: 'brew_tea', agent: 'default', description: 'Brews tea.', kind: 'procedure', code: 'Boil water, then pour it.' };

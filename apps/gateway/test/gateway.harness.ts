@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DescService, MessageInitShape } from '@bufbuild/protobuf';
+import type { DescMethod, DescService, MessageInitShape } from '@bufbuild/protobuf';
+import { SERVICES } from '@etude/contracts/grpc';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import { Tasks, type TaskSpec, type TaskSpecSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { rolloutIdOf } from '@etude/contracts/ids';
@@ -21,11 +22,14 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { gatewayConfig } from '../src/config/gateway-config.js';
 import { startGateway } from '../src/gateway.js';
 
+/** All methods of all services. */
+export const METHODS = Object.values(SERVICES).flatMap((service) => service.methods as readonly DescMethod[]);
+
 /** Tenants with a key each; `ops` is an operator of tenant "acme", and `rev` reviews its skills. */
 export const KEYS = { acme: 'key-of-acme', globex: 'key-of-globex', ops: 'key-of-ops', rev: 'key-of-rev' } as const;
 export type KeyName = keyof typeof KEYS;
 
-const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
+export const sha256 = (key: string) => createHash('sha256').update(key).digest('hex');
 
 export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'globex', 'ops', 'rev'], changed: object = {}): void {
   const entry = {
@@ -209,6 +213,12 @@ export async function refusal(call: Promise<unknown>): Promise<Refusal> {
     descriptions: (details?.violations ?? []).map(({ description }) => description),
     retryAfterMs: details?.retryAfterMs,
   };
+}
+
+/** The messages that import a document. */
+export async function* documentOf(head: { readonly name: string; readonly agent: string; readonly sha256?: string }, text: string) {
+  yield { part: { case: 'head' as const, value: head } };
+  yield { part: { case: 'data' as const, value: Buffer.from(text) } };
 }
 
 /** All pages of a list. @param read reads one page by its token */

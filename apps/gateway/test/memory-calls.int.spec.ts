@@ -6,18 +6,14 @@ import { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { skillOf } from '@etude/domain/testing/memory-records';
-import { gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
+import { documentOf, gatewayForFile, type KeyName, refusal } from './gateway.harness.js';
 
 const rig = gatewayForFile({ ETUDE_SKILLS_ENABLED: 'true' });
 const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
 const AGENT = 'scout';
 const store = (text: string, more: object = {}) => memory().storeFact({ agent: AGENT, text, ...more });
 
-async function* document(name: string, text: string, head: object = {}) {
-  const bytes = Buffer.from(text);
-  yield { part: { case: 'head' as const, value: { name, agent: AGENT, ...head } } };
-  yield { part: { case: 'data' as const, value: bytes } };
-}
+const document = (name: string, text: string, head: object = {}) => documentOf({ name, agent: AGENT, ...head }, text);
 
 describe('facts', () => {
   it('change only in the named fields', async () => {

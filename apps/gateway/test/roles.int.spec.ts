@@ -1,21 +1,18 @@
 import { writeFileSync } from 'node:fs';
-import { createHash } from 'node:crypto';
 import { create, type DescMethod } from '@bufbuild/protobuf';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { SERVICES } from '@etude/contracts/grpc';
 import { createServiceClient, status } from '@etude/contracts/grpc-client';
 import { hasRole, Role } from '@etude/platform/auth';
 import { until } from '@etude/test-support/until';
 import { expect, it, onTestFinished } from 'vitest';
 import { ruleOf } from '../src/calls/roles.js';
-import { gatewayForFile, refusal, writeKeys } from './gateway.harness.js';
+import { gatewayForFile, METHODS, refusal, sha256, writeKeys } from './gateway.harness.js';
 
 const rig = gatewayForFile();
 
-const METHODS = Object.values(SERVICES).flatMap((service) => service.methods as readonly DescMethod[]);
 const keyOf = (role: Role) => `key-with-only-${role}`;
 
 /** Whether a call with an empty request is refused to a key that has only this role. */
@@ -38,11 +35,7 @@ async function isRefusedTo(role: Role, method: DescMethod, isLetIn: boolean): Pr
 }
 
 it('lets each call in for the roles of the table, and refuses it for all others', async () => {
-  const keys = Role.options.map((role) => ({
-    sha256: createHash('sha256').update(keyOf(role)).digest('hex'),
-    tenant: 'roles',
-    roles: [role],
-  }));
+  const keys = Role.options.map((role) => ({ sha256: sha256(keyOf(role)), tenant: 'roles', roles: [role] }));
   writeFileSync(rig.keysPath, JSON.stringify({ keys }));
   onTestFinished(() => writeKeys(rig.keysPath));
   const wrong = await Promise.all(
@@ -116,12 +109,7 @@ it('shows the log of another tenant to operators only, in pages', async () => {
   expect(second.entries[0]?.id).not.toBe(first.entries[0]?.id);
 });
 
-const entry = (name: string, more = {}) => ({
-  sha256: createHash('sha256').update(name).digest('hex'),
-  tenant: 'keys',
-  name,
-  ...more,
-});
+const entry = (name: string, more = {}) => ({ sha256: sha256(name), tenant: 'keys', name, ...more });
 
 it('notes keys that are added to the key file or removed from it, and refuses a key that has expired', async () => {
   const past = new Date(Date.now() - 1_000).toISOString();
@@ -131,7 +119,7 @@ it('notes keys that are added to the key file or removed from it, and refuses a 
   late.close();
   writeKeys(rig.keysPath);
   await until(async () => (await audited('ops', { tenant: 'keys' })).length === 4, { what: 'four changes are noted' });
-  const digest = createHash('sha256').update('robot').digest('hex').slice(0, 12);
+  const digest = sha256('robot').slice(0, 12);
   expect(await audited('ops', { tenant: 'keys' })).toEqual(
     expect.arrayContaining([
       ['key file', 'keys.added', `robot ${digest}`, 'OK'],

@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream';
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { SkillDraftSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
+import type { ImportSkillRequest_HeadSchema, ImportSkillRequestSchema, SkillDraftSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 
 export type Draft = Exclude<MessageInitShape<typeof SkillDraftSchema>, { readonly $typeName: string }>;
 
@@ -43,3 +44,16 @@ export const DOUBLE_IT = addingDraft('double_it', {
   isProgram: true,
   tests: [runOf('2', '4'), runOf('20', '60')],
 });
+
+export type FolderHead = Exclude<MessageInitShape<typeof ImportSkillRequest_HeadSchema>, { readonly $typeName: string }>;
+
+/** The messages that import the files of a folder, each file in two parts. */
+export function folderOf(head: FolderHead, files: Readonly<Record<string, string | Uint8Array>>) {
+  const parts = Object.entries(files).flatMap(([path, content]) => {
+    const data = Buffer.from(content);
+    const half = Math.ceil(data.byteLength / 2);
+    return [data.subarray(0, half), data.subarray(half)].map((one) => ({ part: { case: 'file', value: { path, data: one } } }));
+  });
+  const first = { part: { case: 'head', value: { format: 'folder', ...head } } };
+  return Readable.from([first, ...parts]) as AsyncIterable<MessageInitShape<typeof ImportSkillRequestSchema>>;
+}

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory as MemoryService } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
@@ -7,6 +6,7 @@ import { zipOf } from '@etude/test-support/zip';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { KEYS, type KeyName, refusal } from './gateway.harness.js';
+import { type FolderHead, folderOf } from './skill-drafts.js';
 import { skillMemoryForFile } from './skill-store.js';
 import { freePort } from '@etude/test-support/ports';
 
@@ -17,8 +17,7 @@ const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 const text = (name: string) => `---\nname: ${name}\ndescription: One of many.\n---\n\nText.\n`;
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
-const bytesOf = (content: string | Uint8Array) => (typeof content === 'string' ? Buffer.from(content) : content);
-const filesOf = (files: Files) => Object.entries(files).map(([path, content]) => ({ path, bytes: bytesOf(content) }));
+const filesOf = (files: Files) => Object.entries(files).map(([path, content]) => ({ path, bytes: Buffer.from(content) }));
 
 const HOW_TO: Files = {
   'SKILL.md':
@@ -27,24 +26,7 @@ const HOW_TO: Files = {
   'assets/pot.bin': Uint8Array.from([0, 255, 1, 254]),
 };
 
-interface Head {
-  readonly agent?: string;
-  readonly user?: string;
-  readonly scope?: SkillScope;
-  readonly format?: string;
-  readonly dryRun?: boolean;
-  readonly requestId?: string;
-}
-
-function send(files: Files, head: Head, key?: KeyName) {
-  const parts = Object.entries(files).flatMap(([path, content]) => {
-    const data = bytesOf(content);
-    const half = Math.ceil(data.byteLength / 2);
-    return [data.subarray(0, half), data.subarray(half)].map((one) => ({ part: { case: 'file' as const, value: { path, data: one } } }));
-  });
-  const first = { part: { case: 'head' as const, value: { agent: 'cook', format: 'folder', ...head } } };
-  return skills(key).importSkill(Readable.from([first, ...parts]) as AsyncIterable<typeof first>);
-}
+const send = (files: Files, head: FolderHead, key?: KeyName) => skills(key).importSkill(folderOf({ agent: 'cook', ...head }, files));
 
 const texts = (files: readonly { path: string; data: Uint8Array }[]) =>
   Object.fromEntries(files.map(({ path, data }) => [path, Buffer.from(data).toString('latin1')]));

@@ -1,11 +1,10 @@
-import { Readable } from 'node:stream';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { type Skill as SkillMessage, Skills, SkillScope, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type KeyName, refusal } from './gateway.harness.js';
-import { ADD_NUMBERS, ADD_THREE, addingDraft, callOf, DOUBLE_IT, type Draft } from './skill-drafts.js';
+import { ADD_NUMBERS, ADD_THREE, addingDraft, callOf, DOUBLE_IT, type Draft, folderOf } from './skill-drafts.js';
 import { skillsForFile } from './skill-workers.js';
 
 const rig = skillsForFile();
@@ -87,14 +86,8 @@ describe('verifying again', () => {
   });
 });
 
-const send = (requestId: string) => {
-  const data = Buffer.from('---\nname: boil-eggs\ndescription: Boils eggs.\n---\n\nBoil.\n');
-  const parts = [
-    { part: { case: 'head' as const, value: { agent, format: 'folder', requestId } } },
-    { part: { case: 'file' as const, value: { path: 'SKILL.md', data } } },
-  ];
-  return skills().importSkill(Readable.from(parts));
-};
+const EGGS = { 'SKILL.md': '---\nname: boil-eggs\ndescription: Boils eggs.\n---\n\nBoil.\n' };
+const send = (requestId: string) => skills().importSkill(folderOf({ agent, requestId }, EGGS));
 
 describe('a repeated import', () => {
   it('returns the current state of the skills that the first import stored', async () => {
@@ -153,13 +146,7 @@ describe('a promoted skill', () => {
   });
 });
 
-const imported = (files: Readonly<Record<string, string>>) =>
-  skills().importSkill(
-    Readable.from([
-      { part: { case: 'head' as const, value: { agent: 'adder', format: 'folder' } } },
-      ...Object.entries(files).map(([path, text]) => ({ part: { case: 'file' as const, value: { path, data: Buffer.from(text) } } })),
-    ]) as AsyncIterable<{ part: { case: 'head'; value: { agent: string; format: string } } }>,
-  );
+const imported = (files: Readonly<Record<string, string>>) => skills().importSkill(folderOf({ agent: 'adder' }, files));
 
 const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
 

@@ -1,11 +1,12 @@
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import { decodeStatus } from '@etude/contracts/rich-status';
 import { budgetConfig, SpendStore } from '@etude/queue/spend/spend-store';
-import { status } from '@grpc/grpc-js';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { gatewayForFile, refusal, SPEC } from './gateway.harness.js';
 
 const limits = { '*': { tasks: 2 }, acme: { weight: 4, tasks: 3, tokensPerDay: 100 } };
-const rig = gatewayForFile({ ETUDE_TENANT_LIMITS: JSON.stringify(limits) });
+const rig = gatewayForFile({ ETUDE_TENANT_LIMITS: JSON.stringify(limits), ETUDE_CALLS_PER_TENANT_MAX: '1' });
 const spent = { inputTokens: 90, outputTokens: 10, costUsd: 0.5 };
 
 it('refuses tasks beyond the limits and the budget of a tenant, and tells what each tenant uses', async () => {
@@ -39,4 +40,19 @@ it('refuses tasks beyond the limits and the budget of a tenant, and tells what e
   const next = await rig.client(Queues, 'ops').listTenants({ pageSize: 1, pageToken: page.nextPageToken });
   expect([page.tenants[0]?.name, next.tenants[0]?.name, next.nextPageToken]).toEqual(['acme', 'globex', '']);
   expect(await refusal(rig.client(Queues).listTenants({}))).toMatchObject({ status: status.PERMISSION_DENIED });
+});
+
+it('refuses calls of a tenant above the limit, and takes calls of other tenants', async () => {
+  const many = Array.from({ length: 50 }, () =>
+    rig
+      .tasks('acme')
+      .listTasks({})
+      .then(
+        () => 'OK',
+        ({ metadata }: ServiceError) => decodeStatus(metadata)?.code,
+      ),
+  );
+  await expect(rig.tasks('globex').listTasks({})).resolves.toBeDefined();
+  expect(new Set(await Promise.all(many))).toEqual(new Set(['OK', 'TOO_MANY_CALLS']));
+  await expect(rig.tasks('acme').listTasks({})).resolves.toBeDefined();
 });

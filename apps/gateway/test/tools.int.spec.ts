@@ -7,7 +7,7 @@ import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { createServiceClient } from '@etude/contracts/grpc-client';
-import { collect, type KeyName, refusal } from './gateway.harness.js';
+import { collect, documentOf, type KeyName, refusal } from './gateway.harness.js';
 import { type Caller, skillsForFile, toolCalls } from './skill-workers.js';
 
 const OPEN_MAX = 6;
@@ -38,8 +38,7 @@ describe('tools of memory', () => {
   it('remember a fact, and recall it and passages of documents', async () => {
     expect(await call('remember', { fact: 'The vault opens at nine.' })).toMatchObject({ success: true });
     const text = '# Vault\n\nThe vault is in the cellar.\n';
-    const agent = 'coder';
-    await rig.client(Memory, 'acme').importDocument(importOf({ name: 'vault.md', agent }, text));
+    await rig.client(Memory).importDocument(documentOf({ name: 'vault.md', agent: 'coder' }, text));
     const recalled = await until(
       async () => {
         const { result } = await call('recall', { query: 'where is the vault, and when does it open' });
@@ -60,11 +59,6 @@ describe('tools of memory', () => {
       expect(await call(name, { query: 'vault' })).toMatchObject({ success: true });
   });
 });
-
-async function* importOf(head: { readonly name: string; readonly agent: string }, text: string) {
-  yield { part: { case: 'head' as const, value: head } };
-  yield { part: { case: 'data' as const, value: new TextEncoder().encode(text) } };
-}
 
 describe('a session of the code interpreter', () => {
   it('keeps variables and files, and exchanges files with the caller by name', async () => {

@@ -1,12 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { create } from '@bufbuild/protobuf';
 import { DurationSchema } from '@bufbuild/protobuf/wkt';
 import { EtudeError } from '@etude/contracts/errors';
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
+import type { Tracing } from '@etude/contracts/tracing';
 import { until } from '@etude/test-support/until';
 import { expect, it } from 'vitest';
 import { Authenticator, type CallContext, waitMs } from './caller.js';
-import { Calls } from './calls.js';
+import { Calls, streamSpan } from './calls.js';
 import { localClient } from './local-client.js';
 
 async function* watch() {
@@ -132,4 +134,48 @@ it.each([
 ])('waits %s', (_what, seconds, untilDeadlineMs, expected) => {
   const timeout = seconds === undefined ? undefined : create(DurationSchema, { seconds });
   expect(waitMs(timeout, untilDeadlineMs)).toBe(expected);
+});
+
+const current = new AsyncLocalStorage<string>();
+const ended: string[] = [];
+const tracing: Tracing = {
+  get current() {
+    return current.getStore();
+  },
+  async span(name, _start, work) {
+    return current
+      .run(name, () => work({ set: () => undefined, setContent: () => undefined }))
+      .then(
+        (value) => (ended.push(name), value),
+        (error: unknown) => {
+          ended.push(`${name} failed`);
+          throw error;
+        },
+      );
+  },
+};
+
+async function* answers(failing = false) {
+  yield tracing.current;
+  await Promise.resolve();
+  yield tracing.current;
+  if (failing) throw new Error('broken');
+}
+
+it('makes each answer of a stream in its span, and reads it outside', async () => {
+  const seen = [];
+  for await (const answer of streamSpan(tracing, 'whole', {}, () => answers())) seen.push([answer, tracing.current]);
+  expect(seen).toEqual([
+    ['whole', undefined],
+    ['whole', undefined],
+  ]);
+  expect(ended).toContain('whole');
+});
+
+it('ends the span of a stream that breaks, and of one that is left', async () => {
+  await expect(Array.fromAsync(streamSpan(tracing, 'broken', {}, () => answers(true)))).rejects.toThrow('broken');
+  const left = streamSpan(tracing, 'left', {}, () => answers());
+  await left.next();
+  await left.return(undefined);
+  expect(ended).toEqual(expect.arrayContaining(['broken failed', 'left']));
 });
