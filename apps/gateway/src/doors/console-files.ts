@@ -45,36 +45,33 @@ export const isOfConsole = (path: string) => path === ROOT || path.startsWith(`$
 /** No name leaves the folder. */
 const NAME = /^(?:assets\/)?[\w-]+(?:\.[\w-]+)+$/;
 
-/** The built console. A gateway without it answers NOT_FOUND. */
-export class ConsoleFiles {
-  /** Packed assets, whose names contain their digests. */
-  readonly #packed = new Map<string, Buffer>();
+/** Packed assets, whose names contain their digests. */
+const packedAssets = new Map<string, Buffer>();
 
-  /** Sends a file, or the page itself for each of its addresses. @throws EtudeError NOT_FOUND */
-  send(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
-    const asked = path.slice(ROOT.length + 1);
-    // Addresses of the page may have dots too, such as /console/operations/rollout.run.
-    const isPage = !asked.startsWith('assets/') && !(NAME.test(asked) && existsSync(join(FOLDER, asked)));
-    const name = isPage ? INDEX : asked;
-    if (!NAME.test(name) || !existsSync(join(FOLDER, name))) {
-      const message = name === INDEX ? 'This gateway has no console. Build it: node apps/console/build.mjs' : `There is no ${path}.`;
-      throw new EtudeError('NOT_FOUND', message);
-    }
-    const isAsset = name.startsWith('assets/');
-    const isPacked = isAsset && /\bgzip\b/.test(String(headers['accept-encoding']));
-    response.writeHead(200, {
-      ...HEADERS,
-      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
-      'cache-control': isAsset ? 'public, max-age=31536000, immutable' : 'no-cache',
-      vary: 'accept-encoding',
-      ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
-    });
-    response.end(isPacked ? this.#pack(name) : readFileSync(join(FOLDER, name)));
-  }
+function packed(name: string): Buffer {
+  const known = packedAssets.get(name) ?? gzipSync(readFileSync(join(FOLDER, name)), { level: 9 });
+  packedAssets.set(name, known);
+  return known;
+}
 
-  #pack(name: string): Buffer {
-    const packed = this.#packed.get(name) ?? gzipSync(readFileSync(join(FOLDER, name)), { level: 9 });
-    this.#packed.set(name, packed);
-    return packed;
+/** Sends a file of the built console, or the page itself for each of its addresses. @throws EtudeError NOT_FOUND, also without a console */
+export function sendConsole(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
+  const asked = path.slice(ROOT.length + 1);
+  // Addresses of the page may have dots too, such as /console/operations/rollout.run.
+  const isPage = !asked.startsWith('assets/') && !(NAME.test(asked) && existsSync(join(FOLDER, asked)));
+  const name = isPage ? INDEX : asked;
+  if (!NAME.test(name) || !existsSync(join(FOLDER, name))) {
+    const message = name === INDEX ? 'This gateway has no console. Build it: node apps/console/build.mjs' : `There is no ${path}.`;
+    throw new EtudeError('NOT_FOUND', message);
   }
+  const isAsset = name.startsWith('assets/');
+  const isPacked = isAsset && /\bgzip\b/.test(String(headers['accept-encoding']));
+  response.writeHead(200, {
+    ...HEADERS,
+    'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+    'cache-control': isAsset ? 'public, max-age=31536000, immutable' : 'no-cache',
+    vary: 'accept-encoding',
+    ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+  });
+  response.end(isPacked ? packed(name) : readFileSync(join(FOLDER, name)));
 }

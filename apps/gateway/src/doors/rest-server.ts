@@ -9,7 +9,7 @@ import type { ServerTls } from '@etude/platform/tls';
 import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
-import { ConsoleFiles, isOfConsole } from './console-files.js';
+import { isOfConsole, sendConsole } from './console-files.js';
 import { chunksOf, HttpDoor, keyOf, mediaTypeOf, type RestError, textOf } from './http-door.js';
 import { openApi } from './openapi.js';
 import { jsonOf, messageOf } from './rest-request.js';
@@ -39,7 +39,6 @@ export interface RestServerParts {
 /** `etude.v1` as JSON over HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key. */
 export class RestServer extends HttpDoor {
   readonly #clients: ReadonlyMap<string, Readonly<Record<string, AnyCall>>>;
-  readonly #console = new ConsoleFiles();
 
   constructor(private readonly parts: RestServerParts) {
     super('ETUDE_REST_PORT', parts.tls);
@@ -53,7 +52,7 @@ export class RestServer extends HttpDoor {
   protected async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://gateway');
     if (pathname === '/openapi.json') return sendJson(response, 200, openApi(this.parts.provider));
-    if (isOfConsole(pathname) && request.method === 'GET') return this.#console.send(pathname, request, response);
+    if (isOfConsole(pathname) && request.method === 'GET') return sendConsole(pathname, request, response);
     const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
     if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json lists the calls.`);
     const { authorization, user } = await keyOf(request, this.parts.authenticator);
