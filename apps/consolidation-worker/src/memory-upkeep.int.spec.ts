@@ -101,12 +101,13 @@ describe('memory upkeep', () => {
       return receipt?.state === 'running' ? null : receipt;
     });
 
+  const erased = async (user = BOB.user) => ended((await store.requestErasure(tenant, 'r1', { user })).id);
+
   it('erases a user everywhere and verifies that nothing is left', async () => {
     await live(BOB);
     await live(EVE);
     await work();
-    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
-    const done = await ended(receipt.id);
+    const done = await erased();
     expect(done).toMatchObject({ state: 'succeeded', error: null, finishedAt: expect.any(Number) });
     expect(done?.removed).toMatchObject({
       'memory.episodic.transition': 1,
@@ -173,8 +174,7 @@ describe('memory upkeep', () => {
       await new TaskStore(producer).submit(tenant, spec, 'request-new');
     });
     await work();
-    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
-    expect(await ended(receipt.id)).toMatchObject({
+    expect(await erased()).toMatchObject({
       state: 'succeeded',
       removed: { 'memory.semantic.fact': 2, 'queue.tasks': 2 },
     });
@@ -190,8 +190,7 @@ describe('memory upkeep', () => {
       throw new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off');
     });
     await work();
-    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
-    const done = await ended(receipt.id);
+    const done = await erased();
     expect(done).toMatchObject({
       state: 'succeeded',
       removed: { 'memory.semantic.fact': 1, 'memory.episodic.episode': 1, 'queue.tasks': 1 },
@@ -211,14 +210,7 @@ describe('memory upkeep', () => {
     const asked = { id: fact?.id };
     const request = { tenant, requestId: 'd1', asked };
     const receipt = await store.requestDeletion({ ...request, ...plan, record, supported: ['facts/other'] });
-    const { upkeep } = memory;
-    const erase = upkeep.erase.bind(upkeep);
-    let times = 0;
-    upkeep.erase = async (erased, options) => {
-      await erase(erased, options);
-      if ((times += 1) === 1) throw new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off');
-      return {};
-    };
+    const times = afterFirstErase(() => Promise.reject(new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off')));
     await work();
     const done = await ended(receipt.id);
     expect(done).toMatchObject({
@@ -227,7 +219,7 @@ describe('memory upkeep', () => {
       left: { 'memory.semantic.fact': 0 },
       supported: ['facts/other'],
     });
-    expect(times).toBe(2);
+    expect(times()).toBe(2);
     expect(await memory.semantic.get(ALL, fact?.id ?? '')).toBeNull();
     expect((await memory.upkeep.stats(tenant)).layers.find(({ kind }) => kind === 'fact')?.records).toBe(1);
     expect(await store.earlierDeletion(request)).toEqual(done);
@@ -239,8 +231,7 @@ describe('memory upkeep', () => {
 
   it('notes when it found no data', async () => {
     await work();
-    const receipt = await store.requestErasure(tenant, 'r1', { user: 'nobody-known' });
-    const done = await ended(receipt.id);
+    const done = await erased('nobody-known');
     expect(done?.notes[0]).toContain('nothing was found');
     expect(JSON.stringify(done)).not.toContain('nobody-known');
   });

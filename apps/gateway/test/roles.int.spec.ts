@@ -10,6 +10,7 @@ import { until } from '@etude/test-support/until';
 import { expect, it, onTestFinished } from 'vitest';
 import { ruleOf } from '../src/calls/roles.js';
 import { gatewayForFile, METHODS, refusal, sha256, writeKeys } from './gateway.harness.js';
+import { TEA } from './skill-drafts.js';
 
 const rig = gatewayForFile();
 
@@ -85,9 +86,8 @@ it('keeps a change whose caller left before the answer', async () => {
   const agent = { name: 'agents/solver', proceduralMemorySettings: { enabled: true } };
   await rig.client(Agents, 'rev').updateAgent({ agent, updateMask: { paths: ['procedural_memory_settings.enabled'] } });
   const skills = rig.client(Skills, 'rev');
-  const skill = { name: 'make_tea', agent: 'solver', description: 'Makes tea.', kind: 'procedure', code: 'Boil water, then pour it.' };
   const leaves = new AbortController();
-  const left = refusal(skills.registerSkill({ skill, wait: true }, { signal: leaves.signal }));
+  const left = refusal(skills.registerSkill({ skill: TEA, wait: true }, { signal: leaves.signal }));
   const isStored = () => skills.getSkill({ name: 'skills/make_tea', agent: 'solver' }).then(Boolean, () => false);
   await until(isStored, { what: 'the skill is stored' });
   leaves.abort();

@@ -38,6 +38,9 @@ export const ADD_THREE = addingDraft('add_three', {
 
 const runOf = (stdin: string, expectedStdout: string) => ({ test: { case: 'program', value: { stdin, expectedStdout } } }) as const;
 
+/** A procedure in words. */
+export const TEA = { name: 'make_tea', agent: 'solver', description: 'Makes tea.', kind: 'procedure', code: 'Boil water, then pour it.' };
+
 /** A program that reads stdin and writes stdout. */
 export const DOUBLE_IT = addingDraft('double_it', {
   code: 'n = int(input())\nif n > 10:\n    print(n * 3)\nelse:\n    print(n * 2)\n',

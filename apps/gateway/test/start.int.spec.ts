@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { gatewayConfig } from '../src/config/gateway-config.js';
 import { startGateway } from '../src/gateway.js';
 import { collect, GatewayRig, refusal, SPEC, writeKeys } from './gateway.harness.js';
+import { TEA } from './skill-drafts.js';
 import { builtMains } from './skill-workers.js';
 
 const rig = new GatewayRig();
@@ -61,11 +62,10 @@ it('loses no accepted task when it is killed', async () => {
 
 it('shows a change whose gateway was killed before it wrote the outcome', async () => {
   const gateway = await start();
-  const skill = { name: 'make_tea', agent: 'solver', description: 'Makes tea.', kind: 'procedure', code: 'Boil water, then pour it.' };
   const [skills, agents] = [rig.client(Skills, 'rev'), rig.client(Agents, 'rev')];
   const agent = { name: 'agents/solver', proceduralMemorySettings: { enabled: true } };
   await agents.updateAgent({ agent, updateMask: { paths: ['procedural_memory_settings.enabled'] } });
-  const left = refusal(skills.registerSkill({ skill, wait: true }));
+  const left = refusal(skills.registerSkill({ skill: TEA, wait: true }));
   const isStored = () => skills.getSkill({ name: 'skills/make_tea', agent: 'solver' }).then(Boolean, () => false);
   await until(isStored, { what: 'the skill is stored' });
   await gateway.kill();

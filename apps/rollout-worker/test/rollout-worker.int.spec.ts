@@ -4,13 +4,20 @@ import { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { listenToText, type ModelText } from '@etude/queue/tasks/events';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import { fenced, type Rig, startRig, TENANT } from './rig.js';
+import { fenced, type Rig, type Script, startRig, TENANT } from './rig.js';
 
 const SOLVES = { rules: [{ match: { regex: 'critique', flags: 'i' }, reply: fenced('right') }], default: { reply: fenced('no') } };
 const HANGS = { default: { reply: fenced('right'), delay_ms: 600_000 } };
 const SLOW = { default: { reply: fenced('right'), delay_ms: 400 } };
 
 const modelAsked = (rig: Rig, times: number) => until(() => rig.model.calls().length >= times, { what: `call ${times} of the model` });
+
+/** A rig whose worker has a task. */
+async function working(script: Script, given?: object) {
+  const rig = await startRig(script);
+  await rig.startWorker();
+  return { rig, taskId: await rig.submit(given) };
+}
 
 const LESSONS = '{"summary": "It was doubled.", "reflection": "Read first."}';
 const learning = (lessons: object) => ({ ...SOLVES, rules: [{ match: '# Lessons', ...lessons }, ...SOLVES.rules] });
@@ -25,9 +32,7 @@ const learned = async (rig: Rig, taskId: string) =>
 
 describe('the rollout worker', () => {
   it('solves a submitted task and leaves what it learned in the outbox', async () => {
-    const rig = await startRig(SOLVES);
-    await rig.startWorker();
-    const taskId = await rig.submit();
+    const { rig, taskId } = await working(SOLVES);
     const task = await rig.finished(taskId);
     expect(task).toMatchObject({
       state: 'succeeded',
@@ -54,18 +59,14 @@ describe('the rollout worker', () => {
   });
 
   it('aborts a running model call when the task is cancelled', async () => {
-    const rig = await startRig(HANGS);
-    await rig.startWorker();
-    const taskId = await rig.submit();
+    const { rig, taskId } = await working(HANGS);
     await modelAsked(rig, 1);
     await rig.tasks.requestCancel(TENANT, taskId);
     expect(await rig.finished(taskId)).toMatchObject({ state: 'cancelled', stopReason: 'cancelled', result: null });
   });
 
   it('aborts a running model call at the wall time limit', async () => {
-    const rig = await startRig(HANGS);
-    await rig.startWorker();
-    const taskId = await rig.submit({ limits: { wallMs: 300 } });
+    const { rig, taskId } = await working(HANGS, { limits: { wallMs: 300 } });
     expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'wall_time' });
   });
 
@@ -100,9 +101,7 @@ describe('the rollout worker', () => {
   });
 
   it('fails the task with an error that is not retryable and keeps the job as a dead letter', async () => {
-    const rig = await startRig({ default: { status: 400, error: 'no such model' } });
-    await rig.startWorker();
-    const taskId = await rig.submit();
+    const { rig, taskId } = await working({ default: { status: 400, error: 'no such model' } });
     expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'MODEL_REFUSED' } });
     const letters = await until(async () => {
       const found = (await rig.dead.list('rollout.run', { pageSize: 10 })).letters;
@@ -165,9 +164,7 @@ describe('the rollout worker', () => {
     });
 
     it('becomes a dead letter, and ends after a redrive', async () => {
-      const rig = await startRig(learning({ status: 400, error: 'no such model', times: 1 }));
-      await rig.startWorker();
-      const taskId = await rig.submit({ mode: 'training' });
+      const { rig, taskId } = await working(learning({ status: 400, error: 'no such model', times: 1 }), { mode: 'training' });
       expect(await rig.finished(taskId)).toMatchObject({ state: 'succeeded', stopReason: 'solved' });
       expect(await learned(rig, taskId)).toMatchObject({ state: 'failed', error: { code: 'MODEL_REFUSED' } });
       await until(async () => (await rig.producer.queue('rollout.learn').getFailedCount()) === 1, { what: 'the dead letter' });
@@ -176,9 +173,7 @@ describe('the rollout worker', () => {
     });
 
     it('stops a running model call when it is cancelled', async () => {
-      const rig = await startRig(learning({ reply: LESSONS, delay_ms: 600_000 }));
-      await rig.startWorker();
-      const taskId = await rig.submit({ mode: 'training' });
+      const { rig, taskId } = await working(learning({ reply: LESSONS, delay_ms: 600_000 }), { mode: 'training' });
       await rig.finished(taskId);
       await modelAsked(rig, 4);
       await rig.tasks.requestCancel(TENANT, taskId);
