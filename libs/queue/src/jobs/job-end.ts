@@ -1,15 +1,17 @@
 import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError, isRetryable } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import { type Job, UnrecoverableError } from 'bullmq';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { z } from 'zod';
 
 /** Why a job failed, stored as JSON with the job. Errors cross queues by code, never by class. */
-export interface JobFailure {
-  readonly code: ErrorCode;
-  readonly message: string;
+const JobFailure = z.object({
+  code: z.enum(Object.keys(ERROR_KINDS) as ErrorCode[]),
+  message: z.string(),
   /** Path of the wrong field in the payload, such as "rolloutId". */
-  readonly path?: string;
-}
+  path: z.string().optional(),
+});
+export type JobFailure = Readonly<z.infer<typeof JobFailure>>;
 
 const MESSAGE_MAX_CHARS = 4_000;
 
@@ -20,19 +22,10 @@ export function toFailure(error: unknown): JobFailure {
 }
 
 /** Reads a failed job's reason. BullMQ's own reasons get the code WORKER_LOST or INTERNAL. */
-export function readFailure(reason: string | undefined): JobFailure {
-  const text = reason ?? '';
-  try {
-    const parsed = Failure.safeParse(JSON.parse(text));
-    if (parsed.success && parsed.data.code in ERROR_KINDS) return { ...parsed.data, code: parsed.data.code as ErrorCode };
-  } catch (error) {
-    // BullMQ's own reasons are plain text.
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  return { code: /stalled/.test(text) ? 'WORKER_LOST' : 'INTERNAL', message: text || 'failed without a reason' };
+export function readFailure(reason = ''): JobFailure {
+  const { data } = JobFailure.safeParse(parsedJson(reason));
+  return data ?? { code: /stalled/.test(reason) ? 'WORKER_LOST' : 'INTERNAL', message: reason || 'failed without a reason' };
 }
-
-const Failure = z.object({ code: z.string(), message: z.string(), path: z.string().optional() });
 
 /**
  * Parses a payload or a result.
@@ -42,15 +35,10 @@ const Failure = z.object({ code: z.string(), message: z.string(), path: z.string
 export function parseOr<S extends z.ZodType>(schema: S, value: unknown, code: ErrorCode, what: string): z.infer<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const path = pathOf(issue);
-  throw new EtudeError(code, `${what} is wrong at "${path || '(root)'}": ${issue?.message ?? 'does not parse'}`, { field: path });
-}
-
-function pathOf(issue: z.core.$ZodIssue | undefined): string {
-  if (!issue) return '';
-  const unknownKey = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
-  return [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])].map(String).join('.');
+  const issue = parsed.error.issues[0]!;
+  const unknownKeys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const path = [...issue.path, ...unknownKeys].map(String).join('.');
+  throw new EtudeError(code, `${what} is wrong at "${path || '(root)'}": ${issue.message}`, { field: path });
 }
 
 /**
