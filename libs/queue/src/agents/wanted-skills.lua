@@ -1,8 +1,13 @@
+-- Adds a wish to its agent's open wishes ('SADD'), or removes it ('SREM').
+local function noteOpen(command)
+  local prefix, id = string.match(KEYS[1], '^(.*:)([^:]*)$')
+  redis.call(command, string.gsub(prefix, ':wanted%-skill:', ':open-wishes:', 1) .. redis.call('HGET', KEYS[1], 'agent'), id)
+end
+
 -- Takes a wish that is over out of the outbox and its agent's open wishes, and lets its record expire.
 local function leave(outbox, member, keptMs)
-  local prefix, id = string.match(KEYS[1], '^(.*:)([^:]*)$')
   redis.call('ZREM', outbox, member)
-  redis.call('SREM', string.gsub(prefix, ':wanted%-skill:', ':open-wishes:', 1) .. redis.call('HGET', KEYS[1], 'agent'), id)
+  noteOpen('SREM')
   redis.call('PEXPIRE', KEYS[1], keptMs)
 end
 
@@ -49,7 +54,7 @@ function scripts.requestWish()
   return {'created', ARGV[1]}
 end
 
--- Starts another round of a wish that failed. KEYS record, outbox, open wishes of the agent. ARGV outbox member, id.
+-- Starts another round of a wish that failed. KEYS record, outbox. ARGV outbox member.
 -- Answers 'waiting', or the state that forbids it; 'gone' where there is no wish.
 function scripts.reopenWish()
   local state = redis.call('HGET', KEYS[1], 'state')
@@ -59,7 +64,7 @@ function scripts.reopenWish()
   redis.call('HINCRBY', KEYS[1], 'round', 1)
   redis.call('HSET', KEYS[1], 'state', 'waiting', 'reason', '', 'updatedAt', now())
   redis.call('ZADD', KEYS[2], now(), ARGV[1])
-  redis.call('SADD', KEYS[3], ARGV[2])
+  noteOpen('SADD')
   return 'waiting'
 end
 

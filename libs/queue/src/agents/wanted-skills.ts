@@ -201,12 +201,8 @@ export class WantedSkills {
   }
 
   /** Reopens a failed wish, before its job is redriven. Returns "waiting", or the state that forbids it; "gone" without a wish. */
-  async reopen(tenant: string, id: string): Promise<string> {
-    const { keys } = this.producer;
-    const wanted = await this.get(tenant, id);
-    if (wanted === null) return 'gone';
-    const more = [keys.wantedSkillOutbox, keys.openWishes(tenant, wanted.agent)];
-    return this.#run<string>('reopenWish', { tenant, id }, [memberOf(tenant, id), id], more);
+  reopen(tenant: string, id: string): Promise<string> {
+    return this.#run<string>('reopenWish', { tenant, id }, [memberOf(tenant, id)], [this.producer.keys.wantedSkillOutbox]);
   }
 
   #run<Answer>(
