@@ -60,26 +60,24 @@ export function placeRedis(rdb: string, folder: string): void {
   writeFileSync(join(files, 'appendonly.aof.manifest'), 'file appendonly.aof.1.base.rdb seq 1 type b\n', { mode: 0o600 });
 }
 
-export async function isRedisEmpty(url: string, prefix: string): Promise<boolean> {
+/** Every key of one installation, with a connection to its Redis. */
+async function* keysOf(url: string, prefix: string): AsyncGenerator<readonly [Redis, readonly string[]]> {
   const redis = new Redis(url);
   try {
-    for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: KEYS_AT_ONCE }))
-      if ((keys as string[]).length > 0) return false;
-    return true;
+    for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: KEYS_AT_ONCE })) yield [redis, keys as string[]];
   } finally {
     redis.disconnect();
   }
 }
 
+export async function isRedisEmpty(url: string, prefix: string): Promise<boolean> {
+  for await (const [, keys] of keysOf(url, prefix)) if (keys.length > 0) return false;
+  return true;
+}
+
 /** Deletes every key of one installation, so that what is loaded doesn't mix with it. */
 export async function clearRedis(url: string, prefix: string): Promise<void> {
-  const redis = new Redis(url);
-  try {
-    for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: KEYS_AT_ONCE }))
-      await Promise.all((keys as string[]).map((key) => redis.unlink(key)));
-  } finally {
-    redis.disconnect();
-  }
+  for await (const [redis, keys] of keysOf(url, prefix)) await Promise.all(keys.map((key) => redis.unlink(key)));
 }
 
 /** Loads a snapshot into a running Redis of the same version or a later one, over the network. A repeat replaces keys. */
