@@ -4,29 +4,21 @@ import { parsedJson } from '@etude/contracts/json';
 import { z } from 'zod';
 
 const count = z.number().int().min(0);
+/** 0: no limit. */
 const Limits = z.strictObject({
+  /** Weight in the share of workers among tenants with waiting tasks. */
   weight: z.number().int().min(1).max(100),
+  /** Most unfinished tasks. */
   tasks: count,
+  /** Most tasks accepted within a minute, which begins with the first of them. */
   submitsPerMinute: count,
+  /** Most open sandboxes; the sandbox controllers keep to it. */
   sandboxes: z.number().int().min(1),
+  /** Most tokens and US dollars of model calls per day (UTC). */
   tokensPerDay: count,
   usdPerDay: z.number().min(0),
 });
-
-/** 0: no limit. */
-export interface TenantLimits extends Readonly<z.infer<typeof Limits>> {
-  /** Weight in the share of workers among tenants with waiting tasks, from 1 to 100. */
-  readonly weight: number;
-  /** Most unfinished tasks. */
-  readonly tasks: number;
-  /** Most tasks accepted within a minute, which begins with the first of them. */
-  readonly submitsPerMinute: number;
-  /** Most open sandboxes; the sandbox controllers keep to it. */
-  readonly sandboxes: number;
-  /** Most tokens and US dollars of model calls per day (UTC). */
-  readonly tokensPerDay: number;
-  readonly usdPerDay: number;
-}
+export type TenantLimits = Readonly<z.infer<typeof Limits>>;
 export type TenantLimitsOf = (tenant: string) => TenantLimits;
 
 /** The settings of every service that keeps to limits of tenants. All services need the same. */
