@@ -36,19 +36,19 @@ const OUTBOX: ErasurePlace = {
     const reader = new OutboxReader(producer.redis, producer.keys);
     for await (const page of fieldsOf(producer.redis, producer.keys.memoryOutbox(tenant)))
       yield page.flatMap(([id, text]): readonly Trace[] => {
-        if (isOwnWrite(erased, text)) return [() => reader.remove(tenant, id)];
+        const { data: write } = MemoryWrite.safeParse(JSON.parse(text));
+        if (isOwnWrite(erased, write)) return [() => reader.remove(tenant, id)];
         // Memory cuts the copy out once it has taken the write.
-        return isWrittenCopy(erased, text) ? [async () => false] : [];
+        return isWrittenCopy(erased, write) ? [async () => false] : [];
       });
   },
 };
 
-function isOwnWrite(erased: Erased, text: string): boolean {
-  const write = MemoryWrite.safeParse(JSON.parse(text));
-  if (!write.success) return 'all' in erased.subject;
-  const { scope, createdAt } = writtenIn(write.data);
+function isOwnWrite(erased: Erased, write: MemoryWrite | undefined): boolean {
+  if (write === undefined) return 'all' in erased.subject;
+  const { scope, createdAt } = writtenIn(write);
   const record = namedRecordOf(erased);
-  if (record !== null) return nameOfWrite(write.data) === record.name && mayRead(record, scope);
+  if (record !== null) return nameOfWrite(write) === record.name && mayRead(record, scope);
   return createdAt < erased.at && isOwned(erased, scope.agent, scope.user);
 }
 
@@ -64,9 +64,8 @@ function nameOfWrite(write: MemoryWrite): string | null {
 }
 
 /** Whether a write holds a copy of the record: its attempt recalled it. */
-function isWrittenCopy(erased: Erased, text: string): boolean {
+function isWrittenCopy(erased: Erased, write: MemoryWrite | undefined): boolean {
   const record = namedRecordOf(erased);
-  const write = MemoryWrite.safeParse(JSON.parse(text)).data;
   if (record === null || write?.kind !== 'transition') return false;
   return write.transition.recalled.some((item) => isRecalledFrom(record, write.transition.scope, item));
 }
@@ -78,12 +77,8 @@ const AGENTS: ErasurePlace = {
     if ('user' in subject || 'record' in subject) return;
     const isOwn = (agent: string) => 'all' in subject || agent === subject.agent;
     for await (const page of fieldsOf(redis, keys.agents(tenant))) {
-      const own = page.filter(([agent, text]) => isOwn(agent) && updatedAt(text) < at);
-      yield own.map(
-        ([agent]) =>
-          () =>
-            redis.hdel(keys.agents(tenant), agent),
-      );
+      const own = page.filter(([agent, text]) => isOwn(agent) && updatedAt(text) < at).map(([agent]) => agent);
+      yield own.map((agent) => () => redis.hdel(keys.agents(tenant), agent));
     }
   },
 };
