@@ -178,7 +178,7 @@ describe('the consolidation worker', () => {
     // As a newer version might have written it.
     await store('{"kind": "unknown"}');
     await producer.add(MemoryWriteJob, { v: 1, tenant, writeId: 'e1' });
-    await until(async () => (await dead.list(MemoryWriteJob.name, { pageSize: 5 })).letters.length === 1, { what: 'a dead letter' });
+    await until(async () => (await dead.list(MemoryWriteJob.name, { pageSize: 5 })).items.length === 1, { what: 'a dead letter' });
     expect(await outbox.pending(tenant)).toBe(1);
     await store(JSON.stringify({ kind: 'episode', episode: episode('1') }));
     expect(await dead.redrive(MemoryWriteJob.name, { all: true })).toEqual({ redriven: 1, refused: [] });

@@ -104,7 +104,7 @@ describe('the rollout worker', () => {
     const { rig, taskId } = await working({ default: { status: 400, error: 'no such model' } });
     expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'MODEL_REFUSED' } });
     const letters = await until(async () => {
-      const found = (await rig.dead.list('rollout.run', { pageSize: 10 })).letters;
+      const found = (await rig.dead.list('rollout.run', { pageSize: 10 })).items;
       return found.length > 0 ? found : null;
     });
     expect(letters).toMatchObject([{ id: rolloutIdOf(taskId), code: 'MODEL_REFUSED' }]);
@@ -130,7 +130,7 @@ describe('the rollout worker', () => {
       what: 'the end of the job',
     });
     expect(await rig.tasks.get(TENANT, taskId)).toMatchObject({ state: 'running', usage: { steps: 1 } });
-    expect((await rig.dead.list('rollout.run', { pageSize: 10 })).letters).toEqual([]);
+    expect((await rig.dead.list('rollout.run', { pageSize: 10 })).items).toEqual([]);
     expect(other?.epoch).toBe(2);
     await worker.close();
   });

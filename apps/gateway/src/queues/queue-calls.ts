@@ -36,8 +36,8 @@ export const queueCalls = {
   async listDeadLetters(request, _call, deps) {
     const queue = queueName(request.queue);
     const { pageSize, after, tokenOf } = askedPage(request, PAGE, ['ListDeadLetters', queue]);
-    const { letters, next } = await deps.dead.list(queue, { pageSize, after: after ?? undefined });
-    return { deadLetters: letters.map(deadLetterMessage), nextPageToken: tokenOf(next) };
+    const { items, nextAfter } = await deps.dead.list(queue, { pageSize, after: after ?? undefined });
+    return { deadLetters: items.map(deadLetterMessage), nextPageToken: tokenOf(nextAfter) };
   },
 
   async redriveDeadLetters(request, _call, deps) {

@@ -8,6 +8,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
+import { namesAfter } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** Stored after the time of the change and a space. The revision makes every stored text unique, even if a change reverts another. */
@@ -72,11 +73,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
   /** Agents that have settings of their own, sorted by name, from the first name greater than `after`. */
   async list(tenant: string, { limit, after = '' }: { limit: number; after?: string }): Promise<readonly AgentSettings[]> {
     const all = await whileRedisAnswers(this.redis, this.redis.hgetall(this.keys.agents(tenant)));
-    const names = Object.keys(all).filter((name) => name > after);
-    return names
-      .toSorted()
-      .slice(0, limit)
-      .map((agent) => this.#read(agent, all[agent] ?? null));
+    return namesAfter(Object.keys(all), after, limit).map((agent) => this.#read(agent, all[agent] ?? null));
   }
 
   #text(tenant: string, agent: string): Promise<string | null> {

@@ -54,7 +54,7 @@ describe('WantedSkills', () => {
       if (isDown) throw new EtudeError('MODEL_REFUSED', 'no credit');
       return { state: 'registered' as const };
     });
-    await until(async () => (await dead.list(SkillRequest.name, { pageSize: 5 })).letters.length === 1, { what: 'a dead letter' });
+    await until(async () => (await dead.list(SkillRequest.name, { pageSize: 5 })).items.length === 1, { what: 'a dead letter' });
     isDown = false;
     expect(await dead.redrive(SkillRequest.name, { all: true })).toEqual({ redriven: 1, refused: [] });
     await until(async () => (await store.get('acme', id))?.state === 'registered', { what: 'the skill is registered' });

@@ -1,6 +1,6 @@
 import type { Producer } from '../jobs/producer.js';
-import type { Page } from '../redis/pages.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import type { Page, PageAsk } from '../redis/pages.js';
+import { pairsOf, runScript, whileRedisAnswers } from '../redis/redis.js';
 import { z } from 'zod';
 
 export const auditConfig = z.object({
@@ -72,10 +72,7 @@ export class AuditLog {
   }
 
   /** Newest first. @param page.after `nextAfter` of the page before; @param page.days only entries of these last days */
-  async list(
-    tenant: string,
-    { pageSize, after, days = 0 }: { readonly pageSize: number; readonly after?: string; readonly days?: number },
-  ): Promise<Page<AuditEntry>> {
+  async list(tenant: string, { pageSize, after, days = 0 }: PageAsk & { readonly days?: number }): Promise<Page<AuditEntry>> {
     const { redis, keys } = this.producer;
     const from = days > 0 ? String(this.now() - days * DAY_MS) : '-';
     const found = redis.xrevrange(keys.audit(tenant), after === undefined ? '+' : `(${after}`, from, 'COUNT', pageSize + 1);
@@ -86,8 +83,7 @@ export class AuditLog {
 }
 
 function entryOf(id: string, flat: readonly string[]): AuditEntry {
-  // Only every second text is a field's name: callers choose actor and target, which may read "outcome" too.
-  const fields = new Map(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? ''] as const] : [])));
+  const fields = new Map(pairsOf(flat));
   const value = (name: string) => fields.get(name) ?? '';
   return {
     id,

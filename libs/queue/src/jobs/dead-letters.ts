@@ -3,6 +3,7 @@ import { type QueueDeclaration, QUEUES, RolloutLearn, RolloutRun, SkillRequest }
 import type { Job, Queue } from 'bullmq';
 import { deathOf, parseOr, readFailure } from './job-end.js';
 import type { Producer } from './producer.js';
+import type { Page, PageAsk } from '../redis/pages.js';
 import { whileRedisAnswers } from '../redis/redis.js';
 
 export interface QueueCounts {
@@ -56,17 +57,14 @@ export class DeadLetters {
     return this.#bounded(Promise.all(QUEUES.map(({ name }) => countsOf(this.producer, this.producer.queue(name)))));
   }
 
-  /** Newest first. @param page.after `next` of the page before */
-  async list(
-    queueName: string,
-    page: { readonly pageSize: number; readonly after?: string },
-  ): Promise<{ letters: readonly DeadLetter[]; next: string | null }> {
+  /** Newest first. */
+  async list(queueName: string, { pageSize, after }: PageAsk): Promise<Page<DeadLetter>> {
     const queue = this.producer.queue(declarationOf(queueName).name);
-    const start = offsetOf(page.after);
-    const jobs = (await this.#bounded(queue.getFailed(start, start + page.pageSize))) as Job[];
+    const start = offsetOf(after);
+    const jobs = (await this.#bounded(queue.getFailed(start, start + pageSize))) as Job[];
     return {
-      letters: jobs.slice(0, page.pageSize).map((job) => letterOf(queue.name, job)),
-      next: jobs.length > page.pageSize ? String(start + page.pageSize) : null,
+      items: jobs.slice(0, pageSize).map((job) => letterOf(queue.name, job)),
+      nextAfter: jobs.length > pageSize ? String(start + pageSize) : null,
     };
   }
 

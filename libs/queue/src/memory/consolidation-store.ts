@@ -4,7 +4,7 @@ import type { ConsolidationReport } from '@etude/domain/ports/consolidation-unit
 import type { ChatResponse } from '@etude/domain/ports/model';
 import { type DurableWork, Records } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
+import { answersOf, namesAfter, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
 import { consolidationKeys, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
@@ -112,11 +112,7 @@ export class ConsolidationStore {
   ): Promise<readonly ConsolidatedAgent[]> {
     const { redis, keys } = this.producer;
     const lines = await whileRedisAnswers(redis, redis.hgetall(keys.consolidatedAgents(tenant, runId)));
-    const agents = Object.keys(lines).filter((agent) => agent > (after ?? ''));
-    return agents
-      .toSorted()
-      .slice(0, limit)
-      .map((agent) => ConsolidatedAgent.parse(JSON.parse(lines[agent]!)));
+    return namesAfter(Object.keys(lines), after ?? '', limit).map((agent) => ConsolidatedAgent.parse(JSON.parse(lines[agent]!)));
   }
 
   /** Notes that the units of these agents were taken back. */

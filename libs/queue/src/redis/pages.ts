@@ -60,6 +60,13 @@ export async function newestFirst<T>(
   return { items, nextAfter: last };
 }
 
+/** The first `limit` names after `after`, in order. */
+export const namesAfter = (names: readonly string[], after: string, limit: number): readonly string[] =>
+  names
+    .filter((name) => name > after)
+    .toSorted()
+    .slice(0, limit);
+
 /** Runs a pipeline. @returns the answers in order @throws the first error among them */
 export async function answersOf(pipeline: ReturnType<Redis['pipeline']>): Promise<readonly unknown[]> {
   return ((await pipeline.exec()) ?? []).map(([failure, answer]) => {

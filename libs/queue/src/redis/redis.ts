@@ -75,6 +75,10 @@ export function addressOf(redis: Redis): string {
   return sentinels ? `${name} of ${sentinels.map((one) => `${one.host}:${one.port}`).join(',')}` : `${host}:${port}`;
 }
 
+/** An answer that Redis gives as a flat list, such as names with their values. */
+export const pairsOf = (flat: readonly string[]): ReadonlyArray<readonly [string, string]> =>
+  flat.flatMap((text, at) => (at % 2 === 0 ? [[text, flat[at + 1] ?? ''] as const] : []));
+
 /** Whether the connection failed, not the command. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
 import { memberOf, newId, parseMember, type RedisKeys } from '../redis/keys.js';
-import { answersOf, newestFirst, type Page } from '../redis/pages.js';
+import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 /** How long a session is kept after its end. */
@@ -60,16 +60,12 @@ export class SandboxSessionStore {
     owner: SessionOwner,
     openMax: number,
   ): Promise<{ readonly stored: StoredSession; readonly created: boolean }> {
-    const { tenant } = request;
+    const { tenant, template, limits, labels, scratchpad, ttlMs, uncounted } = request;
     const keys = [...this.#of(tenant, id), this.keys.heldSandboxes(owner.controllerId), this.#requestKey(request), this.keys.line];
-    const args = [
-      id,
-      memberOf(tenant, id),
-      digestOf(request),
-      request.ttlMs,
-      request.uncounted ? '' : openMax,
-      ...fieldsOf(request, owner),
-    ];
+    const spec = { template, limits, labels, scratchpad } satisfies Partial<SandboxSession>;
+    const fields = { spec: JSON.stringify(spec), controllerId: owner.controllerId, ...(owner.place !== null && { place: owner.place }) };
+    const limit = uncounted ? '' : openMax;
+    const args = [id, memberOf(tenant, id), digestOf(request), ttlMs, limit, ...Object.entries(fields).flat()];
     const [outcome, found] = await runScript<[string, string]>(this.redis, 'openSandbox', keys, args);
     if (outcome === 'other') throw requestIdTaken(request.requestId, `sandbox ${found}`, { sandbox: found });
     if (outcome === 'full') throw quotaReached(tenant, Number(found), openMax);
@@ -82,7 +78,7 @@ export class SandboxSessionStore {
   }
 
   /** Newest first. A short page may not be the last one: `nextAfter` is null only for the last page. */
-  async list(tenant: string, filter: SessionFilter): Promise<Page<SandboxSession>> {
+  async list(tenant: string, filter: PageAsk & Partial<Pick<SandboxSession, 'state'>>): Promise<Page<SandboxSession>> {
     const look = async (ids: readonly string[]) => {
       const reads = this.redis.pipeline();
       for (const id of ids) reads.hgetall(this.keys.sandbox(tenant, id));
@@ -122,7 +118,8 @@ export class SandboxSessionStore {
   }
 
   async heldBy(controllerId: string): Promise<ReadonlyArray<{ readonly tenant: string; readonly id: string }>> {
-    return sessionsOf(await this.#bounded(this.redis.smembers(this.keys.heldSandboxes(controllerId))));
+    const members = await this.#bounded(this.redis.smembers(this.keys.heldSandboxes(controllerId)));
+    return members.flatMap((member) => parseMember(member) ?? []);
   }
 
   async #made(request: SessionRequest, id: string): Promise<StoredSession> {
@@ -145,33 +142,13 @@ export class SandboxSessionStore {
   }
 }
 
-const sessionsOf = (members: readonly string[]) => members.flatMap((member) => parseMember(member) ?? []);
-
 /** Digest of the fields that a repeat with the same request id must have in common. */
 const digestOf = ({ template, limits, ttlMs, labels, scratchpad }: SessionRequest): string =>
   contentDigest({ template, limits, ttlMs, labels, scratchpad });
 
-function fieldsOf(request: SessionRequest, { controllerId, place }: SessionOwner): string[] {
-  const { template, limits, labels, scratchpad } = request satisfies Pick<SandboxSession, 'template' | 'limits' | 'labels' | 'scratchpad'>;
-  return [
-    'spec',
-    JSON.stringify({ template, limits, labels, scratchpad }),
-    'controllerId',
-    controllerId,
-    ...(place === null ? [] : ['place', place]),
-  ];
-}
-
 export function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
   const message = `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`;
   return new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', openMax: String(openMax), limit: 'sandboxes' } });
-}
-
-interface SessionFilter {
-  readonly pageSize: number;
-  /** Id of the last session seen; the page begins with the next older one. */
-  readonly after?: string;
-  readonly state?: SandboxSession['state'];
 }
 
 export interface StoredSession {

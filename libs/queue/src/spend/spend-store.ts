@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
 import { limitsFrom, type TenantLimits, tenantLimitsConfig, type TenantLimitsOf } from '../limits/tenant-limits.js';
-import type { Page } from '../redis/pages.js';
+import { namesAfter, type Page, type PageAsk } from '../redis/pages.js';
 
 /** The settings of every service that asks a model for tenants. All services need the same. */
 export const budgetConfig = tenantLimitsConfig.extend({
@@ -155,28 +155,29 @@ export class Tenants {
   }
 
   /** Tenants that use something now or did today, by name. A short page may not be the last one. */
-  async list({ pageSize, after = '' }: { readonly pageSize: number; readonly after?: string }): Promise<Page<TenantUse>> {
+  async list({ pageSize, after = '' }: PageAsk): Promise<Page<TenantUse>> {
     const { redis, keys } = this.producer;
     const fields = await whileRedisAnswers(redis, redis.hkeys(keys.line));
     // Fields of the line itself begin with "/".
-    const names = fields.filter((name) => !name.startsWith('/') && name > after).toSorted();
-    const page = names.slice(0, pageSize);
-    const uses = await Promise.all(page.map((tenant) => this.#use(tenant)));
+    const tenants = fields.filter((name) => !name.startsWith('/'));
+    const page = namesAfter(tenants, after, pageSize + 1);
+    const uses = await Promise.all(page.slice(0, pageSize).map((tenant) => this.#use(tenant)));
     return {
       items: uses.filter((use) => Object.values({ ...use, limits: 0, tenant: 0 }).some((value) => value > 0)),
-      nextAfter: names.length > pageSize ? (page.at(-1) ?? null) : null,
+      nextAfter: page.length > pageSize ? (uses.at(-1)?.tenant ?? null) : null,
     };
   }
 
   async #use(tenant: string): Promise<TenantUse> {
     const { redis, keys } = this.producer;
-    const [waiting, open, sandboxes, refused, spent] = await Promise.all([
-      whileRedisAnswers(redis, redis.zcard(keys.waitingTasks(tenant))),
-      whileRedisAnswers(redis, redis.scard(keys.openTasks(tenant))),
-      whileRedisAnswers(redis, redis.scard(keys.openSandboxes(tenant))),
-      whileRedisAnswers(redis, redis.hget(keys.refusals(dayOf(Date.now())), tenant)),
+    const counts = Promise.all([
+      redis.zcard(keys.waitingTasks(tenant)),
+      redis.scard(keys.openTasks(tenant)),
+      redis.scard(keys.openSandboxes(tenant)),
+      redis.hget(keys.refusals(dayOf(Date.now())), tenant),
       this.spend.today(tenant),
     ]);
+    const [waiting, open, sandboxes, refused, spent] = await whileRedisAnswers(redis, counts);
     return {
       tenant,
       limits: this.limitsOf(tenant),

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { answersOf, newestFirst, type Page } from '../redis/pages.js';
+import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { json, newTaskFields, openQuestion, readTaskRecord } from './task-record.js';
 import { limitReached, limitsFrom, tagsApart, type TenantLimitsOf } from '../limits/tenant-limits.js';
@@ -239,10 +239,7 @@ function addressOf(tenant: string, taskId: string): RolloutAddress {
   return { tenant, taskId, rolloutId: rolloutIdOf(taskId) };
 }
 
-interface TaskFilter {
-  readonly pageSize: number;
-  /** Id of the last task seen; the page begins with the next older one. */
-  readonly after?: string;
+interface TaskFilter extends PageAsk {
   readonly state?: TaskState;
   /** Only tasks of this end user. */
   readonly user?: string;

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
 import { newId, type RedisKeys } from '../redis/keys.js';
+import { namesAfter } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
 const WORLD_KEPT_MS = 30 * 86_400_000;
@@ -48,7 +49,7 @@ export class RedisWorlds implements Worlds {
   async list(tenant: string, { limit, after = '' }: { readonly limit: number; readonly after?: string }): Promise<readonly NamedWorld[]> {
     const names = await whileRedisAnswers(this.redis, this.redis.smembers(this.keys.worlds(tenant)));
     const found: NamedWorld[] = [];
-    for (const name of names.filter((one) => one > after).toSorted()) {
+    for (const name of namesAfter(names, after, Infinity)) {
       if (found.length === limit) break;
       const world = await this.get(tenant, name);
       if (world !== null) found.push(world);
