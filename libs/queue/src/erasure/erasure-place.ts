@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
 import type { ErasureSubject } from '../redis/keys.js';
+import { pairsOf } from '../redis/redis.js';
 
 /** Removes one thing that holds data of the subject. Resolves to false where it can't be removed yet, such as a running job. */
 export type Trace = () => Promise<unknown>;
@@ -75,8 +76,5 @@ export async function* keysStartingWith(redis: Redis, start: string, type?: 'has
 
 /** The fields of a hash with their values, a page at a time. */
 export async function* fieldsOf(redis: Redis, key: string): AsyncGenerator<ReadonlyArray<readonly [string, string]>> {
-  for await (const page of redis.hscanStream(key, { count: PAGE })) {
-    const flat = page as string[];
-    yield flat.flatMap((text, i) => (i % 2 === 0 ? [[text, flat[i + 1] ?? ''] as const] : []));
-  }
+  for await (const page of redis.hscanStream(key, { count: PAGE })) yield pairsOf(page as string[]);
 }

@@ -4,7 +4,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Job } from 'bullmq';
 import type { z } from 'zod';
 import { memberOf, parseMember } from '../redis/keys.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { pairsOf, runScript, whileRedisAnswers } from '../redis/redis.js';
 import { reviveJob } from './dead-letters.js';
 import { deathOf, type JobFailure, parseOr } from './job-end.js';
 import type { AddOptions, Producer } from './producer.js';
@@ -60,8 +60,7 @@ export async function reconcileWork(
   const { redis } = producer;
   const flat = await redis.zrangebyscore(work.outbox, '-inf', now - AGE_MS, 'WITHSCORES', 'LIMIT', 0, BATCH);
   let closed = 0;
-  for (let i = 0; i + 1 < flat.length; i += 2) {
-    const [entry = '', score = ''] = [flat[i], flat[i + 1]];
+  for (const [entry, score] of pairsOf(flat)) {
     let nextMs: number | null = STUCK_AGAIN_MS;
     try {
       const found = await reconcileEntry(producer, work, entry, now);

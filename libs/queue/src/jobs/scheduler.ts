@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob, MemoryUpkeepJob, type QueueDeclaration } from '@etude/contracts/queues';
 import type { Clock } from '@etude/domain/ports/clock';
-import { z } from 'zod';
 import { type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 import { parseOr } from './job-end.js';
 import { declaredOptions, type Producer } from './producer.js';
@@ -89,15 +88,13 @@ async function unschedule(producer: Producer, name: WorkName, tenant: string): P
   return whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));
 }
 
-const Owner = z.object({ tenant: z.string() });
-
 export async function keptSchedules(producer: Producer) {
   const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
   const all = await whileRedisAnswers(producer.redis, Promise.all(queues.map((queue) => queue.getJobSchedulers())));
   return queues.flatMap((queue, i) =>
     (all[i] ?? []).flatMap(({ key, template }) => {
-      const { data: owner } = Owner.safeParse(template?.data);
-      return owner ? [{ tenant: owner.tenant, remove: () => queue.removeJobScheduler(key) }] : [];
+      const { tenant } = (template?.data ?? {}) as { readonly tenant?: string };
+      return tenant === undefined ? [] : [{ tenant, remove: () => queue.removeJobScheduler(key) }];
     }),
   );
 }

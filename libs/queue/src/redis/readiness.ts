@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Redis } from 'ioredis';
 import type { RedisKeys } from './keys.js';
-import { whileRedisAnswers } from './redis.js';
+import { pairsOf, whileRedisAnswers } from './redis.js';
 
 /** What every installation runs, of the commands in k8s/redis-users.example.acl. */
 const COMMANDS = `
@@ -36,7 +36,7 @@ export async function redisRisk({ redis, keys }: { readonly redis: Redis; readon
   await requireCommands(redis, keys);
   // Managed servers refuse the command.
   const told = (await redis.config('GET', ...Object.keys(DURABLE)).catch(() => [])) as string[];
-  const known = Object.fromEntries(told.flatMap((name, at) => (at % 2 === 0 ? [[name, told[at + 1]]] : []))) as Record<string, string>;
-  const wrong = Object.entries(DURABLE).filter(([name, value]) => known[name] !== undefined && known[name] !== value);
-  return wrong.length === 0 ? undefined : wrong.map(([name, value]) => `${name} is ${known[name]}, not ${value}`).join('; ');
+  const known = new Map(pairsOf(told));
+  const wrong = Object.entries(DURABLE).filter(([name, value]) => known.has(name) && known.get(name) !== value);
+  return wrong.length === 0 ? undefined : wrong.map(([name, value]) => `${name} is ${known.get(name)}, not ${value}`).join('; ');
 }

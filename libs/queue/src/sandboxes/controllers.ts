@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Redis } from 'ioredis';
 import { parseOr } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { pairsOf, runScript, whileRedisAnswers } from '../redis/redis.js';
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { type ChannelCredentials, createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
@@ -50,7 +50,7 @@ export class ControllerDirectory {
   /** Dead controllers, whose sessions another must take over. `left`: it announced its shutdown, so it is surely not alive. */
   async dead(): Promise<ReadonlyArray<{ readonly controllerId: string; readonly left: boolean }>> {
     const flat = await runScript<string[]>(this.redis, 'deadControllers', this.#both, [CONTROLLER_TTL_MS]);
-    return flat.flatMap((id, i) => (i % 2 === 0 ? [{ controllerId: id, left: Number(flat[i + 1]) === 0 }] : []));
+    return pairsOf(flat).map(([controllerId, seenAt]) => ({ controllerId, left: Number(seenAt) === 0 }));
   }
 
   /** Removes a dead controller that holds no sessions any more. */

@@ -3,7 +3,7 @@ import { errorCode, EtudeError, unlessAborted } from '@etude/contracts/errors';
 import type { ExecutionOutcome } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { CreateSandboxRequestSchema, RenewSandboxRequestSchema, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import type { Display, FoundLine, SandboxSession } from '@etude/contracts/sandbox';
+import type { Display, SandboxSession } from '@etude/contracts/sandbox';
 import { EXIT_REASONS, FILE_CHUNK_BYTES_MAX, RETRYABLE_EXITS, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
 import { toWire } from '@etude/contracts/wire/messages';
 import type { WorkCell, WorkCellOutcome, WorkFile, WorkSandbox, WorkSandboxes, WorkSandboxRequest } from '@etude/domain/ports/sandboxes';
@@ -97,11 +97,7 @@ class RouterWorkSandbox implements WorkSandbox {
     });
   }
 
-  async search(
-    text: string,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<{ readonly lines: readonly FoundLine[]; readonly total: number }> {
+  async search(text: string, limit: number, signal: AbortSignal) {
     const { lines, total } = await this.#ask(signal, (client, settings) =>
       client.searchSandboxFiles({ name: this.name, text, limit }, settings),
     );

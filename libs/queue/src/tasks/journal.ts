@@ -4,7 +4,7 @@ import type { Journal, JournalEntry, LearningJournal, Question, Questions } from
 import { LEARN_FROM } from '@etude/domain/ports/journal';
 import type { Redis } from 'ioredis';
 import { memberOf, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
-import { runScript } from '../redis/redis.js';
+import { pairsOf, runScript } from '../redis/redis.js';
 
 type Opening = ['gone'] | ['waiting'] | ['final', string] | ['open', string, string, string, string, string[]];
 
@@ -81,17 +81,11 @@ export async function readJournal(redis: Redis, keys: RedisKeys, rolloutId: stri
 
 /** Parses [step key, "<place> <JSON>", ...] into entries, sorted by place. */
 export function readEntries(flat: readonly string[]): Map<string, JournalEntry> {
-  const stored: Array<{ place: number; entry: JournalEntry }> = [];
-  for (let i = 0; i + 1 < flat.length; i += 2) {
-    const [key = '', text = ''] = [flat[i], flat[i + 1]];
+  const stored = pairsOf(flat).map(([key, text]) => {
     const cut = text.indexOf(' ');
-    stored.push({
-      place: Number(text.slice(0, cut)),
-      entry: { key, ...(JSON.parse(text.slice(cut)) as { value: unknown; usage: Usage }) },
-    });
-  }
-  stored.sort((a, b) => a.place - b.place);
-  return new Map(stored.map(({ entry }) => [entry.key, entry]));
+    return { place: Number(text.slice(0, cut)), entry: { key, ...(JSON.parse(text.slice(cut)) as { value: unknown; usage: Usage }) } };
+  });
+  return new Map(stored.toSorted((a, b) => a.place - b.place).map(({ entry }) => [entry.key, entry]));
 }
 
 /** `Questions` in Redis, for the worker that holds this journal. Questions and answers are kept in the task's hash. */
