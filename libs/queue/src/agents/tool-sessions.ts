@@ -3,12 +3,10 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
 import type { SessionKey, Todo, ToolOutcome, ToolSession, ToolSessions } from '@etude/domain/tools/tool-definition';
 import { TodoItem } from '@etude/domain/tools/tool-definition';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
-import type { RedisKeys } from '../redis/keys.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore } from '../redis/redis.js';
 
 /** A session expires this long after its last write. */
 export const SESSION_KEPT_MS = 7 * 86_400_000;
@@ -35,14 +33,9 @@ export interface ToolSandboxClaim {
 const LOADED = 'loaded:';
 
 /** `ToolSessions` in Redis: one hash for each session. @throws EtudeError QUEUE_UNAVAILABLE; every method */
-export class RedisToolSessions implements ToolSessions {
-  constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
-  ) {}
-
+export class RedisToolSessions extends RedisStore implements ToolSessions {
   async read(key: SessionKey): Promise<ToolSession> {
-    const fields = await whileRedisAnswers(this.redis, this.redis.hgetall(this.#of(key)));
+    const fields = await this.ask(this.redis.hgetall(this.#of(key)));
     const todos = parseOr(Todos, JSON.parse(fields['todos'] ?? '[]'), 'INTERNAL', `the todos of session ${key.session}`);
     return { todos, loaded: loadedOf(fields, key) };
   }
@@ -59,7 +52,7 @@ export class RedisToolSessions implements ToolSessions {
   /** The sandbox that a session opened last, and the request id of its claim; each is null where there is none. */
   async readSandbox(key: SessionKey): Promise<{ readonly requestId: string | null; readonly sandbox: string | null }> {
     const read = this.redis.hmget(this.#of(key), 'sandboxRequest', 'sandbox');
-    const [requestId = null, sandbox = null] = await whileRedisAnswers(this.redis, read);
+    const [requestId = null, sandbox = null] = await this.ask(read);
     return { requestId, sandbox };
   }
 
@@ -74,13 +67,13 @@ export class RedisToolSessions implements ToolSessions {
     another: { readonly requestId: string; readonly template: string },
   ): Promise<ToolSandboxClaim> {
     const args = [over ?? '', another.requestId, another.template, SESSION_KEPT_MS];
-    const answer = await runScript<[string, string, string]>(this.redis, 'claimToolSandbox', [this.#of(key)], args);
+    const answer = await this.run<[string, string, string]>('claimToolSandbox', [this.#of(key)], args);
     return { requestId: answer[0], template: answer[1], isReplaced: answer[2] === '1' };
   }
 
   /** Gives up a claim without a recorded sandbox. */
   async dropClaim(key: SessionKey, requestId: string): Promise<void> {
-    await runScript(this.redis, 'dropToolSandbox', [this.#of(key)], [requestId]);
+    await this.run('dropToolSandbox', [this.#of(key)], [requestId]);
   }
 
   /**
@@ -89,7 +82,7 @@ export class RedisToolSessions implements ToolSessions {
    */
   async keepSandbox(key: SessionKey, requestId: string, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
     const keys = [this.#of(key), this.keys.sandbox(key.tenant, sandbox)];
-    return runScript(this.redis, 'keepToolSandbox', keys, [requestId, sandbox, ownerOf(key), SESSION_KEPT_MS]);
+    return this.run('keepToolSandbox', keys, [requestId, sandbox, ownerOf(key), SESSION_KEPT_MS]);
   }
 
   /**
@@ -98,13 +91,13 @@ export class RedisToolSessions implements ToolSessions {
    * @param mayBegin whether a sandbox without an owner may get this one; false: it answers `taken`
    */
   async ownSandbox(key: SessionKey, sandbox: string, mayBegin: boolean): Promise<'own' | 'ended' | 'taken'> {
-    return runScript(this.redis, 'ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
+    return this.run('ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
   }
 
   async #put(key: SessionKey, fields: Readonly<Record<string, string>>): Promise<void> {
     const name = this.#of(key);
     const write = this.redis.multi().hsetnx(name, 'createdAt', Date.now());
-    await whileRedisAnswers(this.redis, write.hset(name, fields).pexpire(name, SESSION_KEPT_MS).exec());
+    await this.ask(write.hset(name, fields).pexpire(name, SESSION_KEPT_MS).exec());
   }
 
   #of({ tenant, agent, user, session }: SessionKey): string {
@@ -129,15 +122,10 @@ export interface RepeatableCall extends SkillReader {
 }
 
 /** Keeps the answers of tool calls for repeats. @throws EtudeError QUEUE_UNAVAILABLE; every method */
-export class ToolCalls {
-  constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
-  ) {}
-
+export class ToolCalls extends RedisStore {
   /** The kept answer of a call; null where there is none. @throws EtudeError ALREADY_EXISTS where its request id had another content */
   async answered(call: RepeatableCall): Promise<ToolOutcome | null> {
-    const text = await whileRedisAnswers(this.redis, this.redis.get(this.#of(call)));
+    const text = await this.ask(this.redis.get(this.#of(call)));
     if (!text) return null;
     const { digest, outcome } = JSON.parse(text) as Answer;
     if (digest === contentDigest(call.content)) return outcome;
@@ -147,7 +135,7 @@ export class ToolCalls {
   /** Keeps the answer of a call unless one is kept already. */
   async keep(call: RepeatableCall, outcome: ToolOutcome): Promise<void> {
     const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() } satisfies Answer);
-    await whileRedisAnswers(this.redis, this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));
+    await this.ask(this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));
   }
 
   #of({ tenant, agent, user, requestId }: RepeatableCall): string {

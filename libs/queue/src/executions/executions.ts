@@ -3,13 +3,11 @@ import { taskOfExecution } from '@etude/contracts/ids';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
-import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bell, channelsOf } from '../redis/channels.js';
 import { type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
-import type { RedisKeys } from '../redis/keys.js';
 import type { AddOptions, Producer } from '../jobs/producer.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore, whileRedisAnswers } from '../redis/redis.js';
 
 const RESULT_TTL_MS = 3_600_000;
 const REQUEST_TTL_MS = 24 * 3_600_000;
@@ -40,16 +38,11 @@ interface Errand {
 const SECOND_LINE: AddOptions = { priority: 0 };
 
 /** Requests and results of executions. They are kept outside of the queue, because they may be megabytes. */
-export class ExecutionStore {
-  constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
-  ) {}
-
+export class ExecutionStore extends RedisStore {
   /** null where the execution is unknown or expired. */
   async load(tenant: string, executionId: string): Promise<StoredExecution | null> {
     const read = this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result');
-    const [request, result] = await whileRedisAnswers(this.redis, read);
+    const [request, result] = await this.ask(read);
     if (!request) return null;
     return {
       request: parseOr(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
@@ -61,7 +54,7 @@ export class ExecutionStore {
   async save(tenant: string, executionId: string, result: ExecutionResult): Promise<void> {
     const spoilt = result.runs.some(({ exit }) => RETRYABLE_EXITS.has(exit));
     const args = [JSON.stringify(result), RESULT_TTL_MS, spoilt ? 1 : 0, this.keys.endedExecution(tenant, executionId)];
-    await runScript(this.redis, 'saveExecution', [this.keys.execution(tenant, executionId)], args);
+    await this.run('saveExecution', [this.keys.execution(tenant, executionId)], args);
   }
 
   /**
@@ -75,25 +68,25 @@ export class ExecutionStore {
     const taskId = taskOfExecution(executionId);
     const places = [this.keys.execution(tenant, executionId), taskId ? this.keys.task(tenant, taskId) : '', this.keys.erased(tenant)];
     const args = [JSON.stringify(request), REQUEST_TTL_MS, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })];
-    const result = await runScript<string>(this.redis, 'prepareExecution', places, args);
+    const result = await this.run<string>('prepareExecution', places, args);
     if (result === 'gone')
       throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
     return result === '' ? null : readResult(result, executionId);
   }
 
   async result(tenant: string, executionId: string): Promise<ExecutionResult | null> {
-    const text = await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'result'));
+    const text = await this.ask(this.redis.hget(this.keys.execution(tenant, executionId), 'result'));
     return text ? readResult(text, executionId) : null;
   }
 
   async cancelRequested(tenant: string, executionId: string): Promise<boolean> {
-    return (await whileRedisAnswers(this.redis, this.redis.hget(this.keys.execution(tenant, executionId), 'cancelRequested'))) === '1';
+    return (await this.ask(this.redis.hget(this.keys.execution(tenant, executionId), 'cancelRequested'))) === '1';
   }
 
   /** Stores the cancel request and notifies the controller. @returns false for an execution that is unknown or has a result */
   async cancel(tenant: string, executionId: string): Promise<boolean> {
     const places = [this.keys.execution(tenant, executionId)];
-    return (await runScript<number>(this.redis, 'cancelExecution', places, [this.keys.cancelExecution(tenant, executionId)])) === 1;
+    return (await this.run<number>('cancelExecution', places, [this.keys.cancelExecution(tenant, executionId)])) === 1;
   }
 }
 

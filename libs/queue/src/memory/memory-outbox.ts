@@ -1,12 +1,11 @@
 import { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob } from '@etude/contracts/queues';
 import { type MemoryOutbox, writtenIn } from '@etude/domain/ports/memory';
-import type { Redis } from 'ioredis';
-import { marksOf, memberOf, type RedisKeys } from '../redis/keys.js';
+import { marksOf, memberOf } from '../redis/keys.js';
 import { parseOr } from '../jobs/job-end.js';
 import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore, runScript } from '../redis/redis.js';
 
 /** `MemoryOutbox` in Redis: stores a write, then adds its job `memory.write` in the background. A job that is lost is the reconciler's. */
 export class RedisMemoryOutbox implements MemoryOutbox {
@@ -44,25 +43,20 @@ export function memoryWrites({ redis, keys }: Producer): DurableWork {
 }
 
 /** The outbox as the consolidation worker reads it. */
-export class OutboxReader {
-  constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
-  ) {}
-
+export class OutboxReader extends RedisStore {
   /** null where the write was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path of the wrong field */
   async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {
-    const text = await whileRedisAnswers(this.redis, this.redis.hget(this.keys.memoryOutbox(tenant), writeId));
+    const text = await this.ask(this.redis.hget(this.keys.memoryOutbox(tenant), writeId));
     return text ? parseOr(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;
   }
 
   /** Removes a write that was applied. A repeat changes nothing. */
   async remove(tenant: string, writeId: string): Promise<void> {
     const places = [this.keys.memoryOutbox(tenant), this.keys.memoryOutboxIndex];
-    await runScript(this.redis, 'removeMemoryWrite', places, [writeId, memberOf(tenant, writeId)]);
+    await this.run('removeMemoryWrite', places, [writeId, memberOf(tenant, writeId)]);
   }
 
   async pending(tenant: string): Promise<number> {
-    return whileRedisAnswers(this.redis, this.redis.hlen(this.keys.memoryOutbox(tenant)));
+    return this.ask(this.redis.hlen(this.keys.memoryOutbox(tenant)));
   }
 }

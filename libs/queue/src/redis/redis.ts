@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { Redis } from 'ioredis';
 import { connectionOptions, replicasOf } from './connector.js';
+import type { RedisKeys } from './keys.js';
 
 /** The part of pino's logger that this library uses. */
 export interface QueueLogger {
@@ -133,6 +134,24 @@ export async function runScript<Answer>(
   const answer = command.call(redis, keys.length, ...places, ...args);
   const replicas = REPLICAS.get(redis);
   return whileRedisAnswers(redis, replicas === undefined ? answer : answer.then((said) => replicated(redis, replicas, said)));
+}
+
+/** What is stored under the keys of one installation. */
+export class RedisStore {
+  constructor(
+    protected readonly redis: Redis,
+    protected readonly keys: RedisKeys,
+  ) {}
+
+  /** See `whileRedisAnswers`. */
+  protected ask<T>(work: Promise<T>): Promise<T> {
+    return whileRedisAnswers(this.redis, work);
+  }
+
+  /** See `runScript`. */
+  protected run<Answer>(name: string, keys: readonly string[], args: ReadonlyArray<string | number>): Promise<Answer> {
+    return runScript(this.redis, name, keys, args);
+  }
 }
 
 /** Waits until that many replicas have all that this connection has written. A repeat of a known request waits too. */

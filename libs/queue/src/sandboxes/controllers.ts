@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import type { Redis } from 'ioredis';
 import { parseOr } from '../jobs/job-end.js';
-import type { RedisKeys } from '../redis/keys.js';
-import { pairsOf, runScript, whileRedisAnswers } from '../redis/redis.js';
+import { pairsOf, RedisStore } from '../redis/redis.js';
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { type ChannelCredentials, createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
@@ -26,37 +24,32 @@ export const ControllerAnnouncement = z.object({
 export type ControllerAnnouncement = z.infer<typeof ControllerAnnouncement>;
 
 /** The live sandbox controllers and their addresses. Uses Redis's clock. @throws EtudeError QUEUE_UNAVAILABLE; every method */
-export class ControllerDirectory {
-  constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
-  ) {}
-
+export class ControllerDirectory extends RedisStore {
   /** Sends a heartbeat. Call it every `CONTROLLER_HEARTBEAT_MS`. */
   async announce(controller: z.input<typeof ControllerAnnouncement>): Promise<void> {
-    await runScript(this.redis, 'announceController', this.#both, [controller.controllerId, JSON.stringify(controller)]);
+    await this.run('announceController', this.#both, [controller.controllerId, JSON.stringify(controller)]);
   }
 
   /** Announces a shutdown: from now on the controller counts as dead. */
   async withdraw(controllerId: string): Promise<void> {
-    await whileRedisAnswers(this.redis, this.redis.zadd(this.keys.controllersSeen, 'XX', 0, controllerId));
+    await this.ask(this.redis.zadd(this.keys.controllersSeen, 'XX', 0, controllerId));
   }
 
   async live(): Promise<readonly ControllerAnnouncement[]> {
-    const found = await runScript<Array<string | null>>(this.redis, 'liveControllers', this.#both, [CONTROLLER_TTL_MS]);
+    const found = await this.run<Array<string | null>>('liveControllers', this.#both, [CONTROLLER_TTL_MS]);
     return found.flatMap((text) => (text ? [parseOr(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'a controller')] : []));
   }
 
   /** Dead controllers, whose sessions another must take over. `left`: it announced its shutdown, so it is surely not alive. */
   async dead(): Promise<ReadonlyArray<{ readonly controllerId: string; readonly left: boolean }>> {
-    const flat = await runScript<string[]>(this.redis, 'deadControllers', this.#both, [CONTROLLER_TTL_MS]);
+    const flat = await this.run<string[]>('deadControllers', this.#both, [CONTROLLER_TTL_MS]);
     return pairsOf(flat).map(([controllerId, seenAt]) => ({ controllerId, left: Number(seenAt) === 0 }));
   }
 
   /** Removes a dead controller that holds no sessions any more. */
   async forget(controllerId: string): Promise<void> {
     const places = [...this.#both, this.keys.heldSandboxes(controllerId)];
-    await runScript(this.redis, 'forgetController', places, [controllerId, CONTROLLER_TTL_MS]);
+    await this.run('forgetController', places, [controllerId, CONTROLLER_TTL_MS]);
   }
 
   get #both(): [string, string] {

@@ -1,12 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { SandboxSession, type SESSION_STATES, type SessionRequest } from '@etude/contracts/sandbox';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import type { Redis } from 'ioredis';
 import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
-import { memberOf, newId, parseMember, type RedisKeys } from '../redis/keys.js';
+import { memberOf, newId, parseMember } from '../redis/keys.js';
 import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore } from '../redis/redis.js';
 
 /** How long a session is kept after its end. */
 export const SESSION_KEPT_MS = 3_600_000;
@@ -31,15 +30,10 @@ export const newSandboxId = (): string => newId('s');
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
-export class SandboxSessionStore {
-  constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
-  ) {}
-
+export class SandboxSessionStore extends RedisStore {
   /** The session that an earlier call with this request id made; or null. @throws EtudeError ALREADY_EXISTS for another body */
   async findRequest(request: SessionRequest): Promise<StoredSession | null> {
-    const known = await whileRedisAnswers(this.redis, this.redis.get(this.#requestKey(request)));
+    const known = await this.ask(this.redis.get(this.#requestKey(request)));
     if (!known) return null;
     const [digest, id = ''] = known.split(' ');
     if (digest !== digestOf(request)) throw requestIdTaken(request.requestId, `sandbox ${id}`, { sandbox: id });
@@ -66,7 +60,7 @@ export class SandboxSessionStore {
     const fields = { spec: JSON.stringify(spec), controllerId: owner.controllerId, ...(owner.place !== null && { place: owner.place }) };
     const limit = uncounted ? '' : openMax;
     const args = [id, memberOf(tenant, id), digestOf(request), ttlMs, limit, ...Object.entries(fields).flat()];
-    const [outcome, found] = await runScript<[string, string]>(this.redis, 'openSandbox', keys, args);
+    const [outcome, found] = await this.run<[string, string]>('openSandbox', keys, args);
     if (outcome === 'other') throw requestIdTaken(request.requestId, `sandbox ${found}`, { sandbox: found });
     if (outcome === 'full') throw quotaReached(tenant, Number(found), openMax);
     return { stored: await this.#made(request, found), created: outcome === 'created' };
@@ -74,7 +68,7 @@ export class SandboxSessionStore {
 
   /** null where this tenant has no such session. */
   async get(tenant: string, id: string): Promise<StoredSession | null> {
-    return readStoredSession(tenant, id, await this.#bounded(this.redis.hgetall(this.keys.sandbox(tenant, id))));
+    return readStoredSession(tenant, id, await this.ask(this.redis.hgetall(this.keys.sandbox(tenant, id))));
   }
 
   /** Newest first. A short page may not be the last one: `nextAfter` is null only for the last page. */
@@ -87,21 +81,21 @@ export class SandboxSessionStore {
         return session ? { isWanted: !filter.state || session.state === filter.state, load: async () => session } : null;
       });
     };
-    return this.#bounded(newestFirst(this.redis, this.keys.sandboxes(tenant), filter, look));
+    return this.ask(newestFirst(this.redis, this.keys.sandboxes(tenant), filter, look));
   }
 
   async openCount(tenant: string): Promise<number> {
-    return this.#bounded(this.redis.scard(this.keys.openSandboxes(tenant)));
+    return this.ask(this.redis.scard(this.keys.openSandboxes(tenant)));
   }
 
   async renew(tenant: string, id: string, ownerEpoch: number, ttlMs: number): Promise<'renewed' | SessionRefusal> {
-    return runScript(this.redis, 'renewSandbox', this.#of(tenant, id), [ownerEpoch, ttlMs]);
+    return this.run('renewSandbox', this.#of(tenant, id), [ownerEpoch, ttlMs]);
   }
 
   /** Ends a session. The first end stays. */
   async end(tenant: string, id: string, ownerEpoch: number, state: SessionEnd, reason: string): Promise<'ended' | SessionRefusal> {
     const args = [memberOf(tenant, id), id, ownerEpoch, state, reason, SESSION_KEPT_MS, this.keys.heldSandboxes('')];
-    return runScript(this.redis, 'endSandbox', this.#of(tenant, id), args);
+    return this.run('endSandbox', this.#of(tenant, id), args);
   }
 
   /** Makes `controllerId` the holder if the owner epoch is still `fromEpoch`. */
@@ -112,13 +106,13 @@ export class SandboxSessionStore {
     controllerId: string,
   ): Promise<{ readonly ownerEpoch: number; readonly remainingMs: number } | SessionRefusal> {
     const args = [memberOf(tenant, id), fromEpoch, controllerId, this.keys.heldSandboxes('')];
-    const answer = await runScript<[string, string, string]>(this.redis, 'takeOverSandbox', this.#of(tenant, id), args);
+    const answer = await this.run<[string, string, string]>('takeOverSandbox', this.#of(tenant, id), args);
     const [outcome, epoch, remainingMs] = answer;
     return outcome === 'taken' ? { ownerEpoch: Number(epoch), remainingMs: Number(remainingMs) } : (outcome as SessionRefusal);
   }
 
   async heldBy(controllerId: string): Promise<ReadonlyArray<{ readonly tenant: string; readonly id: string }>> {
-    const members = await this.#bounded(this.redis.smembers(this.keys.heldSandboxes(controllerId)));
+    const members = await this.ask(this.redis.smembers(this.keys.heldSandboxes(controllerId)));
     return members.flatMap((member) => parseMember(member) ?? []);
   }
 
@@ -135,10 +129,6 @@ export class SandboxSessionStore {
 
   #requestKey({ tenant, requestId }: SessionRequest): string {
     return this.keys.request(tenant, 'sandbox', requestId);
-  }
-
-  #bounded<T>(work: Promise<T>): Promise<T> {
-    return whileRedisAnswers(this.redis, work);
   }
 }
 

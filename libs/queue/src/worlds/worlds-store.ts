@@ -3,13 +3,12 @@ import type { Mover, NamedWorld, Worlds } from '@etude/domain/ports/worlds';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { applyMove, type Move, type WorldOutcome } from '@etude/domain/world/apply-move';
 import { characterName, newWorld, World, type WorldPlan } from '@etude/domain/world/world';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
 import { parseOr } from '../jobs/job-end.js';
-import { newId, type RedisKeys } from '../redis/keys.js';
+import { newId } from '../redis/keys.js';
 import { namesAfter } from '../redis/pages.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore } from '../redis/redis.js';
 
 const WORLD_KEPT_MS = 30 * 86_400_000;
 const OUTCOME_KEPT_MS = 86_400_000;
@@ -24,17 +23,12 @@ interface Outcome {
 }
 
 /** `Worlds` in Redis. A move replaces the text that it read, or starts again. */
-export class RedisWorlds implements Worlds {
-  constructor(
-    private readonly redis: Redis,
-    private readonly keys: RedisKeys,
-  ) {}
-
+export class RedisWorlds extends RedisStore implements Worlds {
   async create(tenant: string, name: string, plan: WorldPlan): Promise<NamedWorld> {
     const at = Date.now();
     const text = JSON.stringify({ id: newId('w'), createdAt: at, updatedAt: at, world: newWorld(plan) } satisfies z.infer<typeof Stored>);
     const write = this.redis.multi().set(this.keys.world(tenant, name), text, 'PX', WORLD_KEPT_MS, 'NX');
-    await whileRedisAnswers(this.redis, write.sadd(this.keys.worlds(tenant), name).exec());
+    await this.ask(write.sadd(this.keys.worlds(tenant), name).exec());
     const found = storedIn(await this.#text(tenant, name));
     const { seed, width, height } = found.world;
     if (contentDigest({ seed, width, height }) === contentDigest(plan)) return { ...found, name };
@@ -42,18 +36,18 @@ export class RedisWorlds implements Worlds {
   }
 
   async get(tenant: string, name: string): Promise<NamedWorld | null> {
-    const text = await whileRedisAnswers(this.redis, this.redis.get(this.keys.world(tenant, name)));
+    const text = await this.ask(this.redis.get(this.keys.world(tenant, name)));
     return text === null ? null : { ...storedIn(text), name };
   }
 
   async list(tenant: string, { limit, after = '' }: { readonly limit: number; readonly after?: string }): Promise<readonly NamedWorld[]> {
-    const names = await whileRedisAnswers(this.redis, this.redis.smembers(this.keys.worlds(tenant)));
+    const names = await this.ask(this.redis.smembers(this.keys.worlds(tenant)));
     const found: NamedWorld[] = [];
     for (const name of namesAfter(names, after, Infinity)) {
       if (found.length === limit) break;
       const world = await this.get(tenant, name);
       if (world !== null) found.push(world);
-      else await runScript(this.redis, 'dropWorldName', [this.keys.world(tenant, name), this.keys.worlds(tenant)], [name]);
+      else await this.run('dropWorldName', [this.keys.world(tenant, name), this.keys.worlds(tenant)], [name]);
     }
     return found;
   }
@@ -70,7 +64,7 @@ export class RedisWorlds implements Worlds {
       const keys = [this.keys.world(tenant, name), this.keys.worldMove(tenant, agent, user ?? '', before.id, moveId)];
       const made: Outcome = { digest: contentDigest(move), outcome, at };
       const args = [text, next, WORLD_KEPT_MS, JSON.stringify(made), OUTCOME_KEPT_MS];
-      const written = await runScript<string | null>(this.redis, 'moveInWorld', keys, args);
+      const written = await this.run<string | null>('moveInWorld', keys, args);
       if (written === null) continue;
       const first = JSON.parse(written) as Outcome;
       if (first.digest === made.digest) return first.outcome;
@@ -80,11 +74,11 @@ export class RedisWorlds implements Worlds {
 
   async remove(tenant: string, name: string): Promise<boolean> {
     const removed = this.redis.multi().del(this.keys.world(tenant, name)).srem(this.keys.worlds(tenant), name).exec();
-    return (await whileRedisAnswers(this.redis, removed))?.[0]?.[1] === 1;
+    return (await this.ask(removed))?.[0]?.[1] === 1;
   }
 
   async #text(tenant: string, name: string): Promise<string> {
-    const text = await whileRedisAnswers(this.redis, this.redis.get(this.keys.world(tenant, name)));
+    const text = await this.ask(this.redis.get(this.keys.world(tenant, name)));
     if (text !== null) return text;
     throw new EtudeError('NOT_FOUND', `there is no world "${name}"`);
   }
