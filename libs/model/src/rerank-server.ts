@@ -26,13 +26,13 @@ export function rerankServerFrom(config: RerankConfig): Reranker | null {
   const timeoutMs = config.ETUDE_RERANK_TIMEOUT_MS;
   const connection = new OpenAiConnection({
     baseUrl,
-    ...(apiKey === undefined ? {} : { apiKey }),
+    apiKey,
     concurrency: config.ETUDE_MODEL_CONCURRENCY,
     limits: { idleTimeoutMs: timeoutMs, callTimeoutMs: timeoutMs },
     // A search doesn't wait for a second try.
     retry: { attemptsMax: 1, waitTotalMaxMs: 0 },
     settings: { baseUrl: 'ETUDE_RERANK_BASE_URL', apiKey: 'ETUDE_RERANK_API_KEY', model: 'ETUDE_RERANK_MODEL' },
-    ...(config.ETUDE_MODEL_PROXY_URL === undefined ? {} : { proxyUrl: config.ETUDE_MODEL_PROXY_URL }),
+    proxyUrl: config.ETUDE_MODEL_PROXY_URL,
   });
   return {
     async rank(query, texts, signal) {

@@ -66,17 +66,8 @@ export async function refusal(status: number, answer: ServerAnswer, context: Ser
   const said = [body?.['error'], body?.['message'], body?.['detail']].find((part) => typeof part === 'string' || typeof part === 'object');
   const plain = body ? text : text.replace(/<(style|script|head)[\s\S]*?<\/\1>|<[^>]*>/g, ' ');
   const { message, code = body?.['code'] } = faultIn(said ?? { message: plain }) as { message: string; code?: unknown };
-  const after = retryAfterMs(headers, Date.now());
-  return faultError(
-    {
-      status,
-      message,
-      ...(typeof code === 'string' ? { code } : {}),
-      ...(after === undefined ? {} : { retryAfterMs: after }),
-      ...(headers.location ? { location: headers.location } : {}),
-    },
-    context,
-  );
+  const fault = { status, message, code: textIn(code), retryAfterMs: retryAfterMs(headers, Date.now()), location: headers.location };
+  return faultError(fault, context);
 }
 
 /** The server that was called, for error messages. */
@@ -103,7 +94,7 @@ const RETRYABLE = (status: number) =>
   status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501 && status !== 505);
 
 /** The base URL without user, password and query, which may be secret. */
-export function shownUrl(baseUrl: string): string {
+function shownUrl(baseUrl: string): string {
   const url = new URL(baseUrl);
   return `${url.protocol}//${url.host}${url.pathname}`.replace(/\/$/, '');
 }
@@ -123,10 +114,7 @@ export function faultError(fault: ServerFault, context: ServerContext): EtudeErr
   // A scripted model's message says what to do, and the settings are right.
   const advice = code === 'MODEL_REFUSED' && fault.code !== 'no_rule' ? ` ${refusalAdvice(fault, context)}` : '';
   const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
-  return new EtudeError(code, message, {
-    ...(fault.retryAfterMs === undefined ? {} : { retryAfterMs: fault.retryAfterMs }),
-    metadata: { status: String(fault.status), said },
-  });
+  return new EtudeError(code, message, { retryAfterMs: fault.retryAfterMs, metadata: { status: String(fault.status), said } });
 }
 
 function codeOf({ status, code }: ServerFault): ErrorCode {
@@ -147,7 +135,7 @@ function refusalAdvice({ status, location }: ServerFault, { settings }: ServerCo
 const endSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
 /** Reads `retry-after-ms`, or `retry-after` in seconds or as a date; undefined where there is no sensible value. */
-export function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const ms = Number.parseFloat(String(headers['retry-after-ms']));
   if (ms >= 0) return ms;
   const text = headers['retry-after']?.trim();
@@ -163,9 +151,7 @@ export function faultIn(error: unknown): ServerFault {
   const { message, code, status, type } = (error ?? {}) as Record<string, unknown>;
   const number = [status, code].map(Number).find((value) => value >= 400 && value < 600);
   const limited = [code, type].some((word) => typeof word === 'string' && /rate_limit/.test(word));
-  return {
-    status: number ?? (limited ? 429 : 500),
-    message: typeof message === 'string' ? message : JSON.stringify(error),
-    ...(typeof code === 'string' ? { code } : {}),
-  };
+  return { status: number ?? (limited ? 429 : 500), message: textIn(message) ?? JSON.stringify(error), code: textIn(code) };
 }
+
+const textIn = (value: unknown) => (typeof value === 'string' ? value : undefined);
