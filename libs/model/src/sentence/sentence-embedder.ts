@@ -37,19 +37,7 @@ export function missingFiles(folder: string): string[] {
     .map(({ name }) => name);
 }
 
-export interface SentenceEmbedderOptions {
-  /** Holds `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2. */
-  readonly folder: string;
-  /** Processor threads per run. Default 1. */
-  readonly threads?: number;
-}
-
 const { dimension: DIMENSION } = SENTENCE_PROFILE;
-
-interface Waiting {
-  readonly resolve: (vectors: Float32Array) => void;
-  readonly reject: (error: Error) => void;
-}
 
 /** The thread's source in tests, else the compiled file. */
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' : './sentence-thread.js', import.meta.url);
@@ -63,11 +51,15 @@ const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' 
 export class SentenceEmbedder implements Embedder {
   readonly profile = SENTENCE_PROFILE;
   readonly #data: SentenceThreadData;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<Float32Array>>();
   #thread: Worker | null = null;
   #lastId = 0;
 
-  constructor({ folder, threads = 1 }: SentenceEmbedderOptions) {
+  /**
+   * @param of.folder holds `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2
+   * @param of.threads processor threads per run
+   */
+  constructor({ folder, threads = 1 }: { readonly folder: string; readonly threads?: number }) {
     this.#data = { folder, graph: GRAPH_PATH, threads };
   }
 
@@ -75,10 +67,8 @@ export class SentenceEmbedder implements Embedder {
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
     if (signal?.aborted) throw abortError(signal);
     if (texts.length === 0) return [];
-    const flat = await this.#ask(
-      texts.map((text) => text.slice(0, TEXT_CHARS_MAX)),
-      signal,
-    );
+    const cut = texts.map((text) => text.slice(0, TEXT_CHARS_MAX));
+    const flat = await this.#ask(cut, signal);
     if (!flat.every(Number.isFinite))
       throw new EtudeError('EMBEDDING_LENGTH_WRONG', `The sentence model gave vectors that are no numbers. ${this.#wayOut()}`);
     // Copies, because a view of one vector would keep all vectors of the call in memory.
@@ -93,12 +83,12 @@ export class SentenceEmbedder implements Embedder {
       post({ cancel: id });
       this.#settled(id)?.reject(abortError(signal as AbortSignal));
     };
-    return new Promise<Float32Array>((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      signal?.addEventListener('abort', giveUp, { once: true });
-      thread.ref();
-      post({ id, texts });
-    }).finally(() => signal?.removeEventListener('abort', giveUp));
+    const waiting = Promise.withResolvers<Float32Array>();
+    this.#waiting.set(id, waiting);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    thread.ref();
+    post({ id, texts });
+    return waiting.promise.finally(() => signal?.removeEventListener('abort', giveUp));
   }
 
   #start(): Worker {
@@ -114,7 +104,7 @@ export class SentenceEmbedder implements Embedder {
     return thread;
   }
 
-  #settled(id: number): Waiting | undefined {
+  #settled(id: number): PromiseWithResolvers<Float32Array> | undefined {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (this.#waiting.size === 0) this.#thread?.unref();
