@@ -36,15 +36,11 @@ const NOTED_S = 3_600;
 
 /** One stream per tenant in Redis, cut by age. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class AuditLog {
-  readonly #keptMs: number;
-
   constructor(
     private readonly producer: Producer,
-    { ETUDE_AUDIT_DAYS: days }: z.infer<typeof auditConfig>,
+    private readonly config: z.infer<typeof auditConfig>,
     private readonly now: () => number = Date.now,
-  ) {
-    this.#keptMs = days * DAY_MS;
-  }
+  ) {}
 
   /**
    * Adds an entry. A refusal is added to the entry of the same caller and call within the minute.
@@ -59,7 +55,8 @@ export class AuditLog {
     const { actor, roles = [], call, target = '', outcome } = entry ?? {};
     const group = outcome === 'PERMISSION_DENIED' ? JSON.stringify([Math.floor(at / MINUTE_MS), actor, call]) : '';
     const fields = entry && { actor, roles: roles.join(','), call, target: target.slice(0, TARGET_CHARS_MAX), outcome };
-    const args = [begun, at - this.#keptMs, group, REFUSALS_MAX, DAY_MS, ...Object.entries(fields ?? {}).flat()] as string[];
+    const oldest = at - this.config.ETUDE_AUDIT_DAYS * DAY_MS;
+    const args = [begun, oldest, group, REFUSALS_MAX, DAY_MS, ...Object.entries(fields ?? {}).flat()] as string[];
     const day = String(Math.floor(at / DAY_MS));
     return runScript(redis, 'writeAudit', [keys.audit(tenant), keys.refusedCalls(tenant, day)], args);
   }

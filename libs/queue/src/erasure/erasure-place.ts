@@ -46,7 +46,7 @@ export function isOwnKey(erased: Pick<Erased, 'subject'>, rest: string): boolean
   return isOwned(erased, agent, user || null);
 }
 
-export interface KeyedPlace {
+interface KeyedPlace {
   readonly name: string;
   /** The prefix of every key of the place. */
   readonly start: (erased: Erased) => string;

@@ -76,14 +76,8 @@ export class ConsolidationStore {
     const [key, lines, answers] = consolidationKeys(keys, tenant, id);
     const places = [key, keys.consolidationOutbox, lines, answers, keys.erased(tenant), keys.consolidations(tenant)];
     const keptMs = isOver(record) ? RETENTION_MS : 0;
-    await runScript(redis, 'putConsolidation', places, [
-      JSON.stringify(record),
-      memberOf(tenant, id),
-      keptMs,
-      createdAt,
-      Number(state === 'done'),
-      listedAs(record),
-    ]);
+    const args = [JSON.stringify(record), memberOf(tenant, id), keptMs, createdAt, Number(state === 'done'), listedAs(record)];
+    await runScript(redis, 'putConsolidation', places, args);
   }
 
   /** The stored parts of a running run; for the holder of its job. */

@@ -60,12 +60,8 @@ export class SettlingStore {
   async left(tenant: string, facts: number, callsPerDay: number): Promise<{ calls: number; promptTokens: number }> {
     const { redis, keys } = this.producer;
     const day = new Date().toISOString().slice(0, 10);
-    const [seen, calls, today, tokens] = await runScript<[number, number, number, number]>(
-      redis,
-      'readSettling',
-      [keys.settling(tenant)],
-      [facts, day],
-    );
+    const read = runScript<[number, number, number, number]>(redis, 'readSettling', [keys.settling(tenant)], [facts, day]);
+    const [seen, calls, today, tokens] = await read;
     const credit = creditFor(seen, { calls, promptTokens: tokens });
     return { ...credit, calls: Math.min(callsPerDay - today, credit.calls) };
   }

@@ -135,11 +135,8 @@ export class UpkeepStore {
    *
    * @throws EtudeError FAILED_PRECONDITION while a move to a different model, or with a different `dropModel`, runs
    */
-  async startReembedding({
-    model,
-    dimension = null,
-    dropModel = null,
-  }: Pick<Reembedding, 'model'> & Partial<Reembedding>): Promise<Reembedding> {
+  async startReembedding(move: Pick<Reembedding, 'model'> & Partial<Reembedding>): Promise<Reembedding> {
+    const { model, dimension = null, dropModel = null } = move;
     const now = Date.now();
     const asked: Reembedding = { ...IDLE, id: newId('m'), model, dimension, dropModel, state: 'running', startedAt: now, updatedAt: now };
     const { redis, keys } = this.producer;
