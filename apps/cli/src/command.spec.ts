@@ -277,8 +277,6 @@ describe('a command prints', () => {
   });
 });
 
-describe('the name of a skill', () => {
-  it.each(['', 'a/b', 'double@', 'double@0', 'double@x', 'skills/'])('is not %j', (text) => {
-    expect(() => skillReference(text)).toThrow('is not the name of a skill');
-  });
+it.each(['', 'a/b', 'double@', 'double@0', 'double@x', 'skills/'])('the name of a skill is not %j', (text) => {
+  expect(() => skillReference(text)).toThrow('is not the name of a skill');
 });

@@ -59,16 +59,14 @@ describe.each(REVISIONS)('etude mcp in %s', (revision) => {
   });
 });
 
-describe('etude mcp', () => {
-  it('names a wrong flag before it serves', async () => {
-    expect(await etude(['mcp', '--agent', '@tenant'])).toMatchObject({
-      exit: 2,
-      stdout: '',
-      stderr: expect.stringContaining('--agent must') as string,
-    });
-    expect(await etude(['mcp', '--session', 'a b'])).toMatchObject({
-      exit: 2,
-      stderr: expect.stringContaining('--session must') as string,
-    });
+it('etude mcp names a wrong flag before it serves', async () => {
+  expect(await etude(['mcp', '--agent', '@tenant'])).toMatchObject({
+    exit: 2,
+    stdout: '',
+    stderr: expect.stringContaining('--agent must') as string,
+  });
+  expect(await etude(['mcp', '--session', 'a b'])).toMatchObject({
+    exit: 2,
+    stderr: expect.stringContaining('--session must') as string,
   });
 });

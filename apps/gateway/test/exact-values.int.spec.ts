@@ -102,16 +102,14 @@ describe.each(overEach)('values over %s', (_wire, use) => {
   });
 });
 
-describe('values that JSON can write but a number can not hold', () => {
-  it.each([
-    ['9007199254740993', /"value": 9007199254740993 is a whole number beyond 2\^53.*send it as a text/],
-    ['1e999', /too large for a number/],
-    ['"\\ud800"', /half of a surrogate pair/],
-  ])('are refused instead of changed over REST and MCP: %s', async (value, message) => {
-    const args = `{"skill_id":"echo","parameters":{"value":${value}}}`;
-    for (const [wire, use] of overEach.filter(([name]) => name !== 'gRPC'))
-      expect({ wire, ...(await use('use_skill', args, 'default')) }).toMatchObject({ wire, error: expect.stringMatching(message) });
-    const direct = await post(`${rest}/v1/skills/echo:use`, `{"agent":"${agent}","parameters":{"value":${value}}}`);
-    expect(direct).toMatchObject({ status: 400, body: { error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) } } });
-  });
+it.each([
+  ['9007199254740993', /"value": 9007199254740993 is a whole number beyond 2\^53.*send it as a text/],
+  ['1e999', /too large for a number/],
+  ['"\\ud800"', /half of a surrogate pair/],
+])('values that JSON can write but a number can not hold are refused instead of changed over REST and MCP: %s', async (value, message) => {
+  const args = `{"skill_id":"echo","parameters":{"value":${value}}}`;
+  for (const [wire, use] of overEach.filter(([name]) => name !== 'gRPC'))
+    expect({ wire, ...(await use('use_skill', args, 'default')) }).toMatchObject({ wire, error: expect.stringMatching(message) });
+  const direct = await post(`${rest}/v1/skills/echo:use`, `{"agent":"${agent}","parameters":{"value":${value}}}`);
+  expect(direct).toMatchObject({ status: 400, body: { error: { code: 'INVALID_ARGUMENT', message: expect.stringMatching(message) } } });
 });

@@ -104,25 +104,23 @@ describe('a request body', () => {
   });
 });
 
-describe('stopping the gateway', () => {
-  it('ends open streams of clients', async () => {
-    const other = new GatewayRig();
-    const mcpPort = await freePort();
-    await other.start({ ETUDE_MCP_PORT: String(mcpPort) });
-    const meta = {
-      'io.modelcontextprotocol/protocolVersion': MODERN,
-      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    };
-    const params = { _meta: meta, notifications: { resourcesListChanged: true } };
-    const answer = await fetch(`http://127.0.0.1:${mcpPort}/mcp`, {
-      method: 'POST',
-      headers: { ...HEADERS, 'mcp-protocol-version': MODERN, 'mcp-method': 'subscriptions/listen' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params }),
-    });
-    expect(answer.headers.get('content-type')).toBe('text/event-stream');
-    const over = answer.text().catch(() => 'cut');
-    await other.stop();
-    expect(typeof (await over)).toBe('string');
+it('stopping the gateway ends open streams of clients', async () => {
+  const other = new GatewayRig();
+  const mcpPort = await freePort();
+  await other.start({ ETUDE_MCP_PORT: String(mcpPort) });
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': MODERN,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const params = { _meta: meta, notifications: { resourcesListChanged: true } };
+  const answer = await fetch(`http://127.0.0.1:${mcpPort}/mcp`, {
+    method: 'POST',
+    headers: { ...HEADERS, 'mcp-protocol-version': MODERN, 'mcp-method': 'subscriptions/listen' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params }),
   });
+  expect(answer.headers.get('content-type')).toBe('text/event-stream');
+  const over = answer.text().catch(() => 'cut');
+  await other.stop();
+  expect(typeof (await over)).toBe('string');
 });

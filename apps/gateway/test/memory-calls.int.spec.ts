@@ -91,38 +91,34 @@ it.each([
   expect(await refusal(call({ agent: AGENT, ...request }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
 });
 
-describe('procedures', () => {
-  it('become candidates and are verified if a reviewer archived a skill of that name', async () => {
-    const row = (prompt: string) => memory().storeProcedure({ agent: AGENT, name: 'row_boat', prompt });
-    await row('Row gently.');
-    await rig.client(Skills, 'rev').archiveSkill({ name: 'skills/row_boat', agent: AGENT, reason: 'wrong' });
-    expect((await row('Row hard.')).fields).toMatchObject({ version: 2, status: 'candidate' });
-    const jobs = await rig.producer.queue(SkillVerify.name).getJobs();
-    expect(jobs.map(({ data }) => data)).toMatchObject([expect.objectContaining({ name: 'row_boat', version: 2 })]);
-    expect(await refusal(row('Row gently.'))).toMatchObject({ status: status.FAILED_PRECONDITION });
-  });
+it('procedures become candidates and are verified if a reviewer archived a skill of that name', async () => {
+  const row = (prompt: string) => memory().storeProcedure({ agent: AGENT, name: 'row_boat', prompt });
+  await row('Row gently.');
+  await rig.client(Skills, 'rev').archiveSkill({ name: 'skills/row_boat', agent: AGENT, reason: 'wrong' });
+  expect((await row('Row hard.')).fields).toMatchObject({ version: 2, status: 'candidate' });
+  const jobs = await rig.producer.queue(SkillVerify.name).getJobs();
+  expect(jobs.map(({ data }) => data)).toMatchObject([expect.objectContaining({ name: 'row_boat', version: 2 })]);
+  expect(await refusal(row('Row gently.'))).toMatchObject({ status: status.FAILED_PRECONDITION });
 });
 
-describe('an untried procedure', () => {
-  it('is found by a search for procedures, and counts the episodes that name it and the calls for its words', async () => {
-    await memory().storeProcedure({ agent: AGENT, name: 'hoist_sail', prompt: 'Head into the wind, then pull the halyard.' });
-    const { hits } = await memory().searchMemory({ query: 'pull the halyard into the wind', layers: ['procedural'] });
-    expect(hits.map(({ id }) => id)).toEqual(['hoist_sail@1']);
-    const uses = async () => {
-      const reader = new OutboxReader(rig.producer.redis, rig.producer.keys);
-      const ids = await rig.producer.redis.hkeys(rig.producer.keys.memoryOutbox('acme'));
-      const writes = await Promise.all(ids.map((id) => reader.load('acme', id)));
-      return writes.flatMap((write) => (write?.kind === 'skill_use' && write.name === 'hoist_sail' ? [write.success] : []));
-    };
-    const episode = { agent: AGENT, context: ['sailing'], skillsUsed: ['hoist_sail', 'no_such_skill'] };
-    await memory().storeEpisode({ ...episode, outcomes: [{ type: 'action_error' }] });
-    expect(await uses()).toEqual([false]);
-    await memory().storeEpisode({ ...episode, outcomes: [{ type: 'action_error' }] });
-    expect(await uses()).toEqual([false]);
-    const used = await rig.client(Skills).useSkill({ name: 'skills/hoist_sail', agent: AGENT });
-    expect(used).toMatchObject({ success: true, output: 'Head into the wind, then pull the halyard.' });
-    expect(new Set(await uses())).toEqual(new Set([false, true]));
-  });
+it('an untried procedure is found by a search for procedures, and counts the episodes that name it and the calls for its words', async () => {
+  await memory().storeProcedure({ agent: AGENT, name: 'hoist_sail', prompt: 'Head into the wind, then pull the halyard.' });
+  const { hits } = await memory().searchMemory({ query: 'pull the halyard into the wind', layers: ['procedural'] });
+  expect(hits.map(({ id }) => id)).toEqual(['hoist_sail@1']);
+  const uses = async () => {
+    const reader = new OutboxReader(rig.producer.redis, rig.producer.keys);
+    const ids = await rig.producer.redis.hkeys(rig.producer.keys.memoryOutbox('acme'));
+    const writes = await Promise.all(ids.map((id) => reader.load('acme', id)));
+    return writes.flatMap((write) => (write?.kind === 'skill_use' && write.name === 'hoist_sail' ? [write.success] : []));
+  };
+  const episode = { agent: AGENT, context: ['sailing'], skillsUsed: ['hoist_sail', 'no_such_skill'] };
+  await memory().storeEpisode({ ...episode, outcomes: [{ type: 'action_error' }] });
+  expect(await uses()).toEqual([false]);
+  await memory().storeEpisode({ ...episode, outcomes: [{ type: 'action_error' }] });
+  expect(await uses()).toEqual([false]);
+  const used = await rig.client(Skills).useSkill({ name: 'skills/hoist_sail', agent: AGENT });
+  expect(used).toMatchObject({ success: true, output: 'Head into the wind, then pull the halyard.' });
+  expect(new Set(await uses())).toEqual(new Set([false, true]));
 });
 
 it('refuses the lines of an import that hold a secret, and takes the others', async () => {
@@ -181,18 +177,16 @@ it('archives and restores the selected records', async () => {
   expect((await memory().restoreMemory({})).restored).toBe(plan.archived);
 });
 
-describe('another tenant', () => {
-  it('sees no record of the first tenant in any call', async () => {
-    const { fact } = await store('The secret cove is behind the third rock.');
-    const theirs = memory('globex');
-    const id = fact?.id ?? '';
-    const found = await theirs.searchMemory({ query: 'secret cove third rock' });
-    expect(JSON.stringify(found.hits.map(({ text }) => text))).not.toContain('cove');
-    expect((await refusal(theirs.getMemory({ id, layer: 'semantic' }))).status).toBe(status.NOT_FOUND);
-    expect((await refusal(theirs.listFactHistory({ id }))).status).toBe(status.NOT_FOUND);
-    expect((await refusal(theirs.updateFact({ id, confidence: 0, updateMask: { paths: ['confidence'] } }))).status).toBe(status.NOT_FOUND);
-    expect((await theirs.recall({ context: 'secret cove third rock' })).facts.map(({ text }) => text).join()).not.toContain('cove');
-  });
+it('another tenant sees no record of the first tenant in any call', async () => {
+  const { fact } = await store('The secret cove is behind the third rock.');
+  const theirs = memory('globex');
+  const id = fact?.id ?? '';
+  const found = await theirs.searchMemory({ query: 'secret cove third rock' });
+  expect(JSON.stringify(found.hits.map(({ text }) => text))).not.toContain('cove');
+  expect((await refusal(theirs.getMemory({ id, layer: 'semantic' }))).status).toBe(status.NOT_FOUND);
+  expect((await refusal(theirs.listFactHistory({ id }))).status).toBe(status.NOT_FOUND);
+  expect((await refusal(theirs.updateFact({ id, confidence: 0, updateMask: { paths: ['confidence'] } }))).status).toBe(status.NOT_FOUND);
+  expect((await theirs.recall({ context: 'secret cove third rock' })).facts.map(({ text }) => text).join()).not.toContain('cove');
 });
 
 /** The status of a read of a record that should be gone. */
@@ -255,18 +249,16 @@ describe('deleting one record', () => {
   });
 });
 
-describe('lists of records', () => {
-  it("show users' procedures to reviewers, and else to their user", async () => {
-    await memory().storeProcedure({ agent: 'cook', user: 'ann', name: 'boil_egg', prompt: 'Six minutes.' });
-    const names = async (key: KeyName, whose: object = {}) =>
-      (await memory(key).listMemory({ kind: 'skill', agent: 'cook', ...whose })).records.map(({ id }) => id);
-    expect([await names('acme'), await names('rev'), await names('acme', { user: 'ann' }), await names('acme', { user: 'bob' })]).toEqual([
-      [],
-      ['boil_egg@1'],
-      ['boil_egg@1'],
-      [],
-    ]);
-  });
+it("lists of records show users' procedures to reviewers, and else to their user", async () => {
+  await memory().storeProcedure({ agent: 'cook', user: 'ann', name: 'boil_egg', prompt: 'Six minutes.' });
+  const names = async (key: KeyName, whose: object = {}) =>
+    (await memory(key).listMemory({ kind: 'skill', agent: 'cook', ...whose })).records.map(({ id }) => id);
+  expect([await names('acme'), await names('rev'), await names('acme', { user: 'ann' }), await names('acme', { user: 'bob' })]).toEqual([
+    [],
+    ['boil_egg@1'],
+    ['boil_egg@1'],
+    [],
+  ]);
 });
 
 describe('erasure and re-embedding', () => {
@@ -325,23 +317,21 @@ async function countShows() {
   }
 }
 
-describe('what memory is worth', () => {
-  it('is told for all, by layer and by item, without the skills of other users', async () => {
-    await countShows();
-    const { memory: all, layers, items } = await memory().getLift({ agent: 'lifter' });
-    expect(all).toMatchObject({ shown: 12n, shownRight: 0n, withheld: 12n, withheldRight: 12n, success: { estimate: -1 }, harmful: true });
-    expect(layers.map(({ layer, shown }) => [layer, shown])).toEqual([
-      ['episodic', 0n],
-      ['semantic', 0n],
-      ['procedural', 12n],
-    ]);
-    expect(items).toMatchObject([{ layer: 'procedural', kind: 'skill', id: 'row@1', agent: 'lifter', tokens: { estimate: -1 } }]);
-    const anns = await memory().getLift({ agent: 'lifter', user: 'ann', item: 'sail@1', layer: 'procedural' });
-    expect(anns.items).toMatchObject([{ id: 'sail@1', user: 'ann', shown: 24n, withheld: 0n }]);
-    expect(anns.items[0]?.success).toBeUndefined();
-    expect(await refusal(memory().getLift({ layer: 'all' }))).toMatchObject({ fields: ['layer'] });
-    expect((await memory('globex').getLift({ agent: 'lifter' })).memory).toMatchObject({ shown: 0n });
-  });
+it('what memory is worth is told for all, by layer and by item, without the skills of other users', async () => {
+  await countShows();
+  const { memory: all, layers, items } = await memory().getLift({ agent: 'lifter' });
+  expect(all).toMatchObject({ shown: 12n, shownRight: 0n, withheld: 12n, withheldRight: 12n, success: { estimate: -1 }, harmful: true });
+  expect(layers.map(({ layer, shown }) => [layer, shown])).toEqual([
+    ['episodic', 0n],
+    ['semantic', 0n],
+    ['procedural', 12n],
+  ]);
+  expect(items).toMatchObject([{ layer: 'procedural', kind: 'skill', id: 'row@1', agent: 'lifter', tokens: { estimate: -1 } }]);
+  const anns = await memory().getLift({ agent: 'lifter', user: 'ann', item: 'sail@1', layer: 'procedural' });
+  expect(anns.items).toMatchObject([{ id: 'sail@1', user: 'ann', shown: 24n, withheld: 0n }]);
+  expect(anns.items[0]?.success).toBeUndefined();
+  expect(await refusal(memory().getLift({ layer: 'all' }))).toMatchObject({ fields: ['layer'] });
+  expect((await memory('globex').getLift({ agent: 'lifter' })).memory).toMatchObject({ shown: 0n });
 });
 
 const ann = { agent: 'scout', user: 'ann', requestId: 'r1' };

@@ -19,12 +19,10 @@ beforeAll(async () => {
   await memory().semantic.applyFacts('acme', 'unit-1', [factOf({ text: 'The even numbers of a list sum to an even number.' })]);
 });
 
-describe('search', () => {
-  it('refuses an empty query, an unknown layer and a limit out of range', async () => {
-    expect(await searchFields({ query: ' ' })).toEqual(['query']);
-    expect(await searchFields({ query: 'x', layers: ['semantic', 'deep'] })).toEqual(['layers[1]']);
-    expect(await searchFields({ query: 'x', limit: 101 })).toEqual(['limit']);
-  });
+it('search refuses an empty query, an unknown layer and a limit out of range', async () => {
+  expect(await searchFields({ query: ' ' })).toEqual(['query']);
+  expect(await searchFields({ query: 'x', layers: ['semantic', 'deep'] })).toEqual(['layers[1]']);
+  expect(await searchFields({ query: 'x', limit: 101 })).toEqual(['limit']);
 });
 
 describe('an import of skills', () => {

@@ -17,15 +17,13 @@ const rig = gatewayForFile();
 const bytes = (value: Buffer) => value;
 const fields = async (call: Promise<unknown>) => (await refusal(call)).fields;
 
-describe('consolidation', () => {
-  it('starts one run per request id', async () => {
-    const first = await rig.client(Consolidation).runConsolidation({ days: 3, requestId: 'nightly' });
-    const second = await rig.client(Consolidation).runConsolidation({ days: 3, requestId: 'nightly' });
-    expect(second.name).toBe(first.name);
-    expect(first).toMatchObject({ state: ConsolidationState.QUEUED, dryRun: false });
-    const job = await rig.producer.queue(ConsolidationRunJob.name).getJob(first.name.slice('consolidationRuns/'.length));
-    expect(job?.data).toMatchObject({ tenant: 'acme', days: 3, agent: null, dryRun: false });
-  });
+it('consolidation starts one run per request id', async () => {
+  const first = await rig.client(Consolidation).runConsolidation({ days: 3, requestId: 'nightly' });
+  const second = await rig.client(Consolidation).runConsolidation({ days: 3, requestId: 'nightly' });
+  expect(second.name).toBe(first.name);
+  expect(first).toMatchObject({ state: ConsolidationState.QUEUED, dryRun: false });
+  const job = await rig.producer.queue(ConsolidationRunJob.name).getJob(first.name.slice('consolidationRuns/'.length));
+  expect(job?.data).toMatchObject({ tenant: 'acme', days: 3, agent: null, dryRun: false });
 });
 
 describe('queues', () => {
@@ -63,18 +61,15 @@ describe('queues', () => {
   });
 });
 
-describe('reflection', () => {
-  it('lists every service', async () => {
-    const client = new Client(rig.address, credentials.createInsecure());
-    const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-    const call = client.makeBidiStreamRequest(path, bytes, bytes, new Metadata());
-    // The request with an empty `list_services`, which is field 7.
-    call.end(Buffer.from([0x3a, 0]));
-    const answer = Buffer.concat(await Array.fromAsync(call as AsyncIterable<Buffer>)).toString('latin1');
-    client.close();
-    for (const name of [...Object.values(SERVICES).map(({ typeName }) => typeName), 'grpc.health.v1.Health'])
-      expect(answer).toContain(name);
-  });
+it('reflection lists every service', async () => {
+  const client = new Client(rig.address, credentials.createInsecure());
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  const call = client.makeBidiStreamRequest(path, bytes, bytes, new Metadata());
+  // The request with an empty `list_services`, which is field 7.
+  call.end(Buffer.from([0x3a, 0]));
+  const answer = Buffer.concat(await Array.fromAsync(call as AsyncIterable<Buffer>)).toString('latin1');
+  client.close();
+  for (const name of [...Object.values(SERVICES).map(({ typeName }) => typeName), 'grpc.health.v1.Health']) expect(answer).toContain(name);
 });
 
 const sandbox = 'sandboxes/s0192f0c8a1b2';

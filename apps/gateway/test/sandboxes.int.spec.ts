@@ -38,19 +38,17 @@ async function* upload(name: string, path: string, bytes: number) {
   }
 }
 
-describe('calls of tools', () => {
-  it('forwards answers and searches, and checks them first', async () => {
-    const one = await controller();
-    const { name } = await client().createSandbox({});
-    const call = { name, executionId: 'e-1', number: 1 };
-    await client().answerToolCall({ ...call, answer: { case: 'error', value: 'no' } });
-    await client().searchSandboxFiles({ name, text: 'needle' });
-    expect(methodsOf(one)).toEqual(['CreateSandbox', 'AnswerToolCall', 'SearchSandboxFiles']);
-    const tools = [{ name: '', parameters: [] }];
-    expect(await refusal(client().answerToolCall({ ...call, number: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['number'] });
-    expect(await refusal(client().searchSandboxFiles({ name }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['text'] });
-    expect(await refusal(Array.fromAsync(client().execute({ name, code: '1', tools })))).toMatchObject({ fields: ['tools[0].name'] });
-  });
+it('forwards answers to calls of tools and searches, and checks them first', async () => {
+  const one = await controller();
+  const { name } = await client().createSandbox({});
+  const call = { name, executionId: 'e-1', number: 1 };
+  await client().answerToolCall({ ...call, answer: { case: 'error', value: 'no' } });
+  await client().searchSandboxFiles({ name, text: 'needle' });
+  expect(methodsOf(one)).toEqual(['CreateSandbox', 'AnswerToolCall', 'SearchSandboxFiles']);
+  const tools = [{ name: '', parameters: [] }];
+  expect(await refusal(client().answerToolCall({ ...call, number: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['number'] });
+  expect(await refusal(client().searchSandboxFiles({ name }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['text'] });
+  expect(await refusal(Array.fromAsync(client().execute({ name, code: '1', tools })))).toMatchObject({ fields: ['tools[0].name'] });
 });
 
 it("does not show the sandboxes of rollouts to their tenant's callers", async () => {

@@ -162,14 +162,12 @@ it('counts search hits as offers to the agent', async () => {
   await expect.poll(async () => (await skills().getSkill({ name: 'skills/shared_name', agent: 'other' })).offeredCount).toBe(before + 1n);
 });
 
-describe('categories', () => {
-  it('are counted with the skills of their subcategories', async () => {
-    const top = await skills().listSkillCategories({ agent: 'coder', user: 'ann' });
-    expect(top.categories).toMatchObject([
-      { category: 'math', skillCount: 1 },
-      { category: 'text', skillCount: 2 },
-    ]);
-    const below = await skills().listSkillCategories({ agent: 'coder', user: 'ann', parent: 'text' });
-    expect(below.categories).toMatchObject([{ category: 'text.csv', skillCount: 1 }]);
-  });
+it('categories are counted with the skills of their subcategories', async () => {
+  const top = await skills().listSkillCategories({ agent: 'coder', user: 'ann' });
+  expect(top.categories).toMatchObject([
+    { category: 'math', skillCount: 1 },
+    { category: 'text', skillCount: 2 },
+  ]);
+  const below = await skills().listSkillCategories({ agent: 'coder', user: 'ann', parent: 'text' });
+  expect(below.categories).toMatchObject([{ category: 'text.csv', skillCount: 1 }]);
 });

@@ -89,14 +89,12 @@ describe('verifying again', () => {
 const EGGS = { 'SKILL.md': '---\nname: boil-eggs\ndescription: Boils eggs.\n---\n\nBoil.\n' };
 const send = (requestId: string) => skills().importSkill(folderOf({ agent, requestId }, EGGS));
 
-describe('a repeated import', () => {
-  it('returns the current state of the skills that the first import stored', async () => {
-    const first = await send('import-1');
-    await skills('rev').archiveSkill({ name: 'skills/boil_eggs', agent });
-    const again = await send('import-1');
-    expect(again).toMatchObject({ skills: [{ name: 'skills/boil_eggs', version: 1, status: ARCHIVED }], notes: first.notes });
-    expect((await refusal(send('import-2'))).code).toBe('FAILED_PRECONDITION');
-  });
+it('a repeated import returns the current state of the skills that the first import stored', async () => {
+  const first = await send('import-1');
+  await skills('rev').archiveSkill({ name: 'skills/boil_eggs', agent });
+  const again = await send('import-1');
+  expect(again).toMatchObject({ skills: [{ name: 'skills/boil_eggs', version: 1, status: ARCHIVED }], notes: first.notes });
+  expect((await refusal(send('import-2'))).code).toBe('FAILED_PRECONDITION');
 });
 
 function registered(name: string, code: string, { key = 'acme', of = agent }: { key?: KeyName; of?: string } = {}) {

@@ -22,25 +22,23 @@ async function store(name: string, changes: Partial<Skill> = {}): Promise<Skill>
 const named = (name: string, more: object = {}) => ({ name: `skills/${name}`, agent, ...more });
 const stateOf = async (name: string, version: number) => (await skills().getSkill(named(name, { version }))).status;
 
-describe('a review', () => {
-  it('shows code, diff, tests, similar skills and callers, and only counts held-out tests', async () => {
-    const first = await store('reviewed', { status: 'active' });
-    await store('alike', { status: 'active', description: 'Sums the even numbers of a list' });
-    const waiting = await store('reviewed', {
-      status: 'pending_review',
-      heldOut: [{ kind: 'python', setup: '', tests: 'assert hidden' }],
-    });
-    await store('caller', { status: 'active', dependencies: [dependencyOn(first)] });
-    const review = await skills().getSkillReview(named('reviewed'));
-    expect(review.skill).toMatchObject({ version: 2, digest: waiting.digest, status: SkillStatus.PENDING_REVIEW });
-    expect(review.diff).toMatchObject({ fromVersion: 1, toVersion: 2 });
-    expect(review.diff?.codeDiff).toContain('+def total');
-    expect(review.tests.map((test) => JSON.parse(test) as unknown)).toMatchObject([{ kind: 'call', expected: 2 }]);
-    expect(review.heldOutCount).toBe(1);
-    expect(JSON.stringify(review.tests) + review.diff?.fieldsDiff).not.toContain('hidden');
-    expect(review.similar.map(({ skill }) => skill?.name)).toContain('skills/alike');
-    expect(review.dependents).toMatchObject([{ name: 'skills/caller', version: 1 }]);
+it('a review shows code, diff, tests, similar skills and callers, and only counts held-out tests', async () => {
+  const first = await store('reviewed', { status: 'active' });
+  await store('alike', { status: 'active', description: 'Sums the even numbers of a list' });
+  const waiting = await store('reviewed', {
+    status: 'pending_review',
+    heldOut: [{ kind: 'python', setup: '', tests: 'assert hidden' }],
   });
+  await store('caller', { status: 'active', dependencies: [dependencyOn(first)] });
+  const review = await skills().getSkillReview(named('reviewed'));
+  expect(review.skill).toMatchObject({ version: 2, digest: waiting.digest, status: SkillStatus.PENDING_REVIEW });
+  expect(review.diff).toMatchObject({ fromVersion: 1, toVersion: 2 });
+  expect(review.diff?.codeDiff).toContain('+def total');
+  expect(review.tests.map((test) => JSON.parse(test) as unknown)).toMatchObject([{ kind: 'call', expected: 2 }]);
+  expect(review.heldOutCount).toBe(1);
+  expect(JSON.stringify(review.tests) + review.diff?.fieldsDiff).not.toContain('hidden');
+  expect(review.similar.map(({ skill }) => skill?.name)).toContain('skills/alike');
+  expect(review.dependents).toMatchObject([{ name: 'skills/caller', version: 1 }]);
 });
 
 describe('an approval', () => {
@@ -98,16 +96,14 @@ describe('a decision of a reviewer', () => {
   });
 });
 
-describe('a request id', () => {
-  it('makes a repeated decision return the version of the first, whatever changed since', async () => {
-    const { digest } = await store('repeated', { status: 'pending_review' });
-    const approval = named('repeated', { digest, requestId: 'approve-1' });
-    await skills().approveSkill(approval);
-    await skills().deprecateSkill(named('repeated', { requestId: 'deprecate-1' }));
-    expect(await skills().approveSkill(approval)).toMatchObject({ version: 1, status: SkillStatus.DEPRECATED });
-    // Any key of the tenant may repeat the request.
-    expect(await skills('ops').deprecateSkill(named('repeated', { requestId: 'deprecate-1' }))).toMatchObject({ version: 1 });
-    const other = await refusal(skills().deprecateSkill(named('archived', { requestId: 'deprecate-1' })));
-    expect(other).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
-  });
+it('a request id makes a repeated decision return the version of the first, whatever changed since', async () => {
+  const { digest } = await store('repeated', { status: 'pending_review' });
+  const approval = named('repeated', { digest, requestId: 'approve-1' });
+  await skills().approveSkill(approval);
+  await skills().deprecateSkill(named('repeated', { requestId: 'deprecate-1' }));
+  expect(await skills().approveSkill(approval)).toMatchObject({ version: 1, status: SkillStatus.DEPRECATED });
+  // Any key of the tenant may repeat the request.
+  expect(await skills('ops').deprecateSkill(named('repeated', { requestId: 'deprecate-1' }))).toMatchObject({ version: 1 });
+  const other = await refusal(skills().deprecateSkill(named('archived', { requestId: 'deprecate-1' })));
+  expect(other).toMatchObject({ status: status.ALREADY_EXISTS, code: 'ALREADY_EXISTS' });
 });

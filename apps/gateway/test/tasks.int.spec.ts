@@ -129,22 +129,18 @@ describe('get', () => {
   });
 });
 
-describe('list', () => {
-  it('pages through every task once, newest first', async () => {
-    const made: string[] = [];
-    for (let n = 0; n < 7; n += 1) made.push((await rig.tasks('globex').submitTask({ spec: { ...SPEC, labels: { list: 'pages' } } })).name);
-    const pages = await pagesOf((pageToken) => rig.tasks('globex').listTasks({ pageSize: 3, pageToken, labels: { list: 'pages' } }));
-    expect(pages.flatMap(({ tasks }) => tasks.map(({ name }) => name))).toEqual(made.toReversed());
-  });
+it('list pages through every task once, newest first', async () => {
+  const made: string[] = [];
+  for (let n = 0; n < 7; n += 1) made.push((await rig.tasks('globex').submitTask({ spec: { ...SPEC, labels: { list: 'pages' } } })).name);
+  const pages = await pagesOf((pageToken) => rig.tasks('globex').listTasks({ pageSize: 3, pageToken, labels: { list: 'pages' } }));
+  expect(pages.flatMap(({ tasks }) => tasks.map(({ name }) => name))).toEqual(made.toReversed());
 });
 
-describe('cancel', () => {
-  it('asks a running task to stop, also if repeated', async () => {
-    const { name } = await rig.tasks().submitTask({ spec: SPEC });
-    await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]);
-    await rig.tasks().cancelTask({ name, requestId: 'c1' });
-    expect(await rig.tasks().cancelTask({ name, requestId: 'c1' })).toMatchObject({ state: TaskState.RUNNING, cancelRequested: true });
-  });
+it('cancel asks a running task to stop, also if repeated', async () => {
+  const { name } = await rig.tasks().submitTask({ spec: SPEC });
+  await rig.emit('acme', name, [{ type: 'attempt_started', attempt: 1 }]);
+  await rig.tasks().cancelTask({ name, requestId: 'c1' });
+  expect(await rig.tasks().cancelTask({ name, requestId: 'c1' })).toMatchObject({ state: TaskState.RUNNING, cancelRequested: true });
 });
 
 describe('wait', () => {
@@ -177,15 +173,13 @@ const ask = async () => {
   return name;
 };
 
-describe('a question', () => {
-  it.each([
-    ['an empty answer', { text: '' }, 'text'],
-    ['an answer that is too long', { text: 'x'.repeat(20_001) }, 'text'],
-    ['the key of another question', { text: 'x', key: 'a9' }, 'key'],
-  ])('refuses %s', async (_what, answer, field) => {
-    const name = await ask();
-    expect(await refusal(rig.tasks().answerTask({ name, ...answer }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
-  });
+it.each([
+  ['an empty answer', { text: '' }, 'text'],
+  ['an answer that is too long', { text: 'x'.repeat(20_001) }, 'text'],
+  ['the key of another question', { text: 'x', key: 'a9' }, 'key'],
+])('a question refuses %s', async (_what, answer, field) => {
+  const name = await ask();
+  expect(await refusal(rig.tasks().answerTask({ name, ...answer }))).toMatchObject({ status: status.INVALID_ARGUMENT, fields: [field] });
 });
 
 it('sends text of the model between stored events, to those who ask for it', async () => {

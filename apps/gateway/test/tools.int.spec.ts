@@ -34,30 +34,28 @@ async function* upload(name: string, path: string, text: string) {
   yield { part: { case: 'chunk' as const, value: Buffer.from(text) } };
 }
 
-describe('tools of memory', () => {
-  it('remember a fact, and recall it and passages of documents', async () => {
-    expect(await call('remember', { fact: 'The vault opens at nine.' })).toMatchObject({ success: true });
-    const text = '# Vault\n\nThe vault is in the cellar.\n';
-    await rig.client(Memory).importDocument(documentOf({ name: 'vault.md', agent: 'coder' }, text));
-    const recalled = await until(
-      async () => {
-        const { result } = await call('recall', { query: 'where is the vault, and when does it open' });
-        return (result['records'] as unknown[]).length >= 2 ? result : null;
-      },
-      { what: 'the fact in memory' },
-    );
-    expect(recalled['records']).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ kind: 'fact', text: 'The vault opens at nine.' }),
-        expect.objectContaining({ kind: 'chunk', untrusted_origins: [expect.stringMatching('^documents/')] }),
-      ]),
-    );
-    expect(await call('rag_query', { query: 'the cellar' })).toMatchObject({
-      result: { answer: expect.stringContaining('in the cellar') },
-    });
-    for (const name of ['recall_fact', 'recall_similar_experience', 'recall_procedure'])
-      expect(await call(name, { query: 'vault' })).toMatchObject({ success: true });
+it('tools of memory remember a fact, and recall it and passages of documents', async () => {
+  expect(await call('remember', { fact: 'The vault opens at nine.' })).toMatchObject({ success: true });
+  const text = '# Vault\n\nThe vault is in the cellar.\n';
+  await rig.client(Memory).importDocument(documentOf({ name: 'vault.md', agent: 'coder' }, text));
+  const recalled = await until(
+    async () => {
+      const { result } = await call('recall', { query: 'where is the vault, and when does it open' });
+      return (result['records'] as unknown[]).length >= 2 ? result : null;
+    },
+    { what: 'the fact in memory' },
+  );
+  expect(recalled['records']).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ kind: 'fact', text: 'The vault opens at nine.' }),
+      expect.objectContaining({ kind: 'chunk', untrusted_origins: [expect.stringMatching('^documents/')] }),
+    ]),
+  );
+  expect(await call('rag_query', { query: 'the cellar' })).toMatchObject({
+    result: { answer: expect.stringContaining('in the cellar') },
   });
+  for (const name of ['recall_fact', 'recall_similar_experience', 'recall_procedure'])
+    expect(await call(name, { query: 'vault' })).toMatchObject({ success: true });
 });
 
 describe('a session of the code interpreter', () => {
@@ -184,17 +182,15 @@ const register = (name: string, more: JsonObject = {}, caller: Caller = {}) =>
   );
 const useBobs = (caller: Caller) => call('use_skill', { skill_id: 'slug_of_bob', parameters: { text: 'A' } }, caller);
 
-describe('etude.v1.Tools', () => {
-  it('refuses a call without an agent, with a wrong session name, or with too large arguments', async () => {
-    expect(await refusal(rig.client(Tools).callTool({ tool: 'search' }))).toMatchObject({
-      status: status.INVALID_ARGUMENT,
-      fields: ['agent'],
-    });
-    const tooMuch = rig.client(Tools).callTool({ tool: 'execute_code', agent, arguments: { code: 'x'.repeat(1_100_000) } });
-    expect((await refusal(tooMuch)).code).toBe('PAYLOAD_TOO_LARGE');
-    const badSession = rig.client(Tools).callTool({ tool: 'search', agent, session: 'a b' });
-    expect(await refusal(badSession)).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['session'] });
+it('etude.v1.Tools refuses a call without an agent, with a wrong session name, or with too large arguments', async () => {
+  expect(await refusal(rig.client(Tools).callTool({ tool: 'search' }))).toMatchObject({
+    status: status.INVALID_ARGUMENT,
+    fields: ['agent'],
   });
+  const tooMuch = rig.client(Tools).callTool({ tool: 'execute_code', agent, arguments: { code: 'x'.repeat(1_100_000) } });
+  expect((await refusal(tooMuch)).code).toBe('PAYLOAD_TOO_LARGE');
+  const badSession = rig.client(Tools).callTool({ tool: 'search', agent, session: 'a b' });
+  expect(await refusal(badSession)).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['session'] });
 });
 
 describe('skills by tools', () => {

@@ -28,16 +28,14 @@ function testsOf(problem: Problem | undefined) {
   return kind.value;
 }
 
-describe('HumanEval', () => {
-  it('keeps the prompt verbatim and hides the tests', () => {
-    const [problem] = parseEntries(READERS.humaneval, lines(humanEval));
-    const tests = testsOf(problem);
-    expect(problem?.id).toBe('HumanEval/900');
-    expect(problem?.spec.prompt.endsWith(humanEval.prompt)).toBe(true);
-    expect(problem?.spec.prompt).not.toContain('assert');
-    expect(tests).toMatchObject({ entryPoint: 'total', setup: humanEval.prompt, public: false });
-    expect(tests.tests).toBe(`${humanEval.test}\n\ncheck(total)`);
-  });
+it('HumanEval keeps the prompt verbatim and hides the tests', () => {
+  const [problem] = parseEntries(READERS.humaneval, lines(humanEval));
+  const tests = testsOf(problem);
+  expect(problem?.id).toBe('HumanEval/900');
+  expect(problem?.spec.prompt.endsWith(humanEval.prompt)).toBe(true);
+  expect(problem?.spec.prompt).not.toContain('assert');
+  expect(tests).toMatchObject({ entryPoint: 'total', setup: humanEval.prompt, public: false });
+  expect(tests.tests).toBe(`${humanEval.test}\n\ncheck(total)`);
 });
 
 describe('MBPP', () => {
@@ -91,15 +89,13 @@ describe('own format', () => {
   });
 });
 
-describe('bad files', () => {
-  it.each([
-    ['is no JSON', `${lines(humanEval)}\n\n{"task_id":`, 'line 3: Unexpected end of JSON'],
-    ['lacks a field', lines({ ...humanEval, test: undefined }), 'line 1: test:'],
-    ['has an id twice', lines(humanEval, humanEval), 'line 2: repeats the id HumanEval/900 of line 1'],
-    ['is empty', '\n\n', 'the file has no problems'],
-  ])('are refused before anything is submitted when a line %s', (_what, text, message) => {
-    expect(() => parseEntries(READERS.humaneval, text)).toThrow(message);
-  });
+it.each([
+  ['is no JSON', `${lines(humanEval)}\n\n{"task_id":`, 'line 3: Unexpected end of JSON'],
+  ['lacks a field', lines({ ...humanEval, test: undefined }), 'line 1: test:'],
+  ['has an id twice', lines(humanEval, humanEval), 'line 2: repeats the id HumanEval/900 of line 1'],
+  ['is empty', '\n\n', 'the file has no problems'],
+])('bad files are refused before anything is submitted when a line %s', (_what, text, message) => {
+  expect(() => parseEntries(READERS.humaneval, text)).toThrow(message);
 });
 
 describe('files', () => {

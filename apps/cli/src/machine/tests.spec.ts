@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/temporary-folder.js';
 import { createCli, readSettings, ROOT } from '../cli.js';
 import { runTests, skippedFiles } from './tests.js';
@@ -16,17 +16,15 @@ const files = [
   'test/cluster/src/e.spec.ts',
 ];
 
-describe('tests that a machine cannot run', () => {
-  it('are those whose programs are missing, each with the reason', () => {
-    expect(skippedFiles(files, [finding('redis-server', false), finding('user namespaces', true)])).toEqual([
-      { what: 'libs/queue/src/a.int.spec.ts', why: 'needs redis-server' },
-      { what: 'test/flow/src/c.spec.ts', why: 'needs redis-server' },
-    ]);
-    expect(skippedFiles(files, [finding('user namespaces', false)]).map(({ what }) => what)).toEqual([
-      'libs/sandbox/src/b.int.spec.ts',
-      'test/flow/src/c.spec.ts',
-    ]);
-  });
+it('tests that a machine cannot run are those whose programs are missing, each with the reason', () => {
+  expect(skippedFiles(files, [finding('redis-server', false), finding('user namespaces', true)])).toEqual([
+    { what: 'libs/queue/src/a.int.spec.ts', why: 'needs redis-server' },
+    { what: 'test/flow/src/c.spec.ts', why: 'needs redis-server' },
+  ]);
+  expect(skippedFiles(files, [finding('user namespaces', false)]).map(({ what }) => what)).toEqual([
+    'libs/sandbox/src/b.int.spec.ts',
+    'test/flow/src/c.spec.ts',
+  ]);
 });
 
 const BROKEN = {
