@@ -29,7 +29,7 @@ export interface ConsolidationInput {
 
 export interface AgentDeps extends PlanDeps {
   readonly episodic: Pick<EpisodicMemory, 'every' | 'transitions' | 'search'>;
-  readonly semantic: PlanDeps['semantic'] & Pick<SemanticMemory, 'search'>;
+  readonly semantic: Pick<SemanticMemory, 'appliedAmong' | 'search'>;
   readonly embedder: Embedder;
   readonly units: ConsolidationUnits;
   readonly outbox: MemoryOutbox;
@@ -119,7 +119,7 @@ async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent,
         line.reason = 'the budget of the run is spent; the next run reads the rest';
         return { pages: planned, held, skills };
       }
-      const unit = await planUnit(page, { tenant, now, earlier: planned, skills }, { ...deps, model }, signal);
+      const unit = await planUnit(page, { now, earlier: planned, skills }, { ...deps, model }, signal);
       planned.push(unit);
       line.plan.push(...describeUnit(unit));
       line.modelFailures += [unit.learned, unit.general.asked].filter((answer) => answer?.data === null).length;
@@ -142,13 +142,12 @@ async function unitOf(
   deps: AgentDeps,
 ): Promise<ConsolidationUnit> {
   const pages = [];
-  const fresh = planned.filter(({ known }) => !known);
-  for (const { unitId: id, page, learned, facts } of fresh) {
+  for (const { unitId: id, page, learned, facts } of planned) {
     if (learned?.data === null) continue;
     const safe = await Promise.all(facts.map(async (fact) => ((await deps.mayStore(fact.text)) ? [fact] : [])));
     pages.push({ id, facts: safe.flat(), read: page.unread.map((one) => ({ unitId: readMark(one), scope: one.scope })) });
   }
-  return { run, tenant, agent, at: now, pages, skills: fresh.flatMap(({ skill }) => skill ?? []) };
+  return { run, tenant, agent, at: now, pages, skills: planned.flatMap(({ skill }) => skill ?? []) };
 }
 
 type Spent = Pick<ConsolidationCounts, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'costUsd'>;

@@ -27,7 +27,7 @@ export interface Generalised {
   readonly asked: JsonAnswer<z.infer<typeof General>> | null;
 }
 
-export const NOT_GENERALISED: Generalised = { skill: null, asked: null };
+const NOT_GENERALISED: Generalised = { skill: null, asked: null };
 
 /** One of several solutions of a family: the code of episodes, of a skill, or of both. */
 interface Member extends ShapedCode, SkillMember {

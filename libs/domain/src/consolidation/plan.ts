@@ -1,6 +1,6 @@
 import type { Episode, Fact, Skill } from '@etude/contracts/memory';
 import type { AgentSettingsReader } from '../ports/agent-settings.js';
-import type { ProceduralMemory, SemanticMemory } from '../ports/memory.js';
+import type { ProceduralMemory } from '../ports/memory.js';
 import { factId } from '../facts/fact-plan.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { mayLearn } from '../skills/life/register-skill.js';
@@ -9,14 +9,13 @@ import { isReadBy } from '../skills/life/find-skill.js';
 import { untrustedAmong } from '../trust/sources.js';
 import { SCRIPTED_SOURCE } from '../retrieval/entries.js';
 import { type Learned, learnFromEpisodes, type LearningDeps } from './learn-from-episodes.js';
-import { type Generalised, generalise, NOT_GENERALISED } from './generalise.js';
+import { type Generalised, generalise } from './generalise.js';
 import { type EpisodePage, tellsAlone } from './pages.js';
 import { procedureFromActions, proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps extends LearningDeps {
   /** Settings of the agents: whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
-  readonly semantic: Pick<SemanticMemory, 'appliedAmong'>;
   readonly procedural: ProceduralMemory;
 }
 
@@ -24,8 +23,6 @@ export interface PlannedUnit {
   /** Made from the unread episodes, so that the same page has the same id. */
   readonly unitId: string;
   readonly page: EpisodePage;
-  /** The unit was applied before, so nothing is left to do. */
-  readonly known: boolean;
   /** null: the model wasn't asked. */
   readonly learned: Learned | null;
   readonly facts: readonly Fact[];
@@ -38,21 +35,17 @@ export interface PlannedUnit {
 export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
 
 /**
- * Plans one page without changing anything. It asks the model once, unless the page was applied before or only confirms, and seldom once
- * more for a general skill. A skill that an `earlier` unit proposes is not proposed again.
+ * Plans one page without changing anything. It asks the model once, unless the page only confirms, and seldom once more for a general skill. A skill that an `earlier` unit proposes is not proposed again.
  *
  * @param skills every version of the tenant's skills; only those that the page's owner can read are compared
  */
 export async function planUnit(
   page: EpisodePage,
-  { tenant, now, earlier, skills }: { tenant: string; now: number; earlier: readonly PlannedUnit[]; skills: readonly Skill[] },
+  { now, earlier, skills }: { now: number; earlier: readonly PlannedUnit[]; skills: readonly Skill[] },
   deps: PlanDeps,
   signal: AbortSignal,
 ): Promise<PlannedUnit> {
   const { scope } = page.unread[0]!;
-  const unitId = `consolidation.${contentDigest([scope, page.unread.map(({ id }) => id).toSorted()]).slice(0, 40)}`;
-  const unit: PlannedUnit = { unitId, page, known: true, learned: null, facts: [], general: NOT_GENERALISED, skill: null };
-  if ((await deps.semantic.appliedAmong(tenant, [unitId])).has(unitId)) return unit;
   const learned = page.confirms ? null : await learnFromEpisodes(page, deps, signal);
   const { name: called, description, scenarios } = learned?.data?.skill ?? { name: '', description: '', scenarios: [] };
   const known = [...skills, ...earlier.flatMap(({ skill }) => skill ?? [])].filter((skill) => isReadBy(skill.scope, scope));
@@ -61,8 +54,8 @@ export async function planUnit(
   const proposed = general.skill ?? (page.group === null ? null : proposeSkill(page.group, known, how));
   const isLearned = proposed !== null && (await isWanted(proposed, earlier, deps));
   return {
-    ...unit,
-    known: false,
+    unitId: `consolidation.${contentDigest([scope, page.unread.map(({ id }) => id).toSorted()]).slice(0, 40)}`,
+    page,
     learned,
     general,
     facts: learned === null ? [] : factsOf(learned, page.episodes, now),
@@ -108,25 +101,21 @@ function factsOf({ data, scripted }: Learned, shown: readonly Episode[], now: nu
 }
 
 /** Describes the unit to people, one line for each change with its sources. */
-export function describeUnit({ page: { episodes, group }, known, learned, facts, general, skill }: PlannedUnit): string[] {
+export function describeUnit({ page: { episodes, group }, learned, facts, general, skill }: PlannedUnit): string[] {
   const head = `${group === null ? 'page' : 'group'} of ${episodes.length} (${firstWords(episodes[0]!.prompt)})`;
   const all = from(episodes.map(({ id }) => id));
-  if (known) return [`${head}: consolidated before${all}`];
   const marked = learned?.scripted ? ' (scripted)' : '';
   const lines = facts.map((fact) => `fact, ${fact.category}, confidence ${fact.confidence}${marked}: ${fact.text}${from(fact.episodes)}`);
   if (learned?.data === null) lines.push(`${head}: no facts, the model failed: ${learned.failure}${all}`);
   else if (learned === null) lines.push(`${head}: nothing new, the model is not asked${all}`);
   else if (facts.length === 0) lines.push(`${head}: no facts${all}`);
   if (general.asked?.data === null) lines.push(`${head}: nothing generalised, the model failed: ${general.asked.failure}${all}`);
-  if (skill?.kind === 'procedure')
-    lines.push(
-      `procedure ${skill.name}, success rate ${skill.successRate.toFixed(2)}: ${firstWords(skill.description)}${from(skill.sources)}`,
-    );
-  else if (skill !== null)
-    lines.push(
-      `skill ${skill.name}, ${skill.tests.length} tests${skill.scripted ? ' (scripted)' : ''}: ${firstWords(skill.description)}${from(skill.sources)}`,
-    );
-  return lines;
+  return skill === null ? lines : [...lines, `${titleOf(skill)}: ${firstWords(skill.description)}${from(skill.sources)}`];
+}
+
+function titleOf({ kind, name, successRate, tests, scripted }: Skill): string {
+  if (kind === 'procedure') return `procedure ${name}, success rate ${successRate.toFixed(2)}`;
+  return `skill ${name}, ${tests.length} tests${scripted ? ' (scripted)' : ''}`;
 }
 
 function from(ids: readonly string[]): string {
