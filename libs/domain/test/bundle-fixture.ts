@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
-import type { ProceduralMemory } from '../src/ports/memory.js';
+import type { SkillVersions } from '../src/ports/memory.js';
 import type { ProofChecker, ProofSigner } from '../src/ports/verification.js';
 import { contentDigest, skillDigest } from '../src/skills/content-digest.js';
 import type { VerificationGround } from '../src/skills/proof/keep-what-worked.js';
@@ -36,7 +36,7 @@ export function skillOf(name: string, code: string, { needs = [], ...more }: Ski
 export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
 
 /** A registry with these skills. */
-export function registryOf(...skills: readonly Skill[]): Pick<ProceduralMemory, 'versions'> {
+export function registryOf(...skills: readonly Skill[]): SkillVersions {
   const memory = new FakeProceduralMemory().keep(...skills);
   return { versions: (...asked) => memory.versions(...asked) };
 }

@@ -10,7 +10,7 @@ import type {
   SkillKey,
   SkillMove,
   SkillOwner,
-  SkillUse,
+  CountedUse,
   StoreSkillOptions,
 } from '../src/ports/memory.js';
 import { requireScope, wholeTenant } from '../src/ports/memory.js';
@@ -130,7 +130,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
       .toSorted((a, b) => b.successRate - a.successRate);
   }
 
-  async applyUse(useId: string, use: SkillUse): Promise<boolean> {
+  async applyUse(useId: string, use: CountedUse): Promise<boolean> {
     requireScope(wholeTenant(use.scope));
     const key = JSON.stringify([use.scope.tenant, useId]);
     if (this.#uses.has(key)) return false;

@@ -1,7 +1,7 @@
 import type { Episode, Fact, Scope, Skill, Transition } from '@etude/contracts/memory';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import type { AgentSettingsReader } from '../src/ports/agent-settings.js';
-import type { MemoryHit, SkillUse } from '../src/ports/memory.js';
+import type { MemoryHit, CountedUse } from '../src/ports/memory.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 
 export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
@@ -122,7 +122,7 @@ export function skillOf(changes: Partial<Skill> = {}): Skill {
   return { ...skill, digest: changes.digest ?? skillDigest(skill) };
 }
 
-export function skillUseOf(changes: Partial<SkillUse> = {}): SkillUse {
+export function skillUseOf(changes: Partial<CountedUse> = {}): CountedUse {
   return {
     kind: 'skill_use',
     scope: SCOPE,

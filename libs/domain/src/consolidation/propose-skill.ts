@@ -118,7 +118,7 @@ export function procedureFromActions(group: readonly Episode[] | null, skills: r
   const [first] = users as [Told];
   const own = skills.filter(({ scope }) => isSameOwner(scope, first.scope));
   const sources = unique(users.flatMap(({ id, touched = [] }) => [`episodes/${id}`, ...untrustedAmong(touched)]));
-  const name = freeName(skillName({ prompt: first.prompt, entryPoint: null, called: '' }), sources, own);
+  const name = freeName(skillName(first.prompt, null), sources, own);
   if (name === undefined) return null;
   const made = newProcedure(words, { name, scope: first.scope, sources, scripted: users.some((episode) => episode.scripted), at });
   if (own.some(({ digest }) => digest === made.digest)) return null;

@@ -41,7 +41,7 @@ export interface SkillMove {
 }
 
 /** One use of a skill, as it is counted. */
-export type SkillUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
+export type CountedUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
 /** A skill version that was shown to a model or an agent, or loaded for it. */
 export interface SkillOffer extends Omit<SkillKey, 'digest'> {
@@ -80,6 +80,9 @@ export interface SkillRegistry {
   /** Adds one offer to the count of each version, and stores the latest load time. Losing a count is not an error. */
   countOffers(offers: readonly SkillOffer[]): Promise<void>;
 }
+
+/** Reads the versions of a name. */
+export type SkillVersions = Pick<SkillRegistry, 'versions'>;
 
 export interface SearchQuery {
   readonly text: string;
@@ -214,7 +217,7 @@ export interface ProceduralMemory extends SkillRegistry {
   /** Active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
   /** Adds a use to counts and success rate (alpha 0.1); a success also adds its cue and fingerprint. False for a repeat of `useId`. */
-  applyUse(useId: string, use: SkillUse): Promise<boolean>;
+  applyUse(useId: string, use: CountedUse): Promise<boolean>;
 }
 
 /** Reads how rollouts ended with and without an item. Not in it: counting, which a write of kind `shows` does. */

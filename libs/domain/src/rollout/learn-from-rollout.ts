@@ -175,6 +175,6 @@ async function putSkill(context: LearningContext, solved: SolvedTask, lessons: L
 /** The owner's skills with a name that this task's skill may get. */
 async function skillsCalled({ deps, scope, spec: { prompt, evaluator } }: LearningContext, called: string): Promise<readonly NamedSkill[]> {
   const { entryPoint = null } = rulesOf(evaluator);
-  const names = namesLike(skillName({ prompt, entryPoint, called }));
+  const names = namesLike(skillName(prompt, entryPoint, called));
   return (await Promise.all(names.map((name) => deps.procedural.versions(scope, name)))).flat();
 }

@@ -1,7 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import { Json } from '@etude/contracts/json';
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillUse } from '../ports/memory.js';
+import type { CountedUse } from '../ports/memory.js';
 import type { Evaluator, TaskSpec } from '@etude/contracts/task';
 import { z } from 'zod';
 import type { SkillAnswer } from '../evaluation/evaluator.js';
@@ -37,7 +37,7 @@ export interface ReusableSkill extends KeptSkill {
   readonly isToWrap?: boolean;
 }
 
-type HowItWent = Pick<SkillUse, 'success' | 'at' | 'inputDigest' | 'outputDigest' | 'failure'>;
+type HowItWent = Pick<CountedUse, 'success' | 'at' | 'inputDigest' | 'outputDigest' | 'failure'>;
 
 const CANDIDATES_MAX = 3;
 const FAILURE_CHARS_MAX = 4_000;

@@ -19,7 +19,7 @@ import {
 } from './skill-records.js';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, SkillUse, StoreSkillOptions } from '@etude/domain/ports/memory';
+import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, CountedUse, StoreSkillOptions } from '@etude/domain/ports/memory';
 import { afterUse, ownersOfUse } from '@etude/domain/skills/life/usage';
 import { codeDigest } from '@etude/domain/skills/content-digest';
 import { knownVersion, nextVersion } from '@etude/domain/skills/life/known-version';
@@ -111,7 +111,7 @@ async function withChange(
 }
 
 /** False for a repeat. For a skill of another tenant, its record and the note of the use are two separate writes. */
-async function applyUse(deps: LayerDeps, useId: string, use: SkillUse): Promise<boolean> {
+async function applyUse(deps: LayerDeps, useId: string, use: CountedUse): Promise<boolean> {
   const { store } = deps;
   const { tenant } = use.scope;
   const owners = ownersOfUse(use).map((owner) => ({ ...owner, name: use.name, version: use.version }));

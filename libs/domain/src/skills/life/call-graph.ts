@@ -1,5 +1,5 @@
 import type { Skill } from '@etude/contracts/memory';
-import type { SkillMove, SkillOwner, SkillRegistry } from '../../ports/memory.js';
+import type { SkillMove, SkillOwner, SkillRegistry, SkillVersions } from '../../ports/memory.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { isReadBy } from './find-skill.js';
 import { CALLABLE, GONE, IN_USE, isSameOwner } from './skill-life.js';
@@ -128,7 +128,7 @@ type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
  *   unproven, unreadable for its caller, or has nothing to call
  */
 export async function neededSkills(
-  registry: Pick<SkillRegistry, 'versions'>,
+  registry: SkillVersions,
   skill: Calling,
   isProven: (skill: Skill) => boolean = () => true,
 ): Promise<readonly Skill[]> {
@@ -157,7 +157,7 @@ export function nothingToCall({ kind, entryPoint }: Pick<Skill, 'kind' | 'entryP
 }
 
 async function pinnedSkill(
-  registry: Pick<SkillRegistry, 'versions'>,
+  registry: SkillVersions,
   pin: SkillDependency,
   caller: Calling,
   isProven: (skill: Skill) => boolean,

@@ -146,11 +146,8 @@ export async function rollbackSkill(
   if (target !== undefined && isRestorable(target)) return activate(procedural, target, decision);
   const which =
     target === undefined ? 'has no earlier version' : `can't be rolled back to version ${target.version}, which is ${target.status}`;
-  throw refusal(
-    'FAILED_PRECONDITION',
-    'to_version',
-    `skill "${name}" ${which}; only a version that was in use and is not archived can be activated again`,
-  );
+  const message = `skill "${name}" ${which}; only a version that was in use and is not archived can be activated again`;
+  throw refusal('FAILED_PRECONDITION', 'to_version', message);
 }
 
 const isRestorable = (skill: Skill) => wasActive(skill) && CALLABLE.has(skill.status);

@@ -3,7 +3,7 @@ import { GLOBAL_TENANT, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import { isSameOwner } from './skill-life.js';
-import type { ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillRegistry, FoundSkill } from '../../ports/memory.js';
+import type { FoundSkill, ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillVersions } from '../../ports/memory.js';
 
 /** Who reads skills; the tenant comes from authentication. Without a user, skills of users are not visible. */
 export type SkillReader = Scope;
@@ -51,8 +51,6 @@ export function isReadBy(owner: Scope, reader: SkillReader): boolean {
   return ownersFor(reader).some((one) => isSameOwner(one, owner));
 }
 
-type Versions = Pick<ProceduralMemory, 'versions'>;
-
 interface FindOptions {
   /** Exactly this version, in any status unless `status` says otherwise. */
   readonly version?: number;
@@ -76,7 +74,7 @@ const PER_TAGGED_HIT = 10;
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
 export async function findSkill(
-  procedural: Versions,
+  procedural: SkillVersions,
   reader: SkillReader,
   name: string,
   { version, status }: FindOptions = {},
@@ -118,12 +116,12 @@ export async function searchSkills(
 }
 
 /** The versions of a name that a reader sees, by owner, narrowest first. */
-function versionsSeen(procedural: Versions, reader: SkillReader, name: string, status?: SkillStatus) {
+function versionsSeen(procedural: SkillVersions, reader: SkillReader, name: string, status?: SkillStatus) {
   return Promise.all(ownersFor(reader).map((owner) => procedural.versions(owner, name, status)));
 }
 
 /** The narrowest active skill; else the narrowest deprecated one that has a replacement. */
-async function findInUse(procedural: Versions, reader: SkillReader, name: string): Promise<Skill | null> {
+async function findInUse(procedural: SkillVersions, reader: SkillReader, name: string): Promise<Skill | null> {
   const [inUse] = (await versionsSeen(procedural, reader, name, 'active')).flat();
   if (inUse !== undefined) return inUse;
   const retired = await versionsSeen(procedural, reader, name, 'deprecated');
@@ -132,7 +130,7 @@ async function findInUse(procedural: Versions, reader: SkillReader, name: string
 
 /** The version that a key names; null where there is none. A key without a user names a skill without a user. */
 export async function versionOfKey(
-  registry: Pick<SkillRegistry, 'versions'>,
+  registry: SkillVersions,
   { tenant, agent, user = null, name, version }: SkillKey,
 ): Promise<Skill | null> {
   return (await registry.versions({ tenant, agent, user }, name)).find((one) => one.version === version) ?? null;

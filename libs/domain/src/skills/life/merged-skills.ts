@@ -1,5 +1,5 @@
 import type { Skill, SkillMember } from '@etude/contracts/memory';
-import type { SkillMove, SkillRegistry } from '../../ports/memory.js';
+import type { SkillMove, SkillVersions } from '../../ports/memory.js';
 import { type Decision, isSameOwner, moveOf } from './skill-life.js';
 
 type Named = Pick<Skill, 'name' | 'version'>;
@@ -36,11 +36,7 @@ export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'
  * The moves that deprecate a skill's members when it comes into use. A member that was changed meanwhile, or that somebody brought back,
  * stays in use.
  */
-export async function membersReplaced(
-  procedural: Pick<SkillRegistry, 'versions'>,
-  skill: Skill,
-  { by, at }: Decision,
-): Promise<readonly SkillMove[]> {
+export async function membersReplaced(procedural: SkillVersions, skill: Skill, { by, at }: Decision): Promise<readonly SkillMove[]> {
   const named = (skill.members ?? []).flatMap((member) => member.skill ?? []).filter(({ name }) => name !== skill.name);
   const found = await Promise.all(
     named.map(async ({ name, version }) => {
@@ -55,11 +51,7 @@ export async function membersReplaced(
  * The moves that bring a skill's members back into use when it goes. A member that has another active version, or was merged elsewhere,
  * stays unchanged.
  */
-export async function membersBack(
-  procedural: Pick<SkillRegistry, 'versions'>,
-  skill: Skill,
-  decision: Decision,
-): Promise<readonly SkillMove[]> {
+export async function membersBack(procedural: SkillVersions, skill: Skill, decision: Decision): Promise<readonly SkillMove[]> {
   const named = skill.status === 'active' ? (skill.members ?? []).flatMap((member) => member.skill ?? []) : [];
   const found = await Promise.all(named.map(({ name }) => procedural.versions(skill.scope, name)));
   const free = found.filter((versions) => versions.every(({ status }) => status !== 'active'));

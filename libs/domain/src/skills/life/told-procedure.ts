@@ -4,7 +4,7 @@ import { contentDigest, isInWords } from '../content-digest.js';
 import { withCarriedMarks, withMarkOfCode } from './marks.js';
 import { withMarks } from '../../trust/sources.js';
 import { keyOf, LIVING, movedSkill, newCandidate, newSkill, wasOnlyTold } from './skill-life.js';
-import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
+import type { MemoryOutbox, SkillVersions } from '../../ports/memory.js';
 import { findSkill, type SkillReader } from './find-skill.js';
 import { useOf } from './usage.js';
 
@@ -126,7 +126,7 @@ interface WordsUse {
  * are passed over: functions count their own runs.
  */
 export async function countWordsUsed(
-  { procedural, outbox }: { readonly procedural: Pick<ProceduralMemory, 'versions'>; readonly outbox: MemoryOutbox },
+  { procedural, outbox }: { readonly procedural: SkillVersions; readonly outbox: MemoryOutbox },
   reader: SkillReader,
   { names, success, code = '', useId, at }: WordsUse,
 ): Promise<void> {

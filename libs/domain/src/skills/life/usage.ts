@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Scope, Skill, SkillMember } from '@etude/contracts/memory';
 import type { SkillUsage } from '@etude/contracts/skill-proof';
-import type { SkillOffer, SkillUse } from '../../ports/memory.js';
+import type { SkillOffer, CountedUse } from '../../ports/memory.js';
 import { contentDigest } from '../content-digest.js';
 
 /** The maximum number of cues of a skill, each the prompt of a solved task. More would slow search down. */
@@ -23,7 +23,7 @@ export const UNUSED: SkillUsage = {
  *
  * @throws EtudeError PERMISSION_DENIED for a skill of another tenant that is not global
  */
-export function ownersOfUse({ scope, owner }: SkillUse): readonly Scope[] {
+export function ownersOfUse({ scope, owner }: CountedUse): readonly Scope[] {
   const { tenant, agent } = owner ?? scope;
   if (tenant !== scope.tenant && tenant !== GLOBAL_TENANT)
     throw new EtudeError('PERMISSION_DENIED', `tenant "${scope.tenant}" can't have used a skill of tenant "${tenant}"`);
@@ -35,8 +35,8 @@ export function ownersOfUse({ scope, owner }: SkillUse): readonly Scope[] {
 export function useOf(
   { name, version, scope: { tenant, agent, user } }: Pick<Skill, 'name' | 'version' | 'scope'>,
   scope: Scope,
-  more: Pick<SkillUse, 'success' | 'at'> & Partial<SkillUse>,
-): SkillUse {
+  more: Pick<CountedUse, 'success' | 'at'> & Partial<CountedUse>,
+): CountedUse {
   const owner = { tenant, agent, ...(user === null ? {} : { user }) };
   return { kind: 'skill_use', scope, owner, name, version, fingerprint: '', cue: '', ...more };
 }
@@ -127,7 +127,7 @@ const DIGEST_CHARS = 16;
  * A skill after one more use: counts, the success rate as an exponential moving average, usage, and after a success the new cue and
  * fingerprint.
  */
-export function afterUse(skill: Skill, use: SkillUse): Skill {
+export function afterUse(skill: Skill, use: CountedUse): Skill {
   const { success, cue, fingerprint, at } = use;
   const learns = success && mayBeTold(skill, use);
   const isNewCue = cue.trim() !== '' && skill.cues.length < SKILL_CUES_MAX && !skill.cues.includes(cue);
@@ -142,7 +142,7 @@ export function afterUse(skill: Skill, use: SkillUse): Skill {
   };
 }
 
-function usageAfter(skill: Skill, use: SkillUse): SkillUsage {
+function usageAfter(skill: Skill, use: CountedUse): SkillUsage {
   const usage = skill.usage ?? UNUSED;
   const { input, output } = digestsOf(skill, use);
   const before = usage.outputs.find((known) => known.input === input);
@@ -160,13 +160,13 @@ function usageAfter(skill: Skill, use: SkillUse): SkillUsage {
 }
 
 /** The failure to store. If a user used a shared skill, only the kind of error is kept, because messages quote the input. */
-function failureOf(skill: Skill, use: SkillUse, { input, error }: NonNullable<SkillUse['failure']>): SkillUsage['failures'][number] {
+function failureOf(skill: Skill, use: CountedUse, { input, error }: NonNullable<CountedUse['failure']>): SkillUsage['failures'][number] {
   if (mayBeTold(skill, use)) return { at: use.at, input, error };
   return { at: use.at, input: '', error: /^[A-Za-z_][\w.]*(?=:)/.exec(error)?.[0] ?? (error.includes(':') ? 'an error' : error) };
 }
 
 /** Digests for comparing uses of this skill. They are shortened and salted with the skill's digest, so that they can't identify a user. */
-function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: SkillUse): { input: string; output: string } {
+function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: CountedUse): { input: string; output: string } {
   const cut = (of: string | undefined) => (of === undefined ? '' : contentDigest([digest, of]).slice(0, DIGEST_CHARS));
   return { input: cut(inputDigest), output: cut(outputDigest) };
 }
@@ -175,6 +175,6 @@ function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: SkillUse): 
  * Whether the skill may keep the task of this use, as a cue or a digest. A user's task is kept only in that user's own skills: other users
  * could read it in a shared one, and erasure would miss it. Tasks stay within their tenant for the same reasons.
  */
-function mayBeTold({ scope }: Skill, use: SkillUse): boolean {
+function mayBeTold({ scope }: Skill, use: CountedUse): boolean {
   return use.scope.tenant === scope.tenant && (use.scope.user === null || use.scope.user === scope.user);
 }

@@ -120,9 +120,7 @@ export async function examineSkill(version: Skill, deps: CheckDeps, signal: Abor
   // A callee that can't be loaded is the skill's fault, not the system's.
   const ground = await gatherGround(skill, procedural, (needed) => isProven(needed, checker)).catch(refusalOf);
   const verification =
-    typeof ground === 'string'
-      ? verificationOf([{ evidence: [], reason: ground }], null)
-      : await verifySkill(skill, { ...deps, ground }, signal);
+    typeof ground === 'string' ? verificationOf([{ reason: ground }], null) : await verifySkill(skill, { ...deps, ground }, signal);
   return { ...verification, digest, confidence: verification.passed ? confidenceOf(verification.found) : 0 };
 }
 

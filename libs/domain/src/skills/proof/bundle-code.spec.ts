@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { bundledCode, loadFunctions, pinnedTo } from './bundle-code.js';
 import { neededSkills } from '../life/call-graph.js';
 import { errorOf, printed, provenSkillOf, registryOf, skillOf, TEST_SIGNER } from '../../../test/bundle-fixture.js';
-import type { ProceduralMemory, SkillOffer } from '../../ports/memory.js';
+import type { SkillOffer, SkillVersions } from '../../ports/memory.js';
 
 const increment = skillOf('increment', 'def increment(x):\n    return x + 1');
 
@@ -153,7 +153,7 @@ describe('loadFunctions', () => {
   });
 });
 
-const pins = (names: readonly string[], self: Skill, from = procedural as Pick<ProceduralMemory, 'versions'>) =>
+const pins = (names: readonly string[], self: Skill, from = procedural as SkillVersions) =>
   pinnedTo(names, self, from).then(({ dependencies }) => dependencies);
 
 describe('pinnedTo', () => {

@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
-import type { ProceduralMemory } from '../../ports/memory.js';
+import type { ProceduralMemory, SkillVersions } from '../../ports/memory.js';
 import { skillDigest } from '../content-digest.js';
 import { findSkill, type SkillReader } from '../life/find-skill.js';
 import { contentOf, neededSkills, nothingToCall } from '../life/call-graph.js';
@@ -59,7 +59,7 @@ export function loadingCode(needed: readonly NeededSkill[], direct?: readonly Sk
  *
  * @throws EtudeError FAILED_PRECONDITION naming the skill that is missing, can't be called, or calls this one; see `isWithoutDependency`
  */
-export async function pinnedTo(names: readonly string[], skill: Skill, procedural: Pick<ProceduralMemory, 'versions'>): Promise<Skill> {
+export async function pinnedTo(names: readonly string[], skill: Skill, procedural: SkillVersions): Promise<Skill> {
   const dependencies = await Promise.all(
     [...new Set(names)].toSorted().map(async (name) => {
       if (name === skill.name) throw refusal(`skills call each other in a circle: ${name} -> ${name}; take this call out`);
@@ -91,7 +91,7 @@ export function importedNames(code: string): ReadonlySet<string> {
 }
 
 /** A candidate from an answer, pinned to the active skills that it imports. Where one is refused, verification tells why. */
-export async function pinnedToImports(candidate: Skill, procedural: Pick<ProceduralMemory, 'versions'>): Promise<Skill> {
+export async function pinnedToImports(candidate: Skill, procedural: SkillVersions): Promise<Skill> {
   try {
     return await pinnedTo([...importedNames(candidate.code)], candidate, procedural);
   } catch (error) {

@@ -1,5 +1,4 @@
 import type { Skill } from '@etude/contracts/memory';
-import { SandboxLimits } from '@etude/contracts/sandbox';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, SkillRegistry } from '../../ports/memory.js';
 import { contentDigest } from '../content-digest.js';
@@ -9,7 +8,7 @@ import { isReadBy, searchSkills } from '../life/find-skill.js';
 import { joinedTests } from '../life/known-version.js';
 import { bundledCode, dependencyOn } from './bundle-code.js';
 import type { Stage } from './proof.js';
-import { runTrial, type TestPlace, testsByName, type Trial } from './run-skill-tests.js';
+import { runTrial, SHORT_LIMITS, type TestPlace, testsByName, type Trial } from './run-skill-tests.js';
 
 export interface VerificationGround {
   /** The active version that the skill would replace. The skill must pass its tests too. null: the skill replaces no version. */
@@ -101,10 +100,10 @@ export async function keepWhatWorked(
 
 async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, place: TestPlace): Promise<Stage> {
   const tests = joinedTests(skill.heldOut, replaced?.heldOut);
-  if (tests.length === 0) return { evidence: [] };
+  if (tests.length === 0) return {};
   const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests, isAuthors: false }, place);
   // The reason doesn't say which test failed: a held-out test must stay unknown.
-  if (!passed) return { evidence: [], reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
+  if (!passed) return { reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
 }
 
@@ -113,12 +112,12 @@ async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace):
   const number = `version ${replaced.version}`;
   if (isProgram(replaced) !== isProgram(trial)) {
     const kind = isProgram(replaced) ? 'a program' : 'a function';
-    return { evidence: [], reason: `${number}, which it would replace, is ${kind}, and the new version is not; use another name` };
+    return { reason: `${number}, which it would replace, is ${kind}, and the new version is not; use another name` };
   }
   const step = `v${replaced.version}-${replaced.digest.slice(0, 8)}`;
   const tests = testsByName(replaced.tests, replaced.entryPoint, trial.entryPoint);
   const { passed, reason } = await runTrial({ ...trial, step, tests, isAuthors: false }, place);
-  if (!passed) return { evidence: [], reason: `the tests of ${number}, which it would replace, fail: ${reason}` };
+  if (!passed) return { reason: `the tests of ${number}, which it would replace, fail: ${reason}` };
   return { evidence: [`the tests of ${number} pass`], found: { kept: [dependencyOn(replaced)] } };
 }
 
@@ -131,7 +130,7 @@ async function testsOfDependents(dependents: readonly OtherSkill[], place: TestP
   const failed = outcomes.findIndex(({ passed }) => !passed);
   if (failed >= 0) {
     const caller = `${kept[failed]?.name}@${kept[failed]?.version}`;
-    return { evidence: [], reason: `the tests of ${caller}, which calls it, fail with this version: ${outcomes[failed]?.reason}` };
+    return { reason: `the tests of ${caller}, which calls it, fail with this version: ${outcomes[failed]?.reason}` };
   }
   const evidence = kept.map(({ name, version }) => `the tests of ${name}@${version}, which calls it, pass`);
   return { evidence, found: { kept } };
@@ -146,8 +145,6 @@ function trialOf({ skill, pins, needed }: OtherSkill): Trial {
 
 /** The most tests of another skill that are run; more would add nothing. */
 const TESTS_MAX = 20;
-/** Short limits, because a skill may do anything on another skill's tests. */
-const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
 /** Finds out whether skills with similar descriptions do the same: each runs on the other's tests. */
 export async function compareAlike(own: Trial, similar: VerificationGround['similar'], place: TestPlace): Promise<Stage> {
@@ -171,5 +168,5 @@ export async function compareAlike(own: Trial, similar: VerificationGround['simi
 async function passes(code: Trial, tested: Trial, step: string, place: TestPlace): Promise<boolean> {
   if (isProgram(code) !== isProgram(tested)) return false;
   const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);
-  return tests.length > 0 && (await runTrial({ ...code, step, tests, limits: LIMITS }, place)).passed;
+  return tests.length > 0 && (await runTrial({ ...code, step, tests, limits: SHORT_LIMITS }, place)).passed;
 }

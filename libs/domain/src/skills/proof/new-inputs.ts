@@ -1,19 +1,18 @@
 import type { Json } from '@etude/contracts/json';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
 import { TENANT_AGENT } from '@etude/contracts/ids';
-import { type RunResult, SandboxLimits } from '@etude/contracts/sandbox';
+import type { RunResult } from '@etude/contracts/sandbox';
 import { sameValue } from '../../evaluation/compare.js';
 import { canonicalJson, hasHiddenTests, distinct } from '../content-digest.js';
 import type { Stage } from './proof.js';
-import { runTests, type TestPlace, type Trial } from './run-skill-tests.js';
+import { runTests, SHORT_LIMITS, type TestPlace, type Trial } from './run-skill-tests.js';
 
 type Input = Exclude<SkillTest, { kind: 'python' }>;
 
 const INPUTS_MAX = 24;
 /** Fewer new inputs say nothing. */
 const INPUTS_MIN = 4;
-/** Short limits, because code may do anything on an input that it wasn't written for. */
-const LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
+const NEEDED = 'add held-out tests, or tests of calls with arguments, from which new inputs can be made';
 const REMEDY = 'if its answers form a closed set, let two tests share an answer, or add held-out tests';
 
 /**
@@ -24,14 +23,14 @@ const REMEDY = 'if its answers form a closed set, let two tests share an answer,
  * that the author didn't write are needed: held-out ones, or cases of a task.
  */
 export async function answerNewInputs(skill: Skill, trial: Trial, place: TestPlace): Promise<Stage> {
-  if (skill.scope.agent !== TENANT_AGENT) return { evidence: [] };
+  if (skill.scope.agent !== TENANT_AGENT) return {};
   const inputs = newInputs(skill.tests);
   if (inputs.length < INPUTS_MIN) return withoutNewInputs(skill);
-  const results = await runTests({ ...trial, step: 'new-inputs', tests: inputs, limits: LIMITS }, place);
+  const results = await runTests({ ...trial, step: 'new-inputs', tests: inputs, limits: SHORT_LIMITS }, place);
   const generatedAnswers = results.filter((result) => answerOf(result) !== undefined).length;
   const problem = problemOf(skill.tests.filter(isInput), inputs, results);
   const isVouched = generatedAnswers > 0 && (skill.heldOut ?? []).length > 0;
-  if (problem !== null && !isVouched) return { evidence: [], reason: `it may know only its tests: ${problem}; ${REMEDY}` };
+  if (problem !== null && !isVouched) return { reason: `it may know only its tests: ${problem}; ${REMEDY}` };
   const doubt = problem === null ? [] : [`it may know only its tests and the held-out ones: ${problem}`];
   const evidence = [`it answers ${generatedAnswers} of ${inputs.length} inputs that no test has`, ...doubt];
   return { evidence, found: { generatedAnswers } };
@@ -39,12 +38,8 @@ export async function answerNewInputs(skill: Skill, trial: Trial, place: TestPla
 
 function withoutNewInputs(skill: Skill): Stage {
   if (hasHiddenTests(skill)) return { evidence: ['its tests are cases of tasks, which its author did not write'] };
-  if ((skill.heldOut ?? []).length > 0) return { evidence: [] };
-  return {
-    evidence: [],
-    reason:
-      'a skill that others share needs more than the tests of its author: add held-out tests, or tests of calls with arguments, from which new inputs can be made',
-  };
+  if ((skill.heldOut ?? []).length > 0) return {};
+  return { reason: `a skill that others share needs more than the tests of its author: ${NEEDED}` };
 }
 
 /** How the answers show that the code only knows its tests; null where they don't. */

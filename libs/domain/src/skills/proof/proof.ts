@@ -59,7 +59,7 @@ export function confidenceOf({ testsPassed, heldOutPassed, mutantsMade, mutantsN
 }
 
 export interface Stage {
-  readonly evidence: readonly string[];
+  readonly evidence?: readonly string[];
   readonly found?: Partial<ProofFindings>;
   /** Why the skill is not verified; absent where the stage passed. */
   readonly reason?: string;

@@ -46,6 +46,8 @@ interface PlannedTest {
 }
 
 const LIMITS = SandboxLimits.parse({});
+/** For inputs and tests that the code wasn't written for, on which it may do anything. */
+export const SHORT_LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
 function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
   return tests.map((test) => {

@@ -4,8 +4,7 @@ import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../content-digest.js';
-import { buildSkillCandidate, type SolvedTask } from './skill-candidate.js';
-import { skillName } from './skill-candidate.js';
+import { buildSkillCandidate, skillName, type SolvedTask } from './skill-candidate.js';
 import { evaluatorOf, testsFrom } from './run-skill-tests.js';
 
 const solved = (over: Partial<SolvedTask> & { evaluator: Evaluator }): SolvedTask => ({
@@ -103,15 +102,13 @@ describe('buildSkillCandidate', () => {
 const named = (others: NonNullable<SolvedTask['others']>) =>
   buildSkillCandidate(solved({ evaluator: calls, fingerprint: 'f1', others }))?.name;
 
-const nameOf = (prompt: string, entryPoint: string | null, called = '') => skillName({ prompt, entryPoint, called });
-
 describe('the name of a skill', () => {
   it('is the entry point, what the model calls it, or telling words of the task', () => {
-    expect(nameOf('anything', 'hasCloseElements', 'close_pairs')).toBe('has_close_elements');
-    expect(nameOf('For each line of the input text print its sum.', null, 'Sum of Lines')).toBe('sum_of_lines');
-    expect(nameOf('Write a program that adds the two numbers it reads.', null)).toBe('adds_two_numbers');
-    expect(nameOf('Count the vowels.', 'solve')).toBe('count_vowels');
-    expect(nameOf('的', 'solve')).toBe('solve');
+    expect(skillName('anything', 'hasCloseElements', 'close_pairs')).toBe('has_close_elements');
+    expect(skillName('For each line of the input text print its sum.', null, 'Sum of Lines')).toBe('sum_of_lines');
+    expect(skillName('Write a program that adds the two numbers it reads.', null)).toBe('adds_two_numbers');
+    expect(skillName('Count the vowels.', 'solve')).toBe('count_vowels');
+    expect(skillName('的', 'solve')).toBe('solve');
   });
 
   it('is numbered where another task has it, and stays for better code of the same task', () => {
@@ -129,7 +126,7 @@ describe('the name of a skill', () => {
         fc.string(),
         fc.option(fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,120}$/)),
         (prompt, called, entryPoint) => {
-          expect(SkillName.safeParse(nameOf(prompt, entryPoint, called)).success).toBe(true);
+          expect(SkillName.safeParse(skillName(prompt, entryPoint, called)).success).toBe(true);
         },
       ),
     );

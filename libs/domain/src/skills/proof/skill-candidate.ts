@@ -46,7 +46,7 @@ export function candidateFromTests(
   if (tests.length === 0 || origin.code.trim() === '') return null;
   const code = standaloneCode(origin.code, tests, entryPoint);
   const kind = entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet';
-  const name = freeName(skillName({ ...origin, called: origin.called ?? '' }), fingerprint, others);
+  const name = freeName(skillName(prompt, entryPoint, origin.called), fingerprint, others);
   const use = kind === 'snippet' ? useOfSnippet(code, entryPoint, tests) : '';
   const description = `${describe(origin)}${use === '' ? '' : `\n\nUse: ${use}`}`;
   const found = { name, scope, kind, description, code, entryPoint, tests, model, scripted, at } as const;
@@ -103,15 +103,7 @@ const snake = (text: string) =>
     .replaceAll(/^[_0-9]+|_+$/g, '');
 
 /** The name for the skill of a task: its entry point, else the model's proposal, else the first telling words of its prompt. */
-export function skillName({
-  prompt,
-  entryPoint,
-  called,
-}: {
-  readonly prompt: string;
-  readonly entryPoint: string | null;
-  readonly called: string;
-}): string {
+export function skillName(prompt: string, entryPoint: string | null, called = ''): string {
   const words = snake(prompt.slice(0, 2_000)).split('_');
   const telling = words.filter((word) => word !== '' && !STOP_WORDS.has(word)).slice(0, WORDS_MAX);
   const entry = snake(entryPoint ?? '');
@@ -142,12 +134,8 @@ const FUNCTION = /^def[ \t]+([a-zA-Z]\w*)[ \t]*\(([^()]*)\)/gm;
  */
 function useOfSnippet(code: string, entryPoint: string | null, tests: readonly SkillTest[]): string {
   const block = entryPoint === null ? undefined : new RegExp(`^class[ \\t]+${entryPoint}\\b[^]*?(?=\\n\\S|$(?![^]))`, 'm').exec(code)?.[0];
-  const text =
-    block === undefined
-      ? callsIn(code, FUNCTION)
-          .map(({ call }) => call)
-          .join(', ')
-      : useOfClass(entryPoint ?? '', block, tests);
+  const functions = callsIn(code, FUNCTION).map(({ call }) => call);
+  const text = block === undefined ? functions.join(', ') : useOfClass(entryPoint ?? '', block, tests);
   return text.length <= CHARS_MAX ? text : '';
 }
 

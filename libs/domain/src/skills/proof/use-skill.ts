@@ -5,7 +5,7 @@ import { SandboxLimits, SHOWN_VALUE } from '@etude/contracts/sandbox';
 import { crashOf } from '../../evaluation/evaluator.js';
 import { LIMIT_VERDICTS, refuseUnfinished } from '../../evaluation/judge.js';
 import type { Clock } from '../../ports/clock.js';
-import type { MemoryOutbox, ProceduralMemory } from '../../ports/memory.js';
+import type { MemoryOutbox, SkillVersions } from '../../ports/memory.js';
 import type { ProofChecker } from '../../ports/verification.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import { bundledCode } from './bundle-code.js';
@@ -33,7 +33,7 @@ export interface SkillCall {
 }
 
 export interface UseSkillDeps {
-  readonly procedural: Pick<ProceduralMemory, 'versions'>;
+  readonly procedural: SkillVersions;
   readonly sandboxes: Sandboxes;
   readonly outbox: MemoryOutbox;
   readonly checker: ProofChecker;

@@ -55,7 +55,7 @@ const OTHER_HASH_SEED = 4_242_424_242;
  */
 export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: AbortSignal): Promise<Verification> {
   const otherKind = otherKindReason(skill, deps.ground.replaced);
-  if (otherKind !== null) return verificationOf([{ evidence: [], reason: otherKind }], null);
+  if (otherKind !== null) return verificationOf([{ reason: otherKind }], null);
   const template = templateOf(skill, deps);
   if ('reason' in template) return verificationOf([template], null);
   const place = { ...placeOf(skill, deps), ...template, signal };
@@ -72,7 +72,7 @@ export function verificationOf(stages: readonly Stage[], contract: SkillContract
   const reason = stages.find((stage) => stage.reason !== undefined)?.reason ?? '';
   const kept = stages.flatMap(({ found }) => found?.kept ?? []);
   const found = Object.assign({ ...NOTHING_FOUND }, ...stages.map((stage) => stage.found), { kept }) as ProofFindings;
-  return { passed: reason === '', reason, evidence: stages.flatMap(({ evidence }) => evidence), contract, found };
+  return { passed: reason === '', reason, evidence: stages.flatMap(({ evidence = [] }) => evidence), contract, found };
 }
 
 /**
@@ -95,13 +95,13 @@ function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: Ve
 function templateOf(
   skill: Skill,
   { templateFor, ground }: VerificationDeps,
-): { readonly template?: string } | Required<Pick<Stage, 'reason' | 'evidence'>> {
+): { readonly template?: string } | Required<Pick<Stage, 'reason'>> {
   const together = [skill, ...ground.needed, ...ground.dependents.map((dependent) => dependent.skill)];
   try {
     const template = templateFor?.([...new Set(together.flatMap(({ packages = [] }) => packages))]);
     return template === undefined ? {} : { template };
   } catch (error) {
-    return { evidence: [], reason: refusalOf(error) };
+    return { reason: refusalOf(error) };
   }
 }
 
@@ -118,7 +118,7 @@ async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | nul
 function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): Stage {
   const found = { findings: [...findings] };
   const reason = reasonBeforeRun(skill, inspected, findings);
-  if (reason !== null) return { evidence: [], found, reason };
+  if (reason !== null) return { found, reason };
   const parsed = inspected === null ? [] : ['the code parses'];
   const shown = skill.kind === 'function' ? [] : [`a ${skill.kind} is shown, never run`];
   return { evidence: [...parsed, findingText(findings), ...shown], found };
@@ -172,7 +172,7 @@ async function runStages(skill: Skill, inspected: InspectedCode, deps: Verificat
     isAuthors: !hasHiddenTests(skill),
   };
   const first = await runTrial(trial, place);
-  if (!first.passed) return [{ evidence: [], reason: `its tests fail: ${first.reason}` }];
+  if (!first.passed) return [{ reason: `its tests fail: ${first.reason}` }];
   const stages = [
     testAgain(trial, first, place),
     keepWhatWorked(skill, trial, ground, place),
@@ -189,9 +189,9 @@ async function testAgain(trial: Trial, first: TrialOutcome, place: TestPlace): P
   const load = (code: string) => underOtherClock(trial.load?.(code) ?? code);
   const second = await runTrial({ ...trial, step: 'second', hashSeed: OTHER_HASH_SEED, load }, place);
   const where = 'under another hash seed and clock';
-  if (!second.passed) return { evidence: [], reason: `its tests fail ${where}: ${second.reason}` };
+  if (!second.passed) return { reason: `its tests fail ${where}: ${second.reason}` };
   const difference = differenceOf(trial.tests, first.results, second.results);
-  if (difference !== null) return { evidence: [], reason: `its tests give other results ${where}: ${difference}` };
+  if (difference !== null) return { reason: `its tests give other results ${where}: ${difference}` };
   const testsPassed = trial.tests.length;
   return { evidence: [`its tests pass twice with the same results (${testsPassed})`], found: { testsPassed } };
 }
