@@ -1,31 +1,13 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { type Mode, SubmitTaskRequestSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
-import { afterAll, describe, expect, it } from 'vitest';
-import { gatewayForFile, KEYS, refusal, SPEC, type SpecInit } from './gateway.harness.js';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { gatewayForFile, refusal, SPEC, type SpecInit } from './gateway.harness.js';
 
 const rig = gatewayForFile();
 const UNKNOWN_MODE = 7 as unknown as Mode;
-let raw: Client | null = null;
-afterAll(() => raw?.close());
-
-/** Sends bytes that no client library would make. */
-function submitBytes(bytes: Uint8Array): Promise<unknown> {
-  raw ??= new Client(rig.address, credentials.createInsecure(), { 'grpc.max_send_message_length': -1 });
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${KEYS.acme}`);
-  return new Promise((resolve, reject) => {
-    raw?.makeUnaryRequest(
-      '/etude.v1.Tasks/SubmitTask',
-      (value: Uint8Array) => Buffer.from(value),
-      (answer: Buffer) => answer,
-      bytes,
-      metadata,
-      (error, value) => (error ? reject(error) : resolve(value)),
-    );
-  });
-}
+const submitBytes = (bytes: Uint8Array) => rig.callRaw('/etude.v1.Tasks/SubmitTask', bytes);
 
 /** Encodes a field whose value is bytes. */
 const wrap = (no: number, inner: Uint8Array): Uint8Array => new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(inner).finish();

@@ -17,7 +17,7 @@ import { openJournal, questionsOf } from '@etude/queue/tasks/journal';
 import { Producer } from '@etude/queue/jobs/producer';
 import { freePort } from '@etude/test-support/ports';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
-import type { ServiceError } from '@grpc/grpc-js';
+import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { gatewayConfig } from '../src/config/gateway-config.js';
 import { startGateway } from '../src/gateway.js';
@@ -41,6 +41,8 @@ export function writeKeys(path: string, names: readonly KeyName[] = ['acme', 'gl
   };
   writeFileSync(path, JSON.stringify({ keys: names.map((name) => ({ sha256: sha256(KEYS[name]), name, ...entry[name] })) }));
 }
+
+const same = (bytes: Buffer) => bytes;
 
 /** A real gateway on a real Redis, for one test file. */
 export class GatewayRig {
@@ -112,6 +114,16 @@ export class GatewayRig {
     const known = this.#clients.get(id) ?? createServiceClient(service, this.address, key ? { apiKey: KEYS[key] } : {});
     this.#clients.set(id, known);
     return known as ServiceClient<S>;
+  }
+
+  /** Sends bytes that no client library would make. @returns the bytes of the answer */
+  async callRaw(path: string, bytes: Uint8Array, authorization = `Bearer ${KEYS.acme}`): Promise<Buffer> {
+    const client = new Client(this.address, credentials.createInsecure(), { 'grpc.max_send_message_length': -1 });
+    const metadata = new Metadata();
+    metadata.set('authorization', authorization);
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    client.makeUnaryRequest(path, same, same, Buffer.from(bytes), metadata, (error, answer) => (error ? reject(error) : resolve(answer!)));
+    return promise.finally(() => client.close());
   }
 
   tasks(key: KeyName | null = 'acme'): ServiceClient<typeof Tasks> {

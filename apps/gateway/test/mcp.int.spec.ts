@@ -58,15 +58,14 @@ describe('skills over MCP', () => {
     const description =
       'Sums the even numbers of a list.\n\nUse it where "odd" ones do not count: # \\ \u2028 \t\r\n- as here\n---\nname: x';
     const kept = { status: 'active' as const, description };
-    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'sum_even', scope: of('acme', 'default') }), signer);
-    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_ann', scope: of('acme', 'default', 'ann') }), signer);
-    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_others', scope: of('acme', 'scout') }), signer);
-    await storeSkill(memory.procedural, skillOf({ ...kept, name: 'of_all', scope: of('acme', '@tenant') }), signer);
-    await storeSkill(
-      memory.procedural,
-      skillOf({ ...kept, name: 'waiting', scope: of('acme', 'default'), status: 'pending_review' }),
-      signer,
-    );
+    const skills = [
+      { ...kept, name: 'sum_even', scope: of('acme', 'default') },
+      { ...kept, name: 'of_ann', scope: of('acme', 'default', 'ann') },
+      { ...kept, name: 'of_others', scope: of('acme', 'scout') },
+      { ...kept, name: 'of_all', scope: of('acme', '@tenant') },
+      { ...kept, name: 'waiting', scope: of('acme', 'default'), status: 'pending_review' as const },
+    ];
+    for (const skill of skills) await storeSkill(memory.procedural, skillOf(skill), signer);
   });
 
   it.each(REVISIONS)('lists the active skills of the reader, with files that match their digests, in %s', async (revision) => {

@@ -1,6 +1,6 @@
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { until } from '@etude/test-support/until';
-import { Client, credentials, status } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
 import { service as Health } from 'grpc-health-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { GatewayRig, refusal, SPEC } from './gateway.harness.js';
@@ -13,19 +13,15 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-function health(service: string): Promise<string> {
-  const client = new Client(rig.address, credentials.createInsecure());
-  const { Check: check } = Health as unknown as Record<
-    'Check',
-    { path: string; requestSerialize: (value: object) => Buffer; responseDeserialize: (bytes: Buffer) => { status: string } }
-  >;
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(check.path, check.requestSerialize, check.responseDeserialize, { service }, (error, answer) => {
-      client.close();
-      if (error || !answer) reject(error ?? new Error('no answer'));
-      else resolve(answer.status);
-    });
-  });
+interface Check {
+  readonly path: string;
+  readonly requestSerialize: (value: object) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => { readonly status: string };
+}
+
+async function health(service: string): Promise<string> {
+  const { Check: check } = Health as unknown as Record<'Check', Check>;
+  return check.responseDeserialize(await rig.callRaw(check.path, check.requestSerialize({ service }))).status;
 }
 
 it('starts without Redis, reports NOT_SERVING, and recovers when Redis is back', async () => {

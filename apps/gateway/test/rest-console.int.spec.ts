@@ -3,21 +3,19 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';
 import { bearer, restDoor } from './rest-door.js';
-import { GatewayRig } from './gateway.harness.js';
+import { gatewayForFile } from './gateway.harness.js';
 
-const rig = new GatewayRig();
 const { ask, send, settings } = restDoor();
-let controller: FakeController;
-beforeAll(async () => {
+const rig = gatewayForFile(async () => {
   // Does nothing where it is built already.
   execFileSync(process.execPath, [fileURLToPath(new URL('../../console/build.mjs', import.meta.url))]);
-  await rig.start({ ...(await settings()), ETUDE_SANDBOX_INTERNAL_TOKEN: TOKEN });
-  controller = await new FakeController(rig.producer, new FakeWorld(), {}).start();
+  return { ...(await settings()), ETUDE_SANDBOX_INTERNAL_TOKEN: TOKEN };
 });
-afterAll(async () => {
-  await controller.kill();
-  await rig.stop();
+let controller: FakeController;
+beforeAll(async () => {
+  controller = await new FakeController(rig.producer, new FakeWorld()).start();
 });
+afterAll(() => controller.kill());
 
 it('sends the console to anybody, locked to its own files and out of frames', async () => {
   const page = await send('GET', '/console/tasks/t1', null, { authorization: '' });
