@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Display, RunResult, SandboxLimits, SandboxRun } from '@etude/contracts/sandbox';
-import { onTestFinished } from 'vitest';
+import { it, onTestFinished } from 'vitest';
 import type { ClaimedSandbox, ExecutionSink, SandboxFiles } from '../src/sandbox-driver.js';
 import { type Fixture, requestOf } from './sandbox-fixture.js';
 
@@ -74,6 +74,9 @@ export async function openSession(sandboxes: Fixture): Promise<TestSession> {
     command: (text, limits) => run(claimed, { kind: 'command', command: text, stdin: '' }, limits),
   };
 }
+
+/** `it` with a session for each test that asks for one. */
+export const itInSession = (sandboxes: Fixture) => it.extend('session', () => openSession(sandboxes));
 
 async function run(claimed: ClaimedSandbox, asked: SandboxRun, limits: Partial<SandboxLimits> = {}): Promise<SessionOutcome> {
   const heard = new Heard();

@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { useSandboxes } from '../sandbox-fixture.js';
-import { openSession, type TestSession } from '../session-fixture.js';
+import { itInSession, type TestSession } from '../session-fixture.js';
 
 const PIECE = 512 * 1024;
 const bytes = (text: string) => Buffer.from(text);
 const text = async (session: TestSession, path: string) => Buffer.from((await session.files.read(path, 0, PIECE)).data).toString();
 
 describe('files of a session', () => {
-  const sandboxes = useSandboxes({ warm: 1 });
-  const open = () => openSession(sandboxes);
+  const it = itInSession(useSandboxes({ warm: 1 }));
 
-  it('take 100 MiB in pieces of 512 KiB', async () => {
-    const { files } = await open();
+  it('take 100 MiB in pieces of 512 KiB', async ({ session: { files } }) => {
     const piece = randomBytes(PIECE);
     for (let at = 0; at < 200; at++) expect(await files.write('big.bin', at * PIECE, piece, at === 199)).toBe((at + 1) * PIECE);
     expect((await files.stat('big.bin')).entry?.sizeBytes).toBe(200 * PIECE);
@@ -20,8 +18,7 @@ describe('files of a session', () => {
     expect((await files.read('big.bin', 200 * PIECE - 3, PIECE)).data).toHaveLength(3);
   });
 
-  it('name the offset at which an upload continues, and accept its last piece twice', async () => {
-    const { files } = await open();
+  it('name the offset at which an upload continues, and accept its last piece twice', async ({ session: { files } }) => {
     await files.write('a', 0, bytes('one'), false);
     await expect(files.write('a', 0, bytes('one'), false)).rejects.toMatchObject({
       details: { metadata: { reason: 'offset', size: '3' } },
@@ -33,16 +30,14 @@ describe('files of a session', () => {
     expect(await files.stat('a')).toMatchObject({ entry: { path: 'a', sizeBytes: 6 }, uploadedBytes: 0 });
   });
 
-  it('drop an upload that is deleted', async () => {
-    const { files } = await open();
+  it('drop an upload that is deleted', async ({ session: { files } }) => {
     await files.write('gone', 0, bytes('one'), false);
     await files.delete('gone');
     await expect(files.delete('gone')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await files.write('gone', 0, bytes('other'), false)).toBe(5);
   });
 
-  it('keep the old file until the upload is final', async () => {
-    const session = await open();
+  it('keep the old file until the upload is final', async ({ session }) => {
     await session.files.write('f', 0, bytes('old'), true);
     await session.cell('held = open("f")');
     await session.files.write('f', 0, bytes('new'), false);
@@ -52,10 +47,9 @@ describe('files of a session', () => {
     expect((await session.cell('print(held.read(), open("f").read())')).stdout).toBe('old newer\n');
   });
 
-  it.each(['', '.', '..', '/a', 'a//b', 'a/', './a', 'a/../b', 'a\0b', 'x'.repeat(513), 'y'.repeat(256)])(
+  it.for(['', '.', '..', '/a', 'a//b', 'a/', './a', 'a/../b', 'a\0b', 'x'.repeat(513), 'y'.repeat(256)])(
     'refuse the path %j',
-    async (path) => {
-      const { files } = await open();
+    async (path, { session: { files } }) => {
       const refused = { code: 'INVALID_ARGUMENT', details: { metadata: { reason: 'path' } } };
       await expect(files.write(path, 0, bytes('x'), true)).rejects.toMatchObject(refused);
       await expect(files.read(path, 0, 1)).rejects.toMatchObject(refused);
@@ -64,7 +58,7 @@ describe('files of a session', () => {
     },
   );
 
-  it.each([
+  it.for([
     ['a link to the environment of process 1', 'os.symlink("/proc/1/environ", "x")', 'x'],
     ['a magic link', 'os.symlink("/proc/self/root", "x")', 'x/etc/passwd'],
     ['a link among the folders', 'os.mkdir("real"); open("real/f", "w").close(); os.symlink("real", "x")', 'x/f'],
@@ -72,8 +66,7 @@ describe('files of a session', () => {
     ['a socket', 'import socket; s = socket.socket(socket.AF_UNIX); s.bind("x")', 'x'],
     ['a folder', 'os.mkdir("x")', 'x'],
     ['a file below a file', 'open("x", "w").close()', 'x/y'],
-  ])('are not reached through %s', async (_name, make, path) => {
-    const session = await open();
+  ] as const)('are not reached through %s', async ([_name, make, path], { session }) => {
     await session.cell(`import os\n${make}`);
     const refused = { code: 'INVALID_ARGUMENT', details: { metadata: { reason: 'path' } } };
     await expect(session.files.read(path, 0, 10)).rejects.toMatchObject(refused);
@@ -83,8 +76,7 @@ describe('files of a session', () => {
     expect((await session.files.list('', 100)).entries.map((entry) => entry.path)).not.toContain(path);
   });
 
-  it('refuse everything if the working directory is a link to process 1', async () => {
-    const session = await open();
+  it('refuse everything if the working directory is a link to process 1', async ({ session }) => {
     await session.cell('import os\nos.rename("/tmp/work", "/tmp/other")\nos.symlink("/proc/1", "/tmp/work")');
     const refused = { code: 'INVALID_ARGUMENT', details: { metadata: { reason: 'path' } } };
     await expect(session.files.read('environ', 0, 10)).rejects.toMatchObject(refused);
@@ -92,16 +84,14 @@ describe('files of a session', () => {
     await expect(session.files.list('', 10)).rejects.toMatchObject(refused);
   });
 
-  it('start empty if the working directory was removed', async () => {
-    const session = await open();
+  it('start empty if the working directory was removed', async ({ session }) => {
     await session.command('rm -rf /tmp/work');
     expect(await session.files.list('', 10)).toEqual({ entries: [], more: false });
     await session.files.write('deep/f', 0, bytes('back'), true);
     expect((await session.command('cat deep/f')).stdout).toBe('back');
   });
 
-  it('give the contents before or after a rename by the code, never others', async () => {
-    const session = await open();
+  it('give the contents before or after a rename by the code, never others', async ({ session }) => {
     const race = `
 import os, time
 def begin():
@@ -146,15 +136,13 @@ while time.monotonic() < end:
     expect(await session.files.write('after', 0, bytes('x'), true)).toBe(1);
   });
 
-  it('replace a name and never write into the linked file', async () => {
-    const session = await open();
+  it('replace a name and never write into the linked file', async ({ session }) => {
     await session.cell('import os\nopen("/tmp/other", "w").write("kept")\nos.link("/tmp/other", "f")');
     await session.files.write('f', 0, bytes('mine'), true);
     expect((await session.cell('print(open("/tmp/other").read(), open("f").read())')).stdout).toBe('kept mine\n');
   });
 
-  it('restart an upload that the code removed, and accept no partial file of the code', async () => {
-    const session = await open();
+  it('restart an upload that the code removed, and accept no partial file of the code', async ({ session }) => {
     await session.files.write('f', 0, bytes('first'), false);
     const clobber = `
 import glob, os
@@ -169,8 +157,7 @@ for name in glob.glob("/tmp/.*upload*"):
     expect(await text(session, 'f')).toBe('again');
   });
 
-  it('are listed by path, in pages', async () => {
-    const session = await open();
+  it('are listed by path, in pages', async ({ session }) => {
     await session.cell(
       'import os\nfor p in ("b", "a/z", "a/b/c", "a.txt", "a-b", "é", "z"):\n    os.makedirs(os.path.dirname(p) or ".", exist_ok=True); open(p, "w").write(p)',
     );
@@ -183,16 +170,14 @@ for name in glob.glob("/tmp/.*upload*"):
     expect(paths).toEqual(['a-b', 'a.txt', 'a/b/c', 'a/z', 'b', 'z', 'é']);
   });
 
-  it('leave out files that no path can name', async () => {
-    const session = await open();
+  it('leave out files that no path can name', async ({ session }) => {
     await session.cell(
       'import os\nopen(b"\\xff", "w").close()\nos.makedirs("d" * 200 + "/" + "d" * 200 + "/" + "d" * 200)\nopen("d" * 200 + "/" + "d" * 200 + "/" + "d" * 200 + "/f", "w").close()\nopen("f", "w").close()',
     );
     expect((await session.files.list('', 10)).entries.map(({ path }) => path)).toEqual(['f']);
   });
 
-  it('are listed in bounded time, however many or deep they are', async () => {
-    const session = await open();
+  it('are listed in bounded time, however many or deep they are', async ({ session }) => {
     const many =
       'import os\nfor i in range(40000):\n    os.close(os.open("f%05d" % i, os.O_CREAT | os.O_WRONLY))\nos.mkdir("deep"); os.chdir("deep")\nfor _ in range(3000):\n    os.mkdir("d"); os.chdir("d")';
     expect((await session.cell(many)).result.exit).toBe('ok');
@@ -205,8 +190,7 @@ for name in glob.glob("/tmp/.*upload*"):
     expect(await session.files.write('still', 0, bytes('x'), true)).toBe(1);
   });
 
-  it('report a full disk, and accept the rest when there is room', async () => {
-    const session = await open();
+  it('report a full disk, and accept the rest when there is room', async ({ session }) => {
     await session.files.write('up', 0, bytes('begun'), false);
     const fill = 'try:\n    with open("fill", "wb") as f:\n        while True: f.write(bytes(1 << 20)); f.flush()\nexcept OSError: pass';
     await session.cell(fill, { fileSizeMiB: 1_000, diskMiB: 60_000 });

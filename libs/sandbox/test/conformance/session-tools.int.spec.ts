@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Json } from '@etude/contracts/json';
 import type { SandboxLimits } from '@etude/contracts/sandbox';
 import { type CellToolAnswer, type CellToolCall, EMPTY_SCRATCHPAD, type Scratchpad } from '@etude/contracts/scratchpad';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { requestOf, useSandboxes } from '../sandbox-fixture.js';
-import { Heard, openSession, type TestSession } from '../session-fixture.js';
+import { Heard, itInSession, type TestSession } from '../session-fixture.js';
 
 const tool = (name: string) => ({ name, parameters: ['a', 'b'], description: `Calls ${name}.` });
 const TOOLS = [tool('add'), tool('notes/find'), tool('store'), tool('class')];
@@ -60,10 +60,9 @@ def forge(report):
 `;
 
 describe('tools of a cell', () => {
-  const sandboxes = useSandboxes({ warm: 1 });
-  const open = () => openSession(sandboxes);
+  const it = itInSession(useSandboxes({ warm: 1 }));
 
-  it('take plain data, also from arrays, and refuse anything else', async () => {
+  it('take plain data, also from arrays, and refuse anything else', async ({ session }) => {
     const code = `class N:
   def tolist(self): return [1, 2.5]
 deep = []
@@ -71,7 +70,7 @@ for _ in range(40): deep = [deep]
 for value in (N(), {1: (2, None)}, object(), float("nan"), "x" * 300_000, deep):
   try: print(add(value))
   except ToolError as error: print(str(error)[:60])`;
-    const { stdout, calls } = await work(await open(), code);
+    const { stdout, calls } = await work(session, code);
     expect(stdout.split('\n')).toEqual([
       "{'a': [1, 2.5]}",
       "{'a': {'1': [2, None]}}",
@@ -84,7 +83,7 @@ for value in (N(), {1: (2, None)}, object(), float("nan"), "x" * 300_000, deep):
     expect(calls.map(({ number }) => number)).toEqual([1, 2]);
   });
 
-  it('are called 200 times at most, one after another also by threads, and never by child processes', async () => {
+  it('are called 200 times at most, one after another also by threads, and never by child processes', async ({ session }) => {
     const code = `import os, threading
 got = []
 threads = [threading.Thread(target=lambda i=i: got.append(add(i)["a"])) for i in range(20)]
@@ -98,14 +97,13 @@ if os.fork() == 0:
 os.wait()
 for i in range(180): add(i)
 add(1)`;
-    const { stdout, ended, calls } = await work(await open(), code);
+    const { stdout, ended, calls } = await work(session, code);
     expect(stdout).toBe("True\na process that the cell started can't call tools\n");
     expect(ended.error).toMatchObject({ type: 'ToolError', message: 'a cell may call tools 200 times' });
     expect(calls).toHaveLength(200);
   });
 
-  it('wait longer than the wall limit, but no code runs past it', async () => {
-    const session = await open();
+  it('wait longer than the wall limit, but no code runs past it', async ({ session }) => {
     expect(await work(session, 'add(1)', { limits: { wallMs: 500 }, answer: late })).toMatchObject({
       ended: { exit: 'ok' },
       displays: [{ 'text/plain': "'late'" }],
@@ -114,8 +112,7 @@ add(1)`;
     expect((await work(session, code, { limits: { wallMs: 500 } })).ended).toMatchObject({ exit: 'wall', stateLost: true });
   });
 
-  it('end by an interrupt, which keeps the interpreter and its next calls', async () => {
-    const session = await open();
+  it('end by an interrupt, which keeps the interpreter and its next calls', async ({ session }) => {
     await work(session, 'kept = 1');
     const abort = new AbortController();
     const stopped = await work(session, 'add(1)', { signal: abort.signal, answer: () => abort.abort() });
@@ -123,35 +120,33 @@ add(1)`;
     expect((await work(session, 'kept, add(2)')).displays).toEqual([{ 'text/plain': "(1, {'a': 2})" }]);
   });
 
-  it('take only the first answer to the call that waits', async () => {
-    const { stdout } = await work(await open(), 'print(add(1), add(2))', { answer: answersThrice });
+  it('take only the first answer to the call that waits', async ({ session }) => {
+    const { stdout } = await work(session, 'print(add(1), add(2))', { answer: answersThrice });
     expect(stdout).toBe('right 1 right 2\n');
   });
 
-  it('raise ToolError for a large answer', async () => {
-    const { ended } = await work(await open(), 'add(1)', { answer: (_call, send) => send(result('x'.repeat(1_100_000))) });
+  it('raise ToolError for a large answer', async ({ session }) => {
+    const { ended } = await work(session, 'add(1)', { answer: (_call, send) => send(result('x'.repeat(1_100_000))) });
     expect(ended.error?.message).toMatch(/^the answer has 11\d{5} bytes as JSON, over the limit of 1048576$/);
   });
 
-  it('are left by threads whose cell has ended', async () => {
-    const session = await open();
+  it('are left by threads whose cell has ended', async ({ session }) => {
     const code = 'import threading, time\nthread = threading.Thread(target=add, args=(1,))\nthread.start()\ntime.sleep(0.2)';
     expect((await work(session, code, { answer: () => undefined })).ended.exit).toBe('ok');
     expect((await work(session, 'print(add(2))\nthread.join()\nthread.is_alive()')).displays).toEqual([{ 'text/plain': 'False' }]);
   });
 
-  it.each([
-    ['forge({"type": "tool_call", "cell": 1, "number": 1, "tool": "other", "arguments": {}})'],
-    ['forge({"type": "tool_call", "cell": 1, "number": 0, "tool": "add", "arguments": {}})'],
-    ['forge({"type": "tool_call", "cell": 1, "number": 1, "tool": "add", "arguments": {"a": "x" * 300_000}})'],
-  ])('end an interpreter that forges a call: %s', async (forged) => {
-    const { ended, calls } = await work(await open(), `${FORGE}\n${forged}\nimport time; time.sleep(5)`);
+  it.for([
+    'forge({"type": "tool_call", "cell": 1, "number": 1, "tool": "other", "arguments": {}})',
+    'forge({"type": "tool_call", "cell": 1, "number": 0, "tool": "add", "arguments": {}})',
+    'forge({"type": "tool_call", "cell": 1, "number": 1, "tool": "add", "arguments": {"a": "x" * 300_000}})',
+  ])('end an interpreter that forges a call: %s', async (forged, { session }) => {
+    const { ended, calls } = await work(session, `${FORGE}\n${forged}\nimport time; time.sleep(5)`);
     expect(ended.stateLost).toBe(true);
     expect(calls).toEqual([]);
   });
 
-  it('are absent from a cell without them', async () => {
-    const session = await open();
+  it('are absent from a cell without them', async ({ session }) => {
     await work(session, '1');
     const { result: plain } = await session.cell('add');
     expect(plain.error?.type).toBe('NameError');
@@ -160,27 +155,24 @@ add(1)`;
 });
 
 describe('the scratchpad of a session', () => {
-  const sandboxes = useSandboxes({ warm: 1 });
-  const open = () => openSession(sandboxes);
+  const it = itInSession(useSandboxes({ warm: 1 }));
 
-  it('refuses names that hide others or are none', async () => {
+  it('refuses names that hide others or are none', async ({ session }) => {
     const names = ['class', 'a b', '1a', '__x', 'memory', 'recall', 'tools', 'x'.repeat(61), ''];
     const code = `for name in ${JSON.stringify(names)}:\n  try: store(name, 1)\n  except ValueError as error: print("refused")\nstore("ﬁ", 2)\nfi`;
-    const { stdout, displays, values } = await work(await open(), code);
+    const { stdout, displays, values } = await work(session, code);
     expect(stdout).toBe('refused\n'.repeat(names.length));
     expect(displays).toEqual([{ 'text/plain': '2' }]);
     expect(Object.keys(values)).toEqual(['fi']);
   });
 
-  it('gives its names back to the next cell, and a tool hides none of them', async () => {
-    const session = await open();
+  it('gives its names back to the next cell, and a tool hides none of them', async ({ session }) => {
     await work(session, 'store("a", [1]); store = memory = recall = None; del a');
     const { stdout } = await work(session, 'store("b", 2); print(a, memory.variables, tools.call("store", a=1))');
     expect(stdout).toBe("[1] {'a': [1], 'b': 2} {'a': 1}\n");
   });
 
-  it('stores no value under the name of a tool, and loses none to one', async () => {
-    const session = await open();
+  it('stores no value under the name of a tool, and loses none to one', async ({ session }) => {
     expect((await work(session, 'store("add", 1)')).ended.error).toMatchObject({ type: 'ValueError' });
     const run = { kind: 'cell' as const, code: 'store("add", 1)', scratchpad: { values: [], observations: [], failedApproaches: [] } };
     const request = { ...requestOf([run]), executionId: 'without-tools', keep: true };
@@ -189,8 +181,7 @@ describe('the scratchpad of a session', () => {
     expect([stdout, values['add']?.shown]).toEqual(["{'a': 2} 1\n", '1']);
   });
 
-  it('keeps small values in the state and large ones in files, also for another interpreter', async () => {
-    const session = await open();
+  it('keeps small values in the state and large ones in files, also for another interpreter', async ({ session }) => {
     const code = 'store("small", b"x" * 60_000)\nstore("large", b"y" * 70_000)\nfor i in range(10): store(f"n{i}", bytes(60_000))';
     const { values } = await work(session, code);
     expect(values['small']).toMatchObject({
@@ -203,8 +194,7 @@ describe('the scratchpad of a session', () => {
     expect((await work(session, 'len(small), len(large), len(n9)')).displays).toEqual([{ 'text/plain': '(60000, 70000, 60000)' }]);
   });
 
-  it('tells which values were lost, until they are stored again', async () => {
-    const session = await open();
+  it('tells which values were lost, until they are stored again', async ({ session }) => {
     await work(session, 'class A: pass\nstore("a", A())\nstore("f", lambda: 1)\nstore("big", bytes(70_000))');
     await work(session, 'import os, shutil; shutil.rmtree(".scratchpad"); os.kill(os.getpid(), 9)');
     const { values, displays } = await work(session, 'store("f", 5)\nrecall("a", "gone"), list(memory.variables)');
@@ -214,8 +204,7 @@ describe('the scratchpad of a session', () => {
     expect(values['f']).toEqual({ shown: '5', pickled: expect.any(String) as string });
   });
 
-  it('survives hostile values', async () => {
-    const session = await open();
+  it('survives hostile values', async ({ session }) => {
     const code = `class Hostile:
   def __repr__(self): raise SystemExit(3)
   def __reduce__(self): raise RecursionError
@@ -237,22 +226,21 @@ for _ in range(300): observe("o"); fail("f")`;
     expect((await work(session, '1')).values['slow']).toEqual({ shown: '<Slow, which takes too long to show>' });
   });
 
-  it.each([
+  it.for([
     '{"values": [{"name": "a", "shown": "", "pickled": "A" * 100_000}], "observations": [], "failedApproaches": []}',
     '{"values": [{"name": "a", "shown": "", "file": "../secret"}], "observations": [], "failedApproaches": []}',
     '{"values": [{"name": "a b", "shown": ""}], "observations": [], "failedApproaches": []}',
     '{"values": [], "observations": [1], "failedApproaches": []}',
-  ])('reports no state that an interpreter forges: %s', async (state) => {
+  ])('reports no state that an interpreter forges: %s', async (state, { session }) => {
     const forged = `${FORGE}\nforge({"type": "ended", "cell": 1, "exitCode": 0, "error": None, "scratchpad": ${state}})\nimport time; time.sleep(5)`;
-    expect((await work(await open(), forged)).ended.scratchpad).toBeUndefined();
+    expect((await work(session, forged)).ended.scratchpad).toBeUndefined();
   });
 });
 
 describe('a search in files', () => {
-  const sandboxes = useSandboxes({ warm: 1 });
+  const it = itInSession(useSandboxes({ warm: 1 }));
 
-  it('finds lines of texts, without binary, large and foreign files', async () => {
-    const { command, files } = await openSession(sandboxes);
+  it('finds lines of texts, without binary, large and foreign files', async ({ session: { command, files } }) => {
     const long = `printf 'needle%0400d\\n' 1 > z.txt`;
     await command(
       `mkdir d; printf 'a\\nthe needle\\n' > d/a.txt; printf 'needle\\0' > b.bin; printf '\\377needle' > c; ln -s d/a.txt link; ${long}; yes needle | head -c 1100000 > large`,
