@@ -1,17 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { encodeFrame } from '../src/frames.js';
 import { program } from './sandbox-fixture.js';
 import { CLAIM, limitsOf, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
 
-const started: SupervisorProcess[] = [];
 const start = async (env: Record<string, string> = {}, before = '') => {
   const supervisor = await SupervisorProcess.start(env, before);
-  started.push(supervisor);
+  onTestFinished(() => supervisor.stop());
   return supervisor;
 };
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((supervisor) => supervisor.stop()));
-});
 
 const bind = (claim: string) => ({ type: 'bind', claim, token: TOKEN, leaseMs: 60_000 });
 
@@ -53,7 +49,7 @@ describe('a claim', () => {
     const junk = Buffer.concat(Array.from({ length: 50_000 }, () => Buffer.from([0, 0, 0, 2, 0x7b, 0x7d])));
     for (const peer of await Promise.all(Array.from({ length: 30 }, () => supervisor.connect()))) {
       peer.write(junk);
-      peer.drain();
+      void peer.drain();
     }
     const result = await owner.run(program('import time\ntime.sleep(600)'), { limits: limitsOf({ wallMs: 1_000 }) });
     expect(result).toMatchObject({ exit: 'wall' });
@@ -75,8 +71,7 @@ describe('a claim', () => {
     // Code that runs, prints, and forks extends nothing.
     const limits = limitsOf({ wallMs: 3_600_000, cpuMs: 600_000 });
     peer.execute([program('import os, time\nos.fork()\nwhile True: print(1)')], { limits });
-    peer.drain();
-    await supervisor.ended;
+    await Promise.all([peer.drain(), supervisor.ended]);
     expect(performance.now() - from).toBeGreaterThan(3 * 1_500 + leaseMs - 200);
   });
 
@@ -102,7 +97,7 @@ describe('a sandbox without a claim', () => {
     const env = { ETUDE_SANDBOX_UNCLAIMED_MS: '2000' };
     const visited = await start(env);
     const peer = await visited.connect();
-    peer.drain();
+    void peer.drain();
     // The other one started later, so at its end the first has stood for longer than it would alone.
     const alone = await start(env);
     await alone.ended;
@@ -116,8 +111,7 @@ describe('a sandbox without a claim', () => {
     const owner = await supervisor.bound();
     const others = [];
     for (let i = 0; i < 40; i += 1) others.push(await supervisor.connect());
-    others.slice(0, 9).forEach((peer) => peer.drain());
-    await Promise.all(others.slice(0, 9).map((peer) => peer.ended));
+    await Promise.all(others.slice(0, 9).map((peer) => peer.drain()));
     others.at(-1)?.send({ type: 'nothing' });
     expect(await others.at(-1)?.next('refused')).toMatchObject({ code: 'unknown' });
     expect(await owner.run(program('print(1)'))).toMatchObject({ stdout: '1\n' });
@@ -146,8 +140,7 @@ describe('a clock that is set while a sandbox runs', () => {
     const peer = await supervisor.bound(CLAIM, leaseMs);
     await peer.run(program('import time\ntime.sleep(0.5)'));
     peer.send({ type: 'lease', claim: CLAIM, leaseMs });
-    peer.drain();
-    await supervisor.ended;
+    await Promise.all([peer.drain(), supervisor.ended]);
     expect(performance.now() - from).toBeGreaterThan(500 + leaseMs - 50);
   });
 });

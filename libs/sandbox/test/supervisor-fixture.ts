@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,14 +9,13 @@ import { arch } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { SandboxLimits, type SandboxRun } from '@etude/contracts/sandbox';
 import { freePort } from '@etude/test-support/ports';
+import { until } from '@etude/test-support/until';
 import { encodeFrame, FrameReader, type SupervisorFrame } from '../src/frames.js';
 import { seccompFilter } from '../src/seccomp.js';
 
 /** The token of every supervisor that is started here, and the claim that most tests use. */
 export const TOKEN = 'a token';
 export const CLAIM = 'claim-1';
-/** Ends what hangs: nothing that a test waits for takes longer, on a busy machine either. */
-const PATIENCE_MS = 60_000;
 const NOBODY = 65_534;
 
 export interface Frame extends SupervisorFrame {
@@ -94,16 +94,12 @@ export class SupervisorProcess {
   }
 
   async connectUngreeted(): Promise<Peer> {
-    const until = Date.now() + PATIENCE_MS;
-    for (;;) {
-      const peer = await Peer.open(this.port).catch(() => null);
-      if (peer) {
-        this.peers.push(peer);
-        return peer;
-      }
-      if (!this.alive || Date.now() > until) throw new Error(`the supervisor can't be reached: ${this.stderr}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    const peer = await until(() => {
+      if (!this.alive) throw new Error(`the supervisor has ended: ${this.stderr}`);
+      return Peer.open(this.port).catch(() => null);
+    });
+    this.peers.push(peer);
+    return peer;
   }
 
   /** A connection that is bound. Nobody renews its lease: it outlasts all tests of a file. */
@@ -124,35 +120,18 @@ export class SupervisorProcess {
 
 /** One connection of a controller. Reads only while somebody waits for a frame. */
 export class Peer {
-  closed = false;
-  readonly ended: Promise<void>;
-  private readonly reader = new FrameReader();
-  private readonly frames: Frame[] = [];
-  private wake: () => void = () => undefined;
+  private readonly frames: AsyncGenerator<Frame>;
   private executions = 0;
 
   private constructor(private readonly socket: Socket) {
     socket.on('error', () => undefined);
-    socket.on('data', (chunk: Buffer) => {
-      this.frames.push(...(this.reader.feed(chunk) as Frame[]));
-      this.wake();
-    });
-    this.ended = new Promise((resolve) => {
-      socket.once('close', () => {
-        this.closed = true;
-        this.wake();
-        resolve();
-      });
-    });
-    socket.pause();
+    this.frames = framesOf(socket);
   }
 
-  static open(port: number): Promise<Peer> {
-    return new Promise((resolve, reject) => {
-      const socket = connect({ host: '127.0.0.1', port, noDelay: true });
-      socket.once('connect', () => resolve(new Peer(socket)));
-      socket.once('error', reject);
-    });
+  static async open(port: number): Promise<Peer> {
+    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    await once(socket, 'connect');
+    return new Peer(socket);
   }
 
   send(frame: Record<string, unknown>): void {
@@ -180,20 +159,10 @@ export class Peer {
     return { ...result, stdout: printed(frames, 'stdout'), stderr: printed(frames, 'stderr'), displays };
   }
 
-  /** The next frame. @throws Error when it is of another type, when there is none, and when the connection has ended */
+  /** The next frame. @throws Error when it is of another type, and when the connection has ended */
   async next(type?: string): Promise<Frame> {
-    const deadline = setTimeout(() => this.wake(), PATIENCE_MS);
-    const until = Date.now() + PATIENCE_MS;
-    while (this.frames.length === 0 && !this.closed && Date.now() < until) {
-      await new Promise<void>((resolve) => {
-        this.wake = resolve;
-        this.socket.resume();
-      });
-    }
-    clearTimeout(deadline);
-    this.socket.pause();
-    const frame = this.frames.shift();
-    if (!frame) throw new Error(this.closed ? 'the connection has ended' : `no ${type ?? 'frame'} came`);
+    const { value: frame } = (await this.frames.next()) as { value: Frame | undefined };
+    if (!frame) throw new Error('the connection has ended');
     if (type && frame.type !== type) throw new Error(`${JSON.stringify(frame)} came instead of ${type}`);
     return frame;
   }
@@ -208,14 +177,23 @@ export class Peer {
     }
   }
 
-  /** Discards what comes, so that the end of the connection is seen. */
-  drain(): void {
-    this.socket.resume();
+  /** Discards what comes. Resolves when the connection has ended. */
+  async drain(): Promise<void> {
+    for (let more = true; more;)
+      more = await this.frames.next().then(
+        ({ done }) => done !== true,
+        () => false,
+      );
   }
 
   close(): void {
     this.socket.destroy();
   }
+}
+
+async function* framesOf(socket: Socket): AsyncGenerator<Frame> {
+  const reader = new FrameReader();
+  for await (const chunk of socket as AsyncIterable<Buffer>) yield* reader.feed(chunk) as Frame[];
 }
 
 function command(folder: string, settings: Readonly<Record<string, string>>, before: string, packagesPath?: string): string[] {

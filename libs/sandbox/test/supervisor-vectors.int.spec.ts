@@ -48,10 +48,8 @@ async function take(step: Step, supervisor: SupervisorProcess, peers: Map<string
   if ('send' in step) peer.send(step.send);
   else if ('sendHex' in step) peer.write(Buffer.from(step.sendHex, 'hex'));
   else if ('expect' in step) meets(await peer.next(), step.expect);
-  else if ('ends' in step) {
-    peer.drain();
-    await peer.ended;
-  } else check(step, await peer.until(step.until));
+  else if ('ends' in step) await peer.drain();
+  else check(step, await peer.until(step.until));
 }
 
 function check(step: Extract<Step, { until: string }>, frames: readonly Frame[]): void {
