@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Isolation } from '../src/local-driver.js';
 import type { ExecutionSink } from '../src/sandbox-driver.js';
-import { checked, program, requestOf, type StartedSandboxes, startLocal } from './sandbox-fixture.js';
+import { checked, program, requestOf, useSandboxes } from './sandbox-fixture.js';
 
 interface Counter {
   /** Name of the attack in `counters/attacks.py`. */
@@ -63,20 +63,12 @@ describe.each<[Isolation, readonly Counter[]]>([
   // The refused calls are those of the same filter.
   ['single', LIMITED],
 ])('what the kernel counts, with isolation %s', (isolation, counters) => {
-  let started: StartedSandboxes | undefined;
-  beforeAll(async () => {
-    started = await startLocal({ warm: 0, isolation });
-  }, 60_000);
-  afterAll(() => started?.close());
-  const use = () => {
-    if (!started) throw new Error('the sandboxes are not started yet');
-    return started;
-  };
+  const sandboxes = useSandboxes({ warm: 0, isolation });
 
   /** Runs an attack until the test ends. Resolves to what it has reached. */
   const attack = async (name: string): Promise<number> => {
     const request = requestOf([program(pythonOf('attacks'), name)], { tenant: 'mallory', limits: { wallMs: 60_000, memoryMiB: 4_096 } });
-    const sandbox = await use().driver.claim({ template: 'default', memoryMiB: 4_096, diskMiB: 128 }, new AbortController().signal);
+    const sandbox = await sandboxes.driver.claim({ template: 'default', memoryMiB: 4_096, diskMiB: 128 }, new AbortController().signal);
     onTestFinished(() => sandbox.release());
     const reached = Promise.withResolvers<number>();
     const sink: ExecutionSink = {
@@ -89,14 +81,13 @@ describe.each<[Isolation, readonly Counter[]]>([
   };
 
   it.for(counters)('leave others what they need: $name', async ({ name, least = 0, most, perUser = false }, { skip }) => {
-    const note = use().driver.check();
+    const note = sandboxes.driver.check();
     skip(perUser && note !== undefined, note);
     const reached = await attack(name);
     expect(reached).toBeGreaterThanOrEqual(least);
     expect(reached).toBeLessThanOrEqual(most);
     const runs = [program(pythonOf('honest')), checked('def f(x):\n    return x + 1', 'assert f(1) == 2')];
-    const { runs: results } = await use().sandboxes.execute(requestOf(runs), new AbortController().signal);
-    expect(results).toMatchObject([
+    expect(await sandboxes.run(runs)).toMatchObject([
       { exit: 'ok', stdout: HONEST, stderr: '' },
       { exit: 'ok', passed: true },
     ]);

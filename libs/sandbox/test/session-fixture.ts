@@ -13,36 +13,23 @@ export class Heard implements ExecutionSink {
   readonly told: string[] = [];
   readonly results: RunResult[] = [];
   readonly numbers: number[] = [];
-  private readonly listeners: Array<() => void> = [];
 
   output(_run: number, stream: 'stdout' | 'stderr', text: string, at: number): void {
     this[stream].push(text);
     this.told.push(text);
-    this.note(at);
+    this.numbers.push(at);
   }
   display(_run: number, data: Display, at: number): void {
     this.displays.push(data);
     this.told.push(JSON.stringify(data['text/plain']));
-    this.note(at);
+    this.numbers.push(at);
   }
   result(_run: number, result: RunResult, at: number): void {
     this.results.push(result);
-    this.note(at);
-  }
-  /** Resolves once `condition` holds. */
-  until(condition: () => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const look = () => condition() && resolve();
-      this.listeners.push(look);
-      look();
-    });
+    this.numbers.push(at);
   }
   get text(): string {
     return this.stdout.join('') + this.results.map(({ stdout }) => stdout).join('');
-  }
-  private note(at: number): void {
-    this.numbers.push(at);
-    for (const look of this.listeners) look();
   }
 }
 
@@ -61,7 +48,7 @@ export interface TestSession {
   readonly command: (text: string, limits?: Partial<SandboxLimits>) => Promise<SessionOutcome>;
 }
 
-export const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
+const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
 
 /** A sandbox claimed for one test, and kept from run to run. */
 export async function openSession(sandboxes: Fixture): Promise<TestSession> {

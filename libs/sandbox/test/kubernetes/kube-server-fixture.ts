@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { KubeApi } from '../../src/kubernetes/kube-api.js';
 
@@ -24,7 +24,6 @@ export class KubeServerFixture {
   readonly #pods = new Map<string, StoredPod>();
   readonly #watchers = new Set<ServerResponse>();
   readonly #faults: Array<{ readonly kind: Kind; readonly answer: Answer }> = [];
-  readonly #sockets = new Set<Socket>();
   #history: Happening[] = [];
   #version = 100;
   #uids = 0;
@@ -34,11 +33,7 @@ export class KubeServerFixture {
   muted = false;
 
   private constructor(private readonly server: Server) {
-    server.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
-      socket.on('error', () => undefined);
-    });
+    server.on('connection', (socket) => socket.on('error', () => undefined));
     server.on('request', (request, response) => void this.#answer(request, response));
   }
 
@@ -117,7 +112,7 @@ export class KubeServerFixture {
   }
 
   async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    this.server.closeAllConnections();
     await new Promise((resolve) => void this.server.close(resolve));
   }
 
@@ -134,18 +129,9 @@ export class KubeServerFixture {
     const kind = kindOf(request.method ?? '', url);
     this.asked.push({ kind, url, body });
     const fault = this.#faults.findIndex((candidate) => candidate.kind === kind);
-    const answer = fault < 0 ? this.#usual(kind, url) : this.#faults.splice(fault, 1)[0]?.answer;
-    answer?.(request, response, body);
-  }
-
-  #usual(kind: Kind, url: URL): Answer | undefined {
-    const name = url.pathname.split('/')[6] ?? '';
-    const answers: Partial<Record<Kind, Answer>> = {
-      list: (_request, response) => this.#list(response),
-      watch: (_request, response) => this.#watch(Number(url.searchParams.get('resourceVersion')), response),
-      get: (_request, response) => this.#one(name, response),
-    };
-    return answers[kind];
+    if (fault >= 0) this.#faults.splice(fault, 1)[0]?.answer(request, response, body);
+    else if (kind === 'list') this.#list(response);
+    else if (kind === 'watch') this.#watch(Number(url.searchParams.get('resourceVersion')), response);
   }
 
   #list(response: ServerResponse): void {
@@ -163,12 +149,6 @@ export class KubeServerFixture {
     for (const happening of this.#history) if (happening.version > version) response.write(happening.line);
     this.#watchers.add(response);
     response.on('close', () => this.#watchers.delete(response));
-  }
-
-  #one(name: string, response: ServerResponse): void {
-    const pod = this.#pods.get(name);
-    if (pod) send(response, 200, rawPod(pod));
-    else refuse(404, 'NotFound')({} as never, response, '');
   }
 }
 
