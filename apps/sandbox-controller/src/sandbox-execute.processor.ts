@@ -1,6 +1,6 @@
-import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
+import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { SandboxExecute } from '@etude/contracts/queues';
-import { EXIT_REASONS, type ExecutionResult, type ExitReason, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
+import { type ExecutionResult, RETRYABLE_EXITS } from '@etude/contracts/sandbox';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { watchCancel } from '@etude/queue/redis/channels';
 import type { RedisKeys } from '@etude/queue/redis/keys';
@@ -9,38 +9,27 @@ import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import { ExecutionStore, type StoredExecution } from '@etude/queue/executions/executions';
 import { unmeasuredRun } from '@etude/sandbox/driven-sandboxes';
 
-/** Throws if the infrastructure failed a run, so that the queue retries the execution. Failures of the code are results. */
-function throwIfRetryable({ executionId, runs }: ExecutionResult): void {
-  const lost = runs.find(({ exit }) => RETRYABLE_EXITS.has(exit));
-  if (lost) {
-    const message = `execution ${executionId} ended with "${lost.exit}". Its code is not at fault, so the execution is retried.`;
-    throw new EtudeError('SANDBOX_UNAVAILABLE', message);
-  }
-}
-
-/** The exit reason in an error of the infrastructure; null for any other error. */
-function exitOf(error: unknown): ExitReason | null {
-  const code = errorCode(error);
-  if (code !== 'SANDBOX_CAPACITY' && code !== 'SANDBOX_UNAVAILABLE') return null;
-  const exit = errorDetails(error).metadata?.exit;
-  return EXIT_REASONS.find((known) => known === exit && RETRYABLE_EXITS.has(known)) ?? null;
-}
-
-/** Runs the execution. On the last attempt a failure of the infrastructure becomes its result, with the output so far. */
+/**
+ * Runs the execution. Throws if the infrastructure failed a run, so that the queue retries the execution. On the last attempt such a
+ * failure becomes the result, with the output so far. Failures of the code are results.
+ */
 async function resultOf(
   sandboxes: Sandboxes,
   { request }: StoredExecution,
   { isLastAttempt }: JobContext,
   signal: AbortSignal,
 ): Promise<ExecutionResult> {
+  const { executionId } = request;
   try {
     const result = await sandboxes.execute(request, signal);
-    if (!isLastAttempt) throwIfRetryable(result);
-    return result;
+    const lost = result.runs.find(({ exit }) => RETRYABLE_EXITS.has(exit));
+    if (isLastAttempt || !lost) return result;
+    const message = `execution ${executionId} ended with "${lost.exit}". Its code is not at fault, so the execution is retried.`;
+    throw new EtudeError('SANDBOX_UNAVAILABLE', message);
   } catch (error) {
-    const exit = isLastAttempt ? exitOf(error) : null;
-    if (exit === null) throw error;
-    return { executionId: request.executionId, runs: [unmeasuredRun(exit, 'SandboxUnavailable', (error as Error).message)] };
+    const exit = [...RETRYABLE_EXITS].find((known) => known === errorDetails(error).metadata?.exit);
+    if (!isLastAttempt || exit === undefined) throw error;
+    return { executionId, runs: [unmeasuredRun(exit, 'SandboxUnavailable', (error as Error).message)] };
   }
 }
 

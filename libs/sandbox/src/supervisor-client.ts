@@ -4,7 +4,7 @@ import { JsonObject } from '@etude/contracts/json';
 import { Display, RunResult } from '@etude/contracts/sandbox';
 import { type CellToolAnswer, TOOL_ANSWER_WAIT_MS } from '@etude/contracts/scratchpad';
 import type { SupervisorFrame } from './frames.js';
-import type { ClaimedSandbox, ExecutionSink, LostSandbox, SandboxExecution, SandboxFiles, SandboxLink } from './sandbox-driver.js';
+import type { ClaimedSandbox, ExecutionSink, LostSandbox, SandboxExecution, SandboxLink } from './sandbox-driver.js';
 import { SupervisorFiles } from './supervisor-files.js';
 
 /** How long after a run's wall limit the supervisor may take to report its end; then the sandbox counts as lost. */
@@ -41,22 +41,19 @@ interface Following {
 /** A claimed sandbox, over the protocol of docs/sandbox-protocol.md. Its link is bound, or its `bind` has been sent. */
 export class SupervisorClient implements ClaimedSandbox {
   readonly place: string | null;
-  readonly lost: Promise<LostSandbox>;
-  readonly files: SandboxFiles;
-  private readonly fileCalls: SupervisorFiles;
+  readonly files: SupervisorFiles;
+  private readonly losing = Promise.withResolvers<LostSandbox>();
+  readonly lost = this.losing.promise;
   private following: Following | null = null;
   private released: Promise<void> | null = null;
   private end: LostSandbox | null = null;
-  private tellLost: (end: LostSandbox) => void = () => undefined;
 
   constructor(
     private link: SandboxLink,
     private readonly options: SupervisorClientOptions,
   ) {
     this.place = options.place;
-    this.lost = new Promise((resolve) => (this.tellLost = resolve));
-    this.fileCalls = new SupervisorFiles((frame) => this.link.send({ ...frame, claim: options.claim }));
-    this.files = this.fileCalls;
+    this.files = new SupervisorFiles((frame) => this.link.send({ ...frame, claim: options.claim }));
     void this.read();
   }
 
@@ -85,7 +82,7 @@ export class SupervisorClient implements ClaimedSandbox {
 
   async answer(executionId: string, number: number, answer: CellToolAnswer): Promise<void> {
     const given = answer.success ? { result: answer.result } : { error: answer.error };
-    await this.fileCalls.ask({ type: 'answer', executionId, number, ...given });
+    await this.files.ask({ type: 'answer', executionId, number, ...given });
   }
 
   release(): Promise<void> {
@@ -127,13 +124,13 @@ export class SupervisorClient implements ClaimedSandbox {
       this.link = next;
       if (this.released) return void this.options.onRelease(next);
       if (this.following) this.ask(this.following);
-      this.fileCalls.repeat();
+      this.files.repeat();
     }
   }
 
   private take(frame: SupervisorFrame): void {
     try {
-      if (frame.type.startsWith('file.') || frame.type === 'answered') this.fileCalls.answer(frame);
+      if (frame.type.startsWith('file.') || frame.type === 'answered') this.files.answer(frame);
       else if (frame.type === 'refused') this.refused(frame);
       else if (this.following && frame.executionId === this.following.execution.executionId) this.follow(this.following, frame);
     } catch (error) {
@@ -195,8 +192,8 @@ export class SupervisorClient implements ClaimedSandbox {
     if (this.end) return;
     this.end = end;
     this.following?.settle(end);
-    this.fileCalls.fail(end);
-    if (!this.released) this.tellLost(end);
+    this.files.fail(end);
+    if (!this.released) this.losing.resolve(end);
   }
 }
 

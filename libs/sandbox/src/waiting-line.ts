@@ -1,8 +1,3 @@
-interface Waiting<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: Error) => void;
-}
-
 export interface LineLimits {
   readonly waitingMax: number;
   readonly waitMs: number;
@@ -12,7 +7,7 @@ export interface LineLimits {
 
 /** Callers that wait for a value, first come, first served. */
 export class WaitingLine<T> {
-  private readonly waiting: Array<Waiting<T>> = [];
+  private readonly waiting: Array<PromiseWithResolvers<T>> = [];
 
   constructor(private readonly limits: LineLimits) {}
 
@@ -27,14 +22,13 @@ export class WaitingLine<T> {
   wait(signal: AbortSignal, first = false): Promise<T> {
     if (!first && this.waiting.length >= this.limits.waitingMax) return Promise.reject(this.limits.refusal(this.waiting.length));
     const { waitMs, refusal } = this.limits;
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const waiting: Waiting<T> = { resolve, reject };
+    const waiting = Promise.withResolvers<T>();
     const abort = () => this.drop(waiting, () => signal.reason as Error);
     const timer = setTimeout(() => this.drop(waiting, refusal), waitMs);
     signal.addEventListener('abort', abort, { once: true });
     if (first) this.waiting.unshift(waiting);
     else this.waiting.push(waiting);
-    return promise.finally(() => {
+    return waiting.promise.finally(() => {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
     });
@@ -50,7 +44,7 @@ export class WaitingLine<T> {
     for (const waiting of this.waiting.splice(keep)) waiting.reject(error());
   }
 
-  private drop(waiting: Waiting<T>, why: (before: number) => Error): void {
+  private drop(waiting: PromiseWithResolvers<T>, why: (before: number) => Error): void {
     const before = this.waiting.indexOf(waiting);
     if (before < 0) return;
     this.waiting.splice(before, 1);

@@ -15,7 +15,7 @@ import { ClaimedPods } from './claimed-pods.js';
 import { type ClusterOptions, KubeApi, type PodApi } from './kube-api.js';
 import { LABELS, readPlace, type PodPlace } from './pod-identity.js';
 import { bindAgain, type OpenLink, type PodConnection, PodLink } from './pod-link.js';
-import { PodReaper } from './pod-removal.js';
+import { reapPods } from './pod-removal.js';
 import { podKind } from './pod-spec.js';
 import type { KubeLogger } from './pod-state.js';
 import { type PodFeed, PodWatch } from './pod-watch.js';
@@ -52,12 +52,12 @@ const PROBE_TIMEOUT_MS = 60_000;
 export class KubernetesDriver implements SandboxDriver {
   private readonly pools = new Map<string, TemplatePool>();
   private readonly claimed: ClaimedPods;
-  private readonly reaper: PodReaper;
+  private readonly stopReaper: () => void;
   private readonly unsubscribe: () => void;
   private readonly deps: PoolDeps;
   private readonly controller = randomUUID();
-  /** By template; null after a failure. Only `start` adds proofs, so a driver made by the constructor has none. */
-  private readonly proofs = new Map<string, Promise<void> | null>();
+  /** null after a failure. Only `start` adds proofs, so a driver made by the constructor has none. */
+  private readonly proofs = new Map<TemplatePool, Promise<void> | null>();
   private closed = false;
 
   constructor(
@@ -71,10 +71,9 @@ export class KubernetesDriver implements SandboxDriver {
     for (const [name, template] of Object.entries(templates))
       this.pools.set(name, new TemplatePool(podKind(name, template, installation, this.controller), this.deps));
     this.claimed = new ClaimedPods(this.deps);
-    this.reaper = new PodReaper({ ...this.deps, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
     this.unsubscribe = feed.subscribe((change) => this.pools.get(change.pod.labels[LABELS.template] ?? '')?.observe(change));
     for (const pod of feed.pods.values()) this.pools.get(pod.labels[LABELS.template] ?? '')?.observe({ pod, gone: false });
-    void this.reaper.round();
+    this.stopReaper = reapPods({ ...this.deps, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
   }
 
   /**
@@ -97,7 +96,7 @@ export class KubernetesDriver implements SandboxDriver {
     }
     const driver = new KubernetesDriver(options, { api, feed });
     try {
-      await Promise.all(Object.keys(options.templates).map((name) => driver.proveFirst(name)));
+      await Promise.all([...driver.pools.values()].map((pool) => driver.proveFirst(pool)));
       return driver;
     } catch (error) {
       await driver.close();
@@ -108,8 +107,8 @@ export class KubernetesDriver implements SandboxDriver {
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
     const pool = this.poolFor(shape);
-    if (this.proofs.has(shape.template)) await this.prove(shape.template);
-    return this.claimFrom(pool, shape.template, signal);
+    if (this.proofs.has(pool)) await this.prove(pool);
+    return this.claimFrom(pool, signal);
   }
 
   async attach(text: string, signal: AbortSignal): Promise<ClaimedSandbox> {
@@ -142,7 +141,7 @@ export class KubernetesDriver implements SandboxDriver {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    this.reaper.close();
+    this.stopReaper();
     const claimed = this.claimed.close();
     for (const pool of this.pools.values()) pool.stop(this.options.alone ?? false);
     await Promise.all([...this.pools.values()].map((pool) => pool.drained()));
@@ -152,12 +151,12 @@ export class KubernetesDriver implements SandboxDriver {
     this.parts.api.close();
   }
 
-  private async claimFrom(pool: TemplatePool, template: string, signal: AbortSignal): Promise<ClaimedSandbox> {
+  private async claimFrom(pool: TemplatePool, signal: AbortSignal): Promise<ClaimedSandbox> {
     if (this.closed) throw unavailable('the sandboxes are being shut down');
     const claim = newClaim();
     const { pod, link } = await pool.claim(claim, signal);
     const { uid = '', ip, labels } = pod.view ?? {};
-    const place: PodPlace = { template, pod: pod.name, uid, ip: ip ?? '', nonce: labels?.[LABELS.nonce] ?? '', claim };
+    const place: PodPlace = { template: pool.kind.name, pod: pod.name, uid, ip: ip ?? '', nonce: labels?.[LABELS.nonce] ?? '', claim };
     return this.hold(place, link, (last) => pool.remove(pod, last));
   }
 
@@ -177,33 +176,35 @@ export class KubernetesDriver implements SandboxDriver {
     }
   }
 
-  private async proveFirst(name: string): Promise<void> {
-    await this.prove(name).catch((error: unknown) => {
+  private async proveFirst(pool: TemplatePool): Promise<void> {
+    await this.prove(pool).catch((error: unknown) => {
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
       const { logger } = this.options;
-      logger.warn({ template: name, err: error }, 'no pod of this template could be checked; the first claim of a pod repeats the check');
+      logger.warn(
+        { template: pool.kind.name, err: error },
+        'no pod of this template could be checked; the first claim of a pod repeats the check',
+      );
     });
   }
 
   /** Proves the template, unless it is proven. After a failure the next call tries again. */
-  private prove(name: string): Promise<void> {
+  private prove(pool: TemplatePool): Promise<void> {
     const proof =
-      this.proofs.get(name) ??
-      this.tryControls(name).catch((error: unknown) => {
-        this.proofs.set(name, null);
+      this.proofs.get(pool) ??
+      this.tryControls(pool).catch((error: unknown) => {
+        this.proofs.set(pool, null);
         throw error;
       });
-    this.proofs.set(name, proof);
+    this.proofs.set(pool, proof);
     return proof;
   }
 
   /** Tries every control from inside a pod of the template. @throws EtudeError SANDBOX_CONTROL_MISSING naming the control */
-  private async tryControls(name: string): Promise<void> {
-    const { allowMissingControls = [], logger, templates } = this.options;
-    const [pool, template] = [this.pools.get(name), templates[name]];
-    if (!pool || !template) throw noTemplate(name, this.pools);
+  private async tryControls(pool: TemplatePool): Promise<void> {
+    const { allowMissingControls = [], logger } = this.options;
+    const { name, template } = pool.kind;
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    const sandbox = await this.claimFrom(pool, name, signal);
+    const sandbox = await this.claimFrom(pool, signal);
     try {
       const { memoryMiB, diskMiB, egress } = template;
       const limits = SandboxLimits.parse({ processes: 8, memoryMiB, diskMiB });
@@ -219,8 +220,8 @@ export class KubernetesDriver implements SandboxDriver {
 
   private poolFor({ template: name, memoryMiB, diskMiB }: SandboxShape): TemplatePool {
     const pool = this.pools.get(name);
-    const template = this.options.templates[name];
-    if (!pool || !template) throw noTemplate(name, this.pools);
+    if (!pool) throw noTemplate(name, this.pools);
+    const { template } = pool.kind;
     for (const [field, asked, most] of [
       ['memory_mib', memoryMiB, template.memoryMiB],
       ['disk_mib', diskMiB, template.diskMiB],

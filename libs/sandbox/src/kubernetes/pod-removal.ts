@@ -20,50 +20,40 @@ interface ReaperDeps extends PoolDeps {
 const DELETING_MAX_MS = 60_000;
 
 /**
- * Deletes pods of any controller that have ended or never started. Several reapers may find the same pod.
+ * Deletes pods of any controller that have ended or never started, now and from time to time. Several reapers may find the same pod.
  * It never deletes a claimed pod that runs. Without its controller, its lease ends it, or else its deadline.
+ *
+ * @returns a function that stops it
  */
-export class PodReaper {
+export function reapPods(deps: ReaperDeps): () => void {
+  const { feed, holds, now, settings } = deps;
   /** By uid: the pod's state, and the time when it entered that state. */
-  private seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
-  private readonly timer: NodeJS.Timeout;
-  private running = false;
-
-  constructor(private readonly deps: ReaperDeps) {
-    this.timer = setInterval(() => void this.round(), deps.settings.reapEveryMs);
-  }
-
-  close(): void {
-    clearInterval(this.timer);
-  }
-
-  /** One round. The driver runs one at its start, for the pods of former controllers. */
-  async round(): Promise<void> {
-    if (this.running) return;
-    this.running = true;
-    const before = this.seen;
-    const pods = [...this.deps.feed.pods.values()].filter(({ uid }) => !this.deps.holds(uid));
-    this.seen = new Map(
-      pods.map((pod) => {
-        const what = pod.deleting ? 'deleting' : pod.phase;
-        const known = before.get(pod.uid);
-        return [pod.uid, known?.what === what ? known : { what, sinceMs: this.deps.now() }];
-      }),
-    );
-    for (const pod of pods) {
-      const { sinceMs = Infinity } = this.seen.get(pod.uid) ?? {};
+  let seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
+  let running = false;
+  const round = async () => {
+    if (running) return;
+    running = true;
+    const before = seen;
+    seen = new Map();
+    for (const pod of [...feed.pods.values()].filter(({ uid }) => !holds(uid))) {
+      const what = pod.deleting ? 'deleting' : pod.phase;
+      const known = before.get(pod.uid);
+      const { sinceMs } = known?.what === what ? known : { sinceMs: now() };
+      seen.set(pod.uid, { what, sinceMs });
       // A node that is gone never confirms a deletion, so the second deletion has no grace period.
-      if (this.deps.now() - sinceMs >= this.patienceMs(pod)) await deletePod(this.deps, pod, pod.deleting ? 0 : 1);
+      if (now() - sinceMs >= patienceMs(pod, deps)) await deletePod(deps, pod, pod.deleting ? 0 : 1);
     }
-    this.running = false;
-  }
+    running = false;
+  };
+  void round();
+  const timer = setInterval(() => void round(), settings.reapEveryMs);
+  return () => clearInterval(timer);
+}
 
-  private patienceMs({ deleting, phase, labels }: PodView): number {
-    const { settings, templates } = this.deps;
-    if (deleting) return DELETING_MAX_MS;
-    // Leaves the pod's own controller time to read why the pod ended.
-    if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;
-    const orphaned = !templates.has(labels[LABELS.template] ?? '') && labels[LABELS.state] !== 'claimed';
-    return phase === 'Pending' || orphaned ? settings.startTimeoutMs : Infinity;
-  }
+function patienceMs({ deleting, phase, labels }: PodView, { settings, templates }: ReaperDeps): number {
+  if (deleting) return DELETING_MAX_MS;
+  // Leaves the pod's own controller time to read why the pod ended.
+  if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;
+  const orphaned = !templates.has(labels[LABELS.template] ?? '') && labels[LABELS.state] !== 'claimed';
+  return phase === 'Pending' || orphaned ? settings.startTimeoutMs : Infinity;
 }

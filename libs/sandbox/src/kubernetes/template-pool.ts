@@ -42,7 +42,7 @@ export class TemplatePool {
   private readonly changed = () => this.lookSoon();
 
   constructor(
-    private readonly kind: PodKind,
+    readonly kind: PodKind,
     private readonly deps: PoolDeps,
   ) {
     const { settings, now } = deps;
