@@ -4,6 +4,7 @@ import { baseConfig, list } from '@etude/platform/config';
 import { tlsConfig } from '@etude/platform/tls';
 import { tenantLimitsConfig } from '@etude/queue/limits/tenant-limits';
 import { readHostUserRange } from '@etude/sandbox/host-users';
+import type { LocalOptions } from '@etude/sandbox/local-driver';
 import { z } from 'zod';
 
 const count = (max: number) => z.coerce.number().int().min(1).max(max);
@@ -68,6 +69,13 @@ export const sandboxControllerConfig = baseConfig
     ...sessionConfig,
   });
 export type SandboxControllerConfig = z.infer<typeof sandboxControllerConfig>;
+
+export const localOptions = (config: SandboxControllerConfig): LocalOptions => ({
+  warm: config.ETUDE_SANDBOX_WARM,
+  allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
+  overlaysPath: config.ETUDE_SANDBOX_OVERLAYS_PATH,
+  userRange: config.ETUDE_SANDBOX_UIDS,
+});
 
 /** The value of a setting that the chosen driver needs. @throws EtudeError FAILED_PRECONDITION if the setting is missing */
 export function needed<K extends keyof SandboxControllerConfig>(

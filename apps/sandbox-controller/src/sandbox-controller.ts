@@ -1,15 +1,16 @@
+import { errorCode, isAbort } from '@etude/contracts/errors';
 import { SandboxExecute } from '@etude/contracts/queues';
 import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
+import { counter, gauge, histogram } from '@etude/platform/metrics';
 import type { RunningWorker } from '@etude/platform/run-service';
 import { consume } from '@etude/queue/jobs/consumer';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis, type QueueLogger } from '@etude/queue/redis/redis';
 import { DrivenSandboxes } from '@etude/sandbox/driven-sandboxes';
-import type { SandboxDriver } from '@etude/sandbox/sandbox-driver';
-import type { SandboxControllerConfig } from './sandbox-controller.config.js';
+import type { ClaimedSandbox, SandboxDriver, SandboxShape } from '@etude/sandbox/sandbox-driver';
+import { localOptions, needed, type SandboxControllerConfig } from './sandbox-controller.config.js';
 import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
 import type { RunningSessions } from './sessions/session-service.js';
-import { startDriver } from './start-driver.js';
 
 /** Below the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 6_000;
@@ -66,4 +67,66 @@ async function startSessions(
   }
   watching.logger.info({}, 'serving no sessions: ETUDE_SANDBOX_INTERNAL_TOKEN is not set');
   return null;
+}
+
+/** How long the first list of the cluster's pods may take. */
+const START_TIMEOUT_MS = 60_000;
+
+/**
+ * Starts the configured driver and measures its claims. Loads only that driver's code: the Kubernetes client would cost a local stack
+ * memory for nothing.
+ *
+ * @throws EtudeError SANDBOX_CONTROL_MISSING, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION or INVALID_ARGUMENT for settings
+ */
+async function startDriver(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxDriver> {
+  return measured(await (config.ETUDE_SANDBOX_DRIVER === 'kubernetes' ? startKubernetes(config, logger) : startLocal(config)));
+}
+
+async function startLocal(config: SandboxControllerConfig): Promise<SandboxDriver> {
+  const { startLocalDriver } = await import('@etude/sandbox/local-driver');
+  return startLocalDriver(localOptions(config));
+}
+
+async function startKubernetes(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxDriver> {
+  const [{ KubernetesDriver }, { readTemplates }] = await Promise.all([
+    import('@etude/sandbox/kubernetes/kubernetes-driver'),
+    import('@etude/sandbox/kubernetes/sandbox-template'),
+  ]);
+  return KubernetesDriver.start(
+    {
+      installation: config.ETUDE_SANDBOX_INSTALLATION,
+      tokenSecret: needed(config, 'ETUDE_SANDBOX_TOKEN_SECRET'),
+      templates: await readTemplates(needed(config, 'ETUDE_SANDBOX_TEMPLATES_PATH')),
+      allowMissingControls: config.ETUDE_SANDBOX_ALLOW_MISSING,
+      logger,
+    },
+    { namespace: needed(config, 'ETUDE_SANDBOX_NAMESPACE'), kubeconfigPath: config.ETUDE_SANDBOX_KUBECONFIG_PATH },
+    AbortSignal.timeout(START_TIMEOUT_MS),
+  );
+}
+
+const claims = counter({ name: 'etude_sandbox_claims_total', help: 'Claims of a sandbox, by outcome', labels: ['outcome'] });
+const seconds = histogram({ name: 'etude_sandbox_claim_seconds', help: 'How long claims took until there was a sandbox' });
+
+function measured(driver: SandboxDriver): SandboxDriver {
+  gauge({ name: 'etude_sandbox_warm', help: 'Sandboxes that are ready for a claim', collect: () => driver.counts().free });
+  const waiting = () => driver.counts().waiting;
+  gauge({ name: 'etude_sandbox_claims_waiting', help: 'Claims that wait until a sandbox is free', collect: waiting });
+  const claim = driver.claim.bind(driver);
+  return Object.assign(driver, {
+    async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
+      const stop = seconds.startTimer();
+      let outcome = 'ok';
+      try {
+        const claimed = await claim(shape, signal);
+        stop();
+        return claimed;
+      } catch (error) {
+        outcome = isAbort(error) || signal.aborted ? 'cancelled' : errorCode(error).toLowerCase();
+        throw error;
+      } finally {
+        claims.inc({ outcome });
+      }
+    },
+  });
 }
