@@ -3,7 +3,7 @@ import { sandboxName } from '@etude/contracts/ids';
 import type { RunResult, SandboxLimits, SandboxRun, SandboxSession } from '@etude/contracts/sandbox';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
-import type { ClaimedSandbox } from '@etude/sandbox/sandbox-driver';
+import type { ClaimedSandbox, SandboxExecution } from '@etude/sandbox/sandbox-driver';
 import { ExecutionLog } from './execution-log.js';
 
 /** The caller's routing is out of date. A retry finds the right controller. */
@@ -19,50 +19,6 @@ export const shuttingDown = () =>
   });
 
 const EXPIRED = { type: 'SandboxExpired', message: 'the sandbox expired; renew it before its expire_time', line: null };
-
-/** An open session whose sandbox this controller holds. */
-export class HeldSession {
-  readonly executions: SessionExecutions;
-  #expiry: NodeJS.Timeout | undefined;
-  #end: Error | null = null;
-
-  constructor(
-    readonly session: SandboxSession,
-    readonly ownerEpoch: number,
-    readonly sandbox: ClaimedSandbox,
-  ) {
-    this.executions = new SessionExecutions(session.tenant, sandbox);
-  }
-
-  get key(): string {
-    return keyOf(this.session);
-  }
-
-  /** Replaces the expiry by one in `ms`, on the monotonic clock. */
-  expireIn(ms: number, onExpired: () => void): void {
-    clearTimeout(this.#expiry);
-    this.#expiry = setTimeout(onExpired, ms);
-  }
-
-  /** The end of a closed or expired session, which caused the failure. Otherwise `error`. */
-  explain(error: unknown): Error {
-    return this.#end ?? (error as Error);
-  }
-
-  /** Must be called before the sandbox is destroyed. Resolves once readers have the outcome of the running execution. */
-  endBy(state: SessionEnd, error: Error): Promise<void> {
-    // The execution in a lost sandbox reports the loss as its outcome.
-    if (state === 'lost') return this.executions.settle();
-    this.#end = error;
-    return this.executions.stop(state === 'expired' ? EXPIRED : undefined);
-  }
-
-  /** Stops the expiry timer and ends all readers with `error`. */
-  stop(error: Error): void {
-    clearTimeout(this.#expiry);
-    this.executions.leave(error);
-  }
-}
 
 /** Unique, because neither part contains a "/". */
 export const keyOf = ({ tenant, id }: { readonly tenant: string; readonly id: string }): string => `${tenant}/${id}`;
@@ -86,17 +42,55 @@ interface Telling {
 /** Number of execution ids that a session remembers, so that no execution runs twice. */
 const KNOWN_MAX = 2_000;
 
-/** The executions of one session: one at a time, each id once. They continue when their caller leaves. The sandbox stores their events. */
-export class SessionExecutions {
-  /** By id: the digest of the request; null if callers only followed the execution, so that its request is unknown here. */
+/**
+ * An open session whose sandbox this controller holds. Its executions run one at a time, each id once. They continue when their caller
+ * leaves. The sandbox stores their events.
+ */
+export class HeldSession {
+  #expiry: NodeJS.Timeout | undefined;
+  #end: Error | null = null;
+  /** By execution id: the digest of the request; null if callers only followed the execution, so that its request is unknown here. */
   readonly #known = new Map<string, string | null>();
   #telling: Telling | null = null;
   #stoppedBy: RunResult['error'];
 
   constructor(
-    private readonly tenant: string,
-    private readonly sandbox: ClaimedSandbox,
+    readonly session: SandboxSession,
+    readonly ownerEpoch: number,
+    readonly sandbox: ClaimedSandbox,
   ) {}
+
+  get key(): string {
+    return keyOf(this.session);
+  }
+
+  /** Replaces the expiry by one in `ms`, on the monotonic clock. */
+  expireIn(ms: number, onExpired: () => void): void {
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(onExpired, ms);
+  }
+
+  /** The end of a closed or expired session, which caused the failure. Otherwise `error`. */
+  explain(error: unknown): Error {
+    return this.#end ?? (error as Error);
+  }
+
+  /** Must be called before the sandbox is destroyed. Resolves once readers have the outcome of the running execution. */
+  async endBy(state: SessionEnd, error: Error): Promise<void> {
+    // The execution in a lost sandbox reports the loss as its outcome.
+    if (state !== 'lost') {
+      this.#end = error;
+      this.#stoppedBy = state === 'expired' ? EXPIRED : undefined;
+      this.#telling?.stop.abort();
+    }
+    await this.settled();
+  }
+
+  /** Stops the expiry timer and ends all readers with `error`, without stopping the execution. */
+  stop(error: Error): void {
+    clearTimeout(this.#expiry);
+    this.#telling?.log.end(error);
+  }
 
   /**
    * Starts the execution, or follows the one with the same id, which the sandbox may have run for another controller.
@@ -104,7 +98,7 @@ export class SessionExecutions {
    * @param mayRun false: only follow; readers get NOT_FOUND where the sandbox does not know the execution
    * @throws EtudeError FAILED_PRECONDITION (another one runs), ALREADY_EXISTS (the id was used with other code)
    */
-  async open({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
+  async execute({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
     for (let other = this.#telling; other && other.executionId !== executionId; other = this.#telling) {
       // A repeated execution, or an execution with an outcome, ends soon.
       if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
@@ -120,7 +114,8 @@ export class SessionExecutions {
     this.#remember(executionId, known ?? (mayRun ? digest : null));
     const log = new ExecutionLog(() => this.#stoppedBy);
     const stop = new AbortController();
-    const request = { executionId, tenant: this.tenant, files: [], limits, stopOnFailure: false, runs: again ? [] : [run], keep: true };
+    const { tenant } = this.session;
+    const request = { executionId, tenant, files: [], limits, stopOnFailure: false, runs: again ? [] : [run], keep: true };
     this.#telling = { executionId, again, log, stop, settled: this.#follow(request, log, stop.signal) };
     return log;
   }
@@ -133,23 +128,11 @@ export class SessionExecutions {
   }
 
   /** Resolves once the readers of the running execution have its outcome. */
-  async settle(): Promise<void> {
+  async settled(): Promise<void> {
     await this.#telling?.settled;
   }
 
-  /** Stops the running execution, then waits as `settle` does. @param why the error that its result gets */
-  async stop(why: RunResult['error']): Promise<void> {
-    this.#stoppedBy = why;
-    this.#telling?.stop.abort();
-    await this.settle();
-  }
-
-  /** Ends the readers with `error`, without stopping the execution. */
-  leave(error: Error): void {
-    this.#telling?.log.end(error);
-  }
-
-  async #follow(request: Parameters<ClaimedSandbox['execute']>[0], log: ExecutionLog, stop: AbortSignal): Promise<void> {
+  async #follow(request: SandboxExecution, log: ExecutionLog, stop: AbortSignal): Promise<void> {
     let failure: Error | null = null;
     try {
       const lost = await this.sandbox.execute(request, log, stop);
@@ -166,10 +149,8 @@ export class SessionExecutions {
 
   #remember(executionId: string, digest: string | null): void {
     this.#known.set(executionId, digest);
-    for (const id of this.#known.keys()) {
-      if (this.#known.size <= KNOWN_MAX) return;
-      this.#known.delete(id);
-    }
+    const [oldest = ''] = this.#known.keys();
+    if (this.#known.size > KNOWN_MAX) this.#known.delete(oldest);
   }
 }
 

@@ -115,8 +115,8 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
       const execution = executionOf(request, held.session);
       const after = placeOf(request.resumeToken, execution.executionId);
       // A caller with a token has seen an event, so an unknown execution must not run again.
-      const log = await held.executions.open(execution, after === null);
-      if (after === null) void tracing.span('sandbox.run', spanOf(execution, traceparent), () => held.executions.settle());
+      const log = await held.execute(execution, after === null);
+      if (after === null) void tracing.span('sandbox.run', spanOf(execution, traceparent), () => held.settled());
       for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
     },
     async answerToolCall(request, { tenant }) {
@@ -124,7 +124,7 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
       return {};
     },
     async cancelExecution({ name, executionId }, { tenant }) {
-      return { stopped: (await find(name, tenant)).executions.cancel(executionId) };
+      return { stopped: (await find(name, tenant)).cancel(executionId) };
     },
     async uploadFile(requests, { tenant, signal }) {
       const { head, rest } = await opened(requests, 'header');

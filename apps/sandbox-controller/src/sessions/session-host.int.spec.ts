@@ -43,7 +43,7 @@ function world({ url }: { readonly url: string } = redis) {
 
 /** Starts an execution, or follows a known one. @returns its events */
 async function events(held: HeldSession, executionId: string, code: string, after: ExecutionEvent | null = null, mayRun = true) {
-  const log = await held.executions.open({ executionId, run: { kind: 'cell', code }, limits: held.session.limits }, mayRun);
+  const log = await held.execute({ executionId, run: { kind: 'cell', code }, limits: held.session.limits }, mayRun);
   return log.read(after, never());
 }
 /** Follows an execution without its code. */
