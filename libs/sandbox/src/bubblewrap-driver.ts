@@ -95,18 +95,13 @@ export class BubblewrapDriver implements SandboxDriver {
   private announce(start: Promise<SandboxLink>): void {
     const spare: Spare = {
       ready: false,
-      link: start.then(
-        (link) => {
-          spare.ready = true;
-          return link;
-        },
-        () => {
-          // Removed from the pool, so that the next `warmUp` starts another.
-          this.spares = this.spares.filter((other) => other !== spare);
-          return null;
-        },
-      ),
+      link: start.catch(() => {
+        // Removed from the pool, so that the next `warmUp` starts another.
+        this.spares = this.spares.filter((other) => other !== spare);
+        return null;
+      }),
     };
+    void spare.link.then(() => (spare.ready = true));
     this.spares.push(spare);
   }
 

@@ -134,8 +134,7 @@ export class SupervisorClient implements ClaimedSandbox {
       else if (frame.type === 'refused') this.refused(frame);
       else if (this.following && frame.executionId === this.following.execution.executionId) this.follow(this.following, frame);
     } catch (error) {
-      this.lose({ ...KERNEL_LOST, message: `the supervisor sent a malformed "${frame.type}": ${(error as Error).message}` });
-      void this.link.destroy();
+      this.condemn({ ...KERNEL_LOST, message: `the supervisor sent a malformed "${frame.type}": ${(error as Error).message}` });
     }
   }
 
@@ -160,31 +159,24 @@ export class SupervisorClient implements ClaimedSandbox {
   /** Starts the time that the supervisor has for the next run, or for the rest of a run after a wait of `waitMs`. */
   private watch(following: Following, waitMs = 0): void {
     clearTimeout(following.watchdog);
-    following.watchdog = setTimeout(
-      () => {
-        this.lose({ ...KERNEL_LOST, message: 'the supervisor did not stop a run at its wall limit' });
-        void this.link.destroy();
-      },
-      waitMs + following.execution.limits.wallMs + SUPERVISOR_GRACE_MS,
-    );
+    const late = { ...KERNEL_LOST, message: 'the supervisor did not stop a run at its wall limit' };
+    const mostMs = waitMs + following.execution.limits.wallMs + SUPERVISOR_GRACE_MS;
+    following.watchdog = setTimeout(() => this.condemn(late), mostMs);
   }
 
   private refused({ reason, code }: SupervisorFrame): void {
-    if (code === 'busy') {
-      this.following?.fail(new EtudeError('FAILED_PRECONDITION', `the sandbox is busy: ${String(reason)}`));
-      return;
-    }
-    if (this.following && isUnknown(this.following, String(code))) {
-      this.following.fail(
-        new EtudeError(
-          'NOT_FOUND',
-          `execution "${this.following.execution.executionId}" is not known in this sandbox; send its code without a resume token`,
-          { field: 'execution_id' },
-        ),
-      );
-      return;
-    }
-    this.lose({ exit: 'infra', message: `the sandbox refused a request: ${String(reason)}` });
+    const { following } = this;
+    if (code === 'busy') following?.fail(new EtudeError('FAILED_PRECONDITION', `the sandbox is busy: ${String(reason)}`));
+    else if (following && isUnknown(following, String(code))) {
+      const { executionId } = following.execution;
+      const message = `execution "${executionId}" is not known in this sandbox; send its code without a resume token`;
+      following.fail(new EtudeError('NOT_FOUND', message, { field: 'execution_id' }));
+    } else this.condemn({ exit: 'infra', message: `the sandbox refused a request: ${String(reason)}` });
+  }
+
+  /** Ends a sandbox that can't be relied on. */
+  private condemn(end: LostSandbox): void {
+    this.lose(end);
     void this.link.destroy();
   }
 
