@@ -146,31 +146,24 @@ assert values(build(7)) == [7, 8]`;
     ],
   ])('passes %s', async (tests, code) => expect(await verdict(code, tests)).toEqual(PASSED));
 
-  it('reports which assertion failed and why', async () => {
-    expect(await verdict('def f(x): return x', 'assert f(1) == 1\n\nassert f(2) == 3, "two is %d" % f(2)')).toMatchObject({
-      passed: false,
-      error: { type: 'AssertionError', message: 'two is 2', line: 3 },
-    });
-    expect(await verdict('def f(x):\n    y = 0\n    return x / y', 'assert f(1) == 1')).toMatchObject({
-      passed: false,
-      error: { type: 'ZeroDivisionError', message: 'division by zero', line: 3 },
-    });
-    expect(await verdict('def f(x): return [', 'assert f(1)')).toMatchObject({ passed: false, error: { type: 'SyntaxError', line: 1 } });
-    expect(await verdict('def g(x): return x', 'assert f(1) == 1')).toMatchObject({ passed: false, error: { type: 'NameError' } });
-    expect(await verdict('def f(x): return x', 'assert f(1) == 1 and (')).toMatchObject({
-      passed: false,
-      error: { type: 'SyntaxError', line: 1 },
-    });
-    expect(await verdict('def f(x):\n    import sys\n    sys.exit(0)', 'assert f(1) == 1')).toMatchObject({
-      passed: false,
-      error: { type: 'SystemExit' },
-    });
-    expect(
-      await verdict(
-        'def f(x): return x',
-        'import unittest\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(f(1), 2)\nunittest.main()',
-      ),
-    ).toMatchObject({ passed: false, error: { type: 'AssertionError', message: '1 != 2', line: 3 } });
+  it.each([
+    [
+      'def f(x): return x',
+      'assert f(1) == 1\n\nassert f(2) == 3, "two is %d" % f(2)',
+      { type: 'AssertionError', message: 'two is 2', line: 3 },
+    ],
+    ['def f(x):\n    y = 0\n    return x / y', 'assert f(1) == 1', { type: 'ZeroDivisionError', message: 'division by zero', line: 3 }],
+    ['def f(x): return [', 'assert f(1)', { type: 'SyntaxError', line: 1 }],
+    ['def g(x): return x', 'assert f(1) == 1', { type: 'NameError' }],
+    ['def f(x): return x', 'assert f(1) == 1 and (', { type: 'SyntaxError', line: 1 }],
+    ['def f(x):\n    import sys\n    sys.exit(0)', 'assert f(1) == 1', { type: 'SystemExit' }],
+    [
+      'def f(x): return x',
+      'import unittest\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(f(1), 2)\nunittest.main()',
+      { type: 'AssertionError', message: '1 != 2', line: 3 },
+    ],
+  ])('reports what failed and where: %j', async (code, tests, error) => {
+    expect(await verdict(code, tests)).toMatchObject({ passed: false, error });
   });
 
   it('returns the output of the answer, and its traceback only if it ended the tests', async () => {
