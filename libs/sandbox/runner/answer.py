@@ -101,13 +101,9 @@ def _exit_status(code):
     return 1
 
 
-def is_runner(trace):
-    return trace.tb_frame.f_code.co_filename.startswith(RUNNER)
-
-
 def own_traceback(trace):
     """The traceback without the leading frames of the runner, which called the code."""
-    while trace is not None and is_runner(trace):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(RUNNER):
         trace = trace.tb_next
     return trace
 

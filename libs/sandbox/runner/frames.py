@@ -125,6 +125,13 @@ class Peer:
         except OSError:
             self.fail("the other side is gone")
 
+    def ask(self, request, serve):
+        """The reply to the request. Calls `serve` with each request of the other side meanwhile. Raises TooLarge, PeerGone."""
+        self.send(request)
+        while "op" in (message := self.receive()):
+            serve(message)
+        return message
+
     def receive(self):
         """Raises PeerGone."""
         try:

@@ -84,8 +84,8 @@ class AnswerLine:
         if self.peer.broken:
             raise PeerGone(self.peer.broken)
         encoder = Encoder(self._foreign, self._shared)
-        self.peer.send(encoder.request(args, kwargs, op=op, lives=self.lives, **target))
-        reply = self._serve_callbacks()
+        request = encoder.request(args, kwargs, op=op, lives=self.lives, **target)
+        reply = self.peer.ask(request, lambda message: self.peer.send(self._callback(message)))
         return self._take(op, reply, encoder.kept)
 
     def goodbye(self):
@@ -96,20 +96,11 @@ class AnswerLine:
         except (PeerGone, Exception):
             return
 
-    def _serve_callbacks(self):
-        while True:
-            message = self.peer.receive()
-            if "op" not in message:
-                return message
-            self.peer.send(self._callback(message))
-
     def _callback(self, message):
         try:
             number = message["id"]
             function = self.local[number] if type(number) is int and number >= 0 else None
-            decoder = self._decoder(())
-            decoder.open(message["table"])
-            args, kwargs = decoder.arguments(message)
+            args, kwargs = self._decoder(message["table"], ()).arguments(message)
         except Exception:
             self.peer.fail("it sent a malformed request")
         try:
@@ -131,8 +122,7 @@ class AnswerLine:
             self.last_raised = (None, bounded_error(reply))
             self.peer.fail("it ended itself during a call")
         try:
-            decoder = self._decoder(sent)
-            decoder.open(reply["table"])
+            decoder = self._decoder(reply["table"], sent)
             for number, content in reply["changed"]:
                 if type(number) is not int or not 0 <= number < len(sent) or type(content) is not list:
                     raise ValueError("the answer changed an object that it was not sent")
@@ -175,8 +165,8 @@ class AnswerLine:
                 return self.exceptions.setdefault(names[0], type(names[0], (base,), {}))
         return RemoteError
 
-    def _decoder(self, known):
-        return Decoder(self._resolve, self.setup_classes.get, known, own_code_wins=True)
+    def _decoder(self, table, known):
+        return Decoder(self._resolve, self.setup_classes.get, table, known, own_code_wins=True)
 
     def _resolve(self, tag, body):
         if tag == "h" and type(body[1]) is int:

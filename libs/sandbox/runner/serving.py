@@ -97,8 +97,7 @@ class AnswerServer:
     def answer(self, request):
         """Sends one reply: a value, or the exception, and what changed in the arguments."""
         self.lives = request["lives"]
-        decoder = Decoder(self._resolve, self._class_of)
-        decoder.open(request["table"])
+        decoder = Decoder(self._resolve, self._class_of, request["table"])
         known = list(decoder.objects)
         try:
             args, kwargs = decoder.arguments(request)
@@ -151,14 +150,8 @@ class AnswerServer:
 
     def ask(self, message, args, kwargs):
         """Has the checker call one of its own functions; serves its calls meanwhile."""
-        self.peer.send(Encoder(self._foreign, self._shared).request(args, kwargs, **message))
-        while True:
-            reply = self.peer.receive()
-            if "op" not in reply:
-                break
-            self.answer(reply)
-        decoder = Decoder(self._resolve, self._class_of)
-        decoder.open(reply["table"])
+        reply = self.peer.ask(Encoder(self._foreign, self._shared).request(args, kwargs, **message), self.answer)
+        decoder = Decoder(self._resolve, self._class_of, reply["table"])
         if reply["kind"] == "value":
             return decoder.value(reply["root"])
         if reply["kind"] == "stop":

@@ -46,7 +46,7 @@ class Supervisor:
             "execute": self.execute,
             "cancel": self.cancel,
             "answer": self.answer,
-            **{"file.%s" % name: self.serve_file for name in ("write", "stat", "read", "list", "delete", "search")},
+            **dict.fromkeys(self.files.operations, self.serve_file),
             "close": self.close,
         }
 

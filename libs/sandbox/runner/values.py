@@ -177,26 +177,23 @@ _CODE = frozenset((types.FunctionType, staticmethod, classmethod, property, func
 
 
 class Decoder:
-    """Builds values from messages. `resolve(tag, body)` returns the value of a tag that is not plain data, or raises. `class_of(name)` is
-    the class of that name whose instances travel by value, or None. With `own_code_wins` no attribute from the other side hides a
-    method of a class of this side.
+    """Builds values from messages with this table; `known` values have the first numbers. `resolve(tag, body)` returns the value of a
+    tag that is not plain data, or raises. `class_of(name)` is the class of that name whose instances travel by value, or None. With
+    `own_code_wins` no attribute from the other side hides a method of a class of this side.
 
     Any Exception means that the message is malformed. Any other message makes plain data.
     """
 
-    def __init__(self, resolve, class_of, known=(), own_code_wins=False):
+    def __init__(self, resolve, class_of, table, known=(), own_code_wins=False):
         self.own_code_wins = own_code_wins
         # Whether a value was not plain data, so that `resolve` was asked for it.
         self.has_references = False
         self.resolve = resolve
         self.class_of = class_of
-        self.objects = list(known)
-
-    def open(self, table):
-        """Builds the objects of the table: first all of them empty, then their contents, those of hashed containers last."""
-        start = len(self.objects)
-        self.objects += [self.shell(tag, extra) for tag, extra, _body in table]
-        rows = list(zip(self.objects[start:], table))
+        # First all of them empty, then their contents, those of hashed containers last.
+        made = [self.shell(tag, extra) for tag, extra, _body in table]
+        self.objects = [*known, *made]
+        rows = list(zip(made, table))
         for late in (False, True):
             for target, entry in rows:
                 if (entry[0] in _HASHED) == late:
