@@ -79,12 +79,9 @@ const START_TIMEOUT_MS = 60_000;
  * @throws EtudeError SANDBOX_CONTROL_MISSING, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION or INVALID_ARGUMENT for settings
  */
 async function startDriver(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxDriver> {
-  return measured(await (config.ETUDE_SANDBOX_DRIVER === 'kubernetes' ? startKubernetes(config, logger) : startLocal(config)));
-}
-
-async function startLocal(config: SandboxControllerConfig): Promise<SandboxDriver> {
+  if (config.ETUDE_SANDBOX_DRIVER === 'kubernetes') return measured(await startKubernetes(config, logger));
   const { startLocalDriver } = await import('@etude/sandbox/local-driver');
-  return startLocalDriver(localOptions(config));
+  return measured(await startLocalDriver(localOptions(config)));
 }
 
 async function startKubernetes(config: SandboxControllerConfig, logger: QueueLogger): Promise<SandboxDriver> {

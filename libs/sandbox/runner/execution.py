@@ -48,15 +48,8 @@ def _checked_run(run):
         if any(type(tool.get(name)) is not kind for name, kind in TOOL.items()):
             raise Malformed("a tool must have %s" % ", ".join(TOOL))
     if run.get("scratchpad"):
-        run = {**run, "scratchpad": _checked_state(run["scratchpad"])}
+        run = {**run, "scratchpad": scratchpad_state(run["scratchpad"])}
     return {"setup": "", "args": [], "kwargs": {}, **run}
-
-
-def _checked_state(state):
-    try:
-        return scratchpad_state(state)
-    except ValueError as error:
-        raise Malformed(str(error)) from error
 
 
 class Execution:

@@ -6,6 +6,8 @@ import re
 
 import _signal
 
+from runner.frames import Malformed
+
 DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
 # A value that takes one character in JSON takes its reader about a hundred bytes of memory.
@@ -69,24 +71,24 @@ def bounded_error(report):
 
 def scratchpad_state(report):
     """The checked state of a scratchpad: `values`, each with `name`, `shown`, and `pickled` (base64), `file` or `lost`, `observations`
-    and `failedApproaches`. Raises ValueError."""
+    and `failedApproaches`. Raises Malformed."""
     if type(report) is not dict or type(report.get("values")) is not list or len(report["values"]) > STORED_MAX:
-        raise ValueError("a malformed scratchpad")
+        raise Malformed("a malformed scratchpad")
     values = [_stored(value) for value in report["values"]]
     # Four characters for three bytes, and padding.
     if sum(len(value.get("pickled", "")) for value in values) > (ALL_PICKLED_BYTES_MAX // 3 + STORED_MAX) * 4:
-        raise ValueError("a scratchpad with too many pickled bytes")
+        raise Malformed("a scratchpad with too many pickled bytes")
     return {"values": values, **{name: _notes(report.get(name)) for name in ("observations", "failedApproaches")}}
 
 
 def _stored(value):
     if type(value) is not dict or any(type(text) is not str for text in value.values()):
-        raise ValueError("a malformed value of a scratchpad")
+        raise Malformed("a malformed value of a scratchpad")
     name, pickled = value.get("name", ""), value.get("pickled")
     if not name.isidentifier() or len(name) > NAME_CHARS_MAX or value.get("file") not in (None, pickle_file(name)):
-        raise ValueError("a malformed value of a scratchpad")
+        raise Malformed("a malformed value of a scratchpad")
     if pickled is not None and not re.fullmatch("[A-Za-z0-9+/]{0,%d}={0,2}" % (PICKLED_BYTES_MAX // 3 * 4 + 4), pickled):
-        raise ValueError("a malformed pickled value")
+        raise Malformed("a malformed pickled value")
     bounds = {"shown": SHOWN_CHARS_MAX + 3, "lost": NOTE_CHARS_MAX}
     known = ("name", "shown", "pickled", "file", "lost")
     return {"shown": "", **{key: text[: bounds.get(key)] for key, text in value.items() if key in known}}
@@ -99,7 +101,7 @@ def pickle_file(name):
 
 def _notes(notes):
     if type(notes) is not list or any(type(note) is not str for note in notes):
-        raise ValueError("malformed notes of a scratchpad")
+        raise Malformed("malformed notes of a scratchpad")
     return [note[:NOTE_CHARS_MAX] for note in notes[-NOTES_MAX:]]
 
 

@@ -5,6 +5,7 @@ ETUDE_SANDBOX_HOST, _PORT, _NAME, _TOKEN_SHA256, _FILTER (a system call filter, 
 """
 import os
 import sys
+from contextlib import suppress
 
 import _socket
 
@@ -49,13 +50,10 @@ def announce(address):
         return
     family, there = nobody
     sock = _socket.socket(family, _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK)
-    try:
+    # Fails without a route. Then there are no neighbours with a stale entry.
+    with suppress(OSError):
         sock.sendto(b"", (there, DISCARD_PORT))
-    except OSError:
-        # Without a route there are no neighbours with a stale entry.
-        pass
-    finally:
-        sock.close()
+    sock.close()
 
 
 def take_settings():

@@ -2,6 +2,7 @@
 import os
 import time
 from collections import namedtuple
+from contextlib import suppress
 
 import _signal
 
@@ -90,10 +91,8 @@ def has_ended(pid):
 
 def send_signal(pid, number):
     """Sends a signal to a process that may have ended."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def kill(pid):

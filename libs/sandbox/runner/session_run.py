@@ -6,6 +6,7 @@ cell runs.
 import json
 import os
 import time
+from contextlib import suppress
 
 import _signal
 
@@ -18,6 +19,7 @@ from runner.outcome import (
     DISPLAY_BYTES_MAX, bounded_error, document, has_too_many_values, is_shallow, scratchpad_state,
 )
 from runner.run import Run
+from runner.workspace import closing
 from runner.zygote import sealed
 
 # Seconds from the interrupt to the end of the interpreter. On busy cores an interrupted cell takes a while to end by itself.
@@ -65,12 +67,9 @@ class SessionRun(Run):
             self.state_lost, pool.session_began = pool.session_began, True
         self.cpu_before_ms = pool.session_cpu_ms()
         pool.session_cells += 1
-        source = sealed(json.dumps({"number": pool.session_cells, **self._cell_request()}).encode("ascii"))
-        try:
+        with closing(sealed(json.dumps({"number": pool.session_cells, **self._cell_request()}).encode("ascii"))) as source:
             processes.send_signal(pool.session.pid, _signal.SIGCONT)
             send_fds(pool.session.control, b"c", [source])
-        finally:
-            os.close(source)
         return pool.session, None
 
     def _cell_request(self):
@@ -158,14 +157,9 @@ class SessionRun(Run):
         if len(body) > ANSWER_BYTES_MAX:
             error = "the answer has %d bytes as JSON, over the limit of %d" % (len(body), ANSWER_BYTES_MAX)
             body = json.dumps({"cell": self.pool.session_cells, "answers": number, "error": error})
-        source = sealed(body.encode("ascii"))
-        try:
+        # Fails if the interpreter has ended, or reads nothing.
+        with closing(sealed(body.encode("ascii"))) as source, suppress(OSError):
             send_fds(self.answer.control, b"a", [source])
-        except OSError:
-            # The interpreter has ended, or reads nothing.
-            pass
-        finally:
-            os.close(source)
 
     def _stop_waiting(self):
         if self.waiting_since is not None:
@@ -187,10 +181,8 @@ class SessionRun(Run):
 
     def _interrupt(self):
         """Sends SIGINT to the interpreter and to the processes that it started."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.answer.pid, _signal.SIGINT)
-        except ProcessLookupError:
-            pass
 
     def _note_how_cells_ended(self):
         if self.ended:

@@ -103,7 +103,8 @@ class Zygote:
         if self.pid == 0:
             _leave_supervisor(theirs)
         theirs.close()
-        self._keep(mine)
+        mine.settimeout(START_S)
+        self.connection = mine
 
     def start_fresh(self, hash_seed):
         """Starts a new interpreter, for a hash seed of its own or in place of one that was killed."""
@@ -116,11 +117,8 @@ class Zygote:
         self.pid = os.posix_spawn(self.command[0], self.command, environment, file_actions=actions)
         os.close(null)
         theirs.close()
-        self._keep(mine)
-
-    def _keep(self, connection):
-        connection.settimeout(START_S)
-        self.connection = connection
+        mine.settimeout(START_S)
+        self.connection = mine
 
     def stop(self):
         if self.connection is not None:

@@ -6,6 +6,7 @@ import type { HostUser, HostUsers } from './host-users.js';
 import type { SandboxLink, SandboxShape, SandboxSource } from './sandbox-driver.js';
 
 export interface SourceSettings extends BubblewrapOptions {
+  /** The runner, compiled for exactly this interpreter. */
   readonly bundle: Buffer;
   /** The system call filter; null if this architecture has none. */
   readonly seccomp: Buffer | null;

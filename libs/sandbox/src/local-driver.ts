@@ -216,18 +216,12 @@ const run = promisify(execFile);
 const RUNNER = fileURLToPath(new URL('../runner/', import.meta.url));
 const INSTALL = 'apt-get install -y bubblewrap python3';
 
-interface Interpreter {
-  /** The runner, compiled for exactly this interpreter. */
-  readonly bundle: Buffer;
-  readonly safePath: boolean;
-}
-
 /**
  * Compiles the runner with the sandbox's own Python, so that no sandbox has to parse it again.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING without a usable Python, with the command that installs it
  */
-async function buildBundle(pythonPath: string): Promise<Interpreter> {
+async function buildBundle(pythonPath: string): Promise<Pick<SourceSettings, 'bundle' | 'safePath'>> {
   const script = `import sys;v=sys.version_info;sys.stdout.write("%d.%d\\n" % v[:2]);sys.stdout.flush();sys.path.insert(0,${JSON.stringify(RUNNER)});import bundle;sys.stdout.buffer.write(bundle.build(${JSON.stringify(RUNNER)}))`;
   const { stdout } = await run(pythonPath, ['-I', '-S', '-B', '-c', script], { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 }).catch(
     (error: Error) => {

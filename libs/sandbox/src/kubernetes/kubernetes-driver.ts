@@ -168,12 +168,11 @@ export class KubernetesDriver implements SandboxDriver {
   /** Labels the pod as claimed, for other controllers and for people, unless the claim has ended. */
   private async mark({ pod, uid }: PodPlace): Promise<void> {
     if (!this.claimed.holds(uid)) return;
-    try {
-      await this.parts.api.labelPod(pod, uid, { [LABELS.state]: 'claimed', [LABELS.controller]: this.controller });
-    } catch (error) {
-      // Without the label, other controllers learn of the claim when they try to bind the pod.
+    const labels = { [LABELS.state]: 'claimed', [LABELS.controller]: this.controller };
+    // Without the label, other controllers learn of the claim when they try to bind the pod.
+    await this.parts.api.labelPod(pod, uid, labels).catch((error: unknown) => {
       this.options.logger.warn({ pod, err: error }, 'a sandbox pod could not be labelled as claimed');
-    }
+    });
   }
 
   private async proveFirst(pool: TemplatePool): Promise<void> {

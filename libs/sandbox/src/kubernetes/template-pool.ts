@@ -106,17 +106,14 @@ export class TemplatePool {
   remove(pod: RosterPod, link: PodConnection | null): Promise<void> {
     this.roster.move(pod, 'ending');
     const ended = link?.destroy() ?? Promise.resolve();
-    const removal = this.deleteAfter(ended, pod).finally(() => {
+    const { name, uid } = pod;
+    const deleted = ended.then(() => (uid === null ? undefined : deletePod(this.deps, { name, uid }, 1)));
+    const removal = deleted.finally(() => {
       this.removals.delete(removal);
       this.lookSoon();
     });
     this.removals.add(removal);
     return ended;
-  }
-
-  private async deleteAfter(ended: Promise<void>, { name, uid }: RosterPod): Promise<void> {
-    await ended;
-    if (uid !== null) await deletePod(this.deps, { name, uid }, 1);
   }
 
   /** Stops claims and creations. Unclaimed pods are left to other controllers; with `all` they are removed. */
