@@ -1,7 +1,7 @@
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { testFolder } from '@etude/test-support/test-folder';
+import { describe, expect, it } from 'vitest';
 import { CachedEmbedder } from './cached-embedder.js';
 import { chatModelFrom, embedderConfig, embedderFrom, modelConfig } from './model-config.js';
 import { ServedEmbedder } from './served/served-embedder.js';
@@ -19,12 +19,14 @@ async function from(env: Record<string, string>) {
 
 /** A folder that looks as if the model were in it. */
 async function modelFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'embedder-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, 'model.safetensors'), '');
-  await truncate(join(folder, 'model.safetensors'), 90_868_376);
-  await writeFile(join(folder, 'tokenizer.json'), '');
-  await truncate(join(folder, 'tokenizer.json'), 466_247);
+  const folder = testFolder();
+  for (const [name, bytes] of [
+    ['model.safetensors', 90_868_376],
+    ['tokenizer.json', 466_247],
+  ] as const) {
+    await writeFile(join(folder, name), '');
+    await truncate(join(folder, name), bytes);
+  }
   return folder;
 }
 

@@ -1,15 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { testFolder } from '@etude/test-support/test-folder';
+import { describe, expect, it } from 'vitest';
 import { builtInPairs, calibrateEmbedder, readPairs } from '../src/calibrate-main.js';
 
-async function pairsFile(content: string): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'pairs-'));
-  onTestFinished(() => rm(dir, { recursive: true }));
-  await writeFile(join(dir, 'pairs.jsonl'), content);
-  return join(dir, 'pairs.jsonl');
+function pairsFile(content: string): string {
+  const path = join(testFolder(), 'pairs.jsonl');
+  writeFileSync(path, content);
+  return path;
 }
 
 const report = (pairs = builtInPairs()) => calibrateEmbedder(pairs, new LexicalEmbedder(), new AbortController().signal);
@@ -27,8 +26,8 @@ describe('calibrating an embedder', () => {
     expect(await report([{ a: 'sort a list', b: 'sort lists', same: 'words' }])).toMatchObject({ fitted: null });
   });
 
-  it('reads pairs, one a line', async () => {
-    const path = await pairsFile('{"a":"x","b":"y","same":"no"}\r\n\n{"a":"x","b":"x","same":"words"}\n');
+  it('reads pairs, one a line', () => {
+    const path = pairsFile('{"a":"x","b":"y","same":"no"}\r\n\n{"a":"x","b":"x","same":"words"}\n');
     expect(readPairs(path)).toEqual([
       { a: 'x', b: 'y', same: 'no' },
       { a: 'x', b: 'x', same: 'words' },
@@ -40,8 +39,7 @@ describe('calibrating an embedder', () => {
     ['{"a":"x","b":"y","same":"maybe"}', 'line 1: same'],
     ['{"a":"","b":"y","same":"no"}', 'line 1: a'],
     ['\n', 'has no pair'],
-  ])('refuses %j', async (content, message) => {
-    const path = await pairsFile(content);
-    expect(() => readPairs(path)).toThrow(message);
+  ])('refuses %j', (content, message) => {
+    expect(() => readPairs(pairsFile(content))).toThrow(message);
   });
 });

@@ -1,18 +1,17 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { testFolder } from '@etude/test-support/test-folder';
+import { describe, expect, it } from 'vitest';
 
 const MAIN = fileURLToPath(new URL('../dist/scripted-main.js', import.meta.url));
 const run = promisify(execFile);
 describe('the scripted model as a process', () => {
   it('only checks the script with --check', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'scripted-'));
-    onTestFinished(() => rm(directory, { recursive: true }));
-    const [script, text] = [join(directory, 'good.yaml'), join(directory, 'README.md')];
+    const folder = testFolder();
+    const [script, text] = [join(folder, 'good.yaml'), join(folder, 'README.md')];
     await writeFile(script, 'name: demo\ndefault: {reply: hi}\n');
     await writeFile(text, '# Title\n\nSome text.\n');
     expect(await run(process.execPath, [MAIN, '--script', script, '--check'])).toEqual({ stdout: '', stderr: '' });

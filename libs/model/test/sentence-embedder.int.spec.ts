@@ -1,9 +1,9 @@
 import { cosineOf } from '@etude/domain/retrieval/calibration';
 import { embedderConformance } from '@etude/domain/testing/embedder-conformance';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { testFolder } from '@etude/test-support/test-folder';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from '../src/sentence/sentence-embedder.js';
 
 /** The setting is read here as a service's `main.ts` reads it. */
@@ -51,8 +51,7 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
   });
 
   it('says how to replace damaged weights, on every call', async () => {
-    const damaged = await mkdtemp(join(tmpdir(), 'weights-'));
-    onTestFinished(() => rm(damaged, { recursive: true }));
+    const damaged = testFolder();
     await writeFile(join(damaged, 'tokenizer.json'), '{"model": 1');
     const broken = new SentenceEmbedder({ folder: damaged });
     const failed = expect.objectContaining({ code: 'MODEL_UNAVAILABLE', message: expect.stringContaining('embedder fetch') });

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { createConnection, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +11,7 @@ import type { Embedder } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { embedderConformance } from '@etude/domain/testing/embedder-conformance';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
+import { testFolder } from '@etude/test-support/test-folder';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CachedEmbedder } from '../src/cached-embedder.js';
@@ -24,11 +24,7 @@ const folder = process.env['ETUDE_EMBEDDER_PATH'] ?? DEFAULT_FOLDER;
 const missing = missingFiles(folder);
 const why = missing.length === 0 ? '' : `, skipped as there is no ${missing.join(' and no ')} in ${folder}`;
 
-async function socketPath(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'served-'));
-  onTestFinished(() => rm(dir, { recursive: true }));
-  return join(dir, 'socket');
-}
+const socketPath = () => join(testFolder(), 'socket');
 
 function clientOf(path: string, patience?: { attemptsMax: number; waitTotalMaxMs: number }): ServedEmbedder {
   const client = new ServedEmbedder(path, patience);
@@ -54,14 +50,14 @@ const stub = (embed: Embedder['embed']): Embedder => ({ profile: new LexicalEmbe
 
 describe('ServedEmbedder', () => {
   embedderConformance(async () => {
-    const path = await socketPath();
+    const path = socketPath();
     await serve(path);
     const embedder = clientOf(path);
     return { embedder, close: async () => embedder.close() };
   });
 
   it('asks again where the process ends before its answer', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     const dying = createServer((socket) => socket.once('data', () => dying.close(() => void serve(path)) && socket.destroy()));
     await once(dying.listen(path), 'listening');
     expect(await clientOf(path).embed(['a', 'b'])).toHaveLength(2);
@@ -69,14 +65,14 @@ describe('ServedEmbedder', () => {
   });
 
   it('says which socket gives no answer once its patience ends', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     const client = clientOf(path, { attemptsMax: 2, waitTotalMaxMs: 1_000 });
     const gone = { code: 'MODEL_UNAVAILABLE', message: expect.stringMatching(new RegExp(`${path} doesn't answer.*Asked 2 times`)) };
     await expect(client.embed(['a'])).rejects.toMatchObject(gone);
   });
 
   it('passes on an error of the model, and asks only once', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     let asked = 0;
     const failing = stub(() => Promise.reject(new EtudeError('MODEL_UNAVAILABLE', `damaged ${(asked += 1)}`)));
     await serve(path, failing);
@@ -84,7 +80,7 @@ describe('ServedEmbedder', () => {
   });
 
   it('gives up the calls of a client that aborts or leaves', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     const signals: AbortSignal[] = [];
     const endless = stub((_texts, signal) => {
       signals.push(signal as AbortSignal);
@@ -107,7 +103,7 @@ describe('ServedEmbedder', () => {
   });
 
   it('answers from its cache what any client asked before', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     await serve(path);
     const [first] = await clientOf(path).embed(['the same text']);
     expect(await clientOf(path).embed(['the same text'])).toEqual([first]);
@@ -115,7 +111,7 @@ describe('ServedEmbedder', () => {
   });
 
   it('opens for its owner only, in place of a socket that was left there', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     await writeFile(path, 'left');
     await serve(path);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -123,7 +119,7 @@ describe('ServedEmbedder', () => {
   });
 
   it('closes a connection that speaks something else', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     await serve(path);
     const socket = createConnection({ path });
     socket.resume().write('no HTTP\r\n\r\n');
@@ -140,14 +136,14 @@ async function start(path: string): Promise<TestProcess> {
 
 describe.skipIf(missing.length > 0)(`an embedding process${why}`, () => {
   embedderConformance(async () => {
-    const path = await socketPath();
+    const path = socketPath();
     await start(path);
     const embedder = clientOf(path);
     return { embedder, close: async () => embedder.close() };
   });
 
   it('is killed in the middle of a call, which the next one answers', async () => {
-    const path = await socketPath();
+    const path = socketPath();
     const first = await start(path);
     const texts = Array.from({ length: 60 }, (_, i) => `text ${i} `.repeat(60));
     const answer = clientOf(path).embed(texts);

@@ -1,22 +1,17 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { testFolder } from '@etude/test-support/test-folder';
+import { beforeEach, expect, it } from 'vitest';
 import { hasRole, loadKeys } from './auth.js';
 
 const keySha256 = (key: string) => createHash('sha256').update(key).digest('hex');
 
-let dir = '';
 let path = '';
 const key = (name: string, tenant = 'acme', roles = ['user']) => ({ sha256: keySha256(name), tenant, roles, name });
 const write = (...keys: object[]) => writeFileSync(path, JSON.stringify({ keys }));
 
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'etude-keys-'));
-  path = join(dir, 'keys.json');
-});
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
+beforeEach(() => void (path = join(testFolder(), 'keys.json')));
 
 it('returns the identity of a key, and null for an unknown key', () => {
   write(key('a'), key('b', 'globex', ['operator']));

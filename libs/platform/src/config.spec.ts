@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { testFolder } from '@etude/test-support/test-folder';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { baseConfig, flag, loadConfig } from './config.js';
+import { baseConfig, flag, loadConfig, readSandboxPackages } from './config.js';
 
 it('uses the default for an unset or empty variable', () => {
   expect(loadConfig(baseConfig, { ETUDE_LOG_LEVEL: '', OTHER: 'x' })).toEqual({
@@ -31,4 +34,32 @@ it.each([
 ])('reads the flag %s', (text, value) => {
   expect(loadConfig(z.object({ F: flag() }), { F: text })).toEqual({ F: value });
   expect(() => loadConfig(z.object({ F: flag() }), { F: 'maybe' })).toThrow('F has a wrong value');
+});
+
+function written(content: string): string {
+  const path = join(testFolder(), 'packages.json');
+  writeFileSync(path, content);
+  return path;
+}
+
+it('reads packages by sandbox template, and none without a file', () => {
+  expect(readSandboxPackages(written('{"science": ["numpy==2.3.1"]}'))).toEqual({ science: ['numpy==2.3.1'] });
+  expect(readSandboxPackages(undefined)).toEqual({});
+});
+
+it.each([
+  ['{', /can't be read/],
+  ['{"science": ["numpy"]}', /exact version/],
+  ['{"Not A Name": []}', /is wrong at Not A Name/],
+])('refuses %j', (content, message) => {
+  expect(() => readSandboxPackages(written(content))).toThrow(
+    expect.objectContaining({ code: 'FAILED_PRECONDITION', message: expect.stringMatching(message) }),
+  );
+});
+
+it('does not quote a file that is not JSON, since it may hold secrets', () => {
+  for (const content of ['{"token": hunter2}', 'hunter2', `{"token": "${'x'.repeat(60)}", hunter2 "${'y'.repeat(60)}"}`])
+    expect(() => readSandboxPackages(written(content))).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+    );
 });

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { testFolder } from '@etude/test-support/test-folder';
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isReservedName, isSystemActor } from '@etude/contracts/skill-proof';
@@ -82,8 +82,7 @@ it('takes new keys of the issuer without a restart', async () => {
   const before = fetches;
   await running.verify(await signed(served[0]));
   expect(fetches).toBe(before);
-  const dir = mkdtempSync(join(tmpdir(), 'etude-jwks-'));
-  const path = join(dir, 'jwks.json');
+  const path = join(testFolder(), 'jwks.json');
   const write = (pairs: readonly Pair[]) => writeFileSync(path, JSON.stringify({ keys: pairs.map(({ jwk }) => jwk) }));
   write(served);
   const fromFile = verifier({ ETUDE_JWT_JWKS: path });
@@ -92,7 +91,6 @@ it('takes new keys of the issuer without a restart', async () => {
   write([next]);
   expect(await fromFile.verify(await signed(next))).toMatchObject({ tenant: 'acme' });
   await expect(fromFile.verify(await signed(served[0]))).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
-  rmSync(dir, { recursive: true });
 });
 
 it('says that the issuer can not be reached, and when to try again', async () => {

@@ -1,20 +1,18 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { testFolder } from '@etude/test-support/test-folder';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { fileProofChecker, fileProofSigner, ownProofChecker } from './proof-keys.js';
 
 let dir: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'etude-proof-keys-'));
-});
-afterEach(() => rmSync(dir, { recursive: true }));
+beforeEach(() => void (dir = testFolder()));
 
+const pem = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' });
 function pair(name: string) {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const path = join(dir, name);
-  writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  writeFileSync(path, pem(privateKey));
   return { path, publicPem: publicKey.export({ type: 'spki', format: 'pem' }) };
 }
 const publicKeys = (...pems: string[]) => {
@@ -65,18 +63,7 @@ describe('proof keys', () => {
   it.each([
     ['missing', (path: string) => rmSync(path)],
     ['no key', (path: string) => writeFileSync(path, 'hunter2')],
-    [
-      'of another kind',
-      (path: string) =>
-        writeFileSync(
-          path,
-          generateKeyPairSync('ec', {
-            namedCurve: 'P-256',
-            privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-            publicKeyEncoding: { type: 'spki', format: 'pem' },
-          }).privateKey,
-        ),
-    ],
+    ['of another kind', (path: string) => writeFileSync(path, pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey))],
   ])('are refused at start when the file is %s, with a message that does not quote the file', (_what, spoil) => {
     const { path } = pair('one');
     spoil(path);
