@@ -67,59 +67,45 @@ async function dead(rig: Rig) {
   return task;
 }
 
-type Work = readonly [string, QueueDeclaration, (producer: Producer) => Promise<unknown>];
-type RecordWork = readonly [string, QueueDeclaration, (producer: Producer) => Promise<() => Promise<unknown>>];
+const CONSOLIDATION = { agent: null, days: 7, dryRun: false };
 
+async function requestRun(producer: Producer) {
+  const runs = new ConsolidationStore(producer);
+  const { id } = await runs.create('acme', CONSOLIDATION, '');
+  return () => runs.get('acme', id);
+}
+async function requestErasure(producer: Producer) {
+  const store = new UpkeepStore(producer);
+  const { id } = await store.requestErasure('acme', '', { agent: 'coder' });
+  return () => store.erasure('acme', id);
+}
+async function requestMove(producer: Producer) {
+  const store = new UpkeepStore(producer);
+  await store.startReembedding({ model: 'a' });
+  return () => store.reembedding();
+}
+async function requestSkill(producer: Producer) {
+  const store = new WantedSkills(producer);
+  const wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: null };
+  const { id } = await store.request({ wish, requestId: '' });
+  return () => store.get('acme', id);
+}
+async function requestLearning(producer: Producer) {
+  const tasks = new TaskStore(producer);
+  await tasks.startLearning(await endedRollout(producer, tasks));
+}
+
+type RecordWork = readonly [string, QueueDeclaration, (producer: Producer) => Promise<() => Promise<unknown>>];
 /** The kinds of work whose record fails with its job. Each requests a record and returns a function that reads it. */
 const RECORDS: readonly RecordWork[] = [
-  [
-    'consolidation run',
-    ConsolidationRunJob,
-    async (producer) => {
-      const runs = new ConsolidationStore(producer);
-      const record = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
-      return () => runs.get('acme', record.id);
-    },
-  ],
-  [
-    'erasure',
-    MemoryUpkeepJob,
-    async (producer) => {
-      const store = new UpkeepStore(producer);
-      const receipt = await store.requestErasure('acme', '', { agent: 'coder' });
-      return () => store.erasure('acme', receipt.id);
-    },
-  ],
-  [
-    'move to another model',
-    MemoryUpkeepJob,
-    async (producer) => {
-      const store = new UpkeepStore(producer);
-      await store.startReembedding({ model: 'a' });
-      return () => store.reembedding();
-    },
-  ],
-  [
-    'wish',
-    SkillRequest,
-    async (producer) => {
-      const store = new WantedSkills(producer);
-      const wish = { tenant: 'acme', agent: 'coder', user: null, skill: 'parse_csv', description: 'Reads CSV.', example: null };
-      const { id } = await store.request({ wish, requestId: '' });
-      return () => store.get('acme', id);
-    },
-  ],
+  ['consolidation run', ConsolidationRunJob, requestRun],
+  ['erasure', MemoryUpkeepJob, requestErasure],
+  ['move to another model', MemoryUpkeepJob, requestMove],
+  ['wish', SkillRequest, requestSkill],
 ];
-const WORKS: readonly Work[] = [
+const WORKS: ReadonlyArray<readonly [string, QueueDeclaration, (producer: Producer) => Promise<unknown>]> = [
   ['task', RolloutRun, (producer) => new TaskStore(producer).submit('acme', { ...SPEC, priority: 4 }, '')],
-  [
-    'lesson',
-    RolloutLearn,
-    async (producer) => {
-      const tasks = new TaskStore(producer);
-      await tasks.startLearning(await endedRollout(producer, tasks));
-    },
-  ],
+  ['lesson', RolloutLearn, requestLearning],
   ['memory write', MemoryWriteJob, (producer) => new RedisMemoryOutbox(producer).put('acme', 'w1', WRITE)],
   ...RECORDS,
 ];
@@ -142,7 +128,7 @@ describe('reconciler', () => {
     const rig = start();
     const runs = new ConsolidationStore(rig.producer);
     const ids: string[] = [];
-    for (let i = 0; i < 3; i += 1) ids.push((await runs.create('acme', { agent: null, days: 7, dryRun: false }, '')).id);
+    for (let i = 0; i < 3; i += 1) ids.push((await runs.create('acme', CONSOLIDATION, '')).id);
     const queue = rig.producer.queue(ConsolidationRunJob.name);
     await queue.obliterate({ force: true });
     const [broken = '', newer = ''] = ids;
@@ -243,6 +229,19 @@ describe('dead letters', () => {
     ]);
     expect(queues[0]?.oldestWaitingMs).toBeGreaterThanOrEqual(5_000);
     expect(queues[1]?.oldestWaitingMs).toBe(0);
+  });
+
+  it('counts jobs that wait, have a priority or are due', async () => {
+    const { producer, letters } = start();
+    const add = (id: string, options: object) =>
+      producer.add(RolloutRun, { v: 1, tenant: 'acme', taskId: `t0000000${id}`, rolloutId: `t0000000${id}-r1` }, options);
+    await add('1', {});
+    await add('2', { priority: 3 });
+    await add('3', { delayMs: 60_000 });
+    const counts = async () => (await letters.queues()).find(({ name }) => name === RolloutRun.name);
+    expect(await counts()).toMatchObject({ waiting: 2, active: 0, delayed: 1, due: 0 });
+    await add('4', { delayMs: 1 });
+    await until(async () => (await counts())?.due === 1, { what: 'a due job' });
   });
 
   it('has failed learning, whose redrive makes it pending again while the task stays as it ended', async () => {

@@ -48,7 +48,7 @@ const BOB: Person = { tenant: 'acme', agent: 'coder', user: 'bob-user' };
 const EVE: Person = { tenant: 'acme', agent: 'tester', user: 'eve-user' };
 const STRANGER: Person = { tenant: 'other', agent: 'coder', user: 'bob-user' };
 
-const specOf = (agent: string) => TaskSpec.parse({ prompt: `of ${agent}`, agent, evaluator: { kind: 'none' } });
+const specOf = (agent: string) => TaskSpec.parse({ prompt: `of ${agent}`, agent });
 
 function start(stopWaitMs = 5_000) {
   const rig = startQueue();
@@ -59,8 +59,19 @@ function start(stopWaitMs = 5_000) {
     const request = SessionRequest.parse({ tenant, requestId, limits: {}, labels });
     return (await sandboxes.open(newSandboxId(), request, { controllerId: 'c1', place: null }, 100)).stored.session.id;
   };
-  const stores = { sandboxes, sessions: new RedisToolSessions(rig.redis, rig.keys), outbox: new RedisMemoryOutbox(rig.producer) };
-  return { ...rig, ...stores, prefix, erasure, open };
+  const { producer, redis, keys } = rig;
+  const stores = {
+    sandboxes,
+    sessions: new RedisToolSessions(redis, keys),
+    calls: new ToolCalls(redis, keys),
+    outbox: new RedisMemoryOutbox(producer),
+    executions: new ExecutionStore(redis, keys),
+    worlds: new RedisWorlds(redis, keys),
+    runs: new ConsolidationStore(producer),
+  };
+  /** Takes the rollout of a task for a worker. */
+  const take = (taskId: string) => openJournal(redis, keys, { tenant: 'acme', taskId, rolloutId: `${taskId}-r1` });
+  return { ...rig, ...stores, prefix, erasure, open, take };
 }
 type Rig = ReturnType<typeof start>;
 
@@ -68,50 +79,37 @@ type Rig = ReturnType<typeof start>;
 async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'running'): Promise<string> {
   const { tenant, agent, user } = person;
   const secret = `secret of ${tenant} ${agent} ${user}`;
-  const spec = TaskSpec.parse({
-    prompt: secret,
-    agent,
-    user: user ?? undefined,
-    evaluator: { kind: 'none' },
-    labels: { owner: `${user}` },
-  });
+  const spec = TaskSpec.parse({ prompt: secret, agent, user: user ?? undefined, labels: { owner: `${user}` } });
   const { record } = await rig.tasks.submit(tenant, spec, `request-of-${tenant}-${agent}-${user}-${Math.random()}`);
   const rolloutId = `${record.id}-r1`;
   if (state === 'running') {
     const journal = await openJournal(rig.redis, rig.keys, { tenant, taskId: record.id, rolloutId });
     await journal?.append({ key: 'a1.recall', value: { secret }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);
   }
-  const executions = new ExecutionStore(rig.redis, rig.keys);
   const owner = { agent, user };
   const runs = [{ kind: 'program', code: secret }];
   for (const [executionId, whose] of [
     [`${rolloutId}.a1.execute`, undefined],
     [`verify-${record.id}-1-parse`, owner],
   ] as const) {
-    await executions.prepare(ExecutionRequest.parse({ executionId, tenant, limits: {}, runs, owner: whose }));
+    await rig.executions.prepare(ExecutionRequest.parse({ executionId, tenant, limits: {}, runs, owner: whose }));
     await rig.producer.add(SandboxExecute, { v: 1, tenant, executionId, taskId: null });
   }
   await new AgentSettingsStore(rig.redis, rig.keys, ProceduralMemorySettings.parse({})).update(tenant, agent, { maxSkills: 7 });
   const scope = { tenant, agent, user };
-  await rig.outbox.put(tenant, `${rolloutId}.a1.transition`, {
-    kind: 'transition',
-    transition: transitionOf({ scope, prompt: secret, createdAt: Date.now() }),
-  });
-  await new WantedSkills(rig.producer).request({
-    wish: { ...person, skill: 'wanted', description: secret, example: null },
-    requestId: `wish-of-${record.id}`,
-  });
+  const transition = transitionOf({ scope, prompt: secret, createdAt: Date.now() });
+  await rig.outbox.put(tenant, `${rolloutId}.a1.transition`, { kind: 'transition', transition });
+  const wish = { ...person, skill: 'wanted', description: secret, example: null };
+  await new WantedSkills(rig.producer).request({ wish, requestId: `wish-of-${record.id}` });
   await rig.sessions.putTodos({ ...person, session: 's' }, [{ content: secret, status: 'pending' }]);
   const requestId = `sandbox-${record.id}`;
   const sandbox = await rig.open(tenant, requestId, { of: secret });
   const toolSession = { ...person, session: record.id };
   await rig.sessions.claimSandbox(toolSession, null, { requestId, template: 'default' });
   await rig.sessions.keepSandbox(toolSession, requestId, sandbox);
-  const calls = new ToolCalls(rig.redis, rig.keys);
-  await calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
-  const worlds = new RedisWorlds(rig.redis, rig.keys);
-  await worlds.create(tenant, 'shared', { seed: tenant, width: 8, height: 8 });
-  await worlds.move(person, 'shared', { tool: 'move_to', x: -1, y: 0 }, record.id);
+  await rig.calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
+  await rig.worlds.create(tenant, 'shared', { seed: tenant, width: 8, height: 8 });
+  await rig.worlds.move(person, 'shared', { tool: 'move_to', x: -1, y: 0 }, record.id);
   return record.id;
 }
 
@@ -146,14 +144,14 @@ describe('erasing outside memory', () => {
     const lasting = async (id: string) => (await mentions(rig, id)).filter((key) => !key.endsWith(':events'));
     const kept = await Promise.all(others.map(lasting));
     await rig.tasks.requestCancel('acme', tasks[1] ?? '');
-    const journal = await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: tasks[1] ?? '', rolloutId: `${tasks[1]}-r1` });
+    const journal = await rig.take(tasks[1] ?? '');
     await journal?.finish({ state: 'cancelled', stopReason: 'cancelled', result: null, error: null, usage: USAGE });
     const before = await rig.erasure.find('acme', { user: 'bob-user' });
     expect(before).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2 });
     const removed = await rig.erasure.erase('acme', { user: 'bob-user' }, never());
     expect(removed).toMatchObject({ 'queue.tasks': 2, 'queue.executions': 4, 'queue.outbox': 2, 'queue.jobs': 9 });
     expect(await rig.erasure.find('acme', { user: 'bob-user' })).toEqual({});
-    const shared = await new RedisWorlds(rig.redis, rig.keys).get('acme', 'shared');
+    const shared = await rig.worlds.get('acme', 'shared');
     expect(shared?.world.characters.map(({ name }) => name)).toEqual(['tester/eve-user', 'coder']);
     expect(
       (await mentions(rig, 'acme coder bob-user')).concat(await mentions(rig, tasks[0] ?? ''), await mentions(rig, tasks[1] ?? '')),
@@ -191,20 +189,14 @@ describe('erasing outside memory', () => {
   it('cancels running work, and fences a worker that ignores the cancel', async () => {
     const rig = start(1_000);
     const taskId = await live(rig, BOB);
-    const address = { tenant: 'acme', taskId, rolloutId: `${taskId}-r1` };
-    const deaf = await openJournal(rig.redis, rig.keys, address);
+    const deaf = await rig.take(taskId);
     await rig.erasure.erase('acme', { user: 'bob-user' }, never());
     expect(await rig.tasks.get('acme', taskId)).toBeNull();
     await expect(deaf?.append({ key: 'a2', value: 'secret', usage: USAGE }, [])).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
-    const executions = new ExecutionStore(rig.redis, rig.keys);
-    const request = ExecutionRequest.parse({
-      executionId: `${taskId}-r1.a2`,
-      tenant: 'acme',
-      limits: {},
-      runs: [{ kind: 'program', code: '1' }],
-    });
-    await expect(executions.prepare(request)).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
-    await executions.save('acme', `${taskId}-r1.a1.execute`, { executionId: `${taskId}-r1.a1.execute`, runs: [] });
+    const runs = [{ kind: 'program', code: '1' }];
+    const request = ExecutionRequest.parse({ executionId: `${taskId}-r1.a2`, tenant: 'acme', limits: {}, runs });
+    await expect(rig.executions.prepare(request)).rejects.toMatchObject({ code: 'JOURNAL_FENCED' });
+    await rig.executions.save('acme', `${taskId}-r1.a1.execute`, { executionId: `${taskId}-r1.a1.execute`, runs: [] });
     const scope = { tenant: 'acme', agent: 'coder', user: 'bob-user' };
     await rig.outbox.put('acme', 'late', { kind: 'transition', transition: transitionOf({ scope, createdAt: Date.now() - 60_000 }) });
     expect(await mentions(rig, taskId)).toEqual([]);
@@ -264,7 +256,7 @@ describe('erasing outside memory', () => {
 
   it('removes consolidation runs that may quote a user, also running ones', async () => {
     const rig = start();
-    const runs = new ConsolidationStore(rig.producer);
+    const { runs } = rig;
     const all = await runs.create('acme', { agent: null, days: 7, dryRun: false }, 'r1');
     const own = await runs.create('acme', { agent: 'coder', days: 7, dryRun: false }, 'r2');
     const plan = ['fact: bob likes oolong'];
@@ -281,7 +273,7 @@ describe('erasing outside memory', () => {
     const rig = start(500);
     await live(rig, BOB, 'queued');
     await live(rig, EVE);
-    await new RedisWorlds(rig.redis, rig.keys).create('acme', 'expired', { seed: 's', width: 8, height: 8 });
+    await rig.worlds.create('acme', 'expired', { seed: 's', width: 8, height: 8 });
     await rig.redis.del(rig.keys.world('acme', 'expired'));
     const stranger = await live(rig, STRANGER);
     await rig.open('acme', 's1', { who: 'bob' });
@@ -346,27 +338,15 @@ describe('erasing one record outside memory', () => {
     const rig = start(300);
     const taskIds = await Promise.all([BOB, { ...BOB, user: null }].map((person) => live(rig, person)));
     const other = await live(rig, EVE);
-    const journals = await Promise.all(
-      taskIds.map((taskId) => openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId, rolloutId: `${taskId}-r1` })),
-    );
+    const journals = await Promise.all(taskIds.map(rig.take));
+    const step = { type: 'step', step: 'a2.recall', attempt: 2, kind: 'recall', durationMs: 1, usage: USAGE, scripted: false } as const;
     const recall = (journal: (typeof journals)[number], id: string) =>
-      journal?.append({ key: 'a2.recall', value: [itemOf(id)], usage: USAGE }, [
-        {
-          type: 'step',
-          step: 'a2.recall',
-          attempt: 2,
-          kind: 'recall',
-          durationMs: 1,
-          usage: USAGE,
-          scripted: false,
-          summary: `title of ${id}`,
-        },
-      ]);
+      journal?.append({ key: 'a2.recall', value: [itemOf(id)], usage: USAGE }, [{ ...step, summary: `title of ${id}` }]);
     await recall(journals.at(0) ?? null, 'f1');
     // A tool of memory returned it.
     const outcome = { success: true, result: { records: [itemOf('f1')] } };
     await journals[1]?.append({ key: 'a1.s1.c1.t2', value: { outcome }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);
-    await recall(await openJournal(rig.redis, rig.keys, { tenant: 'acme', taskId: other, rolloutId: `${other}-r1` }), 'f1.2');
+    await recall(await rig.take(other), 'f1.2');
     const finish = (i: number) => journals[i]?.finish({ ...SOLVED, usage: USAGE });
     await finish(0);
     expect(await rig.erasure.erase('acme', { record: FACT }, never())).toEqual({ 'queue.journals': 1 });
@@ -416,13 +396,12 @@ describe('erasing one record outside memory', () => {
     const rig = start(300);
     const text = 'Bob likes oolong.';
     const record = { name: `facts/${factId({ tenant: 'acme', agent: 'coder', user: null }, text)}`, agent: 'coder', user: null };
-    const runs = new ConsolidationStore(rig.producer);
+    const { runs, calls } = rig;
     for (const said of [text, 'Bob likes tea.']) {
       const run = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
       await runs.put({ ...run, state: 'done', plan: [`fact, general, confidence 0.5: ${said} [from t1, t2]`] });
     }
     const procedure = { name: 'skills/brew_oolong@1', agent: 'coder', user: null };
-    const calls = new ToolCalls(rig.redis, rig.keys);
     for (const name of ['brew_oolong', 'brew_tea'])
       await calls.keep({ ...BOB, requestId: name, content: name }, { success: true, result: [{ name }] } as never);
     const upkeep = new UpkeepStore(rig.producer);

@@ -4,6 +4,7 @@ import { journalConformance } from '@etude/domain/testing/journal-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { never, queueForFile, SOLVED } from '../../test/rig.js';
 import { openLearning, type RedisJournal } from './journal.js';
+import { taskKeys } from '../redis/keys.js';
 import { connectRedis } from '../redis/redis.js';
 import { readEvents, type StoredEvent } from './events.js';
 
@@ -32,13 +33,8 @@ describe('journal in Redis', () => {
     const journal = await open();
     await journal?.append({ key: 'a1.draft', value: 1, usage: Usage.parse({}) }, []);
     await journal?.finish({ ...SOLVED, usage: Usage.parse({}) });
-    const all = [
-      keys.task('acme', address.taskId),
-      keys.rollout(address.rolloutId),
-      keys.journal(address.rolloutId),
-      keys.events('acme', address.taskId),
-    ];
-    const ttls = await Promise.all(all.map((key) => redis.pttl(key)));
+    const [task, rollout, entries, events] = taskKeys(keys, address);
+    const ttls = await Promise.all([task, rollout, entries, events].map((key) => redis.pttl(key ?? '')));
     expect(ttls.every((ttl) => ttl > 50_000 && ttl <= 60_000)).toBe(true);
   });
 

@@ -1,4 +1,3 @@
-import { RolloutRun } from '@etude/contracts/queues';
 import { TaskSpec } from '@etude/contracts/task';
 import { describe, expect, it } from 'vitest';
 import { endedRollout, queueForFile, SOLVED, SPEC } from '../../test/rig.js';
@@ -12,16 +11,6 @@ const spec = (more: object) => TaskSpec.parse({ ...SPEC, ...more });
 it('reads the retention of tasks from the settings', () => {
   expect(retentionFrom(taskConfig.parse({}))).toEqual({ retentionMs: 7 * 86_400_000 });
   expect(retentionFrom(taskConfig.parse({ ETUDE_TASK_RETENTION_DAYS: '30' }))).toEqual({ retentionMs: 30 * 86_400_000 });
-});
-
-describe('submit', () => {
-  it('runs tasks of a higher priority first', async () => {
-    const { tasks, producer } = start();
-    const low = await tasks.submit('acme', SPEC, '');
-    const high = await tasks.submit('acme', spec({ priority: 9 }), '');
-    const jobs = await producer.queue(RolloutRun.name).getPrioritized();
-    expect(jobs.map(({ id }) => id)).toEqual([`${high.record.id}-r1`, `${low.record.id}-r1`]);
-  });
 });
 
 it('compares the strategy that was sent, not that of the agent', async () => {
