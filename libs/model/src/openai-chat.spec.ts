@@ -2,7 +2,7 @@ import { chatModelConformance } from '@etude/domain/testing/chat-model-conforman
 import type { ConformanceAnswer } from '@etude/domain/testing/chat-model-conformance';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '@etude/test-support/until';
-import { chatModel, impatient } from '../test/raw-server.js';
+import { ask, chatModel, never } from '../test/raw-server.js';
 import type { ScriptInput } from './script.js';
 import { startScriptedModel } from './scripted-server.js';
 
@@ -23,9 +23,6 @@ async function start(script: ScriptInput, options = {}) {
   onTestFinished(() => server.close());
   return { server, model: chatModel(server.url, { model: undefined, ...options }) };
 }
-
-const never = () => new AbortController().signal;
-const ask = (content: string) => ({ messages: [{ role: 'user' as const, content }] });
 
 describe('OpenAiChatModel against the scripted model', () => {
   chatModelConformance(async (answers) => {
@@ -55,22 +52,6 @@ describe('OpenAiChatModel against the scripted model', () => {
     controller.abort(new Error('cancelled by the user'));
     expect((await outcome) as Error).toMatchObject({ name: 'AbortError', cause: { message: 'cancelled by the user' } });
     await until(() => server.calls().some((call) => call.answered === 'aborted'));
-  });
-
-  it('retries an overloaded server until it answers', async () => {
-    const rules: Rule[] = [
-      { match: 'x', empty: true, times: 1 },
-      { match: 'x', status: 429, headers: { 'retry-after': '0' }, times: 1 },
-      { match: 'x', reply: 'whole' },
-    ];
-    const { model, server } = await start({ rules }, { model: 'any', timers: impatient().timers });
-    expect((await model.chat(ask('x'), never())).text).toBe('whole');
-    expect(server.calls().map((call) => [call.status, call.answered])).toEqual([
-      [200, 'fully'],
-      [429, 'fully'],
-      [200, 'fully'],
-    ]);
-    expect(new Set(server.calls().map((call) => call.bodyDigest)).size).toBe(1);
   });
 
   it('quotes the message that no rule fits', async () => {

@@ -1,11 +1,11 @@
 import { EtudeError, errorCode } from '@etude/contracts/errors';
 import { array, assert, asyncProperty, constantFrom, double, integer, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { never } from '../test/raw-server.js';
 import { withRetries } from './retry.js';
 
 const RETRY_POLICY = { attemptsMax: 6, waitTotalMaxMs: 120_000 };
 
-const never = () => new AbortController().signal;
 const failing = (errors: Error[]) => async () => {
   const error = errors.shift();
   if (error) throw error;

@@ -84,6 +84,8 @@ describe('script rules', () => {
   it('fail each body as often as the rule says, then answer it', () => {
     const ask = asking({ rules: [{ status: 503, times: 2 }, { reply: 'ok' }] });
     expect([ask('a'), ask('a'), ask('b'), ask('a'), ask('b'), ask('b')]).toEqual([503, 503, 503, 'ok', 503, 'ok']);
+    const silent = asking({ rules: [{ empty: true, times: 1 }, { reply: 'ok' }] });
+    expect([silent('a'), silent('a')]).toEqual(['', 'ok']);
   });
 
   it('answer only as many different bodies as the rule says', () => {

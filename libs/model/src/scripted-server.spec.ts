@@ -26,7 +26,7 @@ describe('the scripted model', () => {
   });
 
   it('marks every answer, errors too', async () => {
-    const { server, client } = await start({ name: 'demo', rules: [{ match: 'x', status: 500 }] });
+    const { server, client } = await start({ name: 'demo', rules: [{ match: 'x', status: 500, headers: { 'retry-after': '7' } }] });
     expect((await client.models.list()).data.map((model) => model.id)).toEqual(['scripted/demo']);
     const answers = await Promise.all([
       fetch(`${server.url}/models`),
@@ -40,6 +40,7 @@ describe('the scripted model', () => {
       [500, '1'],
       [404, '1'],
     ]);
+    expect(answers[2]?.headers.get('retry-after')).toBe('7');
   });
 
   it.each([

@@ -1,9 +1,8 @@
 import type { ChatRequest } from '@etude/domain/ports/model';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { chatModel, rawServer } from '../test/raw-server.js';
+import { chatModel, json, never, rawServer, whole } from '../test/raw-server.js';
 import { startScriptedModel } from './scripted-server.js';
 
-const never = () => new AbortController().signal;
 const TOOLS = [
   { name: 'fs_read', description: 'Reads a file.', inputSchema: { type: 'object', properties: { path: { type: 'string' } } } },
 ];
@@ -17,13 +16,12 @@ const ASKED: ChatRequest = {
   ],
 };
 
-const answered = (text: string) => JSON.stringify({ choices: [{ message: { content: text }, finish_reason: 'stop' }] });
+const answered = (text: string) => json(whole(text, { finish_reason: 'stop' }));
 
 const chunk = (calls: object[], finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: calls }, finish_reason: finish }] })}\n\n`;
 
-const refuse = (response: { writeHead: (status: number) => { end: (body: string) => unknown } }) =>
-  response.writeHead(400).end(JSON.stringify({ error: { message: 'tools are not supported by this model' } }));
+const refuse = json({ error: { message: 'tools are not supported by this model' } }, 400);
 
 describe('function calling', () => {
   it('reads the calls of a streamed answer', async () => {
@@ -61,7 +59,7 @@ describe('function calling', () => {
 
   it('describes tools as text for a server that refuses them, and remembers that', async () => {
     const call = 'I read it.\n\n```tool\n{"name": "fs_read", "arguments": {"path": "a.txt"}}\n```\n';
-    const { url, requests } = await rawServer(refuse, (response) => response.end(answered(call)));
+    const { url, requests } = await rawServer(refuse, answered(call));
     const model = chatModel(url);
     const expected = { text: 'I read it.', toolCalls: [{ name: 'fs_read', arguments: '{"path":"a.txt"}' }] };
     expect(await model.chat(ASKED, never())).toMatchObject(expected);
@@ -75,9 +73,9 @@ describe('function calling', () => {
 
   it('describes tools as text only once for a server that refuses the schema of one', async () => {
     const { url, requests } = await rawServer(
-      (response) => response.writeHead(400).end(JSON.stringify({ error: { message: "Invalid schema for function 'a__b'." } })),
-      (response) => response.end(answered('one')),
-      (response) => response.end(answered('two')),
+      json({ error: { message: "Invalid schema for function 'a__b'." } }, 400),
+      answered('one'),
+      answered('two'),
     );
     const model = chatModel(url);
     for (const text of ['one', 'two']) expect(await model.chat(ASKED, never())).toMatchObject({ text });
@@ -85,7 +83,7 @@ describe('function calling', () => {
   });
 
   it('repeats a wrong call of the model so that servers accept it', async () => {
-    const { url, requests } = await rawServer((response) => response.end(answered('done')));
+    const { url, requests } = await rawServer(answered('done'));
     const wrong = { role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'fs read!', arguments: '{"path": "b.t' }] } as const;
     await chatModel(url).chat(
       { ...ASKED, messages: [...ASKED.messages, wrong, { role: 'tool', content: 'no', toolCallId: 'c' }] },
@@ -97,10 +95,7 @@ describe('function calling', () => {
 
   it('leaves a block that is no call in the text', async () => {
     const text = '```tool\nnot JSON\n```';
-    const { url } = await rawServer(
-      (response) => response.writeHead(422).end('{"detail": "unknown field tools"}'),
-      (response) => response.end(answered(text)),
-    );
+    const { url } = await rawServer(json({ detail: 'unknown field tools' }, 422), answered(text));
     expect(await chatModel(url).chat(ASKED, never())).toMatchObject({ text });
   });
 });

@@ -12,21 +12,25 @@ const ANSWER = {
   costUsd: 0.5,
 };
 
-/** The span of one call: how it was started, its values and its content. */
-async function spanOf(answer: object) {
+/** Tracing that keeps how its last span was started, its values and its content. */
+function recorded() {
   const seen = { name: '', start: {} as SpanStart, values: {}, content: {} };
-  const add = (to: 'values' | 'content', values: SpanValues) => void Object.assign(seen[to], values);
   const tracing: Tracing = {
     current: undefined,
     span(name, start, work) {
       Object.assign(seen, { name, start });
+      const add = (to: 'values' | 'content', values: SpanValues) => void Object.assign(seen[to], values);
       return work({ set: (values) => add('values', values), setContent: (values) => add('content', values()) });
     },
   };
-  const model = traced({ chat: async () => ({ ...ANSWER, ...answer }) }, tracing, {
-    server: new URL('http://models.test:8000/v1'),
-    model: 'm',
-  });
+  return { seen, tracing };
+}
+
+/** The span of one call. */
+async function spanOf(answer: object) {
+  const { seen, tracing } = recorded();
+  const server = new URL('http://models.test:8000/v1');
+  const model = traced({ chat: async () => ({ ...ANSWER, ...answer }) }, tracing, { server, model: 'm' });
   const account = { tenant: 'acme', agent: 'solver', purpose: 'generate' };
   await model.chat({ messages: [{ role: 'user', content: 'Hello' }], outputTokensMax: 100, account }, new AbortController().signal);
   return seen;
@@ -81,18 +85,14 @@ it('gives messages as content only, with the calls of tools', async () => {
 });
 
 it('describes a call to an embedding server by the same conventions', async () => {
-  let seen: unknown[] = [];
-  const span: Tracing['span'] = (name, start, work) => {
-    seen = [name, start];
-    return work({ set: () => undefined, setContent: () => undefined });
-  };
+  const { seen, tracing } = recorded();
   const profile = { model: 'e', dimension: 2, denseWeight: 0.5, calibrate: (cosine: number) => cosine };
   const inner = { profile, embed: async (texts: readonly string[]) => texts.map(() => Float32Array.of(1, 0)) };
-  const embedder = tracedEmbedder(inner, { current: undefined, span }, { server: new URL('https://models.test/v1'), model: 'e' });
+  const embedder = tracedEmbedder(inner, tracing, { server: new URL('https://models.test/v1'), model: 'e' });
   expect(await embedder.embed(['tea'])).toEqual([Float32Array.of(1, 0)]);
-  expect(seen).toEqual([
-    'embeddings e',
-    {
+  expect(seen).toMatchObject({
+    name: 'embeddings e',
+    start: {
       kind: 'client',
       values: {
         'gen_ai.operation.name': 'embeddings',
@@ -101,5 +101,5 @@ it('describes a call to an embedding server by the same conventions', async () =
         'server.address': 'models.test',
       },
     },
-  ]);
+  });
 });

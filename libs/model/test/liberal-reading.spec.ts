@@ -1,13 +1,10 @@
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
-import { ask, broken, chatModel, delta, json, never, raw, rawServer, whole } from './raw-server.js';
+import { answerFrom, ask, broken, chatModel, delta, json, never, raw, rawServer, whole } from './raw-server.js';
 
 const DONE = 'data: [DONE]\n\n';
 
-async function answerTo(answer: Parameters<typeof rawServer>[0], options = {}) {
-  const server = await rawServer(answer);
-  return chatModel(server.url, options).chat(ask(), never());
-}
+const answerTo = async (answer: Parameters<typeof rawServer>[0]) => answerFrom((await rawServer(answer)).url);
 
 /** Refuses every request with this field in it. */
 const refusing = (field: string, message: string) =>
@@ -18,14 +15,8 @@ const refusing = (field: string, message: string) =>
 
 describe('answers of minimal servers', () => {
   it('may be one JSON body in place of a stream', async () => {
-    expect(await answerTo(json(whole('hi')))).toMatchObject({
-      text: 'hi',
-      finishReason: 'stop',
-      model: 'm',
-      scripted: false,
-      outputTokens: 1,
-      inputTokens: 2,
-    });
+    const answer = { text: 'hi', finishReason: 'stop', model: 'm', scripted: false, outputTokens: 1, inputTokens: 2 };
+    expect(await answerTo(json(whole('hi')))).toMatchObject(answer);
   });
 
   it.each([
@@ -46,7 +37,7 @@ describe('answers of minimal servers', () => {
 
   it('end at [DONE], even if the connection stays open', async () => {
     const server = await rawServer((response) => response.writeHead(200).write(delta('hi') + DONE));
-    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
+    expect((await answerFrom(server.url)).text).toBe('hi');
   });
 
   it('have estimated tokens if the server counts zero', async () => {
@@ -56,8 +47,8 @@ describe('answers of minimal servers', () => {
 
   it('sends no Authorization without a key, and the key with one', async () => {
     const server = await rawServer(json(whole('hi')));
-    await chatModel(server.url).chat(ask(), never());
-    await chatModel(server.url, { apiKey: 'secret' }).chat(ask(), never());
+    await answerFrom(server.url);
+    await answerFrom(server.url, { apiKey: 'secret' });
     expect(server.requests.map((request) => request.headers.authorization)).toEqual([undefined, 'Bearer secret']);
   });
 
@@ -69,7 +60,7 @@ describe('answers of minimal servers', () => {
     expect(listing.requests.map((request) => request.body['model'])).toEqual([undefined, 'one', 'one']);
     for (const noList of [json({ detail: 'Not Found' }, 404), json({}, 500), json([]), broken('')]) {
       const bare = await rawServer(noList, json(whole('hi')));
-      await chatModel(bare.url, { model: undefined }).chat(ask(), never());
+      await answerFrom(bare.url, { model: undefined });
       expect(bare.requests[1]?.body['model']).toBe('default');
     }
   });
@@ -100,7 +91,7 @@ describe('answers of minimal servers', () => {
     const server = await rawServer((response) => {
       response.writeHead(200).write(stream.subarray(0, middle), () => response.end(stream.subarray(middle)));
     });
-    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('😀');
+    expect((await answerFrom(server.url)).text).toBe('😀');
   });
 });
 
@@ -116,7 +107,7 @@ describe('servers that refuse a part of the protocol', () => {
 
   it('are called without streaming if they refuse streams', async () => {
     const server = await refusing('stream', 'streaming is not supported');
-    expect((await chatModel(server.url).chat(ask(), never())).text).toBe('hi');
+    expect((await answerFrom(server.url)).text).toBe('hi');
   });
 
   it('get the token limit under the name that they accept', async () => {
@@ -133,7 +124,7 @@ describe('servers that refuse a part of the protocol', () => {
 
   it('are called once if they refuse the prompt', async () => {
     const server = await rawServer(json({ error: { message: "This model's maximum context length is 8192 tokens." } }, 400));
-    await expect(chatModel(server.url).chat(ask(), never())).rejects.toMatchObject({
+    await expect(answerFrom(server.url)).rejects.toMatchObject({
       code: 'MODEL_REFUSED',
       message: expect.stringContaining('maximum context length'),
     });

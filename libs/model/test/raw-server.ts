@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { connectionConfig, connectionOf } from '../src/model-config.js';
 import { OpenAiChatModel, type OpenAiChatOptions } from '../src/openai-chat.js';
 
@@ -69,6 +69,16 @@ export function chatModel(baseUrl: string, { limits, retry, ...options }: ChatOp
   return model;
 }
 
+/** Asks a model at this server once. */
+export const answerFrom = (baseUrl: string, options?: ChatOptions) => chatModel(baseUrl, options).chat(ask(), never());
+
+/** The error of a call that must fail. */
+export const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.fail('it answered'),
+    (error: { code: string; message: string }) => error,
+  );
+
 export const never = (): AbortSignal => new AbortController().signal;
 export const ask = (content = 'hello') => ({ messages: [{ role: 'user' as const, content }] });
 
@@ -89,9 +99,9 @@ export const raw =
 
 /** Text as it stands, then the connection breaks. */
 export const broken =
-  (text: string): Answer =>
+  (text: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }): Answer =>
   (response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.writeHead(200, headers);
     response.write(text, () => response.destroy());
   };
 
