@@ -13,8 +13,7 @@ import type { ExecutionResult, RunResult } from '@etude/contracts/sandbox';
 import { extractAnswer } from '../evaluation/answer-code.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
-import { PYTHON, readStep } from './step-answer.js';
-import { isCall, textOf } from './tool-value.js';
+import { isCall, PYTHON, readStep, textOf } from './step-calls.js';
 
 /** The ports that a repeated run of a rollout reads. */
 export interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' | 'settings' | 'checker' | 'templateFor' | 'promptBudgets'> {

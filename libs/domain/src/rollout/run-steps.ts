@@ -11,7 +11,7 @@ import { importedSkills, skillWithId, tryImporting } from './imported-skills.js'
 import { keepFindings, recallFindings } from './kept-findings.js';
 import { recallStep } from './recall-step.js';
 import { askModel, type RolloutContext } from './rollout-context.js';
-import { type FinalAnswer, PYTHON, readStep, type StepAnswer } from './step-answer.js';
+import { type FinalAnswer, PYTHON, readStep, type StepAnswer } from './step-calls.js';
 import { stepRequest, type TakenStep, WHOLE_HISTORY } from './step-prompts.js';
 import { StepTools } from './step-tools.js';
 import { Workbench } from './workbench.js';

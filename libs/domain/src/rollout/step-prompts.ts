@@ -7,7 +7,7 @@ import { workingMemory } from '@etude/contracts/scratchpad';
 import { attemptsSection, block, expectationSection, memorySection, type PromptTask, sourcesOf, taskSection } from './prompts.js';
 import type { ModelAnswer, RolloutContext } from './rollout-context.js';
 import type { AgentAtWork } from './run-steps.js';
-import { PYTHON } from './step-answer.js';
+import { PYTHON } from './step-calls.js';
 import type { Observation } from './workbench.js';
 
 /** The most tokens of each part of a step's prompt. The operator can set them. */

@@ -3,11 +3,11 @@ import type { Json } from '@etude/contracts/json';
 import type { OutsideCaller, OutsideTool } from '@etude/contracts/outside-tools';
 import { z } from 'zod';
 import type { ChatTool } from '../ports/model.js';
+import { RolloutWaits } from '../ports/journal.js';
 import type { WorkSandbox } from '../ports/sandboxes.js';
 import { findSkill } from '../skills/life/find-skill.js';
 import { useSkill } from '../skills/proof/use-skill.js';
 import { ToolRegistry } from '../tools/agent-tools.js';
-import { askCallerTool } from '../tools/ask-caller-tool.js';
 import { writeTodosTool } from '../tools/execute-code.js';
 import { memoryTools } from '../tools/memory-tools.js';
 import { searchedWithoutWithheld } from './recall-step.js';
@@ -18,7 +18,7 @@ import { useSkillTool } from '../tools/use-skill-tool.js';
 import { worldTools } from '../tools/world-tools.js';
 import { workspaceTools } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';
-import { FINAL, PYTHON } from './step-answer.js';
+import { FINAL, PYTHON } from './step-calls.js';
 
 /** Tools whose calls need the sandbox's files. */
 export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
@@ -110,7 +110,7 @@ export class StepTools {
       writeTodosTool({ putTodos: async () => {} }),
       ...(spec.memory.off ? [] : [skillTool(context)]),
       ...(world === undefined ? [] : worldTools(deps.worlds, () => world)),
-      askCallerTool({ questions: deps.questions, clock: deps.clock, stepOf: (callId) => callId.slice(rolloutId.length + 1) }),
+      askCallerTool(context),
     ];
     return new StepTools(context, own, caller, servers.length === 0 ? [] : await listedTools(context, caller));
   }
@@ -191,6 +191,34 @@ function skillTool({ deps }: RolloutContext): ToolDefinition {
     finder: { find: (reader, name) => findSkill(deps.procedural, reader, name) },
     runner: { use: (reader, call, signal) => useSkill({ reader, ...call }, deps, signal) },
     wishes: deps.wishes,
+  });
+}
+
+const ANSWER_HOURS = 72;
+const HOUR_MS = 3_600_000;
+
+/** Asks the task's caller. The rollout rests until the answer comes. @throws RolloutWaits while there is none */
+function askCallerTool({ deps: { questions, clock }, rolloutId }: RolloutContext): ToolDefinition {
+  return defineTool({
+    name: 'ask_caller',
+    title: 'Ask the caller',
+    description: 'Asks the one who submitted the task, where the task leaves open what only they can know. They may take days to answer.',
+    input: z.strictObject({
+      question: z.string().trim().min(1).max(4_000),
+      hours: z.number().min(0.001).max(720).default(ANSWER_HOURS).describe('How long to wait for an answer.'),
+    }),
+    output: z.strictObject({ answer: z.string().optional() }),
+    readOnly: false,
+    idempotent: true,
+    async run({ question: text, hours }, { callId }) {
+      // The key is that of the step, such as "a1.s3.t1".
+      const question = { key: callId.slice(rolloutId.length + 1), text, deadlineAt: clock.now() + hours * HOUR_MS };
+      const answer = await questions.ask(question);
+      if (answer === null) throw new RolloutWaits(question);
+      if (answer === 'expired')
+        return { success: false, error: 'Nobody answered in time. Go on with what you know, and say what you assumed.' };
+      return { success: true, result: answer };
+    },
   });
 }
 

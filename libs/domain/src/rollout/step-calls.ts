@@ -1,0 +1,133 @@
+import { isDeeper, type Json, parsedJson } from '@etude/contracts/json';
+import type { RecalledItem } from '@etude/contracts/memory';
+import { z } from 'zod';
+import { extractAnswer } from '../evaluation/answer-code.js';
+import { cutMiddle } from '../evaluation/evaluator.js';
+import type { ChatResponse } from '../ports/model.js';
+import type { WorkCellOutcome } from '../ports/sandboxes.js';
+import { endingOf } from '../tools/execute-code.js';
+import type { ToolOutcome } from '../tools/tool-definition.js';
+import type { EarlierFinding } from './kept-findings.js';
+
+/** The tools that a step always has: code to run, and the end of the attempt. */
+export const PYTHON = 'python';
+export const FINAL = 'final_answer';
+
+export interface StepCall {
+  /** The id of the model's call; null for code that stood in the text. */
+  readonly id: string | null;
+  readonly tool: string;
+  /** undefined where the model's arguments were no JSON object, or too deep. */
+  readonly args: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface FinalAnswer {
+  readonly answer: string;
+  /** The workspace's file whose content is the answer; null: the text is. */
+  readonly file: string | null;
+  /** What is wrong with the arguments; null if nothing is. */
+  readonly problem: string | null;
+}
+
+const Final = z.strictObject({ answer: z.unknown().optional(), file: z.string().max(512).optional() });
+
+export interface StepAnswer {
+  readonly calls: readonly StepCall[];
+  readonly final: FinalAnswer | null;
+}
+
+/** Levels of nested lists and objects in arguments. */
+const DEPTH_MAX = 100;
+
+const FINAL_LINE = /^[ \t]*(?:#+[ \t]*|\*\*)?FINAL ANSWER\b:?(?:\*\*)?:?[ \t]*/im;
+
+/**
+ * Reads what a model wants to do in a step: its calls in order, and its final answer. Text holds code to run in a fenced Python block, or
+ * the final answer behind a line that starts with "FINAL ANSWER". Both empty: the answer held no step.
+ *
+ * @param nameOf the tool that was offered under a name
+ */
+export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | 'toolCalls'>, nameOf: (name: string) => string): StepAnswer {
+  const calls = toolCalls.map(({ id, name, arguments: given }) => ({ id, tool: nameOf(name), args: argumentsIn(given) }));
+  const ended = calls.find(({ tool }) => tool === FINAL);
+  if (calls.length > 0) return { calls: calls.filter((call) => call !== ended), final: ended ? finalOf(ended.args) : null };
+  const end = FINAL_LINE.exec(text);
+  if (end) return { calls: [], final: finalOf({ answer: text.slice(end.index + end[0].length).trim() }) };
+  const code = /```|~~~/.test(text) ? extractAnswer(text)?.code : undefined;
+  return { calls: code === undefined ? [] : [{ id: null, tool: PYTHON, args: { code } }], final: null };
+}
+
+function argumentsIn(text: string): StepCall['args'] {
+  const value = parsedJson(text);
+  const isUsable = typeof value === 'object' && value !== null && !Array.isArray(value) && !isDeeper(value, DEPTH_MAX);
+  return isUsable ? (value as Record<string, unknown>) : undefined;
+}
+
+function finalOf(args: unknown): FinalAnswer {
+  const { data, error } = Final.safeParse(args);
+  if (error) return { answer: '', file: null, problem: 'its arguments are "answer" or "file", of which one is needed.' };
+  const { answer = '', file = '' } = data;
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const isEmpty = text.trim() === '' && file === '';
+  return { answer: text, file: file.replace(/^\.\//, '') || null, problem: isEmpty ? 'it is empty. Give "answer" or "file".' : null };
+}
+
+/** A journaled call, with everything that later steps need. */
+export interface ToolValue {
+  readonly tool: string;
+  readonly query: string;
+  /** Equal for equal calls. */
+  readonly identity: string;
+  readonly filePath?: string;
+  readonly outcome: ToolOutcome | { readonly success: true; readonly result: Json };
+  /** State of the files at the time of the call. */
+  readonly stamp?: string;
+  /** The outcome is one of an earlier call, since nothing has changed. */
+  readonly again?: true;
+  /** Digest of the read file, before the call. */
+  readonly digest?: string;
+  /** The outcome is this finding of an earlier rollout. The call was not made. */
+  readonly earlier?: EarlierFinding;
+  readonly lost?: string;
+}
+
+/** What the model reads in place of a file. */
+export const offerOf = ({ fact }: EarlierFinding): string =>
+  `(Not read: an earlier task of this agent read this file while it had the same content, by its digest, and found:)\n${fact}\n(Call again to read the file.)`;
+
+/** Whether a journaled value is a call's, not one of the steps that a call needs. */
+export const isCall = (value: unknown): value is ToolValue => typeof value === 'object' && value !== null && 'outcome' in value;
+
+/** The outcome of a call as the model reads it. */
+export function textOf(outcome: ToolValue['outcome']): string {
+  if (outcome.success) return typeof outcome.result === 'string' ? outcome.result : JSON.stringify(outcome.result);
+  const { error, result } = outcome;
+  return result === undefined ? `Failed: ${error}` : `Failed: ${error}\n${JSON.stringify(result)}`;
+}
+
+/** The records in the answer of a tool of memory. */
+export function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[] {
+  const records = outcome.success ? (outcome.result as { records?: unknown } | null)?.records : undefined;
+  return Array.isArray(records) ? (records as RecalledItem[]) : [];
+}
+
+const STREAM_CHARS_MAX = 20_000;
+const DISPLAY_CHARS_MAX = 8_000;
+
+/** What a cell printed and showed, and how it ended, as the model reads it. */
+export function cellText(outcome: WorkCellOutcome): string {
+  const { stdout, stderr, displays, exit, stateLost } = outcome;
+  const shown = displays.map((display) => {
+    const text = display['text/plain'];
+    const images = Object.keys(display).filter((type) => type.startsWith('image/'));
+    const named = images.length === 0 ? '' : ` [${images.join(', ')}, not shown]`;
+    return `${cutMiddle(typeof text === 'string' ? text : '', DISPLAY_CHARS_MAX)}${named}`;
+  });
+  const parts = [cutMiddle(stdout.trimEnd(), STREAM_CHARS_MAX), cutMiddle(stderr.trimEnd(), STREAM_CHARS_MAX), ...shown];
+  const { error, ...ended } = outcome;
+  // A traceback tells how the code failed, but not that a limit ended it.
+  if (exit === 'nonzero' && error !== undefined) parts.push(stderr === '' ? endingOf(outcome) : '');
+  else if (exit !== 'ok') parts.push(endingOf(ended));
+  if (stateLost) parts.push('The interpreter was restarted: names are lost but for the scratchpad, files are kept.');
+  return parts.filter((part) => part !== '').join('\n') || '(no output)';
+}
