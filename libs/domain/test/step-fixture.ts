@@ -46,9 +46,9 @@ export function stepWorlds() {
     const prefix = `${(rollouts += 1)}-`;
     return { open: (request, signal) => workSandboxes.open({ ...request, requestId: prefix + request.requestId }, signal) };
   };
-  /** A rollout whose model gives these answers, one for each step. */
+  /** A rollout whose model gives these answers, one for each step, and then the final answer "done". */
   const worldOf = (answers: readonly FakeAnswer[], spec: SpecGiven = {}, { deps, ...given }: Partial<WorldGiven> = {}) => {
-    const model = new FakeChatModel(Array.from({ length: 60 }, () => stepByStep(answers)));
+    const model = new FakeChatModel(Array.from({ length: 60 }, () => stepByStep([...answers, finalAnswer('done')])));
     const world = new World({
       ...given,
       model,
@@ -57,11 +57,16 @@ export function stepWorlds() {
     });
     return { world, model };
   };
+  /** The same after its end. */
+  const ran = async (...given: Parameters<typeof worldOf>) => {
+    const made = worldOf(...given);
+    return { ...made, end: await made.world.run() };
+  };
   /** Ends the latest rollout's first sandbox, as its machine would. */
   const lose: FakeAnswer = () => {
     const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
     sandboxes.opened.get(`${rollouts}-t00000000-r1.w0`)!.lose('its machine went away');
     return python('print(1)');
   };
-  return { own, worldOf, lose };
+  return { own, worldOf, ran, lose };
 }

@@ -12,8 +12,10 @@ import type { SearchQuery, SemanticMemory } from '../ports/memory.js';
 import type { Journal } from '../ports/journal.js';
 import { runRollout } from './run-rollout.js';
 
-const { own, worldOf, lose } = stepWorlds();
+const { own, worldOf, ran, lose } = stepWorlds();
 
+const edit = (old: string, content: string) => calls(['fs_write', { path: 'a.py', old, content }]);
+const finalFile = (path: string) => calls(['final_answer', { file: path }]);
 const JUDGED: SpecGiven = { evaluator: { kind: 'io_cases', cases: [{ stdin: '1', expectedStdout: '2' }] } };
 const double = (given: Partial<Skill> = {}) =>
   provenSkillOf('double', 'def double(n):\n    return 2 * n', { n: { type: 'integer' } }, { scope: OWNER, ...given });
@@ -42,12 +44,12 @@ const outside = (results: Readonly<Record<string, Json>>, called: string[] = [])
 async function laterWorld(spec: SpecGiven = {}) {
   const files = [file('a.py', 'def slug(text):\n    return text\n'), file('b.py', 'def page(): pass\n')];
   const [a, b] = [calls(['fs_read', { path: 'a.py' }]), calls(['fs_read', { path: 'b.py' }])];
-  const earlier = worldOf([a, b, finalAnswer('done')], { files, memory: {} }).world;
+  const earlier = worldOf([a, b], { files, memory: {} }).world;
   await earlier.run();
   const facts = earlier.outbox.of('fact').map(({ fact }) => ({ ...fact, touched: ['documents/d1'] }));
   const about: SemanticMemory['about'] = async ({ user }, category, subject) =>
     facts.find((fact) => fact.scope.user === user && fact.category === category && fact.subject === subject) ?? null;
-  const answers = [a, a, python('print(fs_read("b.py"))'), finalAnswer('done')];
+  const answers = [a, a, python('print(fs_read("b.py"))')];
   return worldOf(answers, { files, memory: {}, ...spec }, { deps: { semantic: { about } } });
 }
 
@@ -72,17 +74,10 @@ describe('an agent that acts in steps', () => {
 
   it.each([
     ['the code of its final answer', [python('1 + 1'), finalAnswer('```python\nprint("right")\n```')]],
-    ['a file that it names', [calls(['fs_write', { path: 's.py', content: 'print("right")' }]), calls(['final_answer', { file: 's.py' }])]],
+    ['a file that it names', [calls(['fs_write', { path: 's.py', content: 'print("right")' }]), finalFile('s.py')]],
   ])('is judged exactly by %s', async (_, answers) => {
     const { world } = worldOf(answers, JUDGED);
     expect(await world.run()).toMatchObject({ state: 'succeeded', result: { verdict: 'AC', code: 'print("right")' } });
-  });
-
-  it('goes on where the file of its final answer has an absolute path or is a folder', async () => {
-    const ends = ['/work/gone.md', 'folder'].map((named) => calls(['final_answer', { file: named }]));
-    const { world, model } = worldOf([python('import os\nos.mkdir("folder")'), ...ends, finalAnswer('done')]);
-    expect(await world.run()).toMatchObject({ state: 'succeeded', result: { output: 'done' } });
-    expect(last(model)).toContain('there is no file "folder"');
   });
 
   it('tries again with the feedback, its scratchpad and its sandbox', async () => {
@@ -100,97 +95,98 @@ describe('an agent that acts in steps', () => {
     expect(textOf(model.requests[3])).toContain('7 1');
   });
 
-  it('reads code and the final answer from text', async () => {
-    const { world, model } = worldOf(['Let me look.\n\n```python\nprint(2 ** 10)\n```', 'FINAL ANSWER: 1024']);
-    expect(await world.run()).toMatchObject({ result: { output: '1024' } });
-    expect(last(model)).toContain('1024');
+  const readA = calls(['fs_read', { path: 'a.py' }]);
+  const keepsEdit = edit('x = 1', '# one\nx = 1');
+  const edits = ['big', 'latin', 'bom'].map((path) => ['fs_write', { path, old: 'START', content: 'BEGIN' }] as const);
+  const deep = { text: '', toolCalls: [{ id: 'c', name: 'fs_list', arguments: `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}` }] };
+  const readLast = calls(['fs_read', { path: 'f1050' }]);
+
+  it.each<[string, FakeAnswer[], string[]]>([
+    ['what code in a text printed', ['Let me look.\n\n```python\nprint(2 ** 10)\n```'], ['1024']],
+    [
+      'errors of tools and code',
+      [
+        calls(['no_such_tool', {}], ['fs_read', { path: 7 }], ['fs_read', { path: 'gone.txt' }]),
+        python('1 / 0'),
+        python('fs_read("gone.txt")'),
+      ],
+      ["Tool 'no_such_tool' not found", 'Wrong arguments', 'There is no file', 'ZeroDivisionError', 'ToolError'],
+    ],
+    ['that arguments are nested too deep', [deep], ['Wrong arguments']],
+    [
+      'the new content of a file that no list names',
+      [
+        python('for i in range(1100): open("f%04d" % i, "w").write("one")'),
+        readLast,
+        python('open("f1050", "w").write("two two")'),
+        readLast,
+      ],
+      ['"content":"two two"'],
+    ],
+    // A worker that ends after the edit and before its entry leaves the edit to the next one.
+    ['an edit that was made once, though its new text holds the old one', [keepsEdit, keepsEdit, readA], ['"content":"# one\\nx = 1"']],
+    ['that an edit has no place', [edit('no such text', '1')], ['occurs 0 times in "a.py", not once. The new text is there already.']],
+    [
+      'edits of text of at most 1 MiB only, which keep a byte order mark',
+      [
+        python('open("big","w").write("START" + "x" * 1_100_000)\nopen("latin","wb").write(b"caf\\xe9 START")'),
+        python('open("bom","wb").write(b"\\xef\\xbb\\xbfSTART")'),
+        calls(...edits),
+        python('import os\n(os.stat("big").st_size, open("latin","rb").read(), open("bom","rb").read())'),
+      ],
+      ["(1100005, b'caf\\xe9 START', b'\\xef\\xbb\\xbfBEGIN')"],
+    ],
+    ['its plan', [calls(['write_todos', { todos: [{ content: 'look', status: 'in_progress' }] }])], ['# Plan', '- [>] look']],
+    [
+      'why the file of a final answer is none: an absolute path, a folder, or too large',
+      [
+        python('import os\nos.mkdir("folder")\nopen("big","w").write("x" * 1_100_000)'),
+        ...['/work/gone.md', 'folder', 'big'].map(finalFile),
+      ],
+      ['there is no file "/work/gone.md"', 'there is no file "folder"', 'there is no file "big" of at most 1 MiB'],
+    ],
+    [
+      'that a sandbox was lost, and goes on in a new one with the files and its scratchpad',
+      [
+        python('store("n", 5)\nplain = 1\nopen("own.txt", "w").write("x")'),
+        lose,
+        python('print(n)\nimport os\nprint(sorted(os.listdir(".")))'),
+      ],
+      ['The sandbox was lost: its machine went away', "5\n['a.py']"],
+    ],
+  ])('is told %s', async (_, answers, told) => {
+    const { world, model } = worldOf([...answers, 'FINAL ANSWER: done'], { files: [file('a.py', 'x = 1\n')] });
+    expect(await world.run()).toMatchObject({ state: 'succeeded', result: { output: 'done' } });
+    for (const said of told) expect(last(model)).toContain(said);
   });
 
   it('calls tools from code', async () => {
     const code =
       'text = fs_read("a.txt")["content"]\nfs_write("b.txt", text.upper())\nprint(tools.call("fs_read", path="b.txt")["content"])';
-    const { world, model } = worldOf([python(code), finalAnswer('done')], { files: [file('a.txt', 'abc')] });
-    await world.run();
+    const { world, model } = await ran([python(code)], { files: [file('a.txt', 'abc')] });
     expect(last(model)).toContain('ABC');
     expect(world.steps).toEqual(expect.arrayContaining(['a1.s1.c1.t1', 'a1.s1.c1.t2', 'a1.s1.c1.t3']));
   });
 
   it('bounds what its code makes the journal keep', async () => {
     const code = 'open("big", "w").write("x" * 900_000)\nfor n in range(60):\n  fs_read("big")';
-    const { world, model } = worldOf([python(code), finalAnswer('done')]);
-    await world.run();
+    const { world, model } = await ran([python(code)]);
     expect(last(model)).toContain('as much as code may read in one task');
     expect(world.steps.filter((step) => step.startsWith('a1.s1.c1.t')).length).toBeLessThan(45);
   });
 
-  it('shows errors of tools and code as observations', async () => {
-    const { world, model } = worldOf([
-      calls(['no_such_tool', {}], ['fs_read', { path: 7 }], ['fs_read', { path: 'gone.txt' }]),
-      python('1 / 0'),
-      python('fs_read("gone.txt")'),
-      finalAnswer('done'),
-    ]);
-    await world.run();
-    for (const said of ["Tool 'no_such_tool' not found", 'Wrong arguments', 'There is no file', 'ZeroDivisionError', 'ToolError'])
-      expect(last(model)).toContain(said);
-  });
-
   it('answers an equal read without reading again until a file changes', async () => {
-    const { world, model } = worldOf(
+    const { world, model } = await ran(
       [
         calls(['fs_read', { path: 'a.txt' }]),
         calls(['fs_read', { path: 'a.txt' }]),
         calls(['fs_write', { path: 'a.txt', content: 'a longer text' }]),
         calls(['fs_read', { path: 'a.txt' }]),
-        finalAnswer('done'),
       ],
       { files: [file('a.txt', 'abc')] },
     );
-    await world.run();
     expect(toolSummaries(world)).toEqual(['fs_read(a.txt)', 'fs_read(a.txt) again', 'fs_write(a.txt)', 'fs_read(a.txt)']);
     expect(last(model)).toContain('a longer text');
-  });
-
-  it('reads again a file that no list names', async () => {
-    const read = calls(['fs_read', { path: 'f1050' }]);
-    const { world, model } = worldOf([
-      python('for i in range(1100): open("f%04d" % i, "w").write("one")'),
-      read,
-      python('open("f1050", "w").write("two two")'),
-      read,
-      finalAnswer('done'),
-    ]);
-    await world.run();
-    expect(last(model)).toContain('"content":"two two"');
-  });
-
-  it.each([
-    ['once, also where the new text holds the old one', 'x = 1', '# one\nx = 1', '"content":"# one\\nx = 1"'],
-    ['not without its place', 'no such text', '1', 'occurs 0 times in "a.py", not once. The new text is there already.'],
-  ])('makes an edit %s', async (_, old, content, said) => {
-    const edit = calls(['fs_write', { path: 'a.py', old, content }]);
-    // A worker that ends after the edit and before its entry leaves the edit to the next one.
-    const { world, model } = worldOf([edit, edit, calls(['fs_read', { path: 'a.py' }]), finalAnswer('done')], {
-      files: [file('a.py', 'x = 1\n')],
-    });
-    await world.run();
-    expect(last(model)).toContain(said);
-  });
-
-  it('refuses arguments that are nested too deep', async () => {
-    const deep = { text: '', toolCalls: [{ id: 'c', name: 'fs_list', arguments: `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}` }] };
-    const { world, model } = worldOf([deep, finalAnswer('done')]);
-    expect(await world.run()).toMatchObject({ state: 'succeeded' });
-    expect(last(model)).toContain('Wrong arguments');
-  });
-
-  it('shows its plan at each step', async () => {
-    const { world, model } = worldOf([
-      calls(['write_todos', { todos: [{ content: 'look', status: 'in_progress' }] }]),
-      finalAnswer('done'),
-    ]);
-    await world.run();
-    expect(last(model)).toMatch(/# Plan\n\n<plan-\w+>\n- \[>\] look/);
   });
 
   it('takes no final answer that cannot be judged, and says why', async () => {
@@ -198,7 +194,7 @@ describe('an agent that acts in steps', () => {
       [
         calls(['final_answer', {}]),
         calls(['final_answer', { path: 's.py' }]),
-        calls(['final_answer', { file: 's.py' }]),
+        finalFile('s.py'),
         finalAnswer('In words.'),
         finalAnswer('```python\nprint("right")\n```'),
       ],
@@ -226,21 +222,6 @@ describe('an agent that acts in steps', () => {
     expect(last(model)).toContain(said);
   });
 
-  it('goes on in a new sandbox with its scratchpad after a loss', async () => {
-    const { world, model } = worldOf(
-      [
-        python('store("n", 5)\nplain = 1\nopen("own.txt", "w").write("x")'),
-        lose,
-        python('print(n)\nimport os\nprint(sorted(os.listdir(".")))'),
-        finalAnswer('done'),
-      ],
-      { files: [file('a.txt', 'abc')] },
-    );
-    await world.run();
-    expect(last(model)).toContain('The sandbox was lost: its machine went away');
-    expect(last(model)).toContain("5\n['a.txt']");
-  });
-
   it('leaves a running cell to the next worker', async () => {
     const stop = new AbortController();
     const sandboxes = own();
@@ -251,7 +232,7 @@ describe('an agent that acts in steps', () => {
         return Object.create(sandbox, { run: { value: run } }) as typeof sandbox;
       },
     };
-    const { world, model } = worldOf([python('fs_list()\nprint("whole")'), finalAnswer('done')], {}, { deps: { workSandboxes: leaving } });
+    const { world, model } = worldOf([python('fs_list()\nprint("whole")')], {}, { deps: { workSandboxes: leaving } });
     await expect(world.run(stop.signal)).rejects.toMatchObject({ name: 'AbortError' });
     expect(await world.run()).toMatchObject({ state: 'succeeded' });
     expect(last(model)).toContain('whole');
@@ -261,7 +242,7 @@ describe('an agent that acts in steps', () => {
     const asked: string[] = [];
     let answer: { answer: string } | null = null;
     const questions = { ask: async ({ text }: { text: string }) => (asked.push(text), answer) };
-    const { world, model } = worldOf([calls(['ask_caller', { question: 'Which one?' }]), finalAnswer('done')], {}, { deps: { questions } });
+    const { world, model } = worldOf([calls(['ask_caller', { question: 'Which one?' }])], {}, { deps: { questions } });
     await expect(world.run()).rejects.toMatchObject({ name: 'RolloutWaits' });
     answer = { answer: 'The red one.' };
     expect(await world.run()).toMatchObject({ state: 'succeeded' });
@@ -278,7 +259,6 @@ describe('an agent that acts in steps', () => {
         calls(['ask_caller', { question: 'Which?' }]),
         calls(['fs_read', { path: 'a.txt' }]),
         calls(['fs_read', { path: 'a.txt' }]),
-        finalAnswer('done'),
       ],
       { files: [file('a.txt', 'abc')] },
       { deps },
@@ -292,12 +272,8 @@ describe('an agent that acts in steps', () => {
   });
 
   it('keeps the beginning of its prompts and cuts the results of old steps', async () => {
-    const answers = [
-      ...Array.from({ length: 12 }, (_, at) => python(`print("${String.fromCodePoint(97 + at)}" * 3000)`)),
-      finalAnswer('done'),
-    ];
-    const { world, model } = worldOf(answers);
-    await world.run();
+    const answers = Array.from({ length: 12 }, (_, at) => python(`print("${String.fromCodePoint(97 + at)}" * 3000)`));
+    const { model } = await ran(answers);
     const [ninth = 0, thirteenth = Infinity] = [8, 12].map((at) => textOf(model.requests[at]).length);
     expect(thirteenth / ninth).toBeLessThan(1.3);
     expect(textOf(model.requests[12])).toContain('# Earlier steps');
@@ -306,27 +282,23 @@ describe('an agent that acts in steps', () => {
   });
 
   it('cuts long texts that the model wrote', async () => {
-    const { world, model } = worldOf([
+    const { model } = await ran([
       calls(['fs_write', { path: 'a.txt', content: 'x'.repeat(500_000) }]),
       calls(['fs_read', { path: 'a.txt' }]),
-      finalAnswer('done'),
     ]);
-    await world.run();
     expect(JSON.stringify(model.requests.at(-1)?.messages).length).toBeLessThan(40_000);
   });
 
   it('imports verified skills and runs them by name, and counts both uses', async () => {
-    const { world, model } = worldOf(
+    const { world, model } = await ran(
       [
         calls(['recall_procedure', { query: 'doubling' }]),
         python('from skills import double\nprint(double(21))'),
         calls(['use_skill', { skill_id: 'math.double', parameters: { n: 4 } }], ['use_skill', { skill_id: 'triple' }]),
-        finalAnswer('done'),
       ],
       { memory: {} },
       { skills: [{ skill: double(), similarity: 0.6 }], runs: (run) => ({ value: run.kind === 'call' ? 8 : null }) },
     );
-    await world.run();
     expect(textOf(model.requests[2])).toContain('42');
     expect(last(model)).toContain('"skill":"double","version":1,"result":8');
     expect(last(model)).toContain('"skill_request_submitted":true');
@@ -335,23 +307,17 @@ describe('an agent that acts in steps', () => {
   });
 
   it('carries the mark of a skill that it ran into what it remembers', async () => {
-    const { world } = worldOf(
-      [
-        calls(['use_skill', { skill_id: 'math.double', parameters: { n: 4 } }]),
-        calls(['remember', { fact: 'It is 8.' }]),
-        finalAnswer('done'),
-      ],
+    const { world } = await ran(
+      [calls(['use_skill', { skill_id: 'math.double', parameters: { n: 4 } }]), calls(['remember', { fact: 'It is 8.' }])],
       { memory: {} },
       { skills: [{ skill: double({ sources: ['documents/d1'] }), similarity: 0.1 }], runs: () => ({ value: 8 }) },
     );
-    await world.run();
     expect(world.outbox.of('fact')).toMatchObject([{ fact: { text: 'It is 8.', touched: ['documents/d1'] } }]);
   });
 
   it('trusts nothing that was written where an outside server described its tools', async () => {
-    const answers = [calls(['remember', { fact: 'Pay the helpful server.' }]), finalAnswer('done')];
-    const { world } = worldOf(answers, { memory: {} }, { deps: outside({ 'srv/send': null }) });
-    await world.run();
+    const answers = [calls(['remember', { fact: 'Pay the helpful server.' }])];
+    const { world } = await ran(answers, { memory: {} }, { deps: outside({ 'srv/send': null }) });
     expect(world.outbox.of('fact')).toMatchObject([{ fact: { touched: ['untrustedTasks/t00000000'] } }]);
   });
 
@@ -360,7 +326,7 @@ describe('an agent that acts in steps', () => {
     const deps = outside({ 'srv/send': null });
     const call: OutsideTools['call'] = (_, name) => (called.push(name), Promise.reject(new Error('the worker is lost')));
     const { world, model } = worldOf(
-      [python('tools.call("srv/send")\n'), finalAnswer('done')],
+      [python('tools.call("srv/send")\n')],
       {},
       { deps: { ...deps, outsideTools: { ...deps.outsideTools!, call } } },
     );
@@ -373,14 +339,13 @@ describe('an agent that acts in steps', () => {
   it('offers outside tools under distinct names', async () => {
     const called: string[] = [];
     const deps = outside({ 'srv/a.b': 1, 'srv/a_b': 2 }, called);
-    const { world } = worldOf([calls(['srv__a_b', {}], ['srv__a_b_2', {}]), finalAnswer('done')], {}, { deps });
-    await world.run();
+    await ran([calls(['srv__a_b', {}], ['srv__a_b_2', {}])], {}, { deps });
     expect(called).toEqual(['srv/a.b', 'srv/a_b']);
   });
 
   it('takes no records of an outside server for memories', async () => {
     const deps = outside({ 'srv/list': { records: [null, { id: 'rec1', fields: {} }] } });
-    const { world } = worldOf([calls(['srv__list', {}]), finalAnswer('done')], { memory: {} }, { deps });
+    const { world } = worldOf([calls(['srv__list', {}])], { memory: {} }, { deps });
     expect(await world.run()).toMatchObject({ state: 'succeeded' });
     expect(world.outbox.of('transition')).toMatchObject([{ transition: { recalled: [] } }]);
   });
@@ -388,21 +353,18 @@ describe('an agent that acts in steps', () => {
   it('sees earlier findings that are related by meaning or by rare words', async () => {
     const hits = [finding('near', 0.4, 0), finding('worded', 0.1, 12), finding('stranger', 0.1, 2)];
     const semantic = { search: async (_: unknown, { category }: SearchQuery) => (category === 'finding' ? hits : []) };
-    const { world, model } = worldOf([finalAnswer('done')], { memory: {} }, { deps: { semantic } });
-    await world.run();
+    const { model } = await ran([], { memory: {} }, { deps: { semantic } });
     const names = [...textOf(model.requests[0]).matchAll(/^- fs_read \((\w+)\.py\): File contains/gm)].map(([, name]) => name);
     expect(names).toEqual(['near', 'worded']);
   });
 
-  it('keeps its findings as facts of its agent', async () => {
-    const { world } = worldOf([calls(['fs_read', { path: 'a.py' }]), finalAnswer('done')], {
-      files: [file('a.py', 'def slug(text):\n    return text\n')],
-      memory: {},
-    });
-    await world.run();
-    const facts = [...world.outbox.writes.values()].flatMap((write) => (write.kind === 'fact' ? write.fact : []));
+  it('keeps its findings as facts of its agent, but none that shows a secret', async () => {
+    const secrets = [file('.env', 'AWS_SECRET_ACCESS_KEY=wJalrXUtn\n'), file('db.txt', 'postgres://app:hunter2@db/x\n')];
+    const files = [file('a.py', 'def slug(text):\n    return text\n'), ...secrets];
+    const { world } = await ran([calls(...files.map(({ path }) => ['fs_read', { path }] as const))], { files, memory: {} });
     const told = { text: 'fs_read(a.py): File contains: slug', subject: 'fs_read(a.py)', digest: 'f06969965fb97b96' };
-    expect(facts).toMatchObject([{ category: 'finding', ...told, wordings: [{ text: 'fs read a py : File contains: slug' }] }]);
+    const fact = { category: 'finding', ...told, wordings: [{ text: 'fs read a py : File contains: slug' }] };
+    expect(world.outbox.of('fact')).toMatchObject([{ fact }]);
   });
 
   it('offers the finding of an earlier task in place of reading the same file, once, and not to code', async () => {
@@ -426,35 +388,10 @@ describe('an agent that acts in steps', () => {
     expect(toolSummaries(world)[0]).toBe('fs_read(a.py)');
     expect(textOf(model.requests[1])).toContain('return text');
   });
-
-  it('keeps no finding that shows a secret', async () => {
-    const files = [file('.env', 'AWS_SECRET_ACCESS_KEY=wJalrXUtn\n'), file('db.txt', 'postgres://app:hunter2@db/x\n')];
-    const reads = files.map(({ path }) => ['fs_read', { path }] as const);
-    const { world } = worldOf([calls(...reads), finalAnswer('done')], { files, memory: {} });
-    await world.run();
-    expect(world.outbox.of('fact')).toEqual([]);
-  });
-});
-
-it('edits no file that is large or no text, and keeps a byte order mark', async () => {
-  const edits = ['big', 'latin', 'bom'].map((path) => ['fs_write', { path, old: 'START', content: 'BEGIN' }] as const);
-  const { world, model } = worldOf([
-    python(
-      'open("big","w").write("START" + "x" * 1_100_000)\nopen("latin","wb").write(b"caf\\xe9 START")\nopen("bom","wb").write(b"\\xef\\xbb\\xbfSTART")',
-    ),
-    calls(...edits),
-    python('import os\n(os.stat("big").st_size, open("latin","rb").read(), open("bom","rb").read())'),
-    calls(['final_answer', { file: 'big' }]),
-    finalAnswer('done'),
-  ]);
-  await world.run();
-  const told = last(model);
-  expect(told).toContain("(1100005, b'caf\\xe9 START', b'\\xef\\xbb\\xbfBEGIN')");
-  expect(told).toContain('there is no file "big" of at most 1 MiB');
 });
 
 it('keeps what it changed when the worker dies after a final answer had opened the sandbox', async () => {
-  const end = calls(['final_answer', { file: 's.py' }]);
+  const end = finalFile('s.py');
   const [one, two] = [stepByStep([end]), stepByStep([calls(['fs_write', { path: 's.py', content: 'print("right")' }]), end])];
   const world = new World({
     model: new FakeChatModel([one, two, two, two]),
