@@ -178,6 +178,12 @@ export class World {
   }
 }
 
+/** A rollout after its end and its learning. */
+export async function ran(given: WorldGiven = {}) {
+  const world = new World(given);
+  return { world, end: await world.run() };
+}
+
 function proceduralOf(skills: ReadonlyArray<{ skill: Skill; similarity: number }>, offered: string[]): RolloutDeps['procedural'] {
   return {
     ...registryOf(...skills.map(({ skill }) => skill)),

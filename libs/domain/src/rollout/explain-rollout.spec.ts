@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { AnsweringModel, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
+import { AnsweringModel, learnsFromCritique, REFERENCE, ran, World } from '../../test/rollout-fixture.js';
 import { explainStep, stepDetail } from './explain-rollout.js';
 import { type Evaluator, Evaluator as EvaluatorSchema, Usage } from '@etude/contracts/task';
 
 /** A finished rollout with two attempts, and the prompts of its model calls. */
 async function finished() {
   const model = new AnsweringModel(learnsFromCritique);
-  const world = new World({ model, spec: { mode: 'training', referenceSolution: REFERENCE } });
-  await world.run();
+  const { world } = await ran({ model, spec: { mode: 'training', referenceSolution: REFERENCE } });
   const { entries } = world.journals;
   return { world, entries, prompts: model.asked, explain: (step: string | null) => explainStep(world.input, entries, step, world.deps) };
 }

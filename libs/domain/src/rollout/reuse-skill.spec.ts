@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from './rollout-context.js';
 import { dependencyOn } from '../skills/proof/bundle-code.js';
 import { contractOf, programOf, proven, provenSkillOf } from '../../test/bundle-fixture.js';
-import { AnsweringModel, fenced, type SpecGiven, specOf, World } from '../../test/rollout-fixture.js';
+import { AnsweringModel, fenced, type SpecGiven, specOf, ran, World, type WorldGiven } from '../../test/rollout-fixture.js';
 import type { SkillTest } from '@etude/contracts/memory';
 import { episode, world as consolidation } from '../../test/consolidation-fixture.js';
 import { PythonSandboxes } from '../../test/python-sandboxes.js';
 
-const near = (given: Parameters<typeof programOf>[0], similarity = 0.85) => [{ skill: programOf(given), similarity }];
+const near = (given: Parameters<typeof programOf>[0] = {}, similarity = 0.85) => [{ skill: programOf(given), similarity }];
+const NUMPY = { packages: ['numpy==2.3.1'] };
 const askedIn = (world: World) => (world.model as AnsweringModel).asked;
 const solver = () => new AnsweringModel(() => fenced('right'));
 const pythonTests = (prompt: string): SpecGiven => ({
@@ -21,8 +22,7 @@ const called = (args: Json[], expected: Json) => ({ kind: 'call' as const, args,
 
 describe('reuse of skills', () => {
   it('answers a task solved before with no model call', async () => {
-    const world = new World({ skills: near({ fingerprints: [fingerprintOf(specOf())] }, 0) });
-    const end = await world.run();
+    const { world, end } = await ran({ skills: near({ fingerprints: [fingerprintOf(specOf())] }, 0) });
     expect(end).toMatchObject({
       state: 'succeeded',
       stopReason: 'solved',
@@ -42,15 +42,6 @@ describe('reuse of skills', () => {
     expect(await world.run()).toMatchObject({ result: { verdict: 'AC', code: expect.stringMatching(/\ntwice = double$/) } });
   });
 
-  it.each([
-    ['a function', specOf(), { entryPoint: 'double', code: 'def double(right): ...' }],
-    ['a program', specOf(FUNCTION_CASES), { entryPoint: null }],
-    ['a snippet', specOf(), { kind: 'snippet' as const }],
-  ])('skips %s that does not fit this evaluator', async (_, spec, skill) => {
-    const world = new World({ spec, skills: near(skill), model: solver() });
-    expect((await world.run()).result?.skill).toBeNull();
-  });
-
   const NUMBER = { type: 'number' };
   it.each([
     ['takes the calls', { n: NUMBER }, FUNCTION_CASES, true],
@@ -61,8 +52,7 @@ describe('reuse of skills', () => {
     ['has a signature in the prompt', { n: NUMBER }, pythonTests('Double it: twice([1, 2]) is [2, 4].'), false],
   ])('tries a function of another name only if it %s', async (_what, parameters, spec, isTried) => {
     const double = { code: 'def double(n):\n    return "right"', entryPoint: 'double', contract: contractOf('double', parameters) };
-    const world = new World({ spec, skills: near(double), model: solver() });
-    await world.run();
+    const { world } = await ran({ spec, skills: near(double), model: solver() });
     expect(world.steps.includes('a0.execute')).toBe(isTried);
   });
 
@@ -74,14 +64,12 @@ describe('reuse of skills', () => {
   ])('tries a function without a schema whose tests have %s only if a case looks alike', async (_what, tests, isTried) => {
     const double = { code: 'def double(n):\n    return "right"', entryPoint: 'double', contract: contractOf('double', { n: {} }), tests };
     const evaluator = { kind: 'function_cases' as const, entryPoint: 'twice', cases: [{ args: [2], expected: 4, public: true }] };
-    const world = new World({ spec: { evaluator }, skills: near(double), model: solver() });
-    await world.run();
+    const { world } = await ran({ spec: { evaluator }, skills: near(double), model: solver() });
     expect(world.steps.includes('a0.execute')).toBe(isTried);
   });
 
   it('records a failing skill and continues with attempts', async () => {
-    const world = new World({ skills: near({ code: 'print("no")' }) });
-    const end = await world.run();
+    const { world, end } = await ran({ skills: near({ code: 'print("no")' }) });
     expect(end).toMatchObject({ stopReason: 'solved', result: { skill: null }, usage: { attempts: 2, executions: 3 } });
     expect(world.outbox.of('skill_use')).toMatchObject([
       { success: false, fellBack: true, failure: { input: specOf().prompt, error: expect.stringContaining('case 1 of 2') as string } },
@@ -91,12 +79,11 @@ describe('reuse of skills', () => {
 
   it('asks once for the parameters and prints the result', async () => {
     const model = new AnsweringModel(() => '{"n": 21, "right": "it\'s \\"so\\""}');
-    const world = new World({
+    const { world, end } = await ran({
       spec: { evaluator: { kind: 'none' } },
       skills: near({ code: 'def double(n, right): ...', entryPoint: 'double' }),
       model,
     });
-    const end = await world.run();
     expect(end).toMatchObject({ stopReason: 'solved', usage: { modelCalls: 1 } });
     expect(world.steps).toContain('a0.bind');
     expect(end.result?.code).toMatch(/print\(double\(\*\*_json\.loads\("\{\\"n\\":21,\\"right\\":\\"it's \\\\\\"so\\\\\\"\\"\}"\)\)\)$/);
@@ -113,27 +100,15 @@ describe('reuse of skills', () => {
     expect(world.outbox.of('skill_use')).toMatchObject([{ success: false }]);
   });
 
-  it.each<[string, SpecGiven['memory']]>([
-    ['memory is off', { off: true }],
-    ['the task prefers none', { preferSkills: false }],
-    ['the layer is left out', { layers: ['semantic'] }],
-  ])('searches no skill if %s', async (_, memory) => {
-    const world = new World({ spec: { memory }, skills: near({}, 1), model: solver() });
-    expect((await world.run()).result?.skill).toBeNull();
-    expect(world.outbox.of('transition')).toHaveLength(1);
-  });
-
   it('makes no new skill from a task that a skill solved', async () => {
-    const world = new World({ spec: { mode: 'training' }, skills: near({}) });
-    await world.run();
+    const { world } = await ran({ spec: { mode: 'training' }, skills: near({}) });
     expect(world.learned).toEqual([]);
     expect(world.outbox.of('skill')).toEqual([]);
   });
 
   it('records digests of input and output, and the owner of the skill', async () => {
     const shared = { tenant: 'acme', agent: '@tenant', user: null };
-    const world = new World({ skills: near({ scope: shared }) });
-    await world.run();
+    const { world } = await ran({ skills: near({ scope: shared }) });
     expect(world.outbox.of('skill_use')).toMatchObject([
       {
         success: true,
@@ -157,33 +132,6 @@ describe('reuse of skills', () => {
     expect((await new World({ skills: all.slice(0, 2) }).run()).result?.skill).toBe('of_acme@1');
   });
 
-  it('runs only proven skills', async () => {
-    const unsigned = { ...proven(programOf({})), code: 'print("right") # changed' };
-    const world = new World({ skills: [{ skill: unsigned, similarity: 1 }], model: solver() });
-    expect((await world.run()).result?.skill).toBeNull();
-    expect(askedIn(world).join()).not.toContain('# changed');
-  });
-
-  it('loads dependencies, and skips a skill without them', async () => {
-    const dependency = proven(programOf({ name: 'half', code: 'def half(x): ...', entryPoint: 'half' }));
-    const code = 'from skills import half\nprint("right")';
-    const caller = programOf({ name: 'caller', code, dependencies: [dependencyOn(dependency)] });
-    const both = [caller, dependency].map((skill, at) => ({ skill, similarity: at === 0 ? 0.9 : 0 }));
-    const world = new World({ skills: both });
-    expect(await world.run()).toMatchObject({ result: { skill: 'caller@1', code } });
-    expect(world.sandboxes.requests[0]?.runs[0]).toMatchObject({ code: expect.stringContaining('def half(x): ...') as string });
-    const without = new World({ skills: both.slice(0, 1), model: solver() });
-    expect((await without.run()).result?.skill).toBeNull();
-  });
-
-  it('skips a skill whose packages no sandbox has', async () => {
-    const skills = near({ packages: ['numpy==2.3.1'] });
-    expect((await new World({ skills, model: solver() }).run()).result?.skill).toBeNull();
-    const world = new World({ skills, deps: { templateFor: () => 'science' } });
-    expect((await world.run()).result?.skill).toBe('double_it@1');
-    expect(world.sandboxes.requests[0]?.template).toBe('science');
-  });
-
   it('passes only arguments that the contract accepts', async () => {
     const skill = provenSkillOf('double', 'def double(n): ...', { n: { type: 'integer' } }, { scope: programOf({}).scope });
     const model = new AnsweringModel((text) => (text.includes('JSON object') ? '{"m": 2}' : fenced('right')));
@@ -193,46 +141,63 @@ describe('reuse of skills', () => {
   });
 });
 
-describe('settings of the agent', () => {
-  const skills = near({}, 0.85);
+it.each([
+  ['automatic registration is off', { autoRegisterSkills: false }, 0],
+  ['there is no room for another', { maxSkills: 1 }, 0],
+  ['there is room', { maxSkills: 2 }, 1],
+])('decides whether a learned skill is kept: %s', async (_, settings, count) => {
+  const { world } = await ran({ spec: { mode: 'training' }, skills: near({}, 0), settings });
+  expect(world.outbox.of('skill')).toHaveLength(count);
+  expect(askedIn(world).some((text) => text.includes('describe the code'))).toBe(count > 0);
+});
 
-  it('switch all skills off', async () => {
-    const world = new World({ skills, settings: { enabled: false }, spec: { mode: 'training' } });
-    expect((await world.run()).result?.skill).toBeNull();
-    expect(askedIn(world).join()).not.toContain('double_it');
-    expect(world.outbox.of('skill')).toEqual([]);
-  });
+const HALF = proven(programOf({ name: 'half', code: 'def half(x): ...', entryPoint: 'half' }));
+const CALLER = programOf({ name: 'caller', code: 'from skills import half\nprint("right")', dependencies: [dependencyOn(HALF)] });
 
-  it('let the model write code even if a skill fits', async () => {
-    const world = new World({ skills, settings: { preferSkills: false }, model: solver() });
-    expect((await world.run()).result?.skill).toBeNull();
-    expect(askedIn(world).join()).toContain('double_it');
-  });
+it.each<[string, WorldGiven, string]>([
+  ['one that calls another', { skills: [CALLER, HALF].map((skill, at) => ({ skill, similarity: at === 0 ? 0.9 : 0 })) }, 'caller@1'],
+  ['one whose packages a sandbox has', { skills: near(NUMPY), deps: { templateFor: () => 'science' } }, 'double_it@1'],
+  ["one above the agent's threshold", { skills: near({}, 0.6), settings: { skillSearchThreshold: 0.5 } }, 'double_it@1'],
+])('answers with a skill: %s', async (_, given, skill) => {
+  const { world, end } = await ran(given);
+  expect(end.result?.skill).toBe(skill);
+  const [request] = world.sandboxes.requests;
+  expect(request?.template).toBe(given.deps?.templateFor && 'science');
+  expect(JSON.stringify(request?.runs[0]).includes('def half(x): ...')).toBe(skill === 'caller@1');
+});
 
-  it('set the similarity that a skill needs', async () => {
-    expect((await new World({ skills, settings: { skillSearchThreshold: 0.9 }, model: solver() }).run()).result?.skill).toBeNull();
-    expect((await new World({ skills: near({}, 0.6), settings: { skillSearchThreshold: 0.5 } }).run()).result?.skill).toBe('double_it@1');
-  });
-
-  it.each([
-    ['automatic registration is off', { autoRegisterSkills: false }, 0],
-    ['there is no room for another', { maxSkills: 1 }, 0],
-    ['there is room', { maxSkills: 2 }, 1],
-  ])('decide whether a learned skill is kept: %s', async (_, settings, count) => {
-    const world = new World({ spec: { mode: 'training' }, skills: near({}, 0), settings });
-    await world.run();
-    expect(world.outbox.of('skill')).toHaveLength(count);
-    expect(askedIn(world).some((text) => text.includes('describe the code'))).toBe(count > 0);
+describe('a task is solved without a skill', () => {
+  it.each<[string, WorldGiven, boolean]>([
+    ['it is a function, and a program is wanted', { skills: near({ entryPoint: 'double', code: 'def double(right): ...' }) }, true],
+    ['it is a program, and a function is wanted', { skills: near({ entryPoint: null }), spec: FUNCTION_CASES }, true],
+    ['it is a snippet', { skills: near({ kind: 'snippet' }) }, true],
+    [
+      'its proof is for other code',
+      { skills: [{ skill: { ...proven(programOf()), code: 'print("right") # changed' }, similarity: 1 }] },
+      false,
+    ],
+    ['a skill that it calls is missing', { skills: [{ skill: CALLER, similarity: 0.9 }] }, true],
+    ['no sandbox has its packages', { skills: near(NUMPY) }, true],
+    ["it is below the agent's threshold", { skills: near(), settings: { skillSearchThreshold: 0.9 } }, true],
+    ['the agent prefers none', { skills: near(), settings: { preferSkills: false } }, true],
+    ['skills are off for the agent', { skills: near(), settings: { enabled: false }, spec: { mode: 'training' } }, false],
+    ['the task prefers none', { skills: near(), spec: { memory: { preferSkills: false } } }, true],
+    ['memory is off', { skills: near(), spec: { memory: { off: true } } }, false],
+    ['the layer is left out', { skills: near(), spec: { memory: { layers: ['semantic'] } } }, false],
+  ])('where %s', async (_, given, isShown) => {
+    const { world, end } = await ran({ model: solver(), ...given });
+    expect(end.result?.skill).toBeNull();
+    expect(askedIn(world).join().includes('kind="skill"')).toBe(isShown);
+    expect([world.outbox.of('skill_use'), world.outbox.of('skill')]).toEqual([[], []]);
   });
 });
 
-it.each<[string, ConstructorParameters<typeof World>[0], string[]]>([
+it.each<[string, WorldGiven, string[]]>([
   ['a skill that was tried', { skills: near({}) }, ['double_it@1']],
   ['a skill that was shown', { skills: near({}, 0.7), model: solver() }, ['double_it@1']],
   ['nothing where memory is read-only', { skills: near({}), spec: { memory: { readOnly: true } } }, []],
 ])('counts as offered: %s', async (_, given, offered) => {
-  const world = new World(given);
-  await world.run();
+  const { world } = await ran(given);
   expect(world.offered).toEqual(offered);
 });
 

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { describe, expect, it } from 'vitest';
 import { programOf } from '../../test/bundle-fixture.js';
-import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, World } from '../../test/rollout-fixture.js';
+import { AnsweringModel, fenced, HIDDEN, learnsFromCritique, REFERENCE, ran, World } from '../../test/rollout-fixture.js';
 import { episodeEntry, transitionEntry } from '../retrieval/entries.js';
 import { RolloutStop } from './durable-steps.js';
 import { runRollout } from './run-rollout.js';
@@ -21,15 +21,13 @@ describe('runRollout', () => {
       ATTEMPT.slice(1),
     ],
   ])('asks for no draft where %s', async (_, given, steps) => {
-    const world = new World(given);
-    await world.run();
+    const { world } = await ran(given);
     expect(world.steps.filter((step) => step.startsWith('a1.'))).toEqual(steps);
     expect(modelOf(world).asked[0]).not.toContain('# Your sketch');
   });
 
   it('goes draft, recall, generate, execute, evaluate, record and stops on success', async () => {
-    const world = new World({ model: new AnsweringModel(() => fenced('print("right")')) });
-    const end = await world.run();
+    const { world, end } = await ran({ model: new AnsweringModel(() => fenced('print("right")')) });
     expect(end).toMatchObject({
       state: 'succeeded',
       stopReason: 'solved',
@@ -42,11 +40,10 @@ describe('runRollout', () => {
   });
 
   it('claims no verdict without an evaluator', async () => {
-    const world = new World({
+    const { world } = await ran({
       spec: { mode: 'training', evaluator: { kind: 'none' } },
       model: new AnsweringModel(() => fenced('print("right")')),
     });
-    await world.run();
     const [transition] = world.outbox.of('transition').map((write) => transitionEntry(write.transition));
     const [episode] = world.outbox.of('episode').map((write) => episodeEntry(write.episode));
     expect(transition?.text).toContain('not judged: ran to its end');
@@ -56,8 +53,7 @@ describe('runRollout', () => {
   });
 
   it('criticises a failed attempt before the next one', async () => {
-    const world = new World();
-    const end = await world.run();
+    const { world, end } = await ran();
     expect(end).toMatchObject({ stopReason: 'solved', usage: { attempts: 2, modelCalls: 4 } });
     const [draft, first, critique, second] = modelOf(world).asked;
     for (const text of [draft, first]) expect(text).not.toMatch(/critique|criticis|feedback/i);
@@ -66,8 +62,7 @@ describe('runRollout', () => {
   });
 
   it('sends events to watchers in order', async () => {
-    const world = new World();
-    await world.run();
+    const { world } = await ran();
     const told = world.journals.events.map((event) => (event.type === 'step' ? event.kind : event.type));
     expect(told.slice(2, 11).join(' ')).toBe(
       'attempt_started draft recall generate execute evaluate attempt_finished record attempt_started',
@@ -76,8 +71,7 @@ describe('runRollout', () => {
   });
 
   it('records every transition losslessly, and one episode', async () => {
-    const world = new World();
-    await world.run();
+    const { world } = await ran();
     const transitions = world.outbox.of('transition').map(({ transition }) => transition);
     expect(transitions.map(({ id, verdict, code }) => [id, verdict, code])).toEqual([
       ['t00000000-r1.a1', 'WA', 'print("no")'],
@@ -98,17 +92,15 @@ describe('runRollout', () => {
 
   it('gives every call the task in full and verbatim', async () => {
     const prompt = 'Weird  spacing,\n\n  <task> tags </task>, "quotes" \\ and 😀\n'.repeat(3).trim();
-    const world = new World({ spec: { prompt, mode: 'training', referenceSolution: REFERENCE } });
-    await world.run();
+    const { world } = await ran({ spec: { prompt, mode: 'training', referenceSolution: REFERENCE } });
     expect(modelOf(world).asked).toHaveLength(5);
     for (const text of modelOf(world).asked) expect(text).toContain(prompt);
   });
 
   it('continues after an answer without code', async () => {
-    const world = new World({
+    const { world, end } = await ran({
       model: new AnsweringModel((text) => (/critique/i.test(text) ? fenced('print("right")') : 'I would rather not.')),
     });
-    const end = await world.run();
     expect(end.stopReason).toBe('solved');
     expect(world.outbox.of('transition')[0]?.transition).toMatchObject({
       verdict: 'RE',
@@ -120,21 +112,19 @@ describe('runRollout', () => {
   });
 
   it('cuts a thousand-page answer before the next prompt', async () => {
-    const world = new World({
+    const { world } = await ran({
       model: new AnsweringModel((text) => fenced(`${/critique/i.test(text) ? 'right' : 'no'}\n${'#'.repeat(3_000_000)}`)),
     });
-    await world.run();
     expect(Math.max(...modelOf(world).asked.map((text) => text.length))).toBeLessThan(100_000);
     expect(world.outbox.of('transition')[0]?.transition.code.length).toBeGreaterThan(2_999_999);
   });
 
   it('keeps the best attempt when attempts run out', async () => {
-    const world = new World({
+    const { world, end } = await ran({
       spec: { limits: { attemptsMax: 2 } },
       model: new AnsweringModel((_, call) => fenced(call === 2 ? 'half' : 'no')),
       runs: (run) => ({ stdout: 'code' in run && run.code === 'half' && run.kind === 'program' && run.stdin === '1' ? '2' : 'x' }),
     });
-    const end = await world.run();
     expect(end).toMatchObject({
       state: 'failed',
       stopReason: 'attempts',
@@ -151,8 +141,7 @@ describe('training', () => {
   const spec = { mode: 'training', referenceSolution: REFERENCE } as const;
 
   it('adds summary, reflection with the reference, and a skill, by one call after the verdict', async () => {
-    const world = new World({ spec });
-    const end = await world.run();
+    const { world, end } = await ran({ spec });
     expect(world.learned).toEqual(['t.skill']);
     expect(end.usage.modelCalls).toBe(4);
     expect(world.journals.task.learning).toMatchObject({ state: 'done', usage: { modelCalls: 1, inputTokens: 10, outputTokens: 5 } });
@@ -171,8 +160,7 @@ describe('training', () => {
   });
 
   it('reflects on a failure without making a skill', async () => {
-    const world = new World({ spec: { ...spec, limits: { attemptsMax: 1 } } });
-    await world.run();
+    const { world } = await ran({ spec: { ...spec, limits: { attemptsMax: 1 } } });
     expect(world.learned).toEqual(['t.lessons']);
     expect(world.outbox.of('skill')).toEqual([]);
   });
@@ -183,8 +171,7 @@ describe('training', () => {
     ['asks nothing about', { autoRegisterSkills: false }, [], 0],
   ])('%s an answer that was accepted at once', async (_, settings, learned, skills) => {
     const model = new AnsweringModel(describesOnly);
-    const world = new World({ spec, model, settings });
-    await world.run();
+    const { world } = await ran({ spec, model, settings });
     expect(world.learned).toEqual(learned);
     expect(model.asked.filter((text) => /summarise|reflect\.|reference/i.test(text))).toEqual([]);
     expect(world.outbox.of('episode')).toMatchObject([{ episode: AT_ONCE }]);
@@ -198,8 +185,7 @@ describe('training', () => {
     const code = `def twice(n: int = 1) -> int:\n${docstring}    return "right"`;
     const model = new AnsweringModel((text) => (text.includes('# Lessons') ? '{"description": "Doubles."}' : fenced(code)));
     const evaluator = { kind: 'function_cases' as const, entryPoint: 'twice', cases: [{ args: [2], expected: 2 }] };
-    const world = new World({ spec: { ...spec, evaluator }, model });
-    await world.run();
+    const { world } = await ran({ spec: { ...spec, evaluator }, model });
     expect(world.learned).toEqual(learned);
     expect(world.outbox.of('skill')).toMatchObject([{ skill: { description: expect.stringContaining(description) } }]);
   });
@@ -225,8 +211,7 @@ describe('training', () => {
   });
 
   it('keeps a plain summary and the skill where the answer is no JSON', async () => {
-    const world = new World({ spec, model: new AnsweringModel((text) => fenced(/critique|# Lessons/i.test(text) ? 'right' : 'no')) });
-    await world.run();
+    const { world } = await ran({ spec, model: new AnsweringModel((text) => fenced(/critique|# Lessons/i.test(text) ? 'right' : 'no')) });
     expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: expect.stringContaining('Solved'), reflection: null } }]);
     expect(world.outbox.of('skill')).toMatchObject([{ skill: { description: expect.stringContaining('The baker doubles') } }]);
   });
@@ -241,8 +226,7 @@ describe('training', () => {
   });
 
   it('writes no memory and asks for no lessons if memory is read-only', async () => {
-    const world = new World({ spec: { ...spec, memory: { readOnly: true } } });
-    await world.run();
+    const { world } = await ran({ spec: { ...spec, memory: { readOnly: true } } });
     expect(world.outbox.writes.size).toBe(0);
     expect(world.steps.filter((step) => step.startsWith('t.') || step.endsWith('record'))).toEqual([]);
   });

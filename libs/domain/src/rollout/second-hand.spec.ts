@@ -9,7 +9,7 @@ import { withMarks } from '../trust/sources.js';
 import { toldProcedure } from '../skills/life/told-procedure.js';
 import { episode as solvedEpisode, world as consolidation } from '../../test/consolidation-fixture.js';
 import { episodeOf, factOf, hitOf, NEW_YEAR } from '../../test/memory-records.js';
-import { World, type WorldGiven } from '../../test/rollout-fixture.js';
+import { ran, type WorldGiven } from '../../test/rollout-fixture.js';
 import { programOf } from '../../test/bundle-fixture.js';
 
 const isTrusted = (skill: Pick<Skill, 'sources' | 'untrusted'>) => (withMarks(skill).untrusted ?? []).length === 0;
@@ -29,8 +29,7 @@ const foundAs = ({ kind, title, text, sources }: SearchEntry, id: string) =>
   });
 
 async function learn({ deps, ...given }: WorldGiven) {
-  const world = new World({ ...given, spec: { mode: 'training', ...given.spec }, deps: { semantic: NONE, episodic: NONE, ...deps } });
-  await world.run();
+  const { world } = await ran({ ...given, spec: { mode: 'training', ...given.spec }, deps: { semantic: NONE, episodic: NONE, ...deps } });
   const [skill] = world.outbox.of('skill').map((write) => write.skill);
   const [episode] = world.outbox.of('episode').map((write) => write.episode);
   if (skill === undefined || episode === undefined) throw new Error('nothing was learned');
@@ -132,8 +131,7 @@ describe('a marked and approved skill', () => {
   });
 
   it('marks the attempt and the episode that used it', async () => {
-    const world = new World({ skills: [{ skill: marked, similarity: 0.95 }] });
-    await world.run();
+    const { world } = await ran({ skills: [{ skill: marked, similarity: 0.95 }] });
     expect(world.outbox.of('transition').map(({ transition }) => transition)).toMatchObject([
       { skill: 'double_it@1', touched: ['markedSkills/double_it@1'] },
     ]);
