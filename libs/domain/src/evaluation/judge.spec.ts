@@ -2,7 +2,7 @@ import { EXIT_REASONS, RETRYABLE_EXITS, type RunResult } from '@etude/contracts/
 import { Evaluator } from '@etude/contracts/task';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judge } from './judge.js';
+import { judge, type Judgement } from './judge.js';
 import { evaluatorProblems, rulesOf } from './evaluators.js';
 import { CLEAN_RUN } from '../../test/run-results.js';
 
@@ -17,6 +17,7 @@ const io = (...cases: Array<[string, string, boolean]>) =>
     kind: 'io_cases',
     cases: cases.map(([stdin, expectedStdout, isPublic]) => ({ stdin, expectedStdout, public: isPublic })),
   });
+const named = (name: string, spec: object) => Evaluator.parse({ kind: 'named', name, spec });
 const judged = (evaluator: Evaluator, ...results: RunResult[]) => judge(evaluator, rulesOf(evaluator).plan('import g\nx = f()'), results);
 
 /** Runs of an answer that tries to leak a hidden case's text. */
@@ -52,8 +53,46 @@ describe('judge', () => {
     for (const exit of exits) expect(judged(io(['1', '2', false]), { ...CLEAN_RUN, exit, exitCode: null }).verdict).toBe(verdict);
   });
 
-  it('judges a MemoryError as memory limit exceeded', () => {
-    expect(judged(io(['1', '2', false]), crashed('MemoryError')).verdict).toBe('MLE');
+  const calls = Evaluator.parse({
+    kind: 'function_cases',
+    entryPoint: 'f',
+    cases: [{ args: [[1, 2]], expected: [2, 1], public: true }],
+  });
+  const tests = Evaluator.parse({ kind: 'python_tests', entryPoint: 'f', tests: 'assert f() == 1' });
+  const command = Evaluator.parse({ kind: 'command', command: 'x', expectedExitCode: 3, expectedStdout: 'yes' });
+  const outputs = named('accepted_outputs', { cases: [{ stdin: '4', outputs: ['2 2', '1 3'], public: true }] });
+  const failed = { exit: 'nonzero', exitCode: 1 } as const;
+  const error = { type: 'NameError', message: "name 'f' is not defined", line: 2 };
+  const printed = 'Traceback (most recent call last):\n  File "main.py", line 115119111114100\nValueError\n';
+  const unjudged = { verdict: 'AC', reason: 'ran to its end', casesPassed: 0, casesTotal: 0, output: '42\n' } as const;
+
+  it.each<[string, Evaluator, Partial<RunResult>, Partial<Judgement>]>([
+    ['a MemoryError as memory limit exceeded', io(['1', '2', false]), crashed('MemoryError'), { verdict: 'MLE' }],
+    [
+      'a printed traceback without its line',
+      io(['1', '2', false]),
+      { ...failed, stderr: printed },
+      { reason: 'hidden case 1 of 1: raised ValueError' },
+    ],
+    ['no case without an evaluator', Evaluator.parse({ kind: 'none' }), { stdout: '42\n' }, unjudged],
+    ['the returned value', calls, { value: [2, 1] }, { verdict: 'AC' }],
+    [
+      'another value, and shows the call',
+      calls,
+      { value: [1, 2] },
+      { verdict: 'WA', feedback: expect.stringContaining('f([1, 2])') as string },
+    ],
+    ['the exception of a call', calls, { ...failed, error }, { verdict: 'RE', reason: 'case 1 of 1: raised NameError at line 2' }],
+    ['the report of the checker', tests, { passed: true }, { verdict: 'AC' }],
+    ['words in place of that report', tests, { stdout: 'PASS' }, { verdict: 'WA' }],
+    ['a crash in spite of that report', tests, { ...failed, passed: true }, { verdict: 'RE' }],
+    ["a command's exit status and output", command, { ...failed, exitCode: 3, stdout: 'yes\n' }, { verdict: 'AC' }],
+    ['another output of a command', command, { ...failed, exitCode: 3, stdout: 'no' }, { verdict: 'WA' }],
+    ['another exit status of a command', command, { stdout: 'yes' }, { verdict: 'WA' }],
+    ['any of several outputs', outputs, { stdout: '1 3\n' }, { verdict: 'AC' }],
+    ['none of several outputs', outputs, { stdout: '3 1' }, { verdict: 'WA', reason: 'case 1 of 1: wrong answer' }],
+  ])('judges %s', (_, evaluator, run, judgement) => {
+    expect(judged(evaluator, { ...CLEAN_RUN, ...run })).toMatchObject(judgement);
   });
 
   it.each(['evicted', 'node_lost', 'image_pull', 'capacity', 'infra'] as const)('refuses to judge when the sandbox ended by %s', (exit) => {
@@ -65,48 +104,6 @@ describe('judge', () => {
     expect(() => judged(evaluator, { ...CLEAN_RUN, stdout: '2' })).toThrow(expect.objectContaining({ code: 'SANDBOX_UNAVAILABLE' }));
     expect(() => judged(evaluator)).toThrow(expect.objectContaining({ code: 'SANDBOX_UNAVAILABLE' }));
     expect(judged(evaluator, crashed('KeyError: 1'))).toMatchObject({ verdict: 'RE', casesPassed: 0, casesTotal: 2 });
-  });
-
-  it('judges no case without an evaluator', () => {
-    const counts = { casesPassed: 0, casesTotal: 0 };
-    expect(judged(Evaluator.parse({ kind: 'none' }), CLEAN_RUN)).toMatchObject({ verdict: 'AC', reason: 'ran to its end', ...counts });
-  });
-
-  it('compares returned values and names the exception of a call', () => {
-    const evaluator = Evaluator.parse({
-      kind: 'function_cases',
-      entryPoint: 'f',
-      cases: [{ args: [[1, 2]], expected: [2, 1], public: true }],
-    });
-    expect(judged(evaluator, { ...CLEAN_RUN, value: [2, 1] }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...CLEAN_RUN, value: [1, 2] }).feedback).toContain('f([1, 2])');
-    const error = { type: 'NameError', message: "name 'f' is not defined", line: 2 };
-    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, error })).toMatchObject({
-      verdict: 'RE',
-      reason: 'case 1 of 1: raised NameError at line 2',
-    });
-  });
-
-  it('judges python tests only by the report of the checker', () => {
-    const evaluator = Evaluator.parse({ kind: 'python_tests', entryPoint: 'f', tests: 'assert f() == 1' });
-    expect(judged(evaluator, { ...CLEAN_RUN, passed: true }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'PASS' }).verdict).toBe('WA');
-    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, passed: true }).verdict).not.toBe('AC');
-  });
-
-  it('judges a command by its exit status and output', () => {
-    const evaluator = Evaluator.parse({ kind: 'command', command: 'x', expectedExitCode: 3, expectedStdout: 'yes' });
-    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'yes\n' }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...CLEAN_RUN, exit: 'nonzero', exitCode: 3, stdout: 'no' }).verdict).toBe('WA');
-    expect(judged(evaluator, { ...CLEAN_RUN, stdout: 'yes' }).verdict).toBe('WA');
-  });
-
-  it('accepts any of several outputs', () => {
-    const spec = { cases: [{ stdin: '4', outputs: ['2 2', '1 3'], public: true }] };
-    const evaluator = Evaluator.parse({ kind: 'named', name: 'accepted_outputs', spec });
-    expect(evaluatorProblems(evaluator)).toEqual([]);
-    expect(judged(evaluator, { ...CLEAN_RUN, stdout: '1 3\n' }).verdict).toBe('AC');
-    expect(judged(evaluator, { ...CLEAN_RUN, stdout: '3 1' })).toMatchObject({ verdict: 'WA', reason: 'case 1 of 1: wrong answer' });
   });
 
   it.each([
@@ -123,16 +120,15 @@ describe('judge', () => {
     [{ absoluteTolerance: 0.1 }, 'yes two', false],
   ])('compares like the validator of Kattis with %j: %j', (flags, stdout, isAccepted) => {
     const spec = { cases: [{ stdin: '', expectedStdout: 'yes 2.50\n' }], ...flags };
-    const evaluator = Evaluator.parse({ kind: 'named', name: 'kattis_output', spec });
-    expect(judged(evaluator, { ...CLEAN_RUN, stdout }).verdict).toBe(isAccepted ? 'AC' : 'WA');
+    expect(judged(named('kattis_output', spec), { ...CLEAN_RUN, stdout }).verdict).toBe(isAccepted ? 'AC' : 'WA');
   });
 
   it.each([
-    ['any_name', {}, 'name'],
-    ['accepted_outputs', { cases: [{ stdin: '', outputs: [] }] }, 'spec.cases.0.outputs'],
-  ])('names the wrong field of evaluator %s', (name, spec, path) => {
-    const problems = evaluatorProblems(Evaluator.parse({ kind: 'named', name, spec }));
-    expect(problems.map((problem) => problem.path.join('.'))).toEqual([path]);
+    ['any_name', {}, ['name']],
+    ['accepted_outputs', { cases: [{ stdin: '', outputs: [] }] }, ['spec.cases.0.outputs']],
+    ['accepted_outputs', { cases: [{ stdin: '', outputs: ['1'] }] }, []],
+  ])('names the wrong fields of evaluator %s: %j', (name, spec, paths) => {
+    expect(evaluatorProblems(named(name, spec)).map((problem) => problem.path.join('.'))).toEqual(paths);
   });
 
   const judgeable = EXIT_REASONS.filter((exit) => exit !== 'ok' && exit !== 'cancelled' && !RETRYABLE_EXITS.has(exit));
@@ -146,16 +142,6 @@ describe('judge', () => {
     ];
     const run: RunResult = { ...CLEAN_RUN, exit, exitCode: null, value: null, passed: true };
     expect(evaluators.map((evaluator) => judged(evaluator, run).verdict)).not.toContain('AC');
-  });
-
-  it('takes the printed text as the final answer', () => {
-    expect(judged({ kind: 'none' }, { ...CLEAN_RUN, stdout: '42\n' })).toMatchObject({ verdict: 'AC', output: '42\n' });
-  });
-
-  it('shows no line number from a traceback that the code printed', () => {
-    const stderr = 'Traceback (most recent call last):\n  File "main.py", line 115119111114100\nValueError\n';
-    const run: RunResult = { ...CLEAN_RUN, exit: 'nonzero', exitCode: 1, stderr };
-    expect(judged(io(['1', '2', false]), run).reason).toBe('hidden case 1 of 1: raised ValueError');
   });
 
   it('shows only how a hidden case failed', () => {
