@@ -12,7 +12,6 @@ import { FakeWorlds } from './fake-worlds.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
-import { FakeQuestions } from './fake-questions.js';
 import { hitOf, settingsOf } from './memory-records.js';
 import { FakeSandboxes, type FakeRun } from './fake-sandboxes.js';
 import { type LearningDeps, learnFromRollout } from '../src/rollout/learn-from-rollout.js';
@@ -102,7 +101,6 @@ const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkill
 export class World {
   readonly clock = new FakeClock(1_000);
   readonly outbox = new FakeMemoryOutbox();
-  readonly questions = new FakeQuestions();
   /** Skills that were counted as offered, as name@version. */
   readonly offered: string[] = [];
   readonly journals = new FakeJournalStore('t00000000-r1', 1_000, () => this.clock.now());
@@ -117,7 +115,7 @@ export class World {
   }
 
   get deps(): Omit<RolloutDeps, 'journal'> {
-    const { model, sandboxes, outbox, clock, questions } = this;
+    const { model, sandboxes, outbox, clock } = this;
     const nothing = { search: () => Promise.resolve([]) };
     // Memory holds something, so that a draft is worth asking for; but nothing that is recalled.
     const stranger = { search: () => Promise.resolve([hitOf({ id: 'f0', kind: 'fact', layer: 'semantic', similarity: 0.01 })]) };
@@ -127,7 +125,7 @@ export class World {
       workSandboxes: { open: () => Promise.reject(new Error('this rollout works in no sandbox')) },
       outbox,
       clock,
-      questions,
+      questions: { ask: () => Promise.resolve(null) },
       givesUp: () => false,
       episodic: nothing,
       procedural: proceduralOf(

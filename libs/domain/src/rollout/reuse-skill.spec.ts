@@ -261,12 +261,6 @@ describe('an answer that imports a skill', () => {
     expect(one.outbox.of('skill_use')).toHaveLength(2);
   });
 
-  it('counts a use without success where the attempt failed', async () => {
-    const one = importing(IMPORTS.replace('(double_number(n))', '(n)'));
-    expect(await one.run()).toMatchObject({ result: { verdict: 'WA' } });
-    expect(one.outbox.of('skill_use')).toMatchObject([{ name: 'double_number', success: false }]);
-  });
-
   it.each([
     ['it was not shown', { skills: [OTHER] }],
     ['its proof is for other code', { skills: [{ ...DOUBLE, code: 'def double_number(n):\n    return 12' }] }],
@@ -300,14 +294,6 @@ it('wraps a near function that does not fit by one short call', async () => {
   expect(model.asked[0]).not.toContain('return 2 * n');
   expect(world.outbox.of('skill_use')).toMatchObject([{ name: 'double_number', version: 1, success: true }]);
   expect(world.outbox.of('transition')).toMatchObject([{ transition: { attempt: 0, imported: ['double_number@1'] } }]);
-});
-
-it('learns the wrapper, pinned to the function', async () => {
-  const { world } = worldWith(fenced(WRAPPER), { ...NUMBERS, mode: 'training' });
-  await world.run();
-  expect(world.outbox.of('skill')).toMatchObject([
-    { skill: { name: 'double_all', dependencies: [{ name: 'double_number', version: 1 }] } },
-  ]);
 });
 
 it.each([

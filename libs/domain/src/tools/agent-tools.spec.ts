@@ -232,6 +232,8 @@ describe('register_skill', () => {
   });
 });
 
+const counted = (counts: Readonly<Record<string, number>>) => Object.entries(counts).map(([id, skill_count]) => ({ id, skill_count }));
+
 describe('list_skills and its like', () => {
   const skills = [
     skillOf('swords', { category: 'combat.melee.swords' }),
@@ -242,26 +244,13 @@ describe('list_skills and its like', () => {
 
   it('walk the categories from the top', async () => {
     const { call, fake } = startTools(skills);
-    expect(await call('list_skill_categories')).toMatchObject({
-      result: {
-        categories: [
-          { id: '(none)', skill_count: 1 },
-          { id: 'combat', skill_count: 3 },
-        ],
-      },
-    });
-    expect(await call('list_subcategories', { category_id: 'combat' })).toMatchObject({
-      result: {
-        subcategories: [
-          { id: 'combat.melee', skill_count: 2 },
-          { id: 'combat.ranged', skill_count: 1 },
-        ],
-      },
-    });
-    expect(await call('list_skills', { subcategory_id: 'combat.melee' })).toMatchObject({
-      result: { total: 2, skills: [{ name: 'swords' }, { name: 'axes' }] },
-    });
-    expect(await call('list_skills', { subcategory_id: '(none)' })).toMatchObject({ result: { skills: [{ name: 'add' }] } });
+    const walked: ReadonlyArray<[string, object, object]> = [
+      ['list_skill_categories', {}, { categories: counted({ '(none)': 1, combat: 3 }) }],
+      ['list_subcategories', { category_id: 'combat' }, { subcategories: counted({ 'combat.melee': 2, 'combat.ranged': 1 }) }],
+      ['list_skills', { subcategory_id: 'combat.melee' }, { total: 2, skills: [{ name: 'swords' }, { name: 'axes' }] }],
+      ['list_skills', { subcategory_id: '(none)' }, { skills: [{ name: 'add' }] }],
+    ];
+    for (const [tool, args, result] of walked) expect(await call(tool, args)).toMatchObject({ result });
     expect(fake.offered).toEqual(['swords', 'axes', 'add']);
   });
 });
