@@ -5,9 +5,9 @@ import { Tasks, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Worlds } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { SERVICES } from '@etude/contracts/grpc';
-import { createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
+import { status } from '@etude/contracts/grpc-client';
 import { jwtIssuer } from '@etude/test-support/jwt-issuer';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { RULES, ruleOf } from '../src/calls/roles.js';
 import { collect, documentOf, gatewayForFile, METHODS, refusal, SPEC } from './gateway.harness.js';
 import { restDoor } from './rest-door.js';
@@ -25,13 +25,7 @@ const rig = gatewayForFile(async () => {
 
 const tokenOf = (sub: string | undefined, roles = ['user']) => issuer.token({ sub, roles });
 
-const clients: Array<{ close(): void }> = [];
-afterAll(() => clients.forEach((client) => client.close()));
-function as<S extends DescService>(service: S, sub?: string, roles?: string[]): ServiceClient<S> {
-  const client = createServiceClient(service, rig.address, { apiKey: tokenOf(sub, roles) });
-  clients.push(client);
-  return client;
-}
+const as = <S extends DescService>(service: S, sub?: string, roles?: string[]) => rig.clientWith(service, tokenOf(sub, roles));
 
 const NOT_FOUND = { status: status.NOT_FOUND };
 const DENIED = { status: status.PERMISSION_DENIED };

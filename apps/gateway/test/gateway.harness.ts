@@ -108,10 +108,14 @@ export class GatewayRig {
     this.#app = null;
   }
 
-  /** One client for each service and key. The rig closes it. */
   client<S extends DescService>(service: S, key: KeyName | null = 'acme'): ServiceClient<S> {
-    const id = `${service.typeName}/${key ?? ''}/${this.port}`;
-    const known = this.#clients.get(id) ?? createServiceClient(service, this.address, key ? { apiKey: KEYS[key] } : {});
+    return this.clientWith(service, key && KEYS[key]);
+  }
+
+  /** One client for each service and key or token. The rig closes it. */
+  clientWith<S extends DescService>(service: S, apiKey: string | null): ServiceClient<S> {
+    const id = `${service.typeName}/${apiKey}/${this.port}`;
+    const known = this.#clients.get(id) ?? createServiceClient(service, this.address, apiKey === null ? {} : { apiKey });
     this.#clients.set(id, known);
     return known as ServiceClient<S>;
   }

@@ -1,5 +1,5 @@
 import { Tasks } from '@etude/contracts/gen/etude/v1/tasks_pb';
-import { createServiceClient, status } from '@etude/contracts/grpc-client';
+import { status } from '@etude/contracts/grpc-client';
 import { freePort } from '@etude/test-support/ports';
 import { jwtIssuer } from '@etude/test-support/jwt-issuer';
 import { expect, it } from 'vitest';
@@ -46,7 +46,7 @@ it('ends open streams whose JWT expired or whose key was revoked or changed, and
     rig.tasks('globex').submitTask({ spec: SPEC }),
   ]);
   // The gateway's clock may be 30 s behind that of the issuer.
-  const shortLived = createServiceClient(Tasks, rig.address, { apiKey: issuer.token({ exp: Date.now() / 1_000 - 27 }) });
+  const shortLived = rig.clientWith(Tasks, issuer.token({ exp: Date.now() / 1_000 - 27 }));
   const expired = refusal(collect(shortLived.watchTask({ name })));
   const revoked = refusal(collect(rig.tasks('globex').watchTask({ name: other })));
   const waiting = refusal(rig.tasks('globex').waitTask({ name: other, timeout: { seconds: 60n } }, { timeoutMs: 120_000 }));
@@ -66,5 +66,4 @@ it('ends open streams whose JWT expired or whose key was revoked or changed, and
   await expect(tool.text()).rejects.toThrow('terminated');
   await rig.finish('acme', name);
   expect((await staying).at(-1)?.event.case).toBe('finished');
-  shortLived.close();
 });

@@ -10,7 +10,6 @@ import { consume } from '@etude/queue/jobs/consumer';
 import { until } from '@etude/test-support/until';
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createServiceClient } from '@etude/contracts/grpc-client';
 import { collect, gatewayForFile, KEYS, refusal, SPEC, writeKeys } from './gateway.harness.js';
 
 const rig = gatewayForFile();
@@ -119,8 +118,6 @@ describe('with an anonymous tenant', () => {
   });
 
   it('refuses a wrong key', async () => {
-    const client = createServiceClient(Tasks, anonymous.address, { apiKey: 'wrong' });
-    expect((await refusal(client.listTasks({}))).status).toBe(status.UNAUTHENTICATED);
-    client.close();
+    expect((await refusal(anonymous.clientWith(Tasks, 'wrong').listTasks({}))).status).toBe(status.UNAUTHENTICATED);
   });
 });

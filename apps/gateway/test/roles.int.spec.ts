@@ -4,7 +4,7 @@ import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { Skills } from '@etude/contracts/gen/etude/v1/skills_pb';
-import { createServiceClient, status } from '@etude/contracts/grpc-client';
+import { status } from '@etude/contracts/grpc-client';
 import { hasRole, Role } from '@etude/platform/auth';
 import { until } from '@etude/test-support/until';
 import { expect, it, onTestFinished } from 'vitest';
@@ -18,7 +18,7 @@ const keyOf = (role: Role) => `key-with-only-${role}`;
 
 /** Whether a call with an empty request is refused to a key that has only this role. */
 async function isRefusedTo(role: Role, method: DescMethod, isLetIn: boolean): Promise<boolean> {
-  const client = createServiceClient(method.parent, rig.address, { apiKey: keyOf(role) });
+  const client = rig.clientWith(method.parent, keyOf(role));
   const call = (client as never as Record<string, (request: unknown, settings: object) => unknown>)[method.localName];
   // A call that is let in may wait. What counts is that it isn't refused for its role.
   const settings = { timeoutMs: isLetIn ? 1_500 : 30_000 };
@@ -30,8 +30,6 @@ async function isRefusedTo(role: Role, method: DescMethod, isLetIn: boolean): Pr
     return false;
   } catch (error) {
     return (error as { code: status }).code === status.PERMISSION_DENIED;
-  } finally {
-    client.close();
   }
 }
 
@@ -114,9 +112,7 @@ const entry = (name: string, more = {}) => ({ sha256: sha256(name), tenant: 'key
 it('notes keys that are added to the key file or removed from it, and refuses a key that has expired', async () => {
   const past = new Date(Date.now() - 1_000).toISOString();
   writeFileSync(rig.keysPath, JSON.stringify({ keys: [entry('robot'), entry('late', { expires: past })] }));
-  const late = createServiceClient(Queues, rig.address, { apiKey: 'late' });
-  expect(await refusal(late.listQueues({}))).toMatchObject({ status: status.UNAUTHENTICATED });
-  late.close();
+  expect(await refusal(rig.clientWith(Queues, 'late').listQueues({}))).toMatchObject({ status: status.UNAUTHENTICATED });
   writeKeys(rig.keysPath);
   await until(async () => (await audited('ops', { tenant: 'keys' })).length === 4, { what: 'four changes are noted' });
   const digest = sha256('robot').slice(0, 12);
@@ -130,9 +126,7 @@ it('notes keys that are added to the key file or removed from it, and refuses a 
 
 it('tells what a key did whose name reads like a field of the log', async () => {
   writeFileSync(rig.keysPath, JSON.stringify({ keys: [entry('outcome', { tenant: 'odd' })] }));
-  const odd = createServiceClient(Memory, rig.address, { apiKey: 'outcome' });
-  await odd.eraseMemory({ whose: { case: 'user', value: 'ada' } });
-  odd.close();
+  await rig.clientWith(Memory, 'outcome').eraseMemory({ whose: { case: 'user', value: 'ada' } });
   writeKeys(rig.keysPath);
   expect(await audited('ops', { tenant: 'odd' })).toContainEqual(['outcome', 'etude.v1.Memory/EraseMemory', 'user ada', 'OK']);
 });

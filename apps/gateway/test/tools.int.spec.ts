@@ -6,7 +6,6 @@ import { jwtIssuer } from '@etude/test-support/jwt-issuer';
 import { until } from '@etude/test-support/until';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { createServiceClient } from '@etude/contracts/grpc-client';
 import { collect, documentOf, type KeyName, refusal } from './gateway.harness.js';
 import { type Caller, skillsForFile, toolCalls } from './skill-workers.js';
 
@@ -139,14 +138,13 @@ describe('a session of the code interpreter', () => {
   });
 
   it('begins in no sandbox that its bound caller did not open', async () => {
-    const bound = createServiceClient(Tools, rig.address, { apiKey: issuer.token({ sub: 'ida' }) });
+    const bound = rig.clientWith(Tools, issuer.token({ sub: 'ida' }));
     const run = (session: string) => bound.callTool({ tool: 'code_interpreter', agent: 'coder', session, arguments: { prompt: '6 * 7' } });
     const { name } = await sandboxes().createSandbox({});
     expect(await run(idOf(name))).toMatchObject({ success: false, error: expect.stringContaining('is used by another agent or user') });
     const { result } = await run('of-ida');
     expect(await run(idOf(result?.['sandbox']))).toMatchObject({ success: true });
     await Promise.all([close(name), close(result?.['sandbox'])]);
-    bound.close();
   });
 
   it('runs in a new sandbox, with a note, if the tenant has the maximum of open sandboxes', async () => {
