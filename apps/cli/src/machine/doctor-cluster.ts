@@ -128,14 +128,11 @@ function storesOf(seen: Seen): ReturnType<Look> {
 
 function queues(seen: Seen): ReturnType<Look> {
   const text = ask(seen, 'gateway', '/metrics');
-  const [workers, waiting, dead] = ['workers', 'waiting', 'dead'].map((name) => metric(text, `etude_queue_${name}`)) as [
-    Map<string, number>,
-    Map<string, number>,
-    Map<string, number>,
-  ];
+  const workers = metric(text, 'etude_queue_workers');
+  const dead = metric(text, 'etude_queue_dead');
   if (workers.size === 0) throw new Error('the gateway shows no queues');
   // A worker that is scaled by its queue has no pod while nothing waits.
-  const idle = [...waiting]
+  const idle = [...metric(text, 'etude_queue_waiting')]
     .filter(([queue, jobs]) => jobs > 0 && !workers.get(queue))
     .map(([queue, jobs]) => `${queue} has no worker, ${jobs} wait`);
   const died = [...dead].filter(([, count]) => count > 0).map(([queue, count]) => `${queue} has ${count} dead letters`);

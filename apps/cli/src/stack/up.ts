@@ -160,8 +160,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
     return EXIT.ok;
   }
   out.note('Ctrl-C stops it');
-  const interrupted = new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
-  await Promise.race([stack.ended, interrupted]);
+  await Promise.race([stack.ended, once(signal, 'abort')]);
   if (!signal.aborted) throw new CliError(EXIT.unavailable, 'the stack ended by itself', [`see ${home}/logs/supervisor.log`]);
   out.note('stopping');
   await stack.stop();
