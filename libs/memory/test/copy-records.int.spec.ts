@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import type { Embedder } from '@etude/domain/ports/model';
 import { expect, it, onTestFinished } from 'vitest';
@@ -8,16 +7,10 @@ import { modelOfFile } from '../src/sqlite/file-upkeep.js';
 import { copyRecords } from '../src/upkeep/record-upkeep.js';
 import { describeOnQdrant } from './describe-on-qdrant.js';
 import { qdrantPlace } from './qdrant-under-test.js';
-import { temporaryDirectory } from './temporary-memory.js';
+import { placeInFile } from './temporary-memory.js';
 import { exportOf, live, otherEmbedder, TENANT } from './upkeep-samples.js';
 
 const embedder = new LexicalEmbedder();
-
-function inFile(): MemoryPlace & { readonly adapter: 'sqlite' } {
-  const { path, remove } = temporaryDirectory();
-  onTestFinished(remove);
-  return { adapter: 'sqlite', path: join(path, 'memory.db') };
-}
 
 async function copy(from: MemoryPlace, to: MemoryPlace, reads: Embedder = embedder, writes: Embedder = embedder): Promise<void> {
   const [source, target] = [await openStore(from, modelOf(reads)), await openStore(to, modelOf(writes))];
@@ -30,7 +23,7 @@ describeOnQdrant({ name: 'a copy of all records' }, (server) => {
   it('goes to Qdrant and back with notes of applied writes, and is searched by another model', { timeout: 60_000 }, async () => {
     const collectionPrefix = `c${randomUUID().slice(0, 8)}`;
     onTestFinished(() => server().drop(collectionPrefix));
-    const [given, middle, back] = [inFile(), qdrantPlace(server(), collectionPrefix), inFile()];
+    const [given, middle, back] = [placeInFile(), qdrantPlace(server(), collectionPrefix), placeInFile()];
     const memory = await openMemory({ store: given, embedder });
     await live(memory, 'ann', '1');
     await live(memory, 'bob', '2');

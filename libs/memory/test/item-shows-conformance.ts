@@ -1,8 +1,9 @@
 import type { ItemShow, MemoryWrite } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
+import { withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { factOf, NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Memory } from '../src/memory.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { exportOf, linesOf } from './upkeep-samples.js';
@@ -30,15 +31,9 @@ const counts = (n: number, right: number) => ({ n, right, tokens: 10 * n, tokens
 
 /** Counting what items are worth, over every adapter. `open` is called once per test. */
 export function itemShowsConformance(open: (options: { readonly clock: Clock }) => Promise<MemoryUnderTest>): void {
-  const opened = async (): Promise<Memory> => {
-    const { memory, close } = await open({ clock: { now: () => NOW } });
-    onTestFinished(close);
-    return memory;
-  };
-
+  const it = withMemory(() => open({ clock: { now: () => NOW } }));
   describe('counters of shown items', () => {
-    it('count each rollout once for each of its items', async () => {
-      const memory = await opened();
+    it('count each rollout once for each of its items', async ({ memory }) => {
       const first = writeOf([show('f1', true), show('f2', false)], true);
       expect(await memory.appliedWrites.apply('acme', 'r1.shows', first)).toEqual({ applied: true, skill: null });
       expect((await memory.appliedWrites.apply('acme', 'r1.shows', first)).applied).toBe(false);
@@ -54,16 +49,14 @@ export function itemShowsConformance(open: (options: { readonly clock: Clock }) 
       expect(await memory.shows.counters('acm', items)).toEqual([null, null, null]);
     });
 
-    it('count rollouts at the same time', async () => {
-      const memory = await opened();
+    it('count rollouts at the same time', async ({ memory }) => {
       await Promise.all(
         Array.from({ length: 12 }, (_, n) => memory.appliedWrites.apply('acme', `r${n}`, writeOf([show('f1', n % 2 === 0)], n < 6))),
       );
       expect(await listed(memory)).toMatchObject([{ shown: counts(6, 3), withheld: counts(6, 3) }]);
     });
 
-    it('belong to the owner of the item, are exported and imported, and are erased with the owner', async () => {
-      const memory = await opened();
+    it('belong to the owner of the item, are exported and imported, and are erased with the owner', async ({ memory }) => {
       const anns = { agent, user: 'ann' };
       await memory.appliedWrites.apply('acme', 'r1', writeOf([show('f1', true, anns), show('f2', true)], true));
       const ids = async (scope: typeof ALL & { user?: string }, query = {}) => (await listed(memory, scope, query)).map(({ id }) => id);
@@ -82,8 +75,7 @@ export function itemShowsConformance(open: (options: { readonly clock: Clock }) 
       expect(copies).toEqual(before.map((one) => ({ ...one, scope: { ...one.scope, tenant: 'beta' } })));
     });
 
-    it('are deleted with their item', async () => {
-      const memory = await opened();
+    it('are deleted with their item', async ({ memory }) => {
       const { fact } = await memory.semantic.store('w1', factOf({ text: 'Whales sing.', createdAt: NEW_YEAR }));
       await memory.appliedWrites.apply('acme', 'r1', writeOf([show(fact.id, true), show('other', true)], true));
       await memory.upkeep.removeRecord('acme', { name: `facts/${fact.id}`, agent, user }, NOW);
@@ -93,8 +85,7 @@ export function itemShowsConformance(open: (options: { readonly clock: Clock }) 
       expect(await listed(memory)).toMatchObject([{ id: 'other', shown: counts(2, 2) }]);
     });
 
-    it('have upkeep archive harmful items once, with the reason', async () => {
-      const memory = await opened();
+    it('have upkeep archive harmful items once, with the reason', async ({ memory }) => {
       const { fact } = await memory.semantic.store('w1', factOf({ text: 'Whales sing in harbours.', createdAt: NEW_YEAR }));
       const skill = await storeAt(memory.procedural, skillOf({ status: 'active' }));
       const named = { ...show('', true), layer: 'procedural', kind: 'skill', id: `${skill.name}@${skill.version}` } as const;

@@ -3,9 +3,10 @@ import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { recall } from '@etude/domain/recall/recall';
+import { withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Memory } from '../src/memory.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 
@@ -17,14 +18,9 @@ const A_YEAR_LATER: Clock = { now: () => NEW_YEAR + YEAR_MS };
 
 /** The behaviour of all three layers together. `open` is called once per test. */
 export function memoryRecallConformance(open: (options: { readonly clock: Clock }) => Promise<MemoryUnderTest>): void {
-  const opened = async (): Promise<Memory> => {
-    const { memory, close } = await open({ clock: A_YEAR_LATER });
-    onTestFinished(close);
-    return memory;
-  };
+  const it = withMemory(() => open({ clock: A_YEAR_LATER }));
   describe('as a whole', () => {
-    it('recalls different facts, experiences and procedures with their sources', async () => {
-      const memory = await opened();
+    it('recalls different facts, experiences and procedures with their sources', async ({ memory }) => {
       await fill(memory);
       const { facts, experiences, procedures, tokens, missing } = await memory.recall(ALL, { context: CONTEXT });
       expect(facts.map(({ kind }) => kind).toSorted()).toEqual(['fact', 'reflection']);
@@ -35,8 +31,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect(missing).toEqual([]);
     });
 
-    it('recalls for a rollout exactly the records that its tenant, agent and user may read', async () => {
-      const memory = await opened();
+    it('recalls for a rollout exactly the records that its tenant, agent and user may read', async ({ memory }) => {
       const scopes = ['acme', 'globex'].flatMap((tenant) =>
         ['coder', 'other'].flatMap((agent) => [null, 'ann', 'bob'].map((user) => ({ tenant, agent, user }))),
       );
@@ -67,8 +62,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       }
     });
 
-    it('recalls nothing unrelated to the context, unless the minimum similarity is 0', async () => {
-      const memory = await opened();
+    it('recalls nothing unrelated to the context, unless the minimum similarity is 0', async ({ memory }) => {
       await fill(memory);
       const context = 'mooring a list in fog';
       const { facts, experiences, procedures, tokens } = await memory.recall(ALL, { context });
@@ -78,8 +72,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect([...all.facts, ...all.experiences, ...all.procedures].every((hit) => !('explanation' in hit))).toBe(true);
     });
 
-    it('recalls skills that are shared with the reader, no other user’s, and counts that they were offered', async () => {
-      const memory = await opened();
+    it('recalls skills that are shared with the reader, no other user’s, and counts that they were offered', async ({ memory }) => {
       const owners = {
         own: SCOPE,
         anns: { ...SCOPE, user: 'ann' },
@@ -101,8 +94,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect(await Promise.all((['own', 'all_tenants', 'anns', 'bobs', 'elsewhere'] as const).map(offers))).toEqual([2, 2, 1, 0, 0]);
     });
 
-    it('gives any record by the id of its hit', async () => {
-      const memory = await opened();
+    it('gives any record by the id of its hit', async ({ memory }) => {
       await fill(memory);
       for (const layer of ['episodic', 'semantic'] as const) {
         const hits = await memory[layer].search(ALL, { text: CONTEXT, limit: 9 });
@@ -115,8 +107,7 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       expect(await memory.get(ALL, 'episodic', 'nothing')).toBeNull();
     });
 
-    it('finds archived records only with `archived`, until they are restored', async () => {
-      const memory = await opened();
+    it('finds archived records only with `archived`, until they are restored', async ({ memory }) => {
       await fill(memory);
       const query = { text: CONTEXT, limit: 9 };
       const found = async (archived: boolean) => {

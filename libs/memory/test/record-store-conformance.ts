@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, test, type TestContext } from 'vitest';
 import type { Change, RecordStore, StoreOptions } from '../src/record-store.js';
 import { recordStoreFindingConformance } from './record-store-finding-conformance.js';
 import { recordStoreIsolation } from './record-store-isolation.js';
@@ -19,26 +19,39 @@ export interface StoreUnderTest {
 
 export type OpenStore = () => Promise<StoreUnderTest>;
 
+/** `it` for tests that get an empty store of their own, which is closed with the test. */
+export type ItOfStore = ReturnType<typeof withStore>;
+
+const withStore = (open: OpenStore) =>
+  test
+    .extend<{ made: StoreUnderTest }>({
+      made: async ({ task: _task }: TestContext, use: (made: StoreUnderTest) => Promise<void>) => {
+        const made = await open();
+        await use(made);
+        await made.close();
+      },
+    })
+    .extend<Pick<StoreUnderTest, 'store' | 'second' | 'reopen'>>({
+      store: ({ made }, use) => use(made.store),
+      second: ({ made }, use) => use(made.second),
+      reopen: ({ made }, use) => use(made.reopen),
+    });
+
 /** The behaviour of every `RecordStore` adapter. `open` is called once per test. */
 export function recordStoreConformance(name: string, open: OpenStore, isolationRuns = 25): void {
-  const opened = async (): Promise<StoreUnderTest> => {
-    const made = await open();
-    onTestFinished(() => made.close());
-    return made;
-  };
+  const it = withStore(open);
   describe(`${name} record store`, () => {
-    keeping(opened);
-    changing(opened);
-    recordStoreFindingConformance(opened);
-    recordStoreUpkeepConformance(opened);
-    recordStoreSearchConformance(opened);
-    recordStoreIsolation(opened, isolationRuns);
+    keeping(it);
+    changing(it);
+    recordStoreFindingConformance(it);
+    recordStoreUpkeepConformance(it);
+    recordStoreSearchConformance(it);
+    recordStoreIsolation(it, isolationRuns);
   });
 }
 
-function keeping(opened: OpenStore): void {
-  it('returns a record as it was stored', async () => {
-    const { store } = await opened();
+function keeping(it: ItOfStore): void {
+  it('returns a record as it was stored', async ({ store }) => {
     const record = recordOf({
       scope: { tenant: 'acme', agent: 'coder', user: 'ann' },
       createdAt: 1_790_000_000_123,
@@ -54,8 +67,7 @@ function keeping(opened: OpenStore): void {
     expect(await store.load(ACME, 'semantic', 'fact', ['k1'])).toEqual([{ ...record, revision: 1 }]);
   });
 
-  it('keeps a body of ten megabytes', async () => {
-    const { store } = await opened();
+  it('keeps a body of ten megabytes', async ({ store }) => {
     const body = JSON.stringify({ text: 'abcdefghi\n'.repeat(1_000_000) });
     await store.write('acme', [insert(recordOf({ body, text: 'y'.repeat(3_000_000) }))]);
     const [kept] = await store.load(ACME, 'semantic', 'fact', ['k1']);
@@ -63,8 +75,7 @@ function keeping(opened: OpenStore): void {
     expect(kept?.text).toHaveLength(3_000_000);
   });
 
-  it('takes any key of up to 1,024 characters', async () => {
-    const { store } = await opened();
+  it('takes any key of up to 1,024 characters', async ({ store }) => {
     const keys = [
       ' ',
       'a\nb',
@@ -86,8 +97,7 @@ function keeping(opened: OpenStore): void {
     expect(loaded.map(({ key }) => key)).toEqual(keys);
   });
 
-  it('keeps everything when it is closed and opened again', async () => {
-    const { store, reopen } = await opened();
+  it('keeps everything when it is closed and opened again', async ({ store, reopen }) => {
     await store.write('acme', [searchable({}, 'parse csv', 1)]);
     const again = await reopen();
     expect(await again.load(ACME, 'semantic', 'fact', ['k1'])).toEqual([{ ...recordOf(), revision: 1 }]);
@@ -95,8 +105,7 @@ function keeping(opened: OpenStore): void {
     expect([dense.length, words.length]).toEqual([1, 1]);
   });
 
-  it('shows an answered write to every connection', async () => {
-    const { store, second } = await opened();
+  it('shows an answered write to every connection', async ({ store, second }) => {
     const other = await second();
     for (let i = 0; i < 10; i += 1) {
       await store.write('acme', [searchable({ key: `k${i}` }, `word${'x'.repeat(i)}`, 1)]);
@@ -107,9 +116,8 @@ function keeping(opened: OpenStore): void {
   });
 }
 
-function changing(opened: OpenStore): void {
-  it('inserts nothing where the key is taken and goes on', async () => {
-    const { store } = await opened();
+function changing(it: ItOfStore): void {
+  it('inserts nothing where the key is taken and goes on', async ({ store }) => {
     expect(await store.write('acme', [insert(recordOf({ text: 'first' }))])).toEqual([true]);
     const changes = [insert(recordOf({ text: 'second' })), insert(recordOf({ key: 'k2' })), insert(recordOf({ key: 'k2', text: 'third' }))];
     expect(await store.write('acme', changes)).toEqual([false, true, false]);
@@ -117,8 +125,7 @@ function changing(opened: OpenStore): void {
     expect(loaded.map(({ text }) => text)).toEqual(['first', 'text of k2']);
   });
 
-  it('leaves one record when many insert the same key at once', async () => {
-    const { store, second } = await opened();
+  it('leaves one record when many insert the same key at once', async ({ store, second }) => {
     const stores = [store, await second(), await second()];
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, i) => stores[i % 3]?.write('acme', [searchable({ text: `from ${i}` }, `writer${i}`, 1)])),
@@ -130,16 +137,14 @@ function changing(opened: OpenStore): void {
     expect([dense.length, words.length]).toEqual([1, 1]);
   });
 
-  it('loses no update of many at once', async () => {
-    const { store, second } = await opened();
+  it('loses no update of many at once', async ({ store, second }) => {
     const stores = [store, await second()];
     await store.write('acme', [insert(recordOf({ body: '0' }))]);
     await Promise.all(Array.from({ length: 20 }, (_, i) => addOne(stores[i % 2] ?? store)));
     expect((await store.load(ACME, 'semantic', 'fact', ['k1']))[0]).toMatchObject({ body: '20', revision: 21 });
   });
 
-  it('never brings back a record that was removed', async () => {
-    const { store } = await opened();
+  it('never brings back a record that was removed', async ({ store }) => {
     await store.write('acme', [searchable({}, 'gone', 1)]);
     await store.remove({ tenant: 'acme' }, 'semantic', {});
     expect(await store.write('acme', [{ do: 'update', record: recordOf(), revision: 1 }])).toEqual([false]);
@@ -152,8 +157,7 @@ function changing(opened: OpenStore): void {
     expect((await store.load(ACME, 'semantic', 'fact', ['k1']))[0]?.revision).toBe(1);
   });
 
-  it('applies changes in their order and stops at a stale one', async () => {
-    const { store } = await opened();
+  it('applies changes in their order and stops at a stale one', async ({ store }) => {
     await store.write('acme', [insert(recordOf())]);
     const answers = await store.write('acme', [
       insert(recordOf({ key: 'before' })),
@@ -166,8 +170,7 @@ function changing(opened: OpenStore): void {
     expect((await store.load(ACME, 'semantic', 'fact', ['k1']))[0]).toMatchObject({ text: 'text of k1', revision: 1 });
   });
 
-  it('applies a change of a record that the same list inserted', async () => {
-    const { store } = await opened();
+  it('applies a change of a record that the same list inserted', async ({ store }) => {
     const answers = await store.write('acme', [
       searchable({ key: 'a' }, 'first', 1),
       { do: 'update', record: recordOf({ key: 'a', text: 'second' }), revision: 1 },

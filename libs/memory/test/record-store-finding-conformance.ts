@@ -1,11 +1,10 @@
-import { expect, it } from 'vitest';
-import type { OpenStore } from './record-store-conformance.js';
+import { expect } from 'vitest';
+import type { ItOfStore } from './record-store-conformance.js';
 import { ACME, collect, insert, keysFound, recordOf } from './record-store-samples.js';
 
 /** Tests of the results of `find` and `each`, and of their order. */
-export function recordStoreFindingConformance(opened: OpenStore): void {
-  it('pages by key in the order of code points', async () => {
-    const { store } = await opened();
+export function recordStoreFindingConformance(it: ItOfStore): void {
+  it('pages by key in the order of code points', async ({ store }) => {
     const keys = ['B', 'a', 'a b', 'b', 'ä', '\uFF5E', '\u{1F600}'];
     await store.write(
       'acme',
@@ -26,8 +25,7 @@ export function recordStoreFindingConformance(opened: OpenStore): void {
     expect(seen).toEqual(keys);
   });
 
-  it('looks up by fields exactly, all of them, any value of each', async () => {
-    const { store } = await opened();
+  it('looks up by fields exactly, all of them, any value of each', async ({ store }) => {
     const fields = {
       one: { name: 'sum', status: 'active' },
       two: { name: 'sum', status: 'archived' },
@@ -49,8 +47,7 @@ export function recordStoreFindingConformance(opened: OpenStore): void {
     }
   });
 
-  it('follows fields that an update changed', async () => {
-    const { store } = await opened();
+  it('follows fields that an update changed', async ({ store }) => {
     await store.write('acme', [insert(recordOf({ fields: { status: 'candidate', fingerprint: ['f1', 'f2'] } }))]);
     await store.write('acme', [
       { do: 'update', record: recordOf({ fields: { status: 'active', fingerprint: ['f2', 'f3'] } }), revision: 1 },
@@ -60,8 +57,7 @@ export function recordStoreFindingConformance(opened: OpenStore): void {
     expect([await found({ status: 'active' }), await found({ fingerprint: 'f2' }), await found({ fingerprint: 'f3' })]).toEqual([1, 1, 1]);
   });
 
-  it('returns every record once across pages', async () => {
-    const { store } = await opened();
+  it('returns every record once across pages', async ({ store }) => {
     const many = Array.from({ length: 2_500 }, (_, i) => insert(recordOf({ key: `k${i}`, createdAt: i % 3, shown: i % 2 === 0 })));
     await store.write('acme', many);
     const all = await collect(store.each({ tenant: 'acme' }, 'semantic', {}));

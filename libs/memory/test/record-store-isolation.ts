@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import type {
   Candidate,
   Candidates,
@@ -12,7 +12,7 @@ import type {
 } from '../src/record-store.js';
 import { compareKeys } from '../src/record-store.js';
 import { modelStore } from './model-store.js';
-import type { OpenStore } from './record-store-conformance.js';
+import type { ItOfStore } from './record-store-conformance.js';
 import { collect, recordOf, vectorOf } from './record-store-samples.js';
 
 const TIMEOUT_MS = 300_000;
@@ -115,13 +115,12 @@ const operation = fc.oneof(
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
 /** Compares random operations of random tenants, agents and users with a plain array. Prints the number of operations. */
-export function recordStoreIsolation(opened: OpenStore, runs: number): void {
+export function recordStoreIsolation(it: ItOfStore, runs: number): void {
   let operations = 0;
   let name = '';
   afterAll(() => console.log(`memory isolation: ${operations.toLocaleString('en-US')} operations, ${name}`));
 
-  it('answers like an array, and shows nobody records of others', { timeout: TIMEOUT_MS }, async () => {
-    const { store } = await opened();
+  it('answers like an array, and shows nobody records of others', { timeout: TIMEOUT_MS }, async ({ store }) => {
     name = store.name;
     const models = [modelStore(), modelStore({ removedCount: true })] as const;
     await fc.assert(

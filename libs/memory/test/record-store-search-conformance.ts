@@ -1,23 +1,22 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { StoreQuery } from '../src/record-store.js';
 import { modelStore } from './model-store.js';
-import type { OpenStore } from './record-store-conformance.js';
+import type { ItOfStore } from './record-store-conformance.js';
 import { ACME, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
 
 const query = (part: Partial<StoreQuery>): StoreQuery => ({ vector: null, text: '', limit: 10, ...part });
 
 /** Tests of the two lists that `search` returns. */
-export function recordStoreSearchConformance(opened: OpenStore): void {
+export function recordStoreSearchConformance(it: ItOfStore): void {
   describe('searching', () => {
-    lists(opened);
-    filters(opened);
-    wording(opened);
+    lists(it);
+    filters(it);
+    wording(it);
   });
 }
 
-function lists(opened: OpenStore): void {
-  it('fills its places with records, however many vectors one has', async () => {
-    const { store } = await opened();
+function lists(it: ItOfStore): void {
+  it('fills its places with records, however many vectors one has', async ({ store }) => {
     const cues = Array.from({ length: 66 }, (_, i) => ({ text: `cue ${i}`, vector: vectorOf({ 1: 1, 2: i / 1_000 }) }));
     await store.write('acme', [
       ...Array.from({ length: 4 }, (_, i) => insert(recordOf({ key: `many${i}` }), ...cues)),
@@ -29,9 +28,8 @@ function lists(opened: OpenStore): void {
   });
 }
 
-function filters(opened: OpenStore): void {
-  it('filters before it counts places, in both lists', async () => {
-    const { store } = await opened();
+function filters(it: ItOfStore): void {
+  it('filters before it counts places, in both lists', async ({ store }) => {
     const better = Array.from({ length: 300 }, (_, i) =>
       searchable({ key: `better${i}`, worth: 0.1, createdAt: 10, fields: { category: 'other' } }, 'csv', 1),
     );
@@ -51,9 +49,8 @@ function filters(opened: OpenStore): void {
   });
 }
 
-function wording(opened: OpenStore): void {
-  it('finds code, identifiers and languages without spaces', async () => {
-    const { store } = await opened();
+function wording(it: ItOfStore): void {
+  it('finds code, identifiers and languages without spaces', async ({ store }) => {
     const texts = {
       snake: 'def parse_csv(path)',
       camel: 'parseCsv reads',
@@ -72,8 +69,7 @@ function wording(opened: OpenStore): void {
     expect(await found('numbers parsing')).toEqual(['camel', 'other', 'plain', 'snake']);
   });
 
-  it('treats no character of a query as syntax', async () => {
-    const { store } = await opened();
+  it('treats no character of a query as syntax', async ({ store }) => {
     await store.write('acme', [searchable({}, 'plain words', 1)]);
     for (const text of [
       '"',
@@ -93,8 +89,7 @@ function wording(opened: OpenStore): void {
     }
   });
 
-  it('weighs words by BM25 with the statistics of the tenant’s own layer', async () => {
-    const { store } = await opened();
+  it('weighs words by BM25 with the statistics of the tenant’s own layer', async ({ store }) => {
     const model = modelStore();
     const changes = ['csv csv csv file', 'csv', `csv ${'filler '.repeat(100)}`, 'json file', 'yaml', '…'].map((text, i) =>
       searchable({ key: `k${i}` }, text),

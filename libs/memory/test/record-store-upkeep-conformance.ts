@@ -1,24 +1,23 @@
 import { SCOPES_WITHOUT_TENANT } from '@etude/domain/testing/memory-conformance-start';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import type { Change } from '../src/record-store.js';
-import type { OpenStore } from './record-store-conformance.js';
+import type { ItOfStore } from './record-store-conformance.js';
 import { ACME, collect, insert, keysOfAll, OTHER_MODEL, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 
 /** Tests of removal, refusals, vector models and maintenance. */
-export function recordStoreUpkeepConformance(opened: OpenStore): void {
-  removing(opened);
-  guarding(opened);
-  models(opened);
-  upkeep(opened);
+export function recordStoreUpkeepConformance(it: ItOfStore): void {
+  removing(it);
+  guarding(it);
+  models(it);
+  upkeep(it);
 }
 
 function owned(key: string, agent: string, user: string | null): Change {
   return searchable({ key, scope: { tenant: 'acme', agent, user } }, `word ${key}`, 1);
 }
 
-function removing(opened: OpenStore): void {
-  it('purges removed records and reports the steps', async () => {
-    const { store } = await opened();
+function removing(it: ItOfStore): void {
+  it('purges removed records and reports the steps', async ({ store }) => {
     await store.write('acme', [owned('a', 'coder', null), owned('b', 'coder', 'ann')]);
     await store.remove({ tenant: 'acme', user: 'ann' }, 'semantic', {});
     const done = await store.purge();
@@ -27,8 +26,7 @@ function removing(opened: OpenStore): void {
     expect((await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'word', limit: 9 })).words).toHaveLength(1);
   });
 
-  it('names the tenants that have records', async () => {
-    const { store } = await opened();
+  it('names the tenants that have records', async ({ store }) => {
     expect(await store.tenants()).toEqual([]);
     await store.write('beta', [insert(recordOf({ scope: { tenant: 'beta', agent: 'coder', user: null } }))]);
     await store.write('acme', [insert(recordOf({ layer: 'procedural', kind: 'skill' }))]);
@@ -38,9 +36,8 @@ function removing(opened: OpenStore): void {
   });
 }
 
-function guarding(opened: OpenStore): void {
-  it('fails closed without a tenant', async () => {
-    const { store } = await opened();
+function guarding(it: ItOfStore): void {
+  it('fails closed without a tenant', async ({ store }) => {
     await store.write('acme', [searchable({}, 'secret', 1)]);
     for (const scope of SCOPES_WITHOUT_TENANT) {
       const refused = { code: 'TENANT_MISSING' };
@@ -59,15 +56,13 @@ function guarding(opened: OpenStore): void {
     expect(await keysOfAll(store, { tenant: 'acme' })).toEqual(['k1']);
   });
 
-  it('refuses a record of another tenant, with the whole list', async () => {
-    const { store } = await opened();
+  it('refuses a record of another tenant, with the whole list', async ({ store }) => {
     const strange = insert(recordOf({ key: 'b', scope: { tenant: 'beta', agent: 'coder', user: null } }));
     await expect(store.write('acme', [insert(recordOf({ key: 'a' })), strange])).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
     expect(await store.tenants()).toEqual([]);
   });
 
-  it('refuses vectors of a wrong length and with NaN', async () => {
-    const { store } = await opened();
+  it('refuses vectors of a wrong length and with NaN', async ({ store }) => {
     await store.write('acme', [searchable({}, 'kept', 1)]);
     for (const vector of [
       new Float32Array(3).fill(1),
@@ -84,9 +79,8 @@ function guarding(opened: OpenStore): void {
   });
 }
 
-function models(opened: OpenStore): void {
-  it('refuses another model or dimension, and names the way out', async () => {
-    const { second } = await opened();
+function models(it: ItOfStore): void {
+  it('refuses another model or dimension, and names the way out', async ({ second }) => {
     for (const model of [OTHER_MODEL, { ...SAMPLE_MODEL, dimension: 9 }]) {
       await expect(second(model)).rejects.toMatchObject({
         code: 'MEMORY_VERSION',
@@ -96,8 +90,7 @@ function models(opened: OpenStore): void {
     await expect(second(OTHER_MODEL)).rejects.toMatchObject({ message: expect.stringContaining('other-4') });
   });
 
-  it('adds another model beside the old one', async () => {
-    const { store, second } = await opened();
+  it('adds another model beside the old one', async ({ store, second }) => {
     await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, 'pear'), insert(recordOf({ key: 'c' }))]);
     await store.addModel(OTHER_MODEL);
     await store.addModel(OTHER_MODEL);
@@ -126,8 +119,7 @@ function models(opened: OpenStore): void {
     expect(words).toMatchObject([{ key: 'b', cosine: 0 }]);
   });
 
-  it('drops vectors of other models on a replacement, not on an update', async () => {
-    const { store } = await opened();
+  it('drops vectors of other models on a replacement, not on an update', async ({ store }) => {
     await store.write('acme', [searchable({ key: 'a' }, 'apple', 1), searchable({ key: 'b' }, 'pear', 2)]);
     await store.addModel(OTHER_MODEL);
     for (const key of ['a', 'b'])
@@ -141,8 +133,7 @@ function models(opened: OpenStore): void {
     expect(await collect(store.each({ tenant: 'acme' }, 'semantic', { withoutVectorsOf: SAMPLE_MODEL.name }))).toEqual([]);
   });
 
-  it('drops a model with its vectors', async () => {
-    const { store, reopen } = await opened();
+  it('drops a model with its vectors', async ({ store, reopen }) => {
     await store.write('acme', [searchable({}, 'apple', 1)]);
     await store.addModel(OTHER_MODEL);
     await store.setVectors('acme', { ...recordOf(), revision: 1 }, OTHER_MODEL.name, [vectorOf({ 1: 1 }, 4)]);
@@ -155,9 +146,8 @@ function models(opened: OpenStore): void {
   });
 }
 
-function upkeep(opened: OpenStore): void {
-  it('is ready, has a size, and closes twice', async () => {
-    const { store } = await opened();
+function upkeep(it: ItOfStore): void {
+  it('is ready, has a size, and closes twice', async ({ store }) => {
     await store.check();
     const diskBytes = store.diskBytes();
     expect(diskBytes === null || diskBytes > 0).toBe(true);

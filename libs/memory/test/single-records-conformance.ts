@@ -1,17 +1,17 @@
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ChatModel } from '@etude/domain/ports/model';
+import { ALL, withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import { procedureSource } from '@etude/domain/skills/life/told-procedure';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Memory, PlainRecord } from '../src/memory.js';
 import { eraseOwned } from '../src/upkeep/erase-owned.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { exportOf, linesOf } from './upkeep-samples.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const ROLLOUT = 'tabcdefgh-r1';
 const EPISODE = `${ROLLOUT}.episode`;
 const BOBS = { ...SCOPE, user: 'bob' };
@@ -44,18 +44,15 @@ async function pagesOf(memory: Memory, query: Parameters<Memory['list']>[1], sco
 /** Listing records, and deleting one, over every adapter. `open` is called once per test. */
 export function singleRecordsConformance(open: (options: { readonly clock: Clock }) => Promise<MemoryUnderTest>): void {
   let now = NEW_YEAR;
-  const opened = async (): Promise<Memory> => {
+  const it = withMemory(() => {
     now = NEW_YEAR + 1_000;
-    const { memory, close } = await open({ clock: { now: () => (now += 1) } });
-    onTestFinished(close);
-    return memory;
-  };
+    return open({ clock: { now: () => (now += 1) } });
+  });
   const tell = async ({ semantic }: Memory, text: string, part: Parameters<typeof factOf>[0] = {}) =>
     (await semantic.store(`w ${text} ${now}`, factOf({ text, episodes: [], source: 'told', createdAt: (now += 1), ...part }))).fact;
 
   describe('deleting one record', () => {
-    it('removes a fact, and keeps the history of its other versions whole', async () => {
-      const memory = await opened();
+    it('removes a fact, and keeps the history of its other versions whole', async ({ memory }) => {
       const subject = 'editor of Ann';
       const [vim, ed, vi] = [
         await tell(memory, 'Ann uses Vim.', { subject }),
@@ -76,8 +73,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect((await memory.semantic.list(ALL, 9)).map(({ id }) => id)).toEqual([other.id]);
     });
 
-    it('stores a deleted fact again, also where a later life of it is left', async () => {
-      const memory = await opened();
+    it('stores a deleted fact again, also where a later life of it is left', async ({ memory }) => {
       const subject = 'editor of Ann';
       const first = await tell(memory, 'Ann uses Vim.', { subject });
       await tell(memory, 'Ann uses ed.', { subject });
@@ -90,8 +86,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect(await memory.semantic.get(ALL, again.id)).not.toBeNull();
     });
 
-    it('removes an episode with its attempts, summary and reflection', async () => {
-      const memory = await opened();
+    it('removes an episode with its attempts, summary and reflection', async ({ memory }) => {
       const { episodic, semantic } = memory;
       await episodic.storeTransition(transitionOf({ prompt: 'count the zebras' }));
       await episodic.storeEpisode(episodeOf({ id: EPISODE, summary: 'counted zebras', reflection: 'mind the zebras' }));
@@ -115,8 +110,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       ).toEqual(['episode x1', `fact ${fact.id}`, 'summary x1']);
     });
 
-    it('removes a document with its chunks', async () => {
-      const memory = await opened();
+    it('removes a document with its chunks', async ({ memory }) => {
       const { semantic } = memory;
       for (const id of ['d1', 'd2']) {
         const document = {
@@ -149,8 +143,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect((await semantic.search(ALL, { text: 'boil', limit: 9, kinds: ['chunk'] })).map(({ id }) => id)).toEqual(['d2.a']);
     });
 
-    it('removes a conversation with its turns', async () => {
-      const memory = await opened();
+    it('removes a conversation with its turns', async ({ memory }) => {
       const said = (name: string) => {
         const messages = ['the shed is red', 'so is the boat'].map((text) => ({ role: 'user', name, text, at: null }));
         return memory.conversations.add({ scope: SCOPE, name, title: '', messages, writeId: name, first: null, at: (now += 1) });
@@ -163,8 +156,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect((await said('ann')).conversation).toMatchObject({ id: ann.id, turns: 2 });
     });
 
-    it('cuts a settled fact out of the wordings and decisions of others', async () => {
-      const memory = await opened();
+    it('cuts a settled fact out of the wordings and decisions of others', async ({ memory }) => {
       const facts = [await tell(memory, 'Ann drinks green tea.'), await tell(memory, 'Ann likes green tea.')];
       const third = await tell(memory, 'Ann drinks green tea daily.');
       const verdicts = ['same', 'same', 'same'].map((verdict) => ({ verdict, reason: 'both say that Ann drinks tea' }));
@@ -188,8 +180,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect((await memory.store.search(ALL, 'semantic', { vector: null, text: 'likes', limit: 9 })).words).toEqual([]);
     });
 
-    it('removes a version of a procedure, and none of another owner', async () => {
-      const memory = await opened();
+    it('removes a version of a procedure, and none of another owner', async ({ memory }) => {
       const { procedural } = memory;
       for (const scope of [SCOPE, BOBS]) await procedural.storeProcedure(`p1 ${scope.user}`, scope, 'moor_boat', 'Throw the bow line.');
       await procedural.storeProcedure('p2', SCOPE, 'moor_boat', 'Throw the stern line.');
@@ -205,8 +196,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       ]);
     });
 
-    it('cuts every copy out of the lists of recalled memories', async () => {
-      const memory = await opened();
+    it('cuts every copy out of the lists of recalled memories', async ({ memory }) => {
       const fact = await tell(memory, 'Whales sing at night.');
       const item = { layer: 'semantic', kind: 'fact', title: 't', text: fact.text, score: 1, similarity: 1 } as const;
       const skill = { ...item, layer: 'procedural', kind: 'skill', id: 'moor_boat@1' } as const;
@@ -219,8 +209,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect([await left('coder'), await left('other')]).toEqual([recalled.slice(1, 2), recalled.slice(1)]);
     });
 
-    it('refuses an import of the deleted record only', async () => {
-      const memory = await opened();
+    it('refuses an import of the deleted record only', async ({ memory }) => {
       const facts = [await tell(memory, 'Whales sing at night.'), await tell(memory, 'Bees dance by day.')];
       const lines = await exportOf(memory);
       for (const { id } of facts) await remove(memory, named(`facts/${id}`, id === facts[0]?.id ? SCOPE : BOBS));
@@ -230,8 +219,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect((await memory.semantic.list(ALL, 9)).map(({ id }) => id)).toEqual([facts[1]?.id]);
     });
 
-    it('changes nothing in another tenant', async () => {
-      const memory = await opened();
+    it('changes nothing in another tenant', async ({ memory }) => {
       const theirs = factOf({ text: 'Whales sing.', scope: { ...SCOPE, tenant: 'beta' } });
       const { fact } = await memory.semantic.store('w', theirs);
       const { found, supported } = await remove(memory, named(`facts/${fact.id}`));
@@ -241,8 +229,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
   });
 
   describe('listing records', () => {
-    it('pages newest first, each record once, also of one time', async () => {
-      const memory = await opened();
+    it('pages newest first, each record once, also of one time', async ({ memory }) => {
       const told = await Promise.all(
         Array.from({ length: 9 }, (_, i) => tell(memory, `Bird ${'abcdefghi'[i]} sings.`, { createdAt: NEW_YEAR + Math.floor(i / 4) })),
       );
@@ -252,8 +239,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect(pages.flat().map(({ id }) => id)).toEqual(expected);
     });
 
-    it('shows what the reader sees, and with all what search does not find', async () => {
-      const memory = await opened();
+    it('shows what the reader sees, and with all what search does not find', async ({ memory }) => {
       const subject = 'editor of Ann';
       const old = await tell(memory, 'Ann uses Vim.', { subject, category: 'tools' });
       const current = await tell(memory, 'Ann uses vi.', { subject, category: 'tools' });

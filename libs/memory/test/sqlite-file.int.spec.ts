@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { load } from 'sqlite-vec';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
-import { temporaryDirectory } from './temporary-memory.js';
+import { directoryOfTest } from './temporary-memory.js';
 import { ACME, insert, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 import { temporaryStore } from './temporary-store.js';
 import type { Change, RecordStore } from '../src/record-store.js';
@@ -18,12 +18,6 @@ async function opened(options: Parameters<typeof temporaryStore>[0] = {}) {
   return made;
 }
 
-function directory(): string {
-  const { path, remove } = temporaryDirectory();
-  onTestFinished(remove);
-  return path;
-}
-
 /** A connection of another program to the file. */
 function stranger(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { allowExtension: true });
@@ -34,7 +28,7 @@ function stranger(path: string): DatabaseSync {
 
 describe('a SQLite store’s file', () => {
   it('is created with its directory, readable by its owner only', async () => {
-    const path = join(directory(), 'a', 'b', 'memory.db');
+    const path = join(directoryOfTest(), 'a', 'b', 'memory.db');
     const store = await openSqliteStore({ path, model });
     await store.check();
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -68,7 +62,7 @@ describe('a SQLite store’s file', () => {
   });
 
   it('is refused if it belongs to another program or is no database', async () => {
-    const at = directory();
+    const at = directoryOfTest();
     stranger(join(at, 'other.db')).exec('CREATE TABLE t (x)');
     writeFileSync(join(at, 'text'), 'not a database, but long enough to be taken for one at first sight'.repeat(20));
     mkdirSync(join(at, 'dir'));
@@ -148,13 +142,7 @@ describe('a SQLite store’s file', () => {
 
 const MARK = 'zanzibar';
 const ANN = { tenant: 'acme', user: 'ann-zanzibar' };
-/** Has unit length, like stored vectors. */
-const SECRET_VECTOR = unit(vectorOf({ 0: 0.123, 1: 0.456, 2: -0.789, 3: 0.321, 4: 0.654, 5: 0.987, 6: -0.111, 7: 0.222 }));
-
-function unit(vector: Float32Array): Float32Array {
-  const length = Math.hypot(...vector);
-  return vector.map((value) => value / length);
-}
+const SECRET_VECTOR = vectorOf({ 0: 0.123, 1: 0.456, 2: -0.789, 3: 0.321, 4: 0.654, 5: 0.987, 6: -0.111, 7: 0.222 });
 
 /** A record of the user ann with the mark in each of its parts. */
 function secret(i: number): Change {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { text as consumed } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import type { MemoryPlace } from '../src/open-memory.js';
 
@@ -16,17 +17,21 @@ export interface Started {
 
 const file = (name: string) => new URL(name, import.meta.url).pathname;
 
-export function startProcess(role: string, place: MemoryPlace, ...args: string[]): Started {
+/** Runs a TypeScript file of this folder without building it. `exit`: how it ended, with all that it wrote to stderr. */
+export function sourceProcess(name: string, ...args: string[]) {
   const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
-  const all = [...flags, file('./memory-process.ts'), role, JSON.stringify(place), ...args];
-  const child = spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [...flags, file(name), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const closed = once(child, 'close') as Promise<[code: number | null, signal: string | null]>;
+  const exit = Promise.all([closed, consumed(child.stderr)]).then(([[code, signal], stderr]) => ({ code, signal, stderr }));
+  return { child, exit };
+}
+
+export function startProcess(role: string, place: MemoryPlace, ...args: string[]): Started {
+  const { child, exit } = sourceProcess('./memory-process.ts', role, JSON.stringify(place), ...args);
   onTestFinished(() => void child.kill('SIGKILL'));
   const lines: string[] = [];
   const reader = createInterface({ input: child.stdout });
   reader.on('line', (line) => lines.push(line));
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const exit = once(child, 'close');
   return {
     lines,
     async printed(count) {
@@ -34,12 +39,11 @@ export function startProcess(role: string, place: MemoryPlace, ...args: string[]
     },
     async kill() {
       child.kill('SIGKILL');
-      await exit;
-      expect(stderr).toBe('');
+      expect((await exit).stderr).toBe('');
     },
     async ended() {
-      const [code] = await exit;
-      expect({ code: code as number, stderr }).toEqual({ code: 0, stderr: '' });
+      const { code, stderr } = await exit;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     },
   };
 }

@@ -3,14 +3,25 @@ import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import type { Memory } from '../src/memory.js';
 import { openMemory } from '../src/open-memory.js';
 
-/** A directory for one test, and a function that removes it. */
+/** A directory, and a function that removes it. */
 export function temporaryDirectory(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), 'etude-memory-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
+
+/** A directory that is removed with the test. */
+export function directoryOfTest(): string {
+  const { path, remove } = temporaryDirectory();
+  onTestFinished(remove);
+  return path;
+}
+
+/** A place for a memory in a file of its own, which is removed with the test. */
+export const placeInFile = () => ({ adapter: 'sqlite', path: join(directoryOfTest(), 'memory.db') }) as const;
 
 /** An empty memory in its own SQLite file. */
 export async function temporaryMemory(

@@ -1,34 +1,26 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { factOf, NEW_YEAR } from '@etude/domain/testing/memory-records';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { openMemory } from '../src/open-memory.js';
-import { temporaryDirectory } from './temporary-memory.js';
+import { sourceProcess } from './start-process.js';
+import { directoryOfTest } from './temporary-memory.js';
 import { fillForRun, NOW, work } from './unit-run.js';
 
 const TIMEOUT_MS = 240_000;
 const EFFECTS_MAX = 30;
 const ALL = { tenant: 'acme', agent: null };
-const file = (name: string) => new URL(name, import.meta.url).pathname;
 
-function newDirectory(from?: string): string {
-  const { path, remove } = temporaryDirectory();
-  onTestFinished(remove);
-  if (from !== undefined) cpSync(from, path, { recursive: true });
+function copyOf(from: string): string {
+  const path = directoryOfTest();
+  cpSync(from, path, { recursive: true });
   return path;
 }
 
 /** Runs a process that kills itself behind so many effects. Returns whether it came to its end before. */
 async function ends(role: 'run' | 'undo', dir: string, effects: number): Promise<boolean> {
-  const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
-  const words = [...flags, file('./unit-process.ts'), role, dir, String(effects)];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  const { code, signal, stderr } = await sourceProcess('./unit-process.ts', role, dir, String(effects)).exit;
   expect({ code: code ?? 0, stderr }).toEqual({ code: 0, stderr: '' });
   return signal === null;
 }
@@ -42,7 +34,7 @@ async function killedAtEach(
   states: ReadonlyArray<Awaited<ReturnType<typeof stateOf>>>,
 ): Promise<number> {
   for (let effects = 1; effects < EFFECTS_MAX; effects += 1) {
-    const dir = newDirectory(start);
+    const dir = copyOf(start);
     const survived = await ends(role, dir, effects);
     expect(states.map(({ recalled }) => recalled)).toContainEqual((await stateOf(dir)).recalled);
     await calmly(role, dir);
@@ -73,7 +65,7 @@ async function stateOf(dir: string) {
 }
 
 async function filled(): Promise<string> {
-  const dir = newDirectory();
+  const dir = directoryOfTest();
   const memory = await openedAt(dir);
   await fillForRun(memory, (text, subject) =>
     memory.semantic.store(text, factOf({ text, episodes: [], createdAt: NEW_YEAR, ...(subject === undefined ? {} : { subject }) })),
@@ -85,13 +77,13 @@ async function filled(): Promise<string> {
 it('leaves all of a unit or nothing when its process is killed behind any effect', { timeout: TIMEOUT_MS }, async () => {
   const start = await filled();
   const before = await stateOf(start);
-  const done = newDirectory(start);
+  const done = copyOf(start);
   await calmly('run', done);
   const after = await stateOf(done);
   expect(after.recalled).not.toEqual(before.recalled);
   expect(await killedAtEach('run', start, [before, after])).toBeGreaterThan(6);
 
-  const undone = newDirectory(done);
+  const undone = copyOf(done);
   await calmly('undo', undone);
   const taken = await stateOf(undone);
   expect(taken.recalled).toEqual(before.recalled);

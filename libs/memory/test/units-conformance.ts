@@ -1,13 +1,13 @@
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ConsolidationUnit } from '@etude/domain/ports/consolidation-units';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
+import { ALL, withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
 import { moveOf, storeAt } from '@etude/domain/testing/skill-lives';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Memory } from '../src/memory.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 
-export const ALL = { tenant: 'acme', agent: null };
 export const RUN = { tenant: 'acme', run: 'c1' };
 const LATER = NEW_YEAR + 86_400_000;
 const LIMIT = 'how much is the limit of the API';
@@ -67,15 +67,13 @@ export function unitsConformance(
   open: (options: { readonly clock: Clock }) => Promise<MemoryUnderTest>,
   { hasScores }: { readonly hasScores: boolean },
 ): void {
-  const opened = async (): Promise<Memory> => {
-    const { memory, close } = await open({ clock: { now: () => LATER } });
-    onTestFinished(close);
-    await fill(memory);
-    return memory;
-  };
+  const it = withMemory(async () => {
+    const made = await open({ clock: { now: () => LATER } });
+    await fill(made.memory);
+    return made;
+  });
   describe('with consolidation units', () => {
-    it('stores nothing of a staged unit, and finds its facts', async () => {
-      const memory = await opened();
+    it('stores nothing of a staged unit, and finds its facts', async ({ memory }) => {
       const before = await recalled(memory, hasScores);
       const staged = await memory.units.stage(UNIT);
       expect(staged).toMatchObject({ added: 2, reinforced: 1 });
@@ -86,8 +84,7 @@ export function unitsConformance(
       expect(await memory.units.isApplied(UNIT)).toBe(false);
     });
 
-    it('applies a unit once, as it was staged', async () => {
-      const memory = await opened();
+    it('applies a unit once, as it was staged', async ({ memory }) => {
       const staged = await memory.units.stage(UNIT);
       const query = { text: LIMIT, limit: 5 };
       const seen = (await staged.search(ALL, query)).map(({ text }) => text);
@@ -101,8 +98,7 @@ export function unitsConformance(
       expect([...(await memory.semantic.appliedAmong('acme', ['p1', 'read.e2', 'read.e4']))]).toHaveLength(3);
     });
 
-    it('recalls after undoing exactly what it recalled before', async () => {
-      const memory = await opened();
+    it('recalls after undoing exactly what it recalled before', async ({ memory }) => {
       const before = await recalled(memory, hasScores);
       await apply(memory);
       const stored = await storeAt(memory.procedural, { ...skill, status: 'active' });
@@ -119,16 +115,14 @@ export function unitsConformance(
       expect((await memory.semantic.appliedAmong('acme', ['read.e2'])).size).toBe(1);
     });
 
-    it('sets a skill aside that is still on its way', async () => {
-      const memory = await opened();
+    it('sets a skill aside that is still on its way', async ({ memory }) => {
       await apply(memory);
       await undo(memory);
       await memory.appliedWrites.apply('acme', 'w1', { kind: 'skill', skill });
       expect(await memory.procedural.get(SCOPE, skill.name)).toMatchObject({ status: 'archived' });
     });
 
-    it('brings back the version that its skill replaced', async () => {
-      const memory = await opened();
+    it('brings back the version that its skill replaced', async ({ memory }) => {
       await storeAt(memory.procedural, { ...skill, code: 'def sum_dates(xs): return 0 + sum(xs)', status: 'active' });
       await apply(memory);
       await storeAt(memory.procedural, { ...skill, status: 'active' }, { at: LATER });
@@ -144,8 +138,7 @@ export function unitsConformance(
       ]);
     });
 
-    it('keeps a skill that a person decided on', async () => {
-      const memory = await opened();
+    it('keeps a skill that a person decided on', async ({ memory }) => {
       await apply(memory);
       const stored = await storeAt(memory.procedural, { ...skill, status: 'active' });
       await memory.procedural.move([moveOf(stored, 'deprecated')]);
@@ -153,8 +146,7 @@ export function unitsConformance(
       expect(await memory.procedural.get(SCOPE, skill.name)).toMatchObject({ status: 'deprecated' });
     });
 
-    it('keeps what somebody changed since, and names it', async () => {
-      const memory = await opened();
+    it('keeps what somebody changed since, and names it', async ({ memory }) => {
       await apply(memory);
       const told = async (text: string, more = {}) =>
         memory.semantic.store(`again ${text}`, factOf({ text, episodes: [], createdAt: LATER + 1, ...more }));
@@ -167,8 +159,7 @@ export function unitsConformance(
       expect(texts).toEqual(['Ann likes green tea', 'Bob deploys the shop', 'Dates are written day first.', 'The limit of the API is 13']);
     });
 
-    it('loses its copies of a deleted fact', async () => {
-      const memory = await opened();
+    it('loses its copies of a deleted fact', async ({ memory }) => {
       await apply(memory);
       const fact = (await memory.semantic.list(ALL, 20)).find(({ text }) => text.startsWith('Dates'));
       const record = { name: `facts/${fact?.id}`, agent: SCOPE.agent, user: null };
@@ -179,8 +170,7 @@ export function unitsConformance(
       expect(await memory.upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
     });
 
-    it('erases what a unit holds of a user', async () => {
-      const memory = await opened();
+    it('erases what a unit holds of a user', async ({ memory }) => {
       await apply(memory);
       await memory.upkeep.erase({ tenant: 'acme', user: 'ann' }, { before: LATER + 2 });
       const kept = await memory.store.find(ALL, 'episodic', { kinds: ['unit'] }, { order: 'key', limit: 9 });

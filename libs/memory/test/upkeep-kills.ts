@@ -8,7 +8,7 @@ import type { ImportReport, Memory } from '../src/memory.js';
 import { LAYERS } from '../src/record-store.js';
 import { type MemoryPlace, openMemory } from '../src/open-memory.js';
 import { startProcess } from './start-process.js';
-import { temporaryDirectory } from './temporary-memory.js';
+import { directoryOfTest } from './temporary-memory.js';
 import { exportOf, linesOf, live, otherEmbedder, TENANT } from './upkeep-samples.js';
 
 const TIMEOUT_MS = 240_000;
@@ -24,12 +24,6 @@ async function filled(at: MemoryPlace, records: number): Promise<Memory> {
   const memory = await open(at);
   for (let i = 0; i < records; i += 1) await live(memory, i % 2 ? 'bob' : 'eve', String(i));
   return memory;
-}
-
-function newFile(): string {
-  const { path, remove } = temporaryDirectory();
-  onTestFinished(remove);
-  return join(path, 'lines');
 }
 
 /** Requires that a second reconciliation finds nothing to repair. */
@@ -128,7 +122,7 @@ function rounded(score = 0): number {
 
 async function importedAgain(from: MemoryPlace, to: MemoryPlace, records: number): Promise<ImportReport> {
   const memory = await filled(from, records);
-  const [lines, cut] = [newFile(), newFile()];
+  const [lines, cut] = ['lines', 'cut'].map((name) => join(directoryOfTest(), name)) as [string, string];
   const exporter = startProcess('export', from, cut);
   await exporter.printed(20);
   await exporter.kill();
@@ -174,22 +168,4 @@ async function modelsAfterMove(at: MemoryPlace, records: number): Promise<string
   expect(await memory.upkeep.reembed(new LexicalEmbedder(), {})).toMatchObject({ left: 0 });
   await moved.upkeep.dropModel(new LexicalEmbedder().profile.model);
   return (await moved.store.models()).map((model) => model.name);
-}
-
-/** Exports from one place, imports into another, and returns the lines of both exports. */
-export async function carried(from: MemoryPlace, to: MemoryPlace): Promise<{ given: string[]; back: string[]; restored: number[] }> {
-  const embedder = new LexicalEmbedder();
-  const [source, target] = [await openMemory({ store: from, embedder }), await openMemory({ store: to, embedder })];
-  try {
-    for (let i = 0; i < 6; i += 1) await live(source, 'bob', String(i));
-    await source.upkeep.archive({ tenant: TENANT }, { scoreMax: 0.9, olderThanDays: 0, layers: ['episodic'] }, { dryRun: false });
-    const lines = await exportOf(source);
-    expect(await target.upkeep.importLines(TENANT, linesOf(lines), {})).toMatchObject({ added: lines.length - 1, refused: [] });
-    const back = (await exportOf(target)).toSorted();
-    const restored = [await source.upkeep.restore({ tenant: TENANT }), await target.upkeep.restore({ tenant: TENANT })];
-    return { given: lines.toSorted(), back, restored };
-  } finally {
-    await source.close();
-    await target.close();
-  }
 }

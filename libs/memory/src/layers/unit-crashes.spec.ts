@@ -3,7 +3,8 @@ import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { factOf, SCOPE } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { Crash, dyingStore } from '../../test/dying-store.js';
-import { ALL, apply, fill, recalled, RUN, UNIT } from '../../test/units-conformance.js';
+import { apply, fill, recalled, RUN, UNIT } from '../../test/units-conformance.js';
+import { ALL } from '@etude/domain/testing/memory-conformance-start';
 import { memoryOver } from '../open-memory.js';
 import type { RecordStore } from '../record-store.js';
 
