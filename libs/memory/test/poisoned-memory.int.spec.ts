@@ -23,6 +23,7 @@ import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { learnedRecords } from '../src/layers/fact-records.js';
 import type { Memory } from '../src/memory.js';
 import { temporaryMemory } from './temporary-memory.js';
+import { withinBudget } from './within-budget.js';
 
 /** Every poisoned text has this word, and so has everything that the model makes of it. */
 const SPOT = 'quokka';
@@ -145,8 +146,7 @@ const WAYS = {
   async conversation(memory: Memory, text: string) {
     const messages = [{ role: 'user', name: 'Eve', text, at: NOW }];
     await memory.conversations.add({ scope: ANN, name: 'chat', title: '', messages, writeId: 'c', first: null, at: NOW });
-    const budget = { left: async () => ({ calls: 9, promptTokens: 99_999 }), charge: async () => undefined };
-    await memory.conversations.read('acme', { model, budget, isOn: async () => true, signal });
+    await memory.conversations.read('acme', withinBudget(model));
   },
   async folder(memory: Memory, text: string) {
     const imported = { scope: ANN, name: 'loaves', description: text, sources: ['imports/i1'], untrusted: ['imported'] };

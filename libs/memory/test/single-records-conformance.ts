@@ -1,6 +1,6 @@
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
-import type { ChatModel } from '@etude/domain/ports/model';
+import { type FakeAnswer, FakeChatModel } from '@etude/domain/testing/fake-chat-model';
 import { ALL, withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
@@ -11,6 +11,7 @@ import type { Memory, PlainRecord } from '../src/memory.js';
 import { eraseOwned } from '../src/upkeep/erase-owned.js';
 import type { MemoryUnderTest } from './layers-isolation.js';
 import { exportOf, linesOf } from './upkeep-samples.js';
+import { withinBudget } from './within-budget.js';
 
 const ROLLOUT = 'tabcdefgh-r1';
 const EPISODE = `${ROLLOUT}.episode`;
@@ -29,6 +30,12 @@ async function remove({ upkeep, store }: Memory, record: NamedRecord) {
   const copies = await eraseOwned(deps, { tenant: 'acme', record }, { before });
   return { found, supported: namesIn(supported), copies };
 }
+
+/** A judge for whom all facts say the same. */
+const judge: FakeAnswer = ({ messages }) => {
+  const pairs = (/<pairs>(.*)<\/pairs>/s.exec(messages.at(-1)?.content ?? '')?.[1] ?? '').split('],[');
+  return JSON.stringify({ pairs: pairs.map(() => ({ verdict: 'same', reason: 'both say that Ann drinks tea' })) });
+};
 
 /** All pages of a list. */
 async function pagesOf(memory: Memory, query: Parameters<Memory['list']>[1], scope: Parameters<Memory['list']>[0] = ALL) {
@@ -159,15 +166,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
     it('cuts a settled fact out of the wordings and decisions of others', async ({ memory }) => {
       const facts = [await tell(memory, 'Ann drinks green tea.'), await tell(memory, 'Ann likes green tea.')];
       const third = await tell(memory, 'Ann drinks green tea daily.');
-      const verdicts = ['same', 'same', 'same'].map((verdict) => ({ verdict, reason: 'both say that Ann drinks tea' }));
-      const model = {
-        chat: async ({ messages }: { messages: ReadonlyArray<{ content: string }> }) => {
-          const count = (/<pairs>(.*)<\/pairs>/s.exec(messages.at(-1)?.content ?? '')?.[1] ?? '').split('],[').length;
-          return { text: JSON.stringify({ pairs: verdicts.slice(0, count) }), model: 'judge', scripted: false };
-        },
-      } as unknown as ChatModel;
-      const budget = { left: async () => ({ calls: 99, promptTokens: 99_999 }), charge: async () => undefined };
-      await memory.semantic.settle('acme', { model, budget, isOn: async () => true, signal: new AbortController().signal });
+      await memory.semantic.settle('acme', withinBudget(new FakeChatModel(Array<FakeAnswer>(9).fill(judge))));
       expect(await memory.semantic.get(ALL, third.id)).toMatchObject({ wordings: expect.arrayContaining([expect.anything()]) });
       for (const { id } of facts) {
         const { supported } = await remove(memory, named(`facts/${id}`));

@@ -1,14 +1,15 @@
 import type { Scope } from '@etude/contracts/memory';
 import type { PairVerdict } from '@etude/domain/facts/fact-prompts';
-import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { type FakeAnswer, FakeChatModel } from '@etude/domain/testing/fake-chat-model';
+import { ALL } from '@etude/domain/testing/memory-conformance-start';
 import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
+import { withinBudget } from '../../test/within-budget.js';
 import { semanticLayer } from './semantic-layer.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
 const OLD = 'The deploy window of the shop is on Tuesday evening';
 const NEW = 'The deploy window of the shop is on Thursday evening now';
@@ -17,51 +18,38 @@ const AGAIN = 'The deploy window of the shop is on Thursday evening, still';
 type Decide = (older: string, newer: string) => PairVerdict['verdict'];
 
 /** A judge that answers as `decide` says, or with the given text. */
-function judgeOf(decide: Decide | string) {
-  const prompts: string[] = [];
-  const model: ChatModel = {
-    async chat({ messages }) {
-      const asked = messages.at(-1)?.content ?? '';
-      prompts.push(messages.map(({ content }) => content).join('\n'));
-      const read = (tag: string): unknown => JSON.parse(new RegExp(`<${tag}>(.*)</${tag}>`).exec(asked)?.[1] ?? '');
-      const notes = read('notes') as string[];
-      const verdicts = (read('pairs') as Array<[number, number]>).map(([older, newer]) => {
-        const verdict = typeof decide === 'string' ? 'same' : decide(notes[older] ?? '', notes[newer] ?? '');
-        return { verdict, reason: `it is ${verdict}` };
-      });
-      const text = typeof decide === 'string' ? decide : JSON.stringify({ pairs: verdicts });
-      return { text, finishReason: 'stop', model: 'oracle', scripted: false, inputTokens: 1, outputTokens: 1, costUsd: 0 };
-    },
+function judgeOf(decide: Decide | string): FakeChatModel {
+  const answer: FakeAnswer = ({ messages }) => {
+    const read = (tag: string): unknown => JSON.parse(new RegExp(`<${tag}>(.*)</${tag}>`).exec(messages.at(-1)?.content ?? '')?.[1] ?? '');
+    if (typeof decide === 'string') return decide;
+    const notes = read('notes') as string[];
+    const pairs = (read('pairs') as Array<[number, number]>).map(([older, newer]) => {
+      const verdict = decide(notes[older] ?? '', notes[newer] ?? '');
+      return { verdict, reason: `it is ${verdict}` };
+    });
+    return { text: JSON.stringify({ pairs }), model: 'oracle', scripted: false };
   };
-  return { model, prompts };
+  return new FakeChatModel(Array<FakeAnswer>(99).fill(answer));
 }
 
-function world(decide: Decide | string, given: { readonly calls?: number; readonly isOn?: boolean } = {}) {
-  let { calls = 100 } = given;
+function world(decide: Decide | string, given: Parameters<typeof withinBudget>[1] = {}) {
   const store = modelStore();
   const woken: string[] = [];
   const layer = semanticLayer(
     { store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR } },
     { onUnsettled: async (tenant) => void woken.push(tenant) },
   );
-  const { model, prompts } = judgeOf(decide);
-  const settle = () =>
-    layer.settle('acme', {
-      model,
-      budget: { left: async () => ({ calls, promptTokens: 100_000 }), charge: async () => void (calls -= 1) },
-      isOn: async () => given.isOn ?? true,
-      signal: new AbortController().signal,
-    });
+  const model = judgeOf(decide);
+  const prompts = () => model.requests.map(({ messages }) => messages.map(({ content }) => content).join('\n'));
+  const settling = withinBudget(model, given);
+  const settle = () => layer.settle('acme', settling);
   const tell = async (texts: readonly string[], scope: Scope = SCOPE) => {
-    const told = [];
-    for (const [day, text] of texts.entries())
-      told.push(
-        await layer.store(
-          `${scope.agent}-${scope.user}-${text}`,
-          factOf({ scope, text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS }),
-        ),
-      );
-    return told.map(({ fact }) => fact.id);
+    const ids: string[] = [];
+    for (const [day, text] of texts.entries()) {
+      const told = factOf({ scope, text, episodes: [], createdAt: NEW_YEAR + day * DAY_MS });
+      ids.push((await layer.store(`${scope.agent}-${scope.user}-${text}`, told)).fact.id);
+    }
+    return ids;
   };
   const current = async () => (await layer.list(ALL, 50)).map(({ text }) => text);
   const found = async (text: string) => (await layer.search(ALL, { text, limit: 5 })).map((hit) => hit.text);
@@ -147,7 +135,7 @@ describe('settling facts', () => {
     expect(await layer.get(ALL, now)).toMatchObject({ support: 1, episodes: [] });
     await settle();
     expect(await current()).toEqual(both);
-    expect(prompts).toHaveLength(1);
+    expect(prompts()).toHaveLength(1);
     expect(await layer.decisions(ALL, await layer.history(ALL, now))).toMatchObject([{ verdict: 'differs', by: 'ann' }]);
   });
 
@@ -158,7 +146,7 @@ describe('settling facts', () => {
     await layer.undoDecision(ALL, [old, now], 'ann');
     expect(await layer.unsettled('acme')).toBe(1);
     await settle();
-    expect(prompts).toHaveLength(2);
+    expect(prompts()).toHaveLength(2);
     expect(await layer.undoDecision(ALL, [old, 'none'], 'ann')).toBeNull();
   });
 
@@ -185,7 +173,7 @@ describe('settling facts', () => {
     await settle();
     expect(await current()).toHaveLength(3);
     expect(await layer.unsettled('acme')).toBe(0);
-    expect(prompts).toHaveLength(4);
+    expect(prompts()).toHaveLength(4);
   });
 
   it('leaves facts unsettled beyond the budget, and where the agent does not want it', async () => {
@@ -204,8 +192,8 @@ describe('settling facts', () => {
     const texts = places.map((place) => `Ann usually has her lunch ${place} ${'and tells a long story '.repeat(15)}${place}`);
     await tell(texts);
     await settle();
-    expect(prompts).toHaveLength(1);
-    for (const text of texts) expect(prompts.join().split(text)).toHaveLength(2);
+    expect(prompts()).toHaveLength(1);
+    for (const text of texts) expect(prompts().join().split(text)).toHaveLength(2);
   });
 
   it.each([
@@ -217,8 +205,8 @@ describe('settling facts', () => {
     await tell([OLD, NEW]);
     await tell([OLD, NEW, AGAIN].map(inCapitals), other);
     await settle();
-    expect(prompts.length).toBeGreaterThan(0);
-    for (const prompt of prompts) expect(prompt.includes('deploy window')).not.toBe(prompt.includes('DEPLOY WINDOW'));
+    expect(prompts().length).toBeGreaterThan(0);
+    for (const prompt of prompts()) expect(prompt.includes('deploy window')).not.toBe(prompt.includes('DEPLOY WINDOW'));
     expect((await layer.list(ALL, 9)).filter(({ scope }) => scope.user === SCOPE.user && scope.agent === SCOPE.agent)).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { ChatModel } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { keyOf } from '@etude/domain/skills/life/skill-life';
+import { ALL } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import { describe, expect, it } from 'vitest';
@@ -12,35 +12,16 @@ import { rankCandidates } from './memory-search.js';
 import { proceduralLayer } from './procedural-layer.js';
 import { semanticLayer } from './semantic-layer.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const scopeOf = (user: string) => ({ tenant: 'acme', agent: 'coder', user });
 
-function layers(chat?: (content: string) => string | Error) {
-  const chatModel: ChatModel | undefined = chat && {
-    async chat({ messages }) {
-      const text = chat(messages.at(-1)?.content ?? '');
-      if (text instanceof Error) throw text;
-      const usage = { model: 'm', scripted: true, inputTokens: 1, outputTokens: 1, costUsd: 0 };
-      return { text, finishReason: 'stop', ...usage };
-    },
-  };
-  const deps = {
-    store: modelStore(),
-    embedder: new LexicalEmbedder(),
-    clock: { now: () => NEW_YEAR },
-    ...(chatModel ? { chatModel } : {}),
-  };
+function layers() {
+  const deps = { store: modelStore(), embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR } };
   return { deps, episodic: episodicLayer(deps), semantic: semanticLayer(deps), procedural: proceduralLayer(deps) };
 }
 
-const candidateOf = (kind: 'fact' | 'turn', key: string, cosine: number, bm25: number) => ({
-  kind,
-  key,
-  createdAt: 0,
-  worth: 1,
-  cosine,
-  bm25,
-});
+const candidateOf = (kind: 'fact' | 'turn', key: string, cosine: number, bm25: number) => {
+  return { kind, key, createdAt: 0, worth: 1, cosine, bm25 };
+};
 
 it('weighs the words of a turn more than those of other records', () => {
   const profile = { model: 'm', dimension: 3, denseWeight: 0.8, calibrate: (cosine: number) => cosine };
@@ -141,67 +122,6 @@ describe('a search of a layer', () => {
       await expect(episodic.storeTransition(transitionOf())).rejects.toMatchObject({ code: 'EMBEDDING_LENGTH_WRONG' });
     }
     expect(await deps.store.count({ tenant: 'acme' }, 'episodic', {})).toBe(0);
-  });
-});
-
-const threeEpisodes = async (chat?: (content: string) => string | Error) => {
-  const { episodic } = layers(chat);
-  for (const id of ['e1', 'e2', 'e3']) await episodic.storeEpisode(episodeOf({ id, summary: `Summed "even" numbers ${id}.` }));
-  return (explain = true) => episodic.search(ALL, { text: 'even numbers', limit: 3, rerank: true, explain });
-};
-
-describe('a reranked search', () => {
-  it('follows the order of the model, and keeps hits that the model left out', async () => {
-    const search = await threeEpisodes((content) => {
-      const { results } = JSON.parse(content) as { results: Array<{ id: number; text: string }> };
-      return `Sure: {"order": [${results.find(({ text }) => text.includes('e1'))?.id}, 77, 1.0, -1]}`;
-    });
-    const hits = await search();
-    expect(hits[0]?.id).toBe('e1');
-    expect(hits.map(({ id }) => id).toSorted()).toEqual(['e1', 'e2', 'e3']);
-    expect(hits.map(({ explanation }) => explanation?.rerank)).toEqual([1, 2, 3]);
-  });
-
-  it.each([
-    ['throws', () => new Error('down')],
-    ['answers no JSON', () => 'the second one'],
-    ['answers another shape', () => '{"order": "2"}'],
-    ['is missing', undefined],
-  ])('keeps its order and reports it if the model %s', async (_, chat) => {
-    const search = await threeEpisodes(chat);
-    const hits = await search(false);
-    expect(hits.map(({ id }) => id)).toEqual(['e3', 'e2', 'e1'].toSorted());
-    expect(hits.every(({ explanation }) => explanation?.rerankFailed === 1)).toBe(true);
-  });
-});
-
-describe('a procedure in words', () => {
-  it('starts with a success rate of one half and keeps its counts in a new version', async () => {
-    const { procedural } = layers();
-    const scope = { tenant: 'acme', agent: 'coder', user: null };
-    const first = await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.');
-    expect(first).toMatchObject({ kind: 'procedure', successRate: 0.5, executionCount: 0, status: 'active', code: '' });
-    const use = {
-      kind: 'skill_use',
-      scope,
-      name: 'refund',
-      version: 1,
-      success: true,
-      fingerprint: 'f',
-      cue: 'Refund order 7',
-      at: NEW_YEAR,
-    } as const;
-    await procedural.applyUse('u1', use);
-    expect(await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.')).toMatchObject({
-      executionCount: 1,
-    });
-    const second = await procedural.storeProcedure('w2', scope, 'refund', 'Ask for the receipt first.');
-    expect(second).toMatchObject({ version: 2, executionCount: 1, description: 'Ask for the receipt first.' });
-    expect(second.successRate).toBeCloseTo(0.55);
-    expect(await procedural.storeProcedure('w1', scope, 'refund', 'Look up the order, then refund it.')).toEqual(second);
-    const found = async (text: string) => (await procedural.search(ALL, { text, limit: 1, worthMin: 0.5 })).map(({ skill }) => skill.name);
-    expect(await found('receipt')).toEqual(['refund']);
-    expect(await procedural.search(ALL, { text: 'receipt', limit: 1, worthMin: 0.6 })).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { skillDigest } from '@etude/domain/skills/content-digest';
-import { NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
+import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { dyingStore } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
@@ -22,13 +22,8 @@ const decided = (...moves: ReadonlyArray<Skill['status']>) =>
   moves.map((to, at) => ({ at, by: to === 'active' ? 'ann' : 'verification', from: moves[at - 1] ?? null, to, reason: '' }));
 
 async function layerWith(skills: readonly Skill[] = [], store: RecordStore = modelStore()) {
-  await store.write(
-    'acme',
-    await insertsOf(
-      embedder,
-      skills.map((skill) => skillRecord(skill, [])),
-    ),
-  );
+  const records = skills.map((skill) => skillRecord(skill, []));
+  await store.write('acme', await insertsOf(embedder, records));
   const layer = proceduralLayer({ store, embedder, clock: { now: () => NEW_YEAR } });
   let writes = 0;
   const tell = (words: string, name = 'moor', writeId = `w${(writes += 1)}`) =>
@@ -77,6 +72,17 @@ describe('a procedure that is told', () => {
     expect(stored).toMatchObject({ status: 'active', successRate: 0.75, sources: ['episodes/x1'], origin: 'consolidation' });
     expect(stored?.untrusted).toEqual([expect.stringContaining('episodes/x1')]);
     expect(stored?.history).toEqual([expect.objectContaining({ by: 'consolidation', to: 'active', reason: 'learned from actions' })]);
+  });
+
+  it('starts with a success rate of one half, and keeps its counts in a new version', async () => {
+    const { layer, tell } = await layerWith();
+    expect(await tell('Throw the bow line first.')).toMatchObject({ successRate: 0.5, executionCount: 0 });
+    await layer.applyUse('u1', skillUseOf({ name: 'moor' }));
+    const second = await tell('Throw the stern line first.');
+    expect(second).toMatchObject({ version: 2, executionCount: 1, successRate: expect.closeTo(0.55) });
+    expect(await tell('Throw the bow line first.', 'moor', 'w1')).toEqual(second);
+    const found = (worthMin: number) => layer.search(ALL, { text: 'stern', limit: 1, worthMin });
+    expect([(await found(0.5)).length, (await found(0.6)).length]).toEqual([1, 0]);
   });
 
   it('has one active version after concurrent calls', async () => {

@@ -1,8 +1,10 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { FakeChatModel } from '@etude/domain/testing/fake-chat-model';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { factOf, SCOPE } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
 import { Crash, dyingStore } from '../../test/dying-store.js';
+import { withinBudget } from '../../test/within-budget.js';
 import { apply, fill, recalled, RUN, UNIT } from '../../test/units-conformance.js';
 import { ALL } from '@etude/domain/testing/memory-conformance-start';
 import { memoryOver } from '../open-memory.js';
@@ -112,14 +114,8 @@ describe('a consolidation unit in a store without transactions', () => {
     const before = await recalled(memory);
     const again = factOf({ text: 'Bob deploys the shop, always', source: 'consolidation', episodes: ['e2'], createdAt: UNIT.at });
     await apply(memory, new FakeMemoryOutbox(), { ...UNIT, pages: [{ id: 'p1', read: [], facts: [again] }], skills: [] });
-    const answer = { finishReason: 'stop', model: 'judge', scripted: false, inputTokens: 1, outputTokens: 1, costUsd: 0 } as const;
-    const text = JSON.stringify({ pairs: [{ verdict: 'same', reason: 'the same' }] });
-    const report = await memory.semantic.settle('acme', {
-      model: { chat: async () => ({ ...answer, text }) },
-      budget: { left: async () => ({ calls: 9, promptTokens: 99_999 }), charge: async () => {} },
-      isOn: async () => true,
-      signal: new AbortController().signal,
-    });
+    const judge = new FakeChatModel([JSON.stringify({ pairs: [{ verdict: 'same', reason: 'the same' }] })]);
+    const report = await memory.semantic.settle('acme', withinBudget(judge));
     expect(report.decided.same).toBe(1);
     expect((await undo(store))[0]?.kept).toEqual([]);
     expect(await recalled(memory)).toEqual(before);
