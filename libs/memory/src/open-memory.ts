@@ -10,7 +10,7 @@ import { semanticLayer, type SemanticOptions } from './layers/semantic-layer.js'
 import type { MemoryConfig } from './memory-config.js';
 import type { Memory } from './memory.js';
 import type { QdrantStoreOptions } from './qdrant/qdrant-store.js';
-import type { RecordStore, StoreOptions } from './record-store.js';
+import type { RecordStore, Model } from './record-store.js';
 import { openSqliteStore } from './sqlite/sqlite-store.js';
 import type { SqliteStoreOptions } from './sqlite/store-file.js';
 import { guardedStore } from './upkeep/erasure-marks.js';
@@ -36,12 +36,12 @@ export async function memoryFrom(config: MemoryConfig, deps: MemoryDeps): Promis
   return openMemory({ store: placeOf(config), ...deps });
 }
 
-export function modelOf({ profile: { model: name, dimension } }: Embedder): StoreOptions['model'] {
+export function modelOf({ profile: { model: name, dimension } }: Embedder): Model {
   return { name, dimension };
 }
 
 /** Qdrant's client is slow to load, so it is loaded only if it is used. @throws EtudeError as `openMemory` */
-export async function openStore(place: MemoryPlace, model: StoreOptions['model']): Promise<RecordStore> {
+export async function openStore(place: MemoryPlace, model: Model): Promise<RecordStore> {
   if (place.adapter === 'qdrant') {
     const { openQdrantStore } = await import('./qdrant/qdrant-store.js');
     return openQdrantStore({ ...place, model });

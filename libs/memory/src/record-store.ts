@@ -131,10 +131,14 @@ export interface Candidates {
   readonly words: readonly Candidate[];
 }
 
-/** `name` and `dimension` come from the embedder's profile. `building`: `reembed` is still filling it, so it can't be searched yet. */
-export interface VectorModel {
+/** A model that makes vectors, as the embedder's profile describes it. */
+export interface Model {
   readonly name: string;
   readonly dimension: number;
+}
+
+/** `building`: `reembed` is still filling it, so it can't be searched yet. */
+export interface VectorModel extends Model {
   readonly state: 'ready' | 'building';
 }
 
@@ -189,7 +193,7 @@ export interface RecordStore {
   tenants(): Promise<readonly string[]>;
   models(): Promise<readonly VectorModel[]>;
   /** Adds a model in state `building`, unless it exists. @throws EtudeError MEMORY_VERSION for another dimension */
-  addModel(model: StoreOptions['model']): Promise<void>;
+  addModel(model: Model): Promise<void>;
   setModelReady(name: string): Promise<void>;
   /** Drops a model and its vectors. No service may use it any more. */
   dropModel(name: string): Promise<void>;
@@ -211,7 +215,7 @@ export interface RecordStore {
 
 export interface StoreOptions {
   /** The model whose vectors are written and searched. If the store has another, MEMORY_VERSION names the way out. */
-  readonly model: { readonly name: string; readonly dimension: number };
+  readonly model: Model;
 }
 
 /** The part of a tenant's records that a call reads or changes. */

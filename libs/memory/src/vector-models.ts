@@ -1,8 +1,6 @@
-import type { StoreOptions, VectorModel } from './record-store.js';
+import type { Model, VectorModel } from './record-store.js';
 import { embedderSetting } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
-
-type Model = StoreOptions['model'];
 
 /** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or numbers that aren't finite: some embedders leave gaps */
 export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): void {

@@ -1,7 +1,7 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { hash } from 'node:crypto';
 import type { QdrantClient, Schemas } from '@qdrant/js-client-rest';
-import { LAYERS, RECORD_FIELDS, type StoreOptions } from '../record-store.js';
+import { LAYERS, RECORD_FIELDS, type Model } from '../record-store.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 /** The sparse vector of a record's words. */
@@ -44,8 +44,6 @@ const RECORD_INDEXES: Readonly<Record<string, Schemas['PayloadFieldSchema']>> = 
   revision: { type: 'integer', lookup: true, range: false, enable_hnsw: false },
   ...Object.fromEntries(RECORD_FIELDS.map((field) => [`f.${field}`, exact])),
 };
-
-type Model = StoreOptions['model'];
 
 /** Creates the missing collections of the layers, with vectors for these models. Safe for several processes at once. */
 export async function ensureCollections(server: QdrantServer, { layers }: CollectionNames, models: readonly Model[]): Promise<void> {

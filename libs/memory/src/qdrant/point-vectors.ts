@@ -1,4 +1,4 @@
-import type { IndexedText, StoreOptions } from '../record-store.js';
+import type { IndexedText, Model } from '../record-store.js';
 import { requireVector } from '../vector-models.js';
 import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
 import type { Point } from './tenant-points.js';
@@ -11,7 +11,6 @@ export interface SparseVector {
   readonly values: readonly number[];
 }
 
-type Model = StoreOptions['model'];
 /** An artificial word of every record with words. No text contains it. */
 const PRESENCE = '';
 

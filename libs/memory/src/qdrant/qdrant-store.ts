@@ -1,7 +1,17 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Candidates, Owners, RecordFilter, RecordKind, RecordStore, StoredRecord, StoreOptions, StoreQuery } from '../record-store.js';
+import type {
+  Candidates,
+  Owners,
+  RecordFilter,
+  RecordKind,
+  RecordStore,
+  StoredRecord,
+  Model,
+  StoreOptions,
+  StoreQuery,
+} from '../record-store.js';
 import { candidateLists, ownedBy, seenBy } from '../record-store.js';
 import { ANCHOR_TENANT, type CollectionNames, collectionNames, vectorName, WORDS } from './collections.js';
 import { countedIn, denseOf, PointVectors, surplusOf, weightName } from './point-vectors.js';
@@ -97,7 +107,7 @@ const BM25_MIN = 1e-6;
 async function searchCandidates(
   points: TenantPoints,
   collection: string,
-  { vectors, model }: { readonly vectors: PointVectors; readonly model: StoreOptions['model'] },
+  { vectors, model }: { readonly vectors: PointVectors; readonly model: Model },
   query: StoreQuery,
 ): Promise<Candidates> {
   const { vector, text, limit } = query;

@@ -1,4 +1,4 @@
-import type { Change, StoreOptions, VectorModel } from '../record-store.js';
+import type { Change, Model, VectorModel } from '../record-store.js';
 import { type CollectionNames, vectorName, WORDS } from './collections.js';
 import { insertRequests, type PointVectors } from './point-vectors.js';
 import { contentOf, hasMark, is, markOf, marksIn, ownerPayload, recordId, revisionIn, STATE } from './record-points.js';
@@ -11,7 +11,7 @@ export interface WriteDeps {
   readonly points: TenantPoints;
   readonly layers: CollectionNames['layers'];
   readonly vectors: PointVectors;
-  readonly model: StoreOptions['model'];
+  readonly model: Model;
   readonly models: () => Promise<readonly VectorModel[]>;
 }
 

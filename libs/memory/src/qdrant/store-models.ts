@@ -1,6 +1,6 @@
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { randomBytes } from 'node:crypto';
-import type { StoreOptions, VectorModel } from '../record-store.js';
+import type { Model, VectorModel } from '../record-store.js';
 import { type CollectionNames, dropVector, ensureCollection, ensureCollections, pointId } from './collections.js';
 import { requireReadable, requireSameDimension, storedModel } from '../vector-models.js';
 import { decodeText, encodeText } from './record-points.js';
@@ -13,8 +13,6 @@ const SCHEMA_POINT = pointId('schema');
 const MODELS_MAX = 1_000;
 /** Conditional writes came with 1.17, adding vectors to a collection with 1.18. Older servers ignore the conditions. */
 const SERVER_MIN = { major: 1, minor: 18 };
-
-type Model = StoreOptions['model'];
 
 const VersionInfo = z.looseObject({ version: z.string().regex(/^\d+\.\d+/) });
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { EtudeError } from '@etude/contracts/errors';
 import { memoryError, type StoreFile } from './store-file.js';
 import { backup, DatabaseSync } from 'node:sqlite';
-import type { StoreOptions } from '../record-store.js';
+import type { Model } from '../record-store.js';
 
 /** Looks for damage by disks and other programs. Our own writes are transactions, so none is left half done. */
 export async function fileDamage(file: StoreFile): Promise<readonly string[]> {
@@ -97,13 +97,11 @@ export async function snapshotFile(path: string, copy: string, moment: () => Pro
 }
 
 /** The vector model of a memory file that no service uses. @throws EtudeError MEMORY_UNAVAILABLE */
-export function modelOfFile(path: string): StoreOptions['model'] {
+export function modelOfFile(path: string): Model {
   try {
     const db = new DatabaseSync(path);
     try {
-      return db
-        .prepare('SELECT name, dimension FROM model WHERE ready = 1 ORDER BY id DESC LIMIT 1')
-        .get() as unknown as StoreOptions['model'];
+      return db.prepare('SELECT name, dimension FROM model WHERE ready = 1 ORDER BY id DESC LIMIT 1').get() as unknown as Model;
     } finally {
       db.close();
     }

@@ -1,16 +1,22 @@
 import {
   type Fields,
+  type FindPage,
   LAYERS,
   type MemoryRecord,
+  ownedBy,
   RECORD_FIELDS,
   RECORD_KINDS,
   type RecordField,
   type RecordFilter,
   type RecordKind,
+  type RecordStore,
+  seenBy,
   type StoredRecord,
   type StoreQuery,
 } from '../record-store.js';
-import type { TenantRows, Value } from './tenant-rows.js';
+import type { StoreFile } from './store-file.js';
+import type { TenantRows, Value, Values } from './tenant-rows.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryLayer } from '@etude/contracts/task';
 
 /** Names are stored as numbers: their positions in these lists. So new names may only be appended. */
@@ -114,10 +120,10 @@ function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Va
 }
 
 /** Columns of `record` and `record_body`, and the names of the owners. `user` is null for none. */
-export const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_at AS createdAt, worth, shown, revision, fields, title, text,
+const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_at AS createdAt, worth, shown, revision, fields, title, text,
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 
-export const STORED_TABLES = 'record CROSS JOIN record_body ON record_body.id = record.id';
+const STORED_TABLES = 'record CROSS JOIN record_body ON record_body.id = record.id';
 export interface StoredRow
   extends
     Pick<StoredRecord, 'key' | 'createdAt' | 'worth' | 'revision' | 'title' | 'text' | 'body'>,
@@ -125,7 +131,7 @@ export interface StoredRow
   readonly user: string | null;
 }
 
-export function storedRecord(tenant: string, layer: MemoryLayer, row: StoredRow): StoredRecord {
+function storedRecord(tenant: string, layer: MemoryLayer, row: StoredRow): StoredRecord {
   const { kind, shown, fields, sources, agent, user, ...same } = row;
   return {
     ...same,
@@ -160,4 +166,81 @@ function fieldValues(fields: Fields): Array<readonly [number, string]> {
     const value = fields[field] ?? [];
     return (typeof value === 'string' ? [value] : value).map((one) => [fieldCode(field), one] as const);
   });
+}
+
+/** A page ends at whichever limit is reached first. */
+const PAGE_RECORDS = 500;
+const PAGE_CHARS = 4_000_000;
+type Reads<name extends 'load' | 'find' | 'count' | 'each'> = [StoreFile, ...Parameters<RecordStore[name]>];
+
+export async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {
+  return file.read(seenBy(scope), (rows) => {
+    const sql = `SELECT ${STORED_COLUMNS} FROM json_each(:keys) CROSS JOIN ${STORED_TABLES}
+      WHERE record.tenant = :tenant AND kind = :kind AND record_key = json_each.value${rows.within}`;
+    const found = rows.all<StoredRow>(sql, { kind: kindCode(layer, kind), keys: JSON.stringify(keys) });
+    return found.map((row) => storedRecord(scope.tenant, layer, row));
+  });
+}
+
+export async function findRecords(...[file, scope, layer, filter, page]: Reads<'find'>): Promise<StoredRecord[]> {
+  const { sql, values } = filterCondition(filter);
+  const { order, limit } = page;
+  const [behind, after] = placeCondition(page);
+  const by = order === 'key' ? 'record_key' : 'created_at DESC, record_key DESC';
+  return file.read(seenBy(scope), (rows) =>
+    rows
+      .all<StoredRow>(
+        `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
+         WHERE ${layerCondition(layer, filter)}${sql}${behind}${rows.within} ORDER BY ${by} LIMIT :limit`,
+        { ...values, ...after, limit: Math.max(0, limit) },
+      )
+      .map((row) => storedRecord(scope.tenant, layer, row)),
+  );
+}
+
+function placeCondition({ order, afterKey, after }: FindPage): readonly [sql: string, values: Values] {
+  if (order === 'key') return afterKey === undefined ? ['', {}] : [' AND record_key > :afterKey', { afterKey }];
+  if (after === undefined) return ['', {}];
+  return [' AND (created_at, record_key) < (:afterAt, :afterKey)', { afterAt: after.createdAt, afterKey: after.key }];
+}
+
+export async function countRecords(...[file, owners, layer, filter]: Reads<'count'>): Promise<number> {
+  const { sql, values } = filterCondition(filter);
+  return file.read(ownedBy(owners), (rows) => {
+    const count = `SELECT count(*) AS n FROM record WHERE ${layerCondition(layer, filter)}${sql}${rows.within}`;
+    return rows.all<{ n: number }>(count, values)[0]?.n ?? 0;
+  });
+}
+
+/** By kind, then in key order. Each page is one transaction. */
+export async function* eachRecord(...[file, owners, layer, filter]: Reads<'each'>): AsyncGenerator<readonly StoredRecord[]> {
+  const { sql, values } = filterCondition(filter);
+  for (const kind of kindCodes(layer, filter.kinds)) {
+    for (let after = ''; ;) {
+      const page = await file.read(ownedBy(owners), (rows) => pageOf(rows, looksUp(filter) ? '+' : '', sql, { ...values, kind, after }));
+      const last = page.at(-1);
+      if (last === undefined) break;
+      yield page.map((row) => storedRecord(owners.tenant, layer, row));
+      after = last.key;
+      // Reading is synchronous, so other work of this process gets its turn between pages.
+      await nextTurn();
+    }
+  }
+}
+
+/** `off`: see `layerCondition`. */
+function pageOf(rows: TenantRows, off: '+' | '', sql: string, values: Values): StoredRow[] {
+  const page: StoredRow[] = [];
+  let chars = 0;
+  const found = rows.iterate<StoredRow>(
+    `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
+     WHERE ${off}record.tenant = :tenant AND ${off}record.kind = :kind AND record_key > :after${sql}${rows.within} ORDER BY record_key LIMIT ${PAGE_RECORDS}`,
+    values,
+  );
+  for (const row of found) {
+    page.push(row);
+    chars += row.body.length + row.text.length;
+    if (chars >= PAGE_CHARS) break;
+  }
+  return page;
 }

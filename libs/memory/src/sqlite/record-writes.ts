@@ -1,4 +1,4 @@
-import type { Change, Fields, Owners, RecordFilter, StoreOptions } from '../record-store.js';
+import type { Change, Fields, Owners, RecordFilter, Model } from '../record-store.js';
 import { bodyValues, deleteFields, filterCondition, insertFields, kindCode, kindCodes, layerCode, layerCondition } from './record-rows.js';
 import { TEXTS_MAX } from './store-schema.js';
 import type { TenantRows, Values } from './tenant-rows.js';
@@ -23,7 +23,7 @@ interface PreparedChange {
 export class StaleChange extends Error {}
 
 /** @throws EtudeError PERMISSION_DENIED, INVALID_ARGUMENT, EMBEDDING_LENGTH_WRONG, before anything is written */
-export function prepareChange(tenant: string, change: Change, model: StoreOptions['model']): PreparedChange {
+export function prepareChange(tenant: string, change: Change, model: Model): PreparedChange {
   const { record } = change;
   requireOwn(tenant, record.scope);
   const kind = kindCode(record.layer, record.kind);

@@ -1,38 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import { requireScope } from '@etude/domain/ports/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import {
-  candidateLists,
-  type Candidates,
-  type FindPage,
-  ownedBy,
-  type Owners,
-  type RecordFilter,
-  type RecordStore,
-  seenBy,
-  type StoredRecord,
-  type StoreQuery,
-} from '../record-store.js';
+import { candidateLists, type Candidates, type RecordStore, seenBy, type StoreQuery } from '../record-store.js';
 import { applyChanges, knownRecord, prepareChange, removeRecords, StaleChange } from './record-writes.js';
 import {
-  filterCondition,
+  countRecords,
+  eachRecord,
+  findRecords,
   kindCode,
   kindCodes,
   kindName,
-  layerCondition,
-  looksUp,
+  loadRecords,
   searchCondition,
-  STORED_COLUMNS,
-  STORED_TABLES,
-  storedRecord,
   type StoredRow,
 } from './record-rows.js';
 import { type SqliteStoreOptions, StoreFile } from './store-file.js';
 import { type ModelRow, modelRows } from './store-schema.js';
 import { fileDamage, purgeFile } from './file-upkeep.js';
-import type { TenantRows, Values } from './tenant-rows.js';
+import type { TenantRows } from './tenant-rows.js';
 import {
   addModel,
   deleteVectors,
@@ -123,88 +109,6 @@ function setVectors(
   deleteVectors(rows, known.id, known.texts, stored.id);
   insertVectors(rows, stored.id, known.id, { ...known, layer, kind: known.shown === 1 ? code : -code }, bytes);
   return true;
-}
-
-/** A page ends at whichever limit is reached first. */
-const PAGE_RECORDS = 500;
-const PAGE_CHARS = 4_000_000;
-type Reads<name extends 'load' | 'find' | 'count'> = [StoreFile, ...Parameters<RecordStore[name]>];
-
-async function loadRecords(...[file, scope, layer, kind, keys]: Reads<'load'>): Promise<StoredRecord[]> {
-  return file.read(seenBy(scope), (rows) => {
-    const sql = `SELECT ${STORED_COLUMNS} FROM json_each(:keys) CROSS JOIN ${STORED_TABLES}
-      WHERE record.tenant = :tenant AND kind = :kind AND record_key = json_each.value${rows.within}`;
-    const found = rows.all<StoredRow>(sql, { kind: kindCode(layer, kind), keys: JSON.stringify(keys) });
-    return found.map((row) => storedRecord(scope.tenant, layer, row));
-  });
-}
-
-async function findRecords(...[file, scope, layer, filter, page]: Reads<'find'>): Promise<StoredRecord[]> {
-  const { sql, values } = filterCondition(filter);
-  const { order, limit } = page;
-  const [behind, after] = placeCondition(page);
-  const by = order === 'key' ? 'record_key' : 'created_at DESC, record_key DESC';
-  return file.read(seenBy(scope), (rows) =>
-    rows
-      .all<StoredRow>(
-        `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
-         WHERE ${layerCondition(layer, filter)}${sql}${behind}${rows.within} ORDER BY ${by} LIMIT :limit`,
-        { ...values, ...after, limit: Math.max(0, limit) },
-      )
-      .map((row) => storedRecord(scope.tenant, layer, row)),
-  );
-}
-
-function placeCondition({ order, afterKey, after }: FindPage): readonly [sql: string, values: Values] {
-  if (order === 'key') return afterKey === undefined ? ['', {}] : [' AND record_key > :afterKey', { afterKey }];
-  if (after === undefined) return ['', {}];
-  return [' AND (created_at, record_key) < (:afterAt, :afterKey)', { afterAt: after.createdAt, afterKey: after.key }];
-}
-
-async function countRecords(...[file, owners, layer, filter]: Reads<'count'>): Promise<number> {
-  const { sql, values } = filterCondition(filter);
-  return file.read(ownedBy(owners), (rows) => {
-    const count = `SELECT count(*) AS n FROM record WHERE ${layerCondition(layer, filter)}${sql}${rows.within}`;
-    return rows.all<{ n: number }>(count, values)[0]?.n ?? 0;
-  });
-}
-
-/** By kind, then in key order. Each page is one transaction. */
-async function* eachRecord(
-  file: StoreFile,
-  owners: Owners,
-  layer: MemoryLayer,
-  filter: RecordFilter,
-): AsyncGenerator<readonly StoredRecord[]> {
-  const { sql, values } = filterCondition(filter);
-  for (const kind of kindCodes(layer, filter.kinds)) {
-    for (let after = ''; ;) {
-      const page = await file.read(ownedBy(owners), (rows) => pageOf(rows, looksUp(filter) ? '+' : '', sql, { ...values, kind, after }));
-      const last = page.at(-1);
-      if (last === undefined) break;
-      yield page.map((row) => storedRecord(owners.tenant, layer, row));
-      after = last.key;
-      // Reading is synchronous, so other work of this process gets its turn between pages.
-      await nextTurn();
-    }
-  }
-}
-
-/** `off`: see `layerCondition`. */
-function pageOf(rows: TenantRows, off: '+' | '', sql: string, values: Values): StoredRow[] {
-  const page: StoredRow[] = [];
-  let chars = 0;
-  const found = rows.iterate<StoredRow>(
-    `SELECT ${STORED_COLUMNS} FROM ${STORED_TABLES}
-     WHERE ${off}record.tenant = :tenant AND ${off}record.kind = :kind AND record_key > :after${sql}${rows.within} ORDER BY record_key LIMIT ${PAGE_RECORDS}`,
-    values,
-  );
-  for (const row of found) {
-    page.push(row);
-    chars += row.body.length + row.text.length;
-    if (chars >= PAGE_CHARS) break;
-  }
-  return page;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { RECORD_TEXTS_MAX, type StoreOptions, type VectorModel } from '../record-store.js';
+import { RECORD_TEXTS_MAX, type Model, type VectorModel } from '../record-store.js';
 import { requireReadable } from '../vector-models.js';
 import { CODE_BITS } from './vector-code.js';
 import { EtudeError } from '@etude/contracts/errors';
@@ -43,8 +43,6 @@ CREATE INDEX ${codeTable(model)}_by_layer ON ${codeTable(model)}_chunks (partiti
 export function dropVectors(model: number): string {
   return `DROP TABLE ${codeTable(model)}; DROP TABLE ${vectorTable(model)}`;
 }
-
-type Model = StoreOptions['model'];
 
 /** Creates the tables in an empty file. */
 export function createSchema(db: DatabaseSync, { name, dimension }: Model): void {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { StoreOptions } from '../record-store.js';
+import type { Model } from '../record-store.js';
 import { requireReadable, requireSameDimension, requireVector, storedModel } from '../vector-models.js';
 import { layerCode } from './record-rows.js';
 import type { StoreFile } from './store-file.js';
@@ -34,7 +34,7 @@ const STORED = new WeakMap<Float32Array, VectorBytes | null>();
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that aren't finite
  */
-export function vectorBytes(vector: Float32Array | null, model: StoreOptions['model']): VectorBytes | null {
+export function vectorBytes(vector: Float32Array | null, model: Model): VectorBytes | null {
   if (vector === null) return null;
   requireVector(vector, model);
   const known = STORED.get(vector);
@@ -118,7 +118,7 @@ function embeddedBy(rows: TenantRows, record: number): number[] {
 }
 
 /** @throws EtudeError MEMORY_VERSION if the file has the model with another dimension */
-export async function addModel(file: StoreFile, model: StoreOptions['model']): Promise<void> {
+export async function addModel(file: StoreFile, model: Model): Promise<void> {
   const { name, dimension } = model;
   await file.writeWhole((db) => {
     const known = modelRows(db).find((row) => row.name === name);
@@ -155,7 +155,7 @@ export function modelsIn(rows: TenantRows): ModelRow[] {
 }
 
 /** The number of the store's model. @throws EtudeError MEMORY_VERSION if it was dropped meanwhile */
-export function numberOfModel(rows: TenantRows, model: StoreOptions['model'], { where }: StoreFile): number {
+export function numberOfModel(rows: TenantRows, model: Model, { where }: StoreFile): number {
   const stored = modelsIn(rows);
   requireReadable(stored, model, where);
   return storedModel(stored, model.name, where).id;
