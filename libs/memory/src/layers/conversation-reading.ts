@@ -9,17 +9,13 @@ import type { Fact } from '@etude/contracts/memory';
 import { type Note, promptTokens, readingRequest, readNotes } from '@etude/domain/facts/fact-prompts';
 import type { SemanticMemory } from '@etude/domain/ports/memory';
 
-const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const;
+/** Conversations with turns that were not read for facts. */
+export const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const;
 const CONVERSATIONS = 100;
 const WINDOW = 40;
 /** An interrupted addition leaves a gap, which its repeat fills. After this time the gap is skipped. */
 const GAP_WAIT_MS = 600_000;
 const CONFIDENCE = 0.8;
-
-/** Number of the tenant's conversations with turns that were not read for facts. */
-export function countUnread(store: RecordStore, tenant: string): Promise<number> {
-  return store.count({ tenant }, LAYER, UNREAD);
-}
 
 /**
  * Reads the unread turns of a tenant's conversations for facts, several turns in one model call, as far as the budget goes. The facts belong

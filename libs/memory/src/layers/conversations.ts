@@ -1,5 +1,5 @@
 import type { RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
-import { countUnread, readConversations } from './conversation-reading.js';
+import { readConversations, UNREAD } from './conversation-reading.js';
 import {
   conversationId,
   conversationOf,
@@ -55,7 +55,7 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
       return added;
     },
     /** Number of conversations with turns that were not read for facts. */
-    unread: (tenant: string) => countUnread(store, tenant),
+    unread: (tenant: string) => store.count({ tenant }, LAYER, UNREAD),
     /** See `readConversations`. */
     read: (tenant: string, reading: SettlingDeps) => readConversations(deps, facts, tenant, reading),
     /** By id, from behind the id `afterKey`. */
@@ -178,11 +178,8 @@ async function insertTurns(deps: LayerDeps, addition: Addition, first: number, s
 async function turnsOf(store: RecordStore, { scope, name, messages, at }: Addition, first: number): Promise<readonly Turn[]> {
   const conversation = conversationId(scope, name);
   const places = Array.from({ length: PREVIOUS }, (_, n) => first - PREVIOUS + n).filter((place) => place >= 0);
-  const before = await loadTurns(
-    store,
-    scope,
-    places.map((place) => turnKey(conversation, place)),
-  );
+  const keys = places.map((place) => turnKey(conversation, place));
+  const before = await loadTurns(store, scope, keys);
   const said: Message[] = [...before.values()].map(turnOf);
   return messages.map((message, n) => {
     const index = first + n;

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord, FindPage } from '../record-store.js';
+import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
 import { bodyOf, insertsOf, type LayerDeps, parseBody, putRecord, untilTaken, loadOne } from './records.js';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
-import { type ReadScope, requireOwn } from '@etude/domain/ports/memory';
+import { requireOwn } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
 /** Few, because a write of SQLite keeps other calls waiting. */
@@ -43,14 +43,6 @@ export async function storeDocument(
   await removeStaleChunks(store, document);
   if (isKnown && named.length === 0) return 'unchanged';
   return known === null && named.length === 0 ? 'added' : 'replaced';
-}
-
-export async function listDocuments(
-  store: RecordStore,
-  scope: ReadScope,
-  page: Omit<FindPage, 'order'>,
-): Promise<readonly DocumentRecord[]> {
-  return (await store.find(scope, LAYER, { kinds: ['document'] }, { order: 'key', ...page })).map(documentOf);
 }
 
 /** The document, if all of its chunks are stored and none belongs to another edition. null otherwise, also while it is being stored. */
@@ -139,7 +131,7 @@ function digestOf({ fields }: StoredRecord): string {
   return typeof fields.digest === 'string' ? fields.digest : '';
 }
 
-function documentOf(record: StoredRecord): DocumentRecord {
+export function documentOf(record: StoredRecord): DocumentRecord {
   return parseBody<DocumentRecord>(record).value;
 }
 

@@ -143,21 +143,17 @@ export async function namedFact(store: RecordStore, tenant: string, name: string
 /** The episodes and facts that revoking a source reads and changes. Archived facts are changed too, because they can be restored. */
 export function learnedRecords(store: RecordStore): LearnedRecords {
   return {
-    episodes: (tenant) => episodesOf(store, tenant),
-    reviseFacts: (tenant, change) => reviseFacts(store, tenant, change),
+    async *episodes(tenant) {
+      for await (const page of store.each({ tenant }, 'episodic', { kinds: ['episode'] }))
+        for (const record of page) yield parseBody<Episode>(record).value;
+    },
+    async reviseFacts(tenant, change) {
+      for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
+        await updateEach(store, page, (record) => {
+          const known = knownFact(record, 0);
+          const changed = isCurrent(known.fact) ? change(known.fact) : null;
+          return changed === null ? null : changedRecord(known, changed);
+        });
+    },
   };
-}
-
-async function* episodesOf(store: RecordStore, tenant: string): AsyncGenerator<Episode> {
-  for await (const page of store.each({ tenant }, 'episodic', { kinds: ['episode'] }))
-    for (const record of page) yield parseBody<Episode>(record).value;
-}
-
-async function reviseFacts(store: RecordStore, tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {
-  for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
-    await updateEach(store, page, (record) => {
-      const known = knownFact(record, 0);
-      const changed = isCurrent(known.fact) ? change(known.fact) : null;
-      return changed === null ? null : changedRecord(known, changed);
-    });
 }

@@ -31,7 +31,8 @@ export interface SettlingReport {
   readonly left: number;
 }
 
-const UNSETTLED = { kinds: ['fact'], shown: true, where: { status: 'unsettled' } } as const;
+/** Current facts that wait for a comparison. */
+export const UNSETTLED = { kinds: ['fact'], shown: true, where: { status: 'unsettled' } } as const;
 const PAGE = 500;
 /** A verdict can open another pair, so facts are read again until nothing changes. */
 const PASSES_MAX = 20;
@@ -61,11 +62,6 @@ export async function affordable<T>(
   let count = 0;
   while (count < items.length && isWithin(count + 1, Math.min(left.promptTokens, CALL_TOKENS_MAX))) count += 1;
   return items.slice(0, count === 0 && isWithin(1, left.promptTokens) ? 1 : count);
-}
-
-/** Number of current facts of the tenant that wait for a comparison. */
-export function countUnsettled(store: RecordStore, tenant: string): Promise<number> {
-  return store.count({ tenant }, LAYER, UNSETTLED);
 }
 
 /**

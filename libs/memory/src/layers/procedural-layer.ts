@@ -153,7 +153,7 @@ async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<
     const versions = await versionsOf(deps, { scope, name });
     const [newest] = versions;
     if (newest !== undefined && isRepeat) return newest.skill;
-    return storeWords(deps, { writeId, namesMax, telling: { scope, name, words, learned, by, at: clock.now() } }, versions);
+    return storeWords(deps, writeId, { scope, name, words, learned, by, at: clock.now() }, namesMax, versions);
   });
   if (!isRepeat) await store.write(scope.tenant, [markApplied(LAYER, scope, writeId, stored.updatedAt)]);
   return stored;
@@ -164,22 +164,21 @@ async function versionsOf({ store }: LayerDeps, { scope, name }: Pick<Skill, 'sc
   return (await ownedSkills(store, scope, { where: { name } })).toReversed();
 }
 
-interface Write {
-  readonly writeId: string;
-  readonly namesMax: number;
-  readonly telling: Telling;
-}
-
 /** Returns null if another writer was faster. A repeat deprecates the versions that its first try left active. */
-async function storeWords(deps: LayerDeps, { writeId, namesMax, telling }: Write, versions: readonly StoredSkill[]): Promise<Skill | null> {
+async function storeWords(
+  deps: LayerDeps,
+  writeId: string,
+  telling: Telling,
+  namesMax: number,
+  versions: readonly StoredSkill[],
+): Promise<Skill | null> {
   const { store, embedder } = deps;
   const { scope, name, words } = telling;
   const known = versions.map(({ skill }) => skill);
   const taken = versions.find((one) => one.taken.includes(writeId))?.skill;
   const digest = codeDigest({ kind: 'procedure', code: '', entryPoint: null, description: words });
-  const told =
+  const { version, isNew } =
     taken === undefined ? toldProcedure(telling, known, await isMarkedIn(deps, scope.tenant, digest)) : { version: taken, isNew: false };
-  const { version, isNew } = told;
   if (isNew && needsRoom(known)) await requireRoomFor(store, { ...scope, name }, namesMax);
   const inserts = isNew ? await insertsOf(embedder, [skillRecord(version, [writeId])]) : [];
   const replaced = new Map(replacedByTelling(telling, isNew ? [version, ...known] : known).map((one) => [one.version, one]));

@@ -42,7 +42,7 @@ export interface StoredBody<T> {
 }
 
 /** Maximum number of write ids that a record remembers. Later only the `applied` record shows that a write was applied. */
-export const TAKEN_MAX = 256;
+const TAKEN_MAX = 256;
 
 /** Of a record that no search finds. */
 export const UNSEARCHED = { worth: 0, shown: false, title: '', text: '', sources: [] } as const;
@@ -53,13 +53,15 @@ export function bodyOf(value: object, taken: readonly string[] = []): string {
 
 /** @throws EtudeError MEMORY_UNAVAILABLE for a damaged body */
 export function parseBody<T>({ layer, kind, key, body }: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): StoredBody<T> {
+  let cause: unknown = null;
   try {
     const { value, taken = [] } = JSON.parse(body) as { value: T; taken?: readonly string[] };
     if (value !== undefined) return { value, taken };
-  } catch (cause) {
-    throw damaged(layer, kind, key, cause);
+  } catch (error) {
+    cause = error;
   }
-  throw damaged(layer, kind, key, null);
+  const message = `the ${layer} record ${kind} ${JSON.stringify(key)} is damaged; restore the store from a copy`;
+  throw new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause });
 }
 
 export function withTaken(taken: readonly string[], writeId: string): readonly string[] {
@@ -83,11 +85,6 @@ export function isMarkedByStatus({ shown, fields: { status } }: Marked): boolean
 
 export function asArchived(record: MemoryRecord): MemoryRecord {
   return { ...record, shown: false, fields: { ...record.fields, ...ARCHIVED } };
-}
-
-function damaged(layer: string, kind: string, key: string, cause: unknown): EtudeError {
-  const message = `the ${layer} record ${kind} ${JSON.stringify(key)} is damaged; restore the store from a copy`;
-  return new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause });
 }
 
 const ATTEMPTS_MAX = 200;
@@ -152,10 +149,14 @@ export async function* everyRecord(
   }
 }
 
+/** The change that stores a record without searchable texts in place of `known`, or as a new one. */
+export function putting(record: MemoryRecord, known: StoredRecord | null | undefined): Change {
+  return known ? { do: 'update', record, revision: known.revision } : { do: 'insert', record, indexed: [] };
+}
+
 /** Stores a record without searchable texts in place of `known`, or as a new one. False if another writer was faster. */
 export async function putRecord(store: RecordStore, record: MemoryRecord, known: StoredRecord | null | undefined): Promise<boolean> {
-  const change = known ? ({ do: 'update', record, revision: known.revision } as const) : ({ do: 'insert', record, indexed: [] } as const);
-  return (await store.write(record.scope.tenant, [change]))[0] === true;
+  return (await store.write(record.scope.tenant, [putting(record, known)]))[0] === true;
 }
 
 /**
@@ -241,14 +242,14 @@ function directed(vector: Float32Array | undefined): Float32Array | null {
  */
 export async function insertsOf(embedder: Embedder, records: readonly MemoryRecord[]): Promise<readonly Change[]> {
   const texts = records.map(indexedTextsOf);
-  texts.forEach(({ length }, i) => requireFew(length, records[i]?.key ?? ''));
-  const indexed = await embedTexts(embedder, texts.flat());
-  let next = 0;
-  return records.map((record, i) => {
-    const start = next;
-    next += texts[i]?.length ?? 0;
-    return { do: 'insert', record, indexed: indexed.slice(start, next) };
-  });
+  for (const [i, { length }] of texts.entries())
+    if (length > RECORD_TEXTS_MAX)
+      throw new EtudeError(
+        'INVALID_ARGUMENT',
+        `a record may have ${RECORD_TEXTS_MAX} searchable texts, but ${records[i]!.key} has ${length}`,
+      );
+  const indexed = [...(await embedTexts(embedder, texts.flat()))];
+  return records.map((record, i) => ({ do: 'insert', record, indexed: indexed.splice(0, texts[i]!.length) }));
 }
 
 /** The change of a stored record. Its texts are embedded again if they changed. */
@@ -256,11 +257,6 @@ export async function rewriteOf(embedder: Embedder, { revision, ...before }: Sto
   const texts = indexedTextsOf(record);
   const isSame = texts.join('\n') === indexedTextsOf(before).join('\n');
   return isSame ? { do: 'update', record, revision } : { do: 'replace', record, indexed: await embedTexts(embedder, texts), revision };
-}
-
-function requireFew(texts: number, key: string): void {
-  if (texts <= RECORD_TEXTS_MAX) return;
-  throw new EtudeError('INVALID_ARGUMENT', `a record may have ${RECORD_TEXTS_MAX} searchable texts, but ${key} has ${texts}`);
 }
 
 /** Shares one running call among all that embed the same text: recalling searches three layers for one text at once. */

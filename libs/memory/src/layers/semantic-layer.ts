@@ -4,15 +4,15 @@ import { factId, subjectKey } from '@etude/domain/facts/fact-plan';
 import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import type { LayerQuery, StoredFact } from '../memory.js';
-import type { RecordStore } from '../record-store.js';
+import type { FindPage, RecordStore } from '../record-store.js';
 import { markApplied, wasApplied } from './repeats.js';
 import { embedTexts, factTexts, type LayerDeps, loadOne, OwnerTurns, rewriteOf, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { accessCounts, type FactWrite, type LogFailure, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
-import { countUnsettled, settleFacts, type SettlingDeps, undoDecision } from './fact-settling.js';
+import { settleFacts, type SettlingDeps, undoDecision, UNSETTLED } from './fact-settling.js';
 import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
 import { withNeighbours } from './conversations.js';
-import { listDocuments, storeDocument, wholeDocument } from './documents.js';
+import { documentOf, storeDocument, wholeDocument } from './documents.js';
 
 export interface SemanticOptions {
   /** Called after new facts must be compared, or new turns must be read for facts. Default: no call. */
@@ -72,7 +72,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT */
     update: (scope: ReadScope, id: string, change: FactChange) => updateFact(deps, scope, id, change),
     /** Number of current facts of the tenant that have to be compared with others. */
-    unsettled: (tenant: string) => countUnsettled(store, tenant),
+    unsettled: (tenant: string) => store.count({ tenant }, LAYER, UNSETTLED),
     settle: (tenant: string, settling: SettlingDeps) => settleFacts(deps, tenant, settling),
     undoDecision: (scope: ReadScope, ids: readonly [string, string], by: string) => undoDecision(deps, scope, ids, by),
     /** Adds one to the access count of each fact, in the background. A lost count is no error. */
@@ -80,7 +80,8 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     /** Storing the same document again changes nothing. New content under the same name replaces the old one. */
     storeDocument: (document: DocumentRecord, chunks: readonly DocumentChunk[], signal?: AbortSignal) =>
       storeDocument(deps, document, chunks, signal),
-    documents: (scope: ReadScope, page: Parameters<typeof listDocuments>[2]) => listDocuments(store, scope, page),
+    documents: async (scope: ReadScope, page: Omit<FindPage, 'order'>): Promise<readonly DocumentRecord[]> =>
+      (await store.find(scope, LAYER, { kinds: ['document'] }, { order: 'key', ...page })).map(documentOf),
     /** null if a chunk is missing, or a chunk of an older edition is left. */
     wholeDocument: (scope: Scope, id: string) => wholeDocument(store, scope, id),
     /** Waits for background work. Call it before closing the store. */

@@ -4,7 +4,7 @@ import { factId } from '@etude/domain/facts/fact-plan';
 import type { ConsolidationUnit, UnitName, UnitPage } from '@etude/domain/ports/consolidation-units';
 import { type Change, compareKeys, type MemoryRecord, type RecordStore, type StoredRecord } from '../record-store.js';
 import { knownFact } from './fact-records.js';
-import { bodyOf, everyRecord, parseBody, untilTaken, updateEach, UNSEARCHED } from './records.js';
+import { bodyOf, everyRecord, parseBody, putRecord, putting, untilTaken, updateEach, UNSEARCHED } from './records.js';
 import type { ShadowRecord } from './shadow-store.js';
 
 const LAYER = 'episodic';
@@ -41,22 +41,13 @@ const everywhere = (tenant: string) => ({ tenant, agent: null });
 /** The changes that open a unit, the head last. Parts that an earlier attempt left are replaced. */
 export async function openingOf(store: RecordStore, unit: ConsolidationUnit, shadows: readonly ShadowRecord[]): Promise<readonly Change[]> {
   const { tenant, agent, run, at } = unit;
-  const owners = partsOf(unit, shadows);
-  const parts = owners.map(([user, part], place): MemoryRecord => {
+  const parts = partsOf(unit, shadows).map(([user, part], place): MemoryRecord => {
     return { ...recordOf(unit, `${keyOf(unit)} ${place}`, part), scope: { tenant, agent, user } };
   });
-  const known = await store.load(
-    everywhere(tenant),
-    LAYER,
-    KIND,
-    parts.map(({ key }) => key),
-  );
-  const opened = parts.map((record): Change => {
-    const left = known.find(({ key }) => key === record.key);
-    return left === undefined ? { do: 'insert', record, indexed: [] } : { do: 'update', record, revision: left.revision };
-  });
+  const keys = parts.map(({ key }) => key);
+  const left = new Map((await store.load(everywhere(tenant), LAYER, KIND, keys)).map((record) => [record.key, record]));
   const head: UnitHead = { tenant, agent, run, at, state: 'committing', parts: parts.length };
-  return [...opened, { do: 'insert', record: headRecord(head), indexed: [] }];
+  return [...parts.map((record) => putting(record, left.get(record.key))), putting(headRecord(head), null)];
 }
 
 const byName = (a: string | null, b: string | null) => compareKeys(a ?? '', b ?? '');
@@ -65,11 +56,8 @@ const userOf = ({ facts, read }: UnitPage) => (facts[0] ?? read[0])?.scope.user 
 /** The unit's parts by user, in a fixed order. */
 function partsOf({ agent, pages, skills }: ConsolidationUnit, shadows: readonly ShadowRecord[]): ReadonlyArray<[string | null, UnitPart]> {
   const changed = shadows.filter(({ record }) => record.kind === 'fact' && record.scope.agent === agent);
-  const users = new Set([
-    ...pages.map(userOf),
-    ...skills.map(({ scope }) => scope.user),
-    ...changed.map(({ record }) => record.scope.user),
-  ]);
+  const scopes = [...skills, ...changed.map(({ record }) => record)].map(({ scope }) => scope);
+  const users = new Set([...pages.map(userOf), ...scopes.map(({ user }) => user)]);
   return [...users].toSorted(byName).map((user) => [
     user,
     {
@@ -115,8 +103,7 @@ export async function setHead(store: RecordStore, head: UnitHead, next: Partial<
     if (record === undefined) return 'gone';
     if (headOf(record).state !== head.state) return headOf(record);
     const changed = { ...head, ...next };
-    const [done] = await store.write(tenant, [{ do: 'update', record: headRecord(changed), revision: record.revision }]);
-    return done === true ? changed : null;
+    return (await putRecord(store, headRecord(changed), record)) ? changed : null;
   });
   return stored === 'gone' ? null : stored;
 }

@@ -6,17 +6,13 @@ import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation
 import { membersBack } from '@etude/domain/skills/life/merged-skills';
 import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life';
 import { isDeepStrictEqual } from 'node:util';
-import type { ProceduralLayer, SemanticLayer } from '../memory.js';
+import type { Memory, ProceduralLayer } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
 import { changedRecord, FACTS, knownFact, LAYER, type StoredKnownFact } from './fact-records.js';
 import { untilTaken } from './records.js';
 import { type ChangedFact, loadParts, setHead, type UnitHead } from './unit-records.js';
 
-interface UndoDeps {
-  readonly store: RecordStore;
-  readonly semantic: SemanticLayer;
-  readonly procedural: ProceduralLayer;
-}
+type UndoDeps = Pick<Memory, 'store' | 'semantic' | 'procedural'>;
 
 interface Undoing {
   readonly undone: string[];
@@ -75,11 +71,8 @@ async function knownFacts(store: RecordStore, tenant: string, ids: readonly stri
 
 /** The changes that end the added facts and give the others their values back. */
 async function planFacts(store: RecordStore, tenant: string, changed: readonly ChangedFact[], at: number) {
-  const known = await knownFacts(
-    store,
-    tenant,
-    changed.map(({ after }) => after.id),
-  );
+  const ids = changed.map(({ after }) => after.id);
+  const known = await knownFacts(store, tenant, ids);
   const plan: Undoing = { undone: [], kept: [], changes: [] };
   const added = new Set(changed.flatMap(({ before, after }) => (before === null ? [after.id] : [])));
   const staying = new Set<string>();

@@ -34,12 +34,7 @@ import { storedModel } from '../vector-models.js';
 import { cosinesOf, layerSize, nearest } from './nearest-records.js';
 import { searchWords } from './words.js';
 
-/**
- * Opens a record store in one SQLite file, which several processes may open at once.
- *
- * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long), MEMORY_VERSION (another layout or embedder),
- *   MEMORY_FULL
- */
+/** Opens a record store in one SQLite file, which several processes may open at once. @throws EtudeError as `openMemory` */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<RecordStore> {
   const { model } = options;
   const file = await StoreFile.open(options);
