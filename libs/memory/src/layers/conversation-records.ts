@@ -1,9 +1,12 @@
+import { chargedTo } from '@etude/domain/ports/model';
 import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
-import { bodyOf, parseBody, loadOne } from './records.js';
+import { affordable, askWithin, type SettlingDeps } from './fact-settling.js';
+import { bodyOf, type LayerDeps, loadOne, parseBody, putRecord, untilTaken } from './records.js';
 import type { Conversation, Turn } from '@etude/contracts/conversation';
-import type { Scope } from '@etude/contracts/memory';
-import type { ReadScope } from '@etude/domain/ports/memory';
+import type { Fact, Scope } from '@etude/contracts/memory';
+import { type Note, promptTokens, readingRequest, readNotes } from '@etude/domain/facts/fact-prompts';
+import type { ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { dayOf, speakerOf } from '@etude/domain/recall/turn-text';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
@@ -38,4 +41,77 @@ export function turnRecord(turn: Turn, taken: readonly string[]): MemoryRecord {
   const named = { layer: LAYER, kind: 'turn', key: id, scope, createdAt, worth: WORTH, shown: true } as const;
   const title = [speakerOf(turn), dayOf(turn)].filter((part) => part !== '').join(', ');
   return { ...named, fields: { id, document: conversation }, title, text, sources: [], body: bodyOf(turn, taken) };
+}
+
+/** Conversations with turns that were not read for facts. */
+export const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const;
+const CONVERSATIONS = 100;
+const WINDOW = 40;
+/** An interrupted addition leaves a gap, which its repeat fills. After this time the gap is skipped. */
+const GAP_WAIT_MS = 600_000;
+const CONFIDENCE = 0.8;
+
+/**
+ * Reads the unread turns of a tenant's conversations for facts, several turns in one model call, as far as the budget goes. The facts belong
+ * to the conversation's owner and name it as an untrusted origin. Each reading is noted at once, so a repeat after a crash reads the rest.
+ *
+ * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
+ */
+export async function readConversations(deps: LayerDeps, facts: Pick<SemanticMemory, 'applyFacts'>, tenant: string, reading: SettlingDeps) {
+  const report = { modelCalls: 0, facts: 0, left: 0 };
+  const found = await deps.store.find({ tenant, agent: null }, LAYER, UNREAD, { order: 'newest', limit: CONVERSATIONS });
+  for (const record of found) {
+    if (!(await reading.isOn(record.scope.agent))) continue;
+    for (let turns = await unreadTurns(deps, record); turns.length > 0; turns = await unreadTurns(deps, record)) {
+      reading.signal.throwIfAborted();
+      const asked = await affordable(turns, (some) => promptTokens(readingRequest(some)), reading);
+      if (asked.length === 0) {
+        report.left += turns.length;
+        break;
+      }
+      report.modelCalls += 1;
+      const notes = await notesOn(asked, reading);
+      const last = asked.at(-1)!;
+      const told = notes.map((note) => factFrom(note, deps.clock.now()));
+      report.facts += (await facts.applyFacts(tenant, `read.${asked[0]!.id}.${last.index}`, told)).added;
+      await markRead(deps.store, record, last.index + 1);
+    }
+  }
+  return report;
+}
+
+/** The first unread turns, without a gap between them. */
+async function unreadTurns({ store, clock }: LayerDeps, { key, scope }: StoredRecord): Promise<readonly Turn[]> {
+  const record = await loadConversation(store, scope, key);
+  if (record === null) return [];
+  const { read = 0, updatedAt } = conversationOf(record);
+  const page = { order: 'key', limit: WINDOW, afterKey: read === 0 ? undefined : turnKey(key, read - 1) } as const;
+  const turns = (await store.find(scope, LAYER, { kinds: ['turn'], where: { document: key } }, page)).map(turnOf);
+  const first = turns[0]?.index ?? read;
+  if (first > read && updatedAt > clock.now() - GAP_WAIT_MS) return [];
+  return turns.filter(({ index }, place) => index === first + place);
+}
+
+/** The content of an unreadable answer is lost. The turns stay, and search finds them. */
+async function notesOn(turns: readonly Turn[], reading: SettlingDeps): Promise<readonly Note[]> {
+  const charged = { ...reading, model: chargedTo(reading.model, turns[0]!.scope, 'read') };
+  const answer = await askWithin(charged, readingRequest(turns));
+  return (answer === null ? null : readNotes(answer.text, turns)) ?? [];
+}
+
+function factFrom({ turn: { scope, conversation, at, createdAt }, text, about }: Note, now: number): Fact {
+  const told = { id: '', scope, text, category: 'conversation', confidence: CONFIDENCE, source: 'conversation', episodes: [] };
+  const counted = { support: 1, accessCount: 0, touched: [`conversations/${conversation}`] };
+  // Ordered by the time of the message, since an old conversation may be added after a new one.
+  return { ...told, ...(about === '' ? {} : { subject: about }), ...counted, createdAt: now, validFrom: at ?? createdAt };
+}
+
+async function markRead(store: RecordStore, { key, scope }: StoredRecord, read: number): Promise<void> {
+  await untilTaken(`conversation ${key}`, async () => {
+    const record = await loadConversation(store, scope, key);
+    if (record === null) return true;
+    const { value, taken } = parseBody<Conversation>(record);
+    const next = conversationRecord({ ...value, read: Math.max(read, value.read ?? 0) }, taken);
+    return (await putRecord(store, next, record)) || null;
+  });
 }

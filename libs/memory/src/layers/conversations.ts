@@ -1,13 +1,14 @@
 import type { RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
-import { readConversations, UNREAD } from './conversation-reading.js';
 import {
   conversationId,
   conversationOf,
   conversationRecord,
   loadConversation,
+  readConversations,
   turnKey,
   turnOf,
   turnRecord,
+  UNREAD,
 } from './conversation-records.js';
 import { LAYER } from './fact-records.js';
 import type { SettlingDeps } from './fact-settling.js';

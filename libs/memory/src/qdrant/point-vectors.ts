@@ -1,6 +1,6 @@
 import type { IndexedText, Model } from '../record-store.js';
 import { requireVector } from '../vector-models.js';
-import { ANCHOR_WORD, vectorName, WORDS } from './collections.js';
+import { ANCHOR_WORD, vectorName, WORDS } from './store-schema.js';
 import type { Point } from './tenant-points.js';
 import { batchesOf } from '@etude/contracts/wire/batches';
 import { bm25Weight, queryTerms, termCounts } from '@etude/domain/retrieval/words';

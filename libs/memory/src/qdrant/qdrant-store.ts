@@ -13,22 +13,20 @@ import type {
   StoreQuery,
 } from '../record-store.js';
 import { candidateLists, ownedBy, seenBy } from '../record-store.js';
-import { ANCHOR_TENANT, type CollectionNames, collectionNames, vectorName, WORDS } from './collections.js';
 import { countedIn, denseOf, PointVectors, surplusOf, weightName } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
-import {
-  decodeText,
-  eachRecord,
-  filterConditions,
-  is,
-  loadRecords,
-  newestRecords,
-  recordId,
-  recordsByKey,
-  revisionIn,
-} from './record-points.js';
+import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId, recordsByKey, revisionIn } from './record-points.js';
 import { writeRecords } from './record-writes.js';
-import { requireServer, StoreModels } from './store-models.js';
+import {
+  ANCHOR_TENANT,
+  type CollectionNames,
+  collectionNames,
+  decodeText,
+  requireServer,
+  StoreModels,
+  vectorName,
+  WORDS,
+} from './store-schema.js';
 import { type Conditions, type ScoredPoint, TenantPoints } from './tenant-points.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 

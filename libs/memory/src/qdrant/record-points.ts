@@ -9,7 +9,7 @@ import {
   type RecordKind,
   type StoredRecord,
 } from '../record-store.js';
-import { pointId, vectorName } from './collections.js';
+import { decodeText, encodeText, pointId, vectorName } from './store-schema.js';
 import { type Condition, type Conditions, type FoundPoint, NOBODY, type Payload, type TenantPoints } from './tenant-points.js';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
@@ -78,21 +78,6 @@ export function marksIn(payload: Payload): Payload {
 
 export function revisionIn(payload: Payload): number {
   return typeof payload['revision'] === 'number' ? payload['revision'] : 0;
-}
-
-/** Prefix of texts that are stored as JSON. */
-const MARK = '\u0001';
-
-/**
- * Encodes a text for Qdrant, which refuses lone surrogates. A text with one, or with our prefix, becomes prefixed JSON; others stay as they
- * are. Equal texts have equal encodings and different ones different, so filters can use them.
- */
-export function encodeText(text: string): string {
-  return text.isWellFormed() && !text.startsWith(MARK) ? text : MARK + JSON.stringify(text);
-}
-
-export function decodeText(stored: string): string {
-  return stored.startsWith(MARK) ? (JSON.parse(stored.slice(MARK.length)) as string) : stored;
 }
 
 /** Translates a filter to Qdrant's conditions. `TenantPoints` adds the tenant and the view. */
@@ -176,7 +161,7 @@ export async function recordsByKey(
   points: TenantPoints,
   collection: string,
   must: Conditions,
-  { limit, afterKey }: { readonly limit: number; readonly afterKey?: string },
+  { limit, afterKey }: Omit<FindPage, 'order'>,
 ): Promise<StoredRecord[]> {
   if (limit <= 0) return [];
   const after = afterKey === undefined ? null : Buffer.from(afterKey);

@@ -1,5 +1,5 @@
 import type { Change, Model, VectorModel } from '../record-store.js';
-import { type CollectionNames, vectorName, WORDS } from './collections.js';
+import { type CollectionNames, vectorName, WORDS } from './store-schema.js';
 import { insertRequests, type PointVectors } from './point-vectors.js';
 import { contentOf, hasMark, is, markOf, marksIn, ownerPayload, recordId, revisionIn, STATE } from './record-points.js';
 import type { Conditions, Payload, Point, TenantPoints } from './tenant-points.js';

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Schemas } from '@qdrant/js-client-rest';
 import type { TenantView } from '../record-store.js';
-import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './collections.js';
+import { ANCHOR_TENANT, ANCHOR_WORD, WORDS } from './store-schema.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 /** Values come from callers. They are only compared, never used as operators. */

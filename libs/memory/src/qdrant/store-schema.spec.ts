@@ -1,6 +1,6 @@
 import type { QdrantClient } from '@qdrant/js-client-rest';
 import { expect, it } from 'vitest';
-import { ensureCollection } from './collections.js';
+import { ensureCollection } from './store-schema.js';
 import type { QdrantServer } from './qdrant-server.js';
 
 it.each([
