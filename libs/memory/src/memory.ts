@@ -36,11 +36,9 @@ export interface StoredFact {
   readonly replaced: readonly string[];
 }
 
-export type EpisodicLayer = ReturnType<typeof episodicLayer>;
 export type SemanticLayer = ReturnType<typeof semanticLayer>;
 export type ConversationLayer = ReturnType<typeof conversationLayer>;
 export type ProceduralLayer = ReturnType<typeof proceduralLayer>;
-export type ItemShowsLayer = ReturnType<typeof itemShows>;
 /** Applies writes from the outbox, each exactly once, also after a crash in the middle. */
 export type AppliedWrites = ReturnType<typeof appliedWrites>;
 /** Maintenance of an owner's memory, or of all of it. Every call can be repeated after a crash. */
@@ -97,12 +95,12 @@ export interface RecordList {
 /** The memory that a service opens: three layers and their upkeep over one store. */
 export interface Memory {
   readonly store: RecordStore;
-  readonly episodic: EpisodicLayer;
+  readonly episodic: ReturnType<typeof episodicLayer>;
   readonly semantic: SemanticLayer;
   readonly procedural: ProceduralLayer;
   readonly conversations: ConversationLayer;
   /** What each item is worth to rollouts: their ends with and without it. */
-  readonly shows: ItemShowsLayer;
+  readonly shows: ReturnType<typeof itemShows>;
   readonly appliedWrites: AppliedWrites;
   readonly units: ConsolidationUnits;
   readonly upkeep: MemoryUpkeep;

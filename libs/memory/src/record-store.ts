@@ -98,8 +98,8 @@ export interface RecordFilter {
 export interface FindPage {
   readonly order: 'newest' | 'key';
   readonly limit: number;
-  readonly afterKey?: string;
-  readonly after?: Pick<MemoryRecord, 'createdAt' | 'key'>;
+  readonly afterKey?: string | undefined;
+  readonly after?: Pick<MemoryRecord, 'createdAt' | 'key'> | undefined;
 }
 
 export interface StoreQuery extends Omit<RecordFilter, 'keys'> {

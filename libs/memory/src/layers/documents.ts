@@ -15,8 +15,6 @@ interface Edition extends OfEdition<DocumentRecord> {
   readonly chunks: readonly DocumentChunk[];
 }
 
-export type DocumentOutcome = 'added' | 'replaced' | 'unchanged';
-
 /**
  * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a
  * crash a repeat completes the work. If nobody repeats it, `mendDocuments` removes the stray chunks.
@@ -29,7 +27,7 @@ export async function storeDocument(
   document: DocumentRecord,
   chunks: readonly DocumentChunk[],
   signal?: AbortSignal,
-): Promise<DocumentOutcome> {
+): Promise<'added' | 'replaced' | 'unchanged'> {
   chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
   const { store } = deps;
   const edition: Edition = { document, chunks, digest: editionDigest(document, chunks) };

@@ -50,11 +50,7 @@ export async function listRecords(store: RecordStore, scope: ReadScope, query: R
   let [next, chars] = [query.after, 0];
   while (records.length < limit && chars < PAGE_CHARS) {
     const size = Math.min(STEP, limit - records.length);
-    const found = await store.find(scope, layer, filter, {
-      order: 'newest',
-      limit: size + 1,
-      ...(next === undefined ? {} : { after: next }),
-    });
+    const found = await store.find(scope, layer, filter, { order: 'newest', limit: size + 1, after: next });
     records.push(...found.slice(0, size));
     const last = records.at(-1);
     if (found.length <= size || last === undefined) return { records: records.map(plainRecord), next: null };

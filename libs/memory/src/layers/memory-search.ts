@@ -29,6 +29,8 @@ const CANDIDATES_MIN = 24;
 const CANDIDATES_PER_HIT = 4;
 /** Facts that are read beyond the limit, since one of them may belong before an older fact within the limit. */
 const NEWER_MAX = 12;
+/** Ranks of turns that are looked at, as a multiple of the wanted hits, because a named speaker moves turns up. */
+const TURN_RANKS = 3;
 /** Differences below this are noise, since vectors have single precision. */
 const TIE = 1e-6;
 
@@ -52,7 +54,8 @@ export async function searchLayer(
   const limit = Math.max(CANDIDATES_MIN, hits * CANDIDATES_PER_HIT + newer);
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, limit), query.archived);
   const ranked = onePerRollout(rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0));
-  const loaded = await loadRanked(deps.store, scope, layer, withMoreTurns(ranked, wanted), query.archived === true);
+  const looked = ranked.slice(0, wanted * TURN_RANKS).filter(({ candidate }, place) => place < wanted || candidate.kind === 'turn');
+  const loaded = await loadRanked(deps.store, scope, layer, looked, query.archived === true);
   const found = query.relevantOnly ? loaded.filter(relevantTo(query.text)) : loaded;
   const settled = newerFirst(namedSpeakersFirst(query.text, found).slice(0, wanted));
   const best = query.rerank ? await rerank(deps, query.text, settled) : settled;
@@ -94,14 +97,8 @@ function withReasons(found: readonly RankedRecord[], profile: EmbedderProfile): 
   });
 }
 
-/** Ranks of turns that are looked at, as a multiple of the wanted hits, because a named speaker moves turns up. */
-const TURN_RANKS = 3;
 /** Factor for the score of a turn, if the query names another speaker. Measured in docs/retrieval.md. */
 const OTHER_SPEAKER = 0.87;
-
-function withMoreTurns(ranked: readonly Ranked[], wanted: number): readonly Ranked[] {
-  return ranked.slice(0, wanted * TURN_RANKS).filter(({ candidate }, place) => place < wanted || candidate.kind === 'turn');
-}
 
 /** If the query names one of the speakers, lowers turns of the others: mostly people themselves answer questions about them. */
 function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): readonly RankedRecord[] {
@@ -209,9 +206,9 @@ async function loadRanked(
   ranked: readonly Ranked[],
   archived: boolean,
 ): Promise<readonly RankedRecord[]> {
-  const keys = new Map<RecordKind, string[]>();
-  for (const { candidate } of ranked) keys.set(candidate.kind, [...(keys.get(candidate.kind) ?? []), candidate.key]);
-  const loaded = await Promise.all([...keys].map(([kind, ofKind]) => store.load(scope, layer, kind, ofKind)));
+  const kinds = Map.groupBy(ranked, ({ candidate }) => candidate.kind);
+  const keysOf = (ofKind: readonly Ranked[]) => ofKind.map(({ candidate }) => candidate.key);
+  const loaded = await Promise.all([...kinds].map(([kind, ofKind]) => store.load(scope, layer, kind, keysOf(ofKind))));
   const byName = new Map(loaded.flat().map((record) => [nameOf(record), record]));
   return ranked.flatMap(({ candidate, ...placed }) => {
     const record = byName.get(nameOf(candidate));

@@ -80,8 +80,7 @@ export function proceduralLayer(deps: LayerDeps) {
 }
 
 async function* skillsIn(store: RecordStore, scope: ReadScope, where: Fields, afterKey?: string): AsyncGenerator<Skill> {
-  const page = { size: PAGE, ...(afterKey === undefined ? {} : { afterKey }) };
-  const records = everyRecord(store, scope, LAYER, { kinds: ['skill'], where }, page);
+  const records = everyRecord(store, scope, LAYER, { kinds: ['skill'], where }, { size: PAGE, afterKey });
   for await (const record of records) yield openedSkill(record).skill;
 }
 

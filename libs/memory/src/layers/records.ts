@@ -139,10 +139,10 @@ export async function* everyRecord(
   scope: ReadScope,
   layer: MemoryLayer,
   filter: RecordFilter,
-  { size, afterKey }: { readonly size: number; readonly afterKey?: string },
+  { size, afterKey }: { readonly size: number; readonly afterKey?: string | undefined },
 ): AsyncGenerator<StoredRecord> {
   for (let after = afterKey; ;) {
-    const page = await store.find(scope, layer, filter, { order: 'key', limit: size, ...(after === undefined ? {} : { afterKey: after }) });
+    const page = await store.find(scope, layer, filter, { order: 'key', limit: size, afterKey: after });
     yield* page;
     after = page.at(-1)?.key;
     if (page.length < size) return;

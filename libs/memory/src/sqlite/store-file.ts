@@ -58,7 +58,9 @@ export class StoreFile {
   /** Creates the file if there is none. Safe for several processes at once. */
   static async open(options: SqliteStoreOptions): Promise<StoreFile> {
     return patiently(options, () => {
-      createWithParents(options.path);
+      mkdirSync(dirname(options.path), { recursive: true });
+      // Readable only by its owner, since it holds what tenants taught the agents.
+      if (!existsSync(options.path)) closeSync(openSync(options.path, 'a', 0o600));
       const db = new DatabaseSync(options.path, { allowExtension: true, timeout: TRY_MS });
       try {
         configure(db, options);
@@ -187,12 +189,6 @@ async function patiently<T>({ path, lockWaitMs = LOCK_WAIT_MS }: SqliteStoreOpti
     }
     await sleep(waitMs);
   }
-}
-
-/** Creates the file readable only by its owner, since it holds what tenants taught the agents. */
-function createWithParents(path: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
 }
 
 function configure(db: DatabaseSync, { path, sizeMaxMiB }: SqliteStoreOptions): void {

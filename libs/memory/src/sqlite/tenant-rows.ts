@@ -41,7 +41,8 @@ export class TenantRows {
     this.#prepare = prepare;
     this.#name = view.tenant;
     const known = numberOf(prepare('SELECT id FROM tenant WHERE name = ?').get(view.tenant));
-    this.#tenant = BigInt(known === NOBODY && enrols ? enrolTenant(prepare, view.tenant) : known);
+    const enrol = () => prepare('INSERT INTO tenant (name) VALUES (?)').run(view.tenant).lastInsertRowid;
+    this.#tenant = BigInt(known === NOBODY && enrols ? enrol() : known);
     this.#agents = (view.agents ?? []).map((agent) => this.#principal('agent', agent));
     const user = view.users?.find((name) => name !== null);
     this.#user = user === undefined || user === null ? null : this.#principal('user', user);
@@ -114,10 +115,6 @@ export class TenantRows {
     if (name === USER) return exact(this.#user);
     return exact(this.#agents[Number(name.slice(AGENT.length))] ?? NOBODY);
   }
-}
-
-function enrolTenant(prepare: Prepare, name: string): number {
-  return Number(prepare('INSERT INTO tenant (name) VALUES (?)').run(name).lastInsertRowid);
 }
 
 /** A statement with positional parameters, and their names in order. */

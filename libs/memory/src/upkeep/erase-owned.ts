@@ -2,7 +2,7 @@ import { unlinkFact } from '../layers/fact-settling.js';
 import { idOf } from '../layers/memory-search.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from '../layers/records.js';
 import { cutFromUnits } from '../layers/unit-records.js';
-import type { MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
+import type { RecordStore, StoredRecord } from '../record-store.js';
 import { forbid, forbiddenAt } from './erasure-marks.js';
 import {
   addCounts,
@@ -96,7 +96,12 @@ async function cutRecalled(store: RecordStore, erased: Erasable, before: number,
   if (isErased === null) return 0;
   let changed = 0;
   const transitions = walkOwned(store, { tenant: erased.tenant }, { kinds: ['transition'] }, { layers: ['episodic'], signal });
-  for await (const page of transitions) changed += await updateEach(store, page, (record) => withoutRecalled(record, isErased));
+  for await (const page of transitions)
+    changed += await updateEach(store, page, (record) => {
+      const { value, taken } = parseBody<Transition>(record);
+      const recalled = value.recalled.filter((item) => !isErased(value.scope, item));
+      return recalled.length === value.recalled.length ? null : { ...record, body: bodyOf({ ...value, recalled }, taken) };
+    });
   return changed;
 }
 
@@ -113,12 +118,6 @@ async function recalledFrom(store: RecordStore, erased: Erasable, before: number
   if (names.size === 0) return null;
   const isOwn = (scope: Scope) => (agent === undefined || agent === scope.agent) && (user === undefined || user === scope.user);
   return (scope, { layer, id }) => !isOwn(scope) && names.has(nameOf(scope, layer, id));
-}
-
-function withoutRecalled(record: StoredRecord, isErased: IsErased): MemoryRecord | null {
-  const { value, taken } = parseBody<Transition>(record);
-  const recalled = value.recalled.filter((item) => !isErased(value.scope, item));
-  return recalled.length === value.recalled.length ? null : { ...record, body: bodyOf({ ...value, recalled }, taken) };
 }
 
 /** The name by which a task of the same agent recalls a record. Skills are numbered per user, so a skill's name includes the user. */

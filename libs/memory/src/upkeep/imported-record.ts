@@ -21,10 +21,6 @@ import { isProofOf } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
 
-interface Owned {
-  readonly scope?: MemoryRecord['scope'];
-}
-
 /**
  * Turns a line of any tenant's export into a record of `tenant`, which imports it. The line isn't trusted: its body must be valid for its kind and
  * have the line's agent and user. The layers rebuild everything else. Only the archive mark is taken from the line.
@@ -39,7 +35,7 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
   const [schema, build] = KINDS[line.kind];
   const parsed = z.strictObject({ value: schema, taken: z.array(z.string()).max(TAKEN_READ_MAX).optional() }).safeParse(raw);
   if (!parsed.success) return `body.${reasonOf(parsed.error)}`;
-  const { value, taken = [] } = parsed.data as { value: Owned; taken?: readonly string[] };
+  const { value, taken = [] } = parsed.data as { value: Partial<Pick<MemoryRecord, 'scope'>>; taken?: readonly string[] };
   const wrong = wrongNumber({ createdAt: line.createdAt }, now) ?? wrongNumber({ ...value }, now);
   if (wrong !== null) return wrong;
   const { agent, user } = line;
@@ -181,15 +177,8 @@ export function importOf(skills: readonly ToldSkill[]): string {
  * @param source "imports/{id}"
  */
 export function proposalOf(told: Skill, source: string): Proposal {
-  const {
-    usage: _usage,
-    history: _history,
-    proof: _proof,
-    contract: _contract,
-    replacedBy: _replacedBy,
-    members: _members,
-    ...kept
-  } = told;
+  const { usage: _usage, history: _history, proof: _proof, contract: _contract, ...known } = told;
+  const { replacedBy: _replacedBy, members: _members, ...kept } = known;
   const { status, statusReason: why } = told;
   const statusReason = `imported; was ${status} where it came from`;
   const skill: Skill = {
