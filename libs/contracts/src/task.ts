@@ -114,13 +114,11 @@ export const TaskSpec = z.strictObject({
 });
 export type TaskSpec = z.infer<typeof TaskSpec>;
 
-const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'input_required'] as const;
-export type TaskState = (typeof TASK_STATES)[number];
+export type TaskState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'input_required';
 export const isFinal = (state: TaskState): state is Extract<TaskState, 'succeeded' | 'failed' | 'cancelled'> =>
   state === 'succeeded' || state === 'failed' || state === 'cancelled';
 
-const STOP_REASONS = ['solved', 'attempts', 'steps', 'wall_time', 'model_tokens', 'cost', 'budget', 'cancelled', 'error'] as const;
-export type StopReason = (typeof STOP_REASONS)[number];
+export type StopReason = 'solved' | 'attempts' | 'steps' | 'wall_time' | 'model_tokens' | 'cost' | 'budget' | 'cancelled' | 'error';
 
 export const VERDICTS = ['AC', 'WA', 'TLE', 'MLE', 'RE'] as const;
 export const Verdict = z.enum(VERDICTS);
@@ -215,22 +213,20 @@ export type TaskEvent =
   | ({ type: 'question' } & AskedQuestion)
   | { type: 'finished' };
 
-const STEP_KINDS = [
-  'draft',
-  'critique',
-  'recall',
-  'generate',
-  'act',
-  'compact',
-  'sandbox',
-  'cell',
-  'tool',
-  'skill',
-  'bind',
-  'wrap',
-  'execute',
-  'evaluate',
-  'record',
-  'learn',
-] as const;
-export type StepKind = (typeof STEP_KINDS)[number];
+export type StepKind =
+  | 'draft'
+  | 'critique'
+  | 'recall'
+  | 'generate'
+  | 'act'
+  | 'compact'
+  | 'sandbox'
+  | 'cell'
+  | 'tool'
+  | 'skill'
+  | 'bind'
+  | 'wrap'
+  | 'execute'
+  | 'evaluate'
+  | 'record'
+  | 'learn';

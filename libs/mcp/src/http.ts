@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/server';
-import { callerOf, SESSION_HEADER } from './caller.js';
+import { callerOf, type McpCaller, SESSION_HEADER } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
 import { readMessage } from './messages.js';
@@ -22,13 +22,8 @@ export interface McpHttp {
 
 export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHttp {
   const onerror = options.onError;
-  const serve = (headers: Headers | undefined) =>
-    etudeServer(
-      calls,
-      callerOf((name) => headers?.get(name)),
-      options,
-    );
-  const handler = createMcpHandler(({ requestInfo }) => serve(requestInfo?.headers), { onerror });
+  const serve = (caller: McpCaller) => etudeServer(calls, caller, options);
+  const handler = createMcpHandler(({ requestInfo }) => serve(callerOf((name) => requestInfo?.headers.get(name))), { onerror });
   const node = toNodeHandler(handler, { onerror });
   return {
     async handle(request, response, body) {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { extname } from 'node:path';
 import { type Skill as WireSkill, SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
@@ -45,8 +46,8 @@ export class GatewaySkillSource implements SkillSource {
     const bytes = found?.folder.files.get(found.path);
     if (found === undefined || bytes === undefined) return undefined;
     const mimeType = mediaTypeOf(found.path);
-    const text = textOf(bytes);
-    return text === undefined ? { bytes, mimeType } : { text, mimeType };
+    // Decoding would change bytes that aren't UTF-8.
+    return isUtf8(bytes) ? { text: Buffer.from(bytes).toString(), mimeType } : { bytes, mimeType };
   }
 
   /** Lists only the first page; `skills/list` lists all skills. */
@@ -93,15 +94,6 @@ export class GatewaySkillSource implements SkillSource {
       this.onUnfit(skill, error instanceof Error ? error.message : String(error));
       return undefined;
     }
-  }
-}
-
-/** Undefined if the bytes aren't UTF-8, because decoding would change such bytes. */
-function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
   }
 }
 

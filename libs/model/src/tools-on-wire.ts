@@ -82,10 +82,6 @@ export function calledInText<A extends Pick<ChatResponse, 'text' | 'toolCalls'>>
 }
 
 function callIn(text: string, id: string): ChatToolCall | null {
-  try {
-    const { name, arguments: given = {} } = JSON.parse(text) as { name?: unknown; arguments?: unknown };
-    return typeof name === 'string' ? { id, name, arguments: JSON.stringify(given) } : null;
-  } catch {
-    return null;
-  }
+  const { name, arguments: given = {} } = (parsedJson(text) ?? {}) as { name?: unknown; arguments?: unknown };
+  return typeof name === 'string' ? { id, name, arguments: JSON.stringify(given) } : null;
 }

@@ -69,15 +69,11 @@ async function advance(call: Call, session: InferenceSession, encode: Encode): P
   const vector = call.vectors.subarray(call.at * DIMENSION, (call.at + 1) * DIMENSION);
   for (const [i, value] of made.entries()) vector[i] = (vector[i] ?? 0) + ids.length * value;
   if (windows.length > 0) return false;
-  toLengthOne(vector);
+  const length = Math.hypot(...vector);
+  for (const [i, value] of vector.entries()) vector[i] = value / length;
   call.windows = null;
   call.at += 1;
   return call.at === call.texts.length;
-}
-
-function toLengthOne(vector: Float32Array): void {
-  const length = Math.hypot(...vector);
-  for (const [i, value] of vector.entries()) vector[i] = value / length;
 }
 
 /** Whether a call is urgent. A query is one short text, and somebody waits for its result. */
@@ -106,30 +102,22 @@ async function serve(port: MessagePort, data: SentenceThreadData): Promise<void>
   });
   const encode = loadEncode(data);
   const session = await loadSession(data);
+  const answer = async (id: number, call: Call) => {
+    try {
+      if (!(await advance(call, session, encode))) return;
+      port.postMessage({ id, vectors: call.vectors } satisfies FromSentenceThread, [call.vectors.buffer as ArrayBuffer]);
+    } catch (error) {
+      port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies FromSentenceThread);
+    }
+    calls.delete(id);
+  };
   for (;;) {
     const turn = takeTurn(calls);
     if (turn === undefined) await once(arrivals, 'call');
-    else await answer(turn, { port, calls, session, encode });
+    else await answer(...turn);
     // Lets messages arrive: new calls and cancels.
     await new Promise(setImmediate);
   }
-}
-
-interface Desk {
-  readonly port: MessagePort;
-  readonly calls: Map<number, Call>;
-  readonly session: InferenceSession;
-  readonly encode: Encode;
-}
-
-async function answer([id, call]: readonly [number, Call], { port, calls, session, encode }: Desk): Promise<void> {
-  try {
-    if (!(await advance(call, session, encode))) return;
-    port.postMessage({ id, vectors: call.vectors } satisfies FromSentenceThread, [call.vectors.buffer as ArrayBuffer]);
-  } catch (error) {
-    port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies FromSentenceThread);
-  }
-  calls.delete(id);
 }
 
 /** Some tests are threads too, but without this data. */
