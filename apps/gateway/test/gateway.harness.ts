@@ -187,7 +187,7 @@ export class GatewayRig {
   }
 }
 
-type Settings = Readonly<Record<string, string>>;
+export type Settings = Readonly<Record<string, string>>;
 
 /** Starts before the tests of a file and stops after them. A function of settings is called right before the start. */
 export function gatewayForFile(more: Settings | (() => Promise<Settings>) = {}): GatewayRig {

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { collect, type KeyName, refusal } from './gateway.harness.js';
 import { skillMemoryForFile } from './skill-store.js';
 
-const { rig, memory, store } = skillMemoryForFile({ ETUDE_SKILLS_ENABLED: 'true' });
+const { rig, memory, store } = skillMemoryForFile(async () => ({ ETUDE_SKILLS_ENABLED: 'true' }));
 const searchFields = async (request: object) => (await refusal(rig.client(Memory).searchMemory(request))).fields;
 const exported = async (request: object = {}, key: KeyName = 'rev') =>
   (await collect(rig.client(Memory, key).exportMemory(request))).flatMap(({ lines }) => lines);

@@ -12,7 +12,7 @@ export const bearer = (key: KeyName) => ({ authorization: `Bearer ${KEYS[key]}` 
 /** A client of JSON over HTTP, for a gateway that was started with `settings`. */
 export function restDoor() {
   let base = '';
-  const send = (verb: string, path: string, body: string | null, headers: Readonly<Record<string, string>> = {}) =>
+  const send = (verb: string, path: string, body: string | Buffer<ArrayBuffer> | null, headers: Readonly<Record<string, string>> = {}) =>
     fetch(`${base}${path}`, { method: verb, body, headers: { ...bearer('acme'), 'content-type': 'application/json', ...headers } });
   return {
     settings: async () => {

@@ -5,13 +5,13 @@ import { skillOf } from '@etude/domain/testing/memory-records';
 import { zipOf } from '@etude/test-support/zip';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { KEYS, type KeyName, refusal } from './gateway.harness.js';
+import { type KeyName, refusal } from './gateway.harness.js';
+import { restDoor } from './rest-door.js';
 import { type FolderHead, folderOf } from './skill-drafts.js';
 import { skillMemoryForFile } from './skill-store.js';
-import { freePort } from '@etude/test-support/ports';
 
-const restPort = await freePort();
-const { rig, store } = skillMemoryForFile({ ETUDE_SKILLS_ENABLED: 'true', ETUDE_REST_PORT: String(restPort) });
+const door = restDoor();
+const { rig, store } = skillMemoryForFile(async () => ({ ETUDE_SKILLS_ENABLED: 'true', ...(await door.settings()) }));
 const skills = (key: KeyName = 'acme') => rig.client(Skills, key);
 
 const text = (name: string) => `---\nname: ${name}\ndescription: One of many.\n---\n\nText.\n`;
@@ -94,12 +94,10 @@ describe('an import', () => {
 
   it('works over HTTP', async () => {
     const zip = await zipOf(filesOf({ 'SKILL.md': '---\nname: by-http\ndescription: Came by HTTP.\n---\n' }));
-    const headers = { authorization: `Bearer ${KEYS.acme}`, 'content-type': 'application/zip' };
-    const url = `http://127.0.0.1:${restPort}/v1/skills:import?agent=cook&format=zip`;
-    const imported = await fetch(url, { method: 'POST', headers, body: Buffer.from(zip) });
+    const path = '/v1/skills:import?agent=cook&format=zip';
+    const imported = await door.send('POST', path, Buffer.from(zip), { 'content-type': 'application/zip' });
     expect([imported.status, await imported.json()]).toMatchObject([200, { skills: [{ name: 'skills/by_http' }] }]);
-    const exported = await fetch(`http://127.0.0.1:${restPort}/v1/skills/by_http:export?agent=cook`, { headers });
-    expect(await exported.json()).toMatchObject({ files: [{ path: 'SKILL.md' }] });
+    expect((await door.ask('GET', '/v1/skills/by_http:export?agent=cook')).body).toMatchObject({ files: [{ path: 'SKILL.md' }] });
   });
 });
 

@@ -8,8 +8,8 @@ import { storeAt } from '@etude/domain/testing/skill-lives';
 import type { Memory } from '@etude/memory/memory';
 import { fileProofSigner } from '@etude/platform/proof-keys';
 import { writeProofKeys } from '@etude/test-support/proof-keys';
-import { afterAll, beforeAll } from 'vitest';
-import { GatewayRig } from './gateway.harness.js';
+import { beforeAll } from 'vitest';
+import { gatewayForFile, type Settings } from './gateway.harness.js';
 
 /** The result of a verification that includes the tests of the active version. */
 function foundOf({ tests }: Skill, active: readonly Skill[]) {
@@ -32,15 +32,13 @@ export function storeSkill(
 export const newSigner = (dir: string): ProofSigner => fileProofSigner(writeProofKeys(dir).ETUDE_SKILLS_SIGNING_KEY_PATH);
 
 /** A gateway for one test file, and a second connection to its memory, like that of a consolidation worker. */
-export function skillMemoryForFile(settings: Readonly<Record<string, string>> = {}) {
-  const rig = new GatewayRig();
+export function skillMemoryForFile(settings: () => Promise<Settings> = async () => ({})) {
+  const rig = gatewayForFile(async () => ({ ...trusted, ...(await settings()) }));
   const { ETUDE_SKILLS_SIGNING_KEY_PATH, ...trusted } = writeProofKeys(rig.dir);
   const signer = fileProofSigner(ETUDE_SKILLS_SIGNING_KEY_PATH);
   let memory: Memory;
   beforeAll(async () => {
-    await rig.start({ ...trusted, ...settings });
     memory = await rig.openMemory();
   });
-  afterAll(() => rig.stop());
   return { rig, signer, memory: () => memory, store: (skill: Skill) => storeSkill(memory.procedural, skill, signer) };
 }

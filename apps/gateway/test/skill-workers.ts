@@ -6,12 +6,10 @@ import { Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { startProcess, type TestProcess } from '@etude/test-support/processes';
 import { writeProofKeys } from '@etude/test-support/proof-keys';
 import { afterAll, beforeAll } from 'vitest';
-import { GatewayRig, type KeyName } from './gateway.harness.js';
+import { GatewayRig, type KeyName, type Settings } from './gateway.harness.js';
 
 const apps = join(import.meta.dirname, '..', '..');
 const compiler = join(apps, '..', 'node_modules', '.bin', 'tsc');
-
-type Settings = Readonly<Record<string, string>>;
 
 const START_TIMEOUT_MS = 240_000;
 
