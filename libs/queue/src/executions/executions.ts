@@ -111,27 +111,22 @@ export class QueueSandboxes implements Sandboxes {
   async #execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult> {
     if (signal.aborted) throw abortError(signal);
     const { redis, keys } = this.producer;
+    const { tenant, executionId } = request;
     const bell = new Bell(LOOK_EVERY_MS);
-    using subscribed = channelsOf(redis).listen(keys.endedExecution(request.tenant, request.executionId), bell.ring);
+    using subscribed = channelsOf(redis).listen(keys.endedExecution(tenant, executionId), bell.ring);
     const listening = whileRedisAnswers(redis, subscribed.ready);
-    const place = this.#lines.enter(request.tenant, () => void this.#moveUp(errand));
+    const place = this.#lines.enter(tenant, () => void this.#moveUp(errand));
     const errand: Errand = { request, signal, bell, place, listening, added: Promise.resolve() };
     try {
-      return await this.#untilItEnds(errand);
+      for (let round = 1; round <= ROUNDS_MAX; round++) {
+        if (signal.aborted) throw abortError(signal);
+        const result = await this.#askAndWait(errand);
+        if (result) return result;
+        // The job ended without a result: an earlier caller cancelled it, or its request or result has expired.
+        await this.producer.forget(SandboxExecute.name, executionId);
+      }
     } finally {
       this.#lines.leave(place);
-    }
-  }
-
-  async #untilItEnds(errand: Errand): Promise<ExecutionResult> {
-    const { request, signal } = errand;
-    const { executionId } = request;
-    for (let round = 1; round <= ROUNDS_MAX; round++) {
-      if (signal.aborted) throw abortError(signal);
-      const result = await this.#askAndWait(errand);
-      if (result) return result;
-      // The job ended without a result: an earlier caller cancelled it, or its request or result has expired.
-      await this.producer.forget(SandboxExecute.name, executionId);
     }
     const message = `execution ${executionId} ended ${ROUNDS_MAX} times without a result; look at the sandbox controller's log`;
     throw new EtudeError('SANDBOX_UNAVAILABLE', message);

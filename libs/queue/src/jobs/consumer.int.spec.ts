@@ -78,21 +78,13 @@ describe('add and wait', () => {
 });
 
 describe('adding', () => {
-  it('refuses a payload that does not parse, naming the path', async () => {
-    const { producer } = start();
-    await expect(producer.add(Echo, { v: 1, id: 7 } as never)).rejects.toMatchObject({
-      code: 'JOB_PAYLOAD_INVALID',
-      details: { field: 'id' },
-    });
-    await expect(producer.add(Echo, { v: 1, id: 'a:b', text: '' })).rejects.toMatchObject({ code: 'JOB_PAYLOAD_INVALID' });
-    await expect(producer.add(Echo, { v: 1, id: '12', text: '' })).rejects.toMatchObject({ code: 'JOB_PAYLOAD_INVALID' });
-  });
-
-  it('refuses a payload that is too big for a queue', async () => {
-    const { producer } = start();
-    await expect(producer.add(Echo, { v: 1, id: 'big', text: 'x'.repeat(PAYLOAD_MAX_BYTES) })).rejects.toMatchObject({
-      code: 'PAYLOAD_TOO_LARGE',
-    });
+  it.each([
+    ['does not parse', { id: 7 }, { code: 'JOB_PAYLOAD_INVALID', details: { field: 'id' } }],
+    ['makes a job id with ":"', { id: 'a:b' }, { code: 'JOB_PAYLOAD_INVALID' }],
+    ['makes a number of the job id', { id: '12' }, { code: 'JOB_PAYLOAD_INVALID' }],
+    ['is too big for a queue', { id: 'big', text: 'x'.repeat(PAYLOAD_MAX_BYTES) }, { code: 'PAYLOAD_TOO_LARGE' }],
+  ])('refuses a payload that %s', async (_what, wrong, error) => {
+    await expect(start().producer.add(Echo, { v: 1, text: '', ...wrong } as never)).rejects.toMatchObject(error);
   });
 });
 

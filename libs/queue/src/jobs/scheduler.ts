@@ -133,22 +133,20 @@ export class NightlySchedules {
   }
 
   async #apply(tenant: string): Promise<void> {
-    this.#setAt.set(tenant, this.parts.clock.now());
-    for (const name of NAMES) await this.#set(name, tenant);
-  }
-
-  async #set(name: WorkName, tenant: string): Promise<void> {
-    const { producer, logger, schedules } = this.parts;
-    const wanted = schedules[name];
-    const { setting } = WORKS[name];
-    try {
-      const isChanged = wanted === null ? await unschedule(producer, name, tenant) : await schedule(producer, name, tenant, wanted);
-      const change = wanted === null ? 'is not set any more, so the schedule of the tenant was removed' : 'is set for the tenant';
-      if (isChanged) logger.info({ tenant, ...wanted }, `${setting} ${change}`);
-    } catch (error) {
-      this.#setAt.delete(tenant);
-      const details = { tenant, error: (error as Error).message };
-      logger.error(details, `${setting} could not be set for the tenant; check the value of the setting`);
+    const { producer, logger, schedules, clock } = this.parts;
+    this.#setAt.set(tenant, clock.now());
+    for (const name of NAMES) {
+      const wanted = schedules[name];
+      const { setting } = WORKS[name];
+      try {
+        const isChanged = wanted === null ? await unschedule(producer, name, tenant) : await schedule(producer, name, tenant, wanted);
+        const change = wanted === null ? 'is not set any more, so the schedule of the tenant was removed' : 'is set for the tenant';
+        if (isChanged) logger.info({ tenant, ...wanted }, `${setting} ${change}`);
+      } catch (error) {
+        this.#setAt.delete(tenant);
+        const details = { tenant, error: (error as Error).message };
+        logger.error(details, `${setting} could not be set for the tenant; check the value of the setting`);
+      }
     }
   }
 }

@@ -110,13 +110,11 @@ export class TextPublisher {
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const [step, whole] of this.#texts) for (const text of whole.match(MESSAGE) ?? []) this.#publish({ step, text });
+    const messages = [...this.#texts].flatMap(([step, whole]) => (whole.match(MESSAGE) ?? []).map((text): ModelText => ({ step, text })));
     this.#texts.clear();
-  }
-
-  #publish(text: ModelText): void {
     // Live text may be lost. In an outage the messages would pile up on the connection.
-    if (this.redis.status === 'ready') this.redis.publish(this.channel, JSON.stringify(text)).catch(() => undefined);
+    if (this.redis.status !== 'ready') return;
+    for (const message of messages) this.redis.publish(this.channel, JSON.stringify(message)).catch(() => undefined);
   }
 }
 
