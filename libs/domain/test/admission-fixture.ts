@@ -6,13 +6,18 @@ import { PythonSandboxes } from './python-sandboxes.js';
 import type { AdmissionDeps } from '../src/skills/proof/admit-skill.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 import { TEST_SIGNER } from './bundle-fixture.js';
+import { io } from './skill-tests.js';
 import { candidateFromTests } from '../src/skills/proof/skill-candidate.js';
 
 export const scope = { tenant: 'acme', agent: 'solver', user: null };
-export const io = { kind: 'io' as const, stdin: '2', expectedStdout: '4', comparison: 'whitespace' as const, tolerance: 0 };
 
 /** A program that doubles, with one test. With an entry point, code that has no function of that name is a snippet. */
-export function candidate({ code = 'print(int(input()) * 2)', tests = [io], entryPoint = null, ...over }: Partial<Skill> = {}): Skill {
+export function candidate({
+  code = 'print(int(input()) * 2)',
+  tests = [io('2', '4')],
+  entryPoint = null,
+  ...over
+}: Partial<Skill> = {}): Skill {
   const origin = { scope, prompt: 'Double it.', fingerprint: 'f', description: '', scenarios: [], model: null, scripted: false, at: 1 };
   const skill = candidateFromTests({ ...origin, code, tests, entryPoint, sources: [] });
   if (skill === null) throw new Error('no candidate');

@@ -1,11 +1,11 @@
 import type { Episode, Fact, MemoryWrite, Skill, SkillTest, Transition } from '@etude/contracts/memory';
-import type { ConsolidatedAgent } from '@etude/contracts/memory-upkeep';
 import type { ProceduralMemorySettings, SkillStatus } from '@etude/contracts/skill-proof';
 import { consolidate, type ConsolidationDeps } from '../src/consolidation/consolidate.js';
 import type { ConsolidationInput } from '../src/consolidation/consolidate-agent.js';
 import type { ConsolidationUnit, ConsolidationUnits } from '../src/ports/consolidation-units.js';
-import type { ChatResponse, Embedder } from '../src/ports/model.js';
+import type { Embedder } from '../src/ports/model.js';
 import type { MemoryHit, ProceduralMemory, SkillMove } from '../src/ports/memory.js';
+import { FakeConsolidationReport } from './fake-consolidation-report.js';
 import { episodeOf, settingsOf } from './memory-records.js';
 import { AnsweringModel } from './rollout-fixture.js';
 
@@ -109,15 +109,10 @@ export function world(
     },
     undo: async () => [],
   };
-  const lines = new Map<string, ConsolidatedAgent>();
-  const answers = new Map<string, ChatResponse>();
-  const report = {
-    line: async (agent: string) => structuredClone(lines.get(agent) ?? null),
-    putLine: async (line: ConsolidatedAgent) => void effect(() => lines.set(line.agent, structuredClone(line))),
-    answer: async (key: string) => answers.get(key) ?? null,
-    putAnswer: async (key: string, kept: ChatResponse) => void effect(() => answers.set(key, kept)),
-    progress: async () => {},
-  };
+  const report = new FakeConsolidationReport();
+  const { lines, answers, putLine, putAnswer } = report;
+  report.putLine = (line) => effect(() => putLine(line));
+  report.putAnswer = (key, answer) => effect(() => putAnswer(key, answer));
   const moves: SkillMove[] = [];
   const procedural: Pick<ProceduralMemory, 'every' | 'versions' | 'countNames' | 'search' | 'move'> = {
     search: async () => [],

@@ -97,16 +97,9 @@ async function answerOf(asked: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-function scopeOf({ who, agent }: Step): Scope {
-  if (who === 'nobody') return { tenant: TENANT, agent: agent === '@user' ? 'coder' : agent, user: null };
-  return { tenant: TENANT, agent, user: who === 'seen' ? SEEN : UNSEEN };
-}
-
-const readerOf = ({ who }: Step): SkillReader => ({
-  tenant: TENANT,
-  agent: 'coder',
-  user: who === 'nobody' ? null : who === 'seen' ? SEEN : UNSEEN,
-});
+const USERS = { seen: SEEN, unseen: UNSEEN, nobody: null } as const;
+const readerOf = ({ who }: Step): SkillReader => ({ tenant: TENANT, agent: 'coder', user: USERS[who] });
+const scopeOf = (step: Step): Scope => ({ ...readerOf(step), agent: step.who === 'nobody' ? 'coder' : step.agent });
 
 async function act(registry: ProceduralMemory, step: Step, at: number): Promise<unknown> {
   const { what, name, letter, place, version } = step;
@@ -146,13 +139,11 @@ function decide(registry: ProceduralMemory, skill: Skill, step: Step, at: number
   if (what === 'offer') return registry.countOffers([{ ...scope, name, version: skill.version }]);
   if (what === 'use') {
     const owner = { tenant: TENANT, agent: scope.agent, ...(scope.user === null ? {} : { user: scope.user }) };
-    return registry.applyUse(`use ${at}`, skillUseOf({ scope: readerScope(step), owner, name, version: skill.version, at }));
+    return registry.applyUse(`use ${at}`, skillUseOf({ scope: readerOf(step), owner, name, version: skill.version, at }));
   }
   const replacedBy = version === 1 ? NAMES[place] : undefined;
   return decideOn(registry, skill, { what, by: 'ann', reason: '', at, replacedBy, toVersion: version === 3 ? undefined : version });
 }
-
-const readerScope = (step: Step): Scope => ({ ...readerOf(step), agent: 'coder' });
 
 /** All answers that a reader can get about skills. */
 async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown> {

@@ -6,7 +6,6 @@ import { TEST_SIGNER } from '../../test/bundle-fixture.js';
 import { FakeProceduralMemory } from '../../test/fake-procedural-memory.js';
 import { skillOf } from '../../test/memory-records.js';
 import { rollbackSkill } from '../skills/life/decisions.js';
-import { findSkill } from '../skills/life/find-skill.js';
 import { mergeAll, planMerges, skillsToCompare } from './plan-merges.js';
 
 const scope = { tenant: 'acme', agent: 'solver', user: null };
@@ -48,17 +47,6 @@ it('merges equal codes with other names, words and comments', () => {
     ['twice', 'double'],
     ['twice', 'again'],
   ]);
-});
-
-it('leads the old name, its cues and its tasks to the one that stays', async () => {
-  const procedural = new FakeProceduralMemory().keep(active('twice', null, {}, GOOD), active('double', 'twice'));
-  const skills = await Array.fromAsync(procedural.every({ tenant: 'acme', agent: null }));
-  await mergeAll(planMerges(skills), who, procedural);
-  await mergeAll(planMerges(skills), who, procedural);
-  expect(await procedural.get(scope, 'double')).toMatchObject({ status: 'deprecated', statusReason: 'merged into twice@1' });
-  expect(await findSkill(procedural, scope, 'double')).toMatchObject({ name: 'twice', cues: ['cue of twice', 'cue of double'] });
-  expect(await procedural.byFingerprint(scope, 'double')).toMatchObject([{ name: 'twice', members: [{ skill: { name: 'double' } }] }]);
-  expect((await procedural.search(scope, { text: 'double', limit: 1 }))[0]?.skill.name).toBe('twice');
 });
 
 it('does not merge again what somebody brought back', async () => {

@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest';
 import type { ProceduralMemory } from '../../ports/memory.js';
 import { FakeProceduralMemory } from '../../../test/fake-procedural-memory.js';
 import { type AdmissionDeps, admitSkill, checkSkill, examineSkill, reverifyDependents, settledStatus } from './admit-skill.js';
-import { admissionDeps, candidate, io, scope } from '../../../test/admission-fixture.js';
+import { admissionDeps, candidate, scope } from '../../../test/admission-fixture.js';
 import { skillDigest } from '../content-digest.js';
-import { call } from '../../../test/skill-tests.js';
+import { call, io } from '../../../test/skill-tests.js';
 import { keyOf } from '../life/skill-life.js';
 import { PythonSandboxes } from '../../../test/python-sandboxes.js';
 import { registerSkill } from '../life/register-skill.js';
@@ -131,7 +131,7 @@ it('returns the findings of verification and stores nothing', async () => {
 
 describe('checkSkill of an existing name', () => {
   const ONE = candidate({ status: 'active', digest: 'a'.repeat(64) });
-  const OTHER = { ...io, stdin: '3', expectedStdout: '7' };
+  const OTHER = io('3', '7');
   const draft = candidate({ code: 'print(int(input()) * 2 + 1)', tests: [OTHER] });
 
   it('runs the tests of the version that a draft would replace', async () => {
@@ -146,7 +146,7 @@ describe('checkSkill of an existing name', () => {
   });
 
   it('runs held-out tests of the newest version without showing them', async () => {
-    const secret = { ...io, stdin: '40', expectedStdout: '80' };
+    const secret = io('40', '80');
     const rejected = { ...ONE, version: 2, status: 'rejected' as const, digest: 'b'.repeat(64), heldOut: [secret] };
     const special = candidate({ code: 'print({2: 4}.get(int(input()), 5))' });
     const procedural = new FakeProceduralMemory().keep(ONE, rejected);

@@ -98,7 +98,7 @@ export function placedArguments(
 const HALVES = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
 /** The text with lone surrogates, which UTF-8 can't hold, as Python's escapes such as "\ud800". */
-export const escapedText = (text: string): string =>
+const escapedText = (text: string): string =>
   text.isWellFormed() ? text : text.replace(HALVES, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 
 /**
