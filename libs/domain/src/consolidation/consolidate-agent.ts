@@ -228,14 +228,9 @@ async function showsOwn({ episode: { scope, prompt }, group }: HeldBack, deps: G
 /** Why a planned skill may not be proposed: it would replace an active one whose tests it doesn't have. Empty: it may. */
 function skillReason(planned: readonly Skill[], known: readonly Skill[]): string {
   for (const skill of planned) {
-    const tests = new Set(skill.tests.map((test) => canonicalJson(test)));
-    const breaks = known.find(
-      (one) =>
-        one.status === 'active' &&
-        one.name === skill.name &&
-        isSameOwner(one.scope, skill.scope) &&
-        !one.tests.every((test) => tests.has(canonicalJson(test))),
-    );
+    const tests = new Set(skill.tests.map(canonicalJson));
+    const active = known.filter(({ status, name, scope }) => status === 'active' && name === skill.name && isSameOwner(scope, skill.scope));
+    const breaks = active.find((one) => !one.tests.every((test) => tests.has(canonicalJson(test))));
     if (breaks !== undefined) return `skill ${skill.name} would replace version ${breaks.version}, which is active, without its tests`;
   }
   return '';

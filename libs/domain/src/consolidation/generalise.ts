@@ -24,7 +24,7 @@ export interface GeneralisingDeps {
 /** `asked`: the model's answer; null: it wasn't asked. */
 export interface Generalised {
   readonly skill: Skill | null;
-  readonly asked: JsonAnswer<z.infer<typeof General>> | null;
+  readonly asked: GeneralAnswer | null;
 }
 
 const NOT_GENERALISED: Generalised = { skill: null, asked: null };
@@ -175,12 +175,9 @@ code: one function that does the work of every member, with the helpers it needs
 calls: for every member, by its position from 0, the values of the further parameters that make the function do exactly what the member does. They are JSON.
 description: what the function does and what its further parameters mean.`;
 
-function askForGeneral(
-  scope: Scope,
-  members: readonly Member[],
-  model: ChatModel,
-  signal: AbortSignal,
-): Promise<JsonAnswer<z.infer<typeof General>>> {
+type GeneralAnswer = JsonAnswer<z.infer<typeof General>>;
+
+function askForGeneral(scope: Scope, members: readonly Member[], model: ChatModel, signal: AbortSignal): Promise<GeneralAnswer> {
   const shown = members.map(({ code, entryPoint, description }) => ({ entryPoint, description: description.slice(0, 500), code }));
   const check = async ({ code, entryPoint, calls }: z.infer<typeof General>) => {
     if (code === null) return [];

@@ -130,17 +130,13 @@ export async function countWordsUsed(
   reader: SkillReader,
   { names, success, code = '', useId, at }: WordsUse,
 ): Promise<void> {
+  const { tenant, agent, user } = reader;
+  const scope = { tenant, agent, user };
   for (const name of new Set(names.map((one) => one.replace(/^skills\//, '')))) {
     const [, bare = '', version] = /^([a-z][a-z0-9_]{0,79})(?:@(\d{1,9}))?$/.exec(name) ?? [];
     const found = bare === '' ? null : await findSkill(procedural, reader, bare, version === undefined ? {} : { version: Number(version) });
-    const isUsed = found !== null && (isInWords(found) || isPartOf(found, code));
-    if (!isUsed) continue;
-    const { tenant, agent, user } = reader;
-    await outbox.put(
-      tenant,
-      `words-${contentDigest({ tenant, agent, user, useId, bare })}`,
-      useOf(found, { tenant, agent, user }, { success, at }),
-    );
+    if (found === null || !(isInWords(found) || isPartOf(found, code))) continue;
+    await outbox.put(tenant, `words-${contentDigest({ ...scope, useId, bare })}`, useOf(found, scope, { success, at }));
   }
 }
 

@@ -85,11 +85,10 @@ export async function inspectCode(
   };
   const answer = await sandboxes.execute(request, signal);
   const run = answer.runs[0];
-  if (!run || RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled')
-    throw new EtudeError(
-      'SANDBOX_UNAVAILABLE',
-      `The sandbox was lost while it parsed the code (${run?.exit ?? 'no result'}); ask for it again.`,
-    );
+  if (!run || RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled') {
+    const lost = `The sandbox was lost while it parsed the code (${run?.exit ?? 'no result'}); ask for it again.`;
+    throw new EtudeError('SANDBOX_UNAVAILABLE', lost);
+  }
   if (run.exit !== 'ok') return whole(`it could not be parsed: the parser ended with ${run.exit}; make it smaller or less deeply nested`);
   const parsed = Inspection.safeParse(parsedJson(run.stdout));
   return parsed.success ? parsed.data : whole('it could not be parsed: the answer of the parser is too large; make the code smaller');
@@ -107,12 +106,11 @@ export function undeclaredProblems(declared: Skill['parameters'], { parameters, 
   if (declared.length === 0) return [];
   const problems = declared.flatMap(({ name, required }) => {
     const known = parameters.find((one) => one.name === name);
-    if (known === undefined) return inputSchema['additionalProperties'] === false ? [`"${name}": the code has no such parameter`] : [];
-    return !required && known.required ? [`"${name}": it is declared as optional, but the code has no default for it`] : [];
+    if (known === undefined)
+      return inputSchema['additionalProperties'] === false ? [`parameter "${name}": the code has no such parameter`] : [];
+    return !required && known.required ? [`parameter "${name}": it is declared as optional, but the code has no default for it`] : [];
   });
   const named = new Set(declared.map(({ name }) => name));
   const missed = parameters.filter(({ name, required }) => required && !named.has(name));
-  return [...problems, ...missed.map(({ name }) => `"${name}": the code requires it, but it is not declared`)].map(
-    (problem) => `parameter ${problem}`,
-  );
+  return [...problems, ...missed.map(({ name }) => `parameter "${name}": the code requires it, but it is not declared`)];
 }

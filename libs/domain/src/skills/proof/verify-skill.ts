@@ -108,10 +108,8 @@ function templateOf(
 /** null for a procedure, which is not Python. */
 async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | null> {
   if (skill.kind === 'procedure') return null;
-  const { code, entryPoint, name } = skill;
-  const isProgram = entryPoint === null;
-  const mutantsMax = skill.kind === 'function' ? MUTANTS_MAX : 0;
-  const asked = { code, entryPoint, name, isProgram, mutantsMax };
+  const { code, entryPoint, name, kind } = skill;
+  const asked = { code, entryPoint, name, isProgram: entryPoint === null, mutantsMax: kind === 'function' ? MUTANTS_MAX : 0 };
   return inspectCode(asked, { ...place, executionId: `${place.idPrefix}-parse` }, place.signal);
 }
 
