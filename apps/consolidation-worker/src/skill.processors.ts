@@ -160,9 +160,8 @@ async function register(wanted: WantedSkill, vouchedBy: string | null, draft: Dr
   try {
     const skill = await prepared(wanted, requestedSkill(wanted, written, { ...writer, vouchedBy }), deps);
     if (typeof skill === 'string') return failed(skill, draft.scripted);
-    // Uses the time of the draft, so that no skill is stored for an owner erased since then.
-    const clock = { now: () => draft.at };
-    const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings, clock });
+    // The candidate has the time of the draft, so that no skill is stored for an owner erased since then.
+    const stored = await registerSkill(skill, { by: ARCHITECT }, { procedural, settings });
     if (stored.status === 'rejected') return failed(`the same code was rejected: ${stored.statusReason}`, draft.scripted);
     if (stored.status === 'candidate') await producer.add(SkillVerify, verificationOf(stored));
     return { state: 'registered', reason: '', registered: name, scripted: draft.scripted };

@@ -113,11 +113,7 @@ async function act(registry: ProceduralMemory, step: Step, at: number): Promise<
     updatedAt: at,
   });
   const register = (skill: Skill, options: object) =>
-    registerSkill(
-      skill,
-      { by: 'ann', ...options },
-      { procedural: registry, settings: { enabled: true, maxSkills: NAMES_MAX }, clock: { now: () => at } },
-    );
+    registerSkill(skill, { by: 'ann', ...options }, { procedural: registry, settings: { enabled: true, maxSkills: NAMES_MAX } });
   if (what === 'register') return register(told, {});
   if (what === 'edit') return register(told, { baseVersion: version });
   if (what === 'settle') return storeAt(registry, { ...told, status: version === 1 ? 'pending_review' : 'active' }, { at });

@@ -182,10 +182,17 @@ async function admitAll(memory: Memory, { procedural } = memory): Promise<void> 
 
 /** Gives the same content again from a trusted task, of Ann and of another user. */
 async function repeatTrusted(memory: Memory, skills: readonly Skill[]): Promise<void> {
-  const deps = { procedural: memory.procedural, settings: AUTOMATIC, clock: { now: () => NOW } };
+  const deps = { procedural: memory.procedural, settings: AUTOMATIC };
   for (const { untrusted: _marks, proof: _proof, history: _history, ...skill } of skills)
     for (const user of ['ann', 'bob']) {
-      const again = { ...skill, scope: { ...ANN, user }, status: 'candidate' as const, sources: ['tasks/tzzzzzzzz'] };
+      const again = {
+        ...skill,
+        scope: { ...ANN, user },
+        status: 'candidate' as const,
+        sources: ['tasks/tzzzzzzzz'],
+        createdAt: NOW,
+        updatedAt: NOW,
+      };
       await registerSkill(again, { by: 'a rollout' }, deps);
     }
   const known = (await memory.semantic.list({ tenant: 'acme', agent: null }, 99)).filter(isPoisoned);

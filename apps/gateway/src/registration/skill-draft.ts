@@ -4,7 +4,7 @@ import { Json } from '@etude/contracts/json';
 import type { Scope, Skill, SkillTest } from '@etude/contracts/memory';
 import { SkillCategory, SkillPackage } from '@etude/contracts/skill-proof';
 import { Comparison } from '@etude/contracts/task';
-import { skillDigest } from '@etude/domain/skills/content-digest';
+import { newCandidate } from '@etude/domain/skills/life/skill-life';
 import { z } from 'zod';
 import { fromWire } from '@etude/contracts/wire/messages';
 import type { Violation } from '@etude/contracts/wire/validation';
@@ -68,22 +68,6 @@ export interface CheckedDraft {
   readonly isProgram: boolean;
 }
 
-export const candidateFields = (scope: Scope, at: number) =>
-  ({
-    version: 1,
-    scope,
-    fingerprints: [],
-    status: 'candidate',
-    statusReason: '',
-    evidence: [],
-    executionCount: 0,
-    successRate: 1,
-    createdAt: at,
-    updatedAt: at,
-  }) satisfies Partial<Skill>;
-
-export const digested = (skill: Omit<Skill, 'digest'>): Skill => ({ ...skill, digest: skillDigest(skill) });
-
 /**
  * The candidate that a draft describes.
  *
@@ -94,9 +78,10 @@ export const digested = (skill: Omit<Skill, 'digest'>): Skill => ({ ...skill, di
 export function checkedDraft(draft: SkillDraft, scope: Scope, at: number): CheckedDraft {
   const author = fromWire(Draft, SkillDraftSchema, draft, { root: 'skill', found: contradictions(draft) });
   const { isProgram, tests, heldOutTests, packages, ...said } = author;
-  const skill = digested({
+  const skill = newCandidate({
     ...said,
-    ...candidateFields(scope, at),
+    scope,
+    at,
     tests: testsOf(tests),
     tags: [...new Set(author.tags)],
     cues: author.examplePrompts ?? [],

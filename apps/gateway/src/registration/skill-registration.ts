@@ -114,7 +114,7 @@ export class SkillRegistration {
     { at, ...options }: Parameters<typeof registerSkill>[1] & { readonly at: number },
   ): Promise<Skill> {
     const { settings } = await this.parts.settings.get(tenant, candidate.scope.agent);
-    const stored = await registerSkill(candidate, options, { procedural, settings, clock: { now: () => at } });
+    const stored = await registerSkill({ ...candidate, createdAt: at, updatedAt: at }, options, { procedural, settings });
     await this.requestVerification(stored);
     return stored;
   }

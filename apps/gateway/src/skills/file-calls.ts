@@ -12,6 +12,7 @@ import {
 import { folderFromSkill, readSkill, withoutTests } from '@etude/documents/skill-folder/skill-folder';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { contentDigest, hasHiddenTests, skillDigest } from '@etude/domain/skills/content-digest';
+import { newCandidate } from '@etude/domain/skills/life/skill-life';
 import { isWithoutDependency } from '@etude/domain/skills/proof/bundle-code';
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import { ARCHIVE_BYTES_MAX, ARCHIVE_FORMATS, filesOfArchive } from '@etude/documents/skill-folder/read-archive';
@@ -19,7 +20,6 @@ import type { Handlers } from '../calls/calls.js';
 import { once, versionsWork } from '../calls/once.js';
 import { askedSkills, authorOf, meantVersion, readsHiddenTests, skillMessage } from '../readers/readers.js';
 import type { Registration, SkillDeps } from '../registration/skill-registration.js';
-import { candidateFields, digested } from '../registration/skill-draft.js';
 
 const SKILLS_MAX = 20;
 
@@ -113,9 +113,10 @@ async function lookedAt(
 function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number) {
   const { parts: said, notes } = readSkill({ folder, files });
   const { entryPoint, sources, cues, dependencies, ...parts } = said;
-  const skill = digested({
+  const skill = newCandidate({
     ...parts,
-    ...candidateFields(scope, at),
+    scope,
+    at,
     entryPoint: entryPoint ?? null,
     cues: parts.examplePrompts ?? [],
     sources: [source],

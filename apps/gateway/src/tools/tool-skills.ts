@@ -8,7 +8,7 @@ import type { RegisteredSkill, SkillFinder, SkillRegistrar, SkillRunner, ToolSki
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../skills/read-calls.js';
-import { candidateFields, digested } from '../registration/skill-draft.js';
+import { newCandidate } from '@etude/domain/skills/life/skill-life';
 
 /** Maximum for listing by category; further skills are found by search. */
 const LISTED_MAX = 10_000;
@@ -109,8 +109,9 @@ function refusalsOf(error: unknown): readonly string[] {
 
 function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: SkillReader): Skill {
   const { name, description, code, entryPoint, parameters, tests, tags, category, examplePrompts } = draft;
-  return digested({
-    ...candidateFields({ tenant, agent, user }, Date.now()),
+  return newCandidate({
+    scope: { tenant, agent, user },
+    at: Date.now(),
     name,
     kind: 'function',
     description,

@@ -3,7 +3,6 @@ import { SkillName } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { ProceduralMemorySettings, SkillDependency, SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import { SKILL_SCOPES } from '@etude/contracts/skill-proof';
-import type { Clock } from '../../ports/clock.js';
 import type { ProceduralMemory, SkillOwner, SkillRegistry, StoreSkillOptions } from '../../ports/memory.js';
 import { sourceOf } from '../../trust/sources.js';
 import { ownerOf, ownersFor, scopeOf } from './find-skill.js';
@@ -14,7 +13,6 @@ import { CALLABLE, type Decision, GONE, isProofOf } from './skill-life.js';
 export interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
   readonly settings: Pick<ProceduralMemorySettings, 'enabled' | 'maxSkills'>;
-  readonly clock: Clock;
 }
 
 /** Python's keywords: code couldn't import a skill with such a name. */
@@ -44,16 +42,18 @@ export async function registerSkill(
   options: Omit<StoreSkillOptions, 'words' | 'namesMax'>,
   deps: RegistrationDeps,
 ): Promise<Skill> {
-  const { procedural, settings, clock } = deps;
+  const { procedural, settings } = deps;
   const { scope, name } = candidate;
   requireName(name);
   requireEnabled(scope.agent, settings);
   const versions = await procedural.versions(scope, name);
   const otherKind = otherKindReason(candidate, versions.find(({ status }) => status === 'active') ?? null);
   if (otherKind !== null) throw new EtudeError('FAILED_PRECONDITION', `skill "${name}": ${otherKind}`, { field: 'kind' });
-  const at = clock.now();
-  const given = withCarriedTests({ ...candidate, createdAt: at, updatedAt: at }, versions);
-  const stored = await procedural.store(given, { ...options, words: 'edited', namesMax: settings.maxSkills });
+  const stored = await procedural.store(withCarriedTests(candidate, versions), {
+    ...options,
+    words: 'edited',
+    namesMax: settings.maxSkills,
+  });
   if (options.setAside === undefined) requireLiving(stored, versions);
   return stored;
 }

@@ -111,7 +111,7 @@ async function ids(check: typeof checkSkill): Promise<readonly string[]> {
 
 /** The result of verifying the same draft after its registration. */
 async function registeredReason(given: Skill, procedural: FakeProceduralMemory) {
-  const registration = { procedural, settings: ProceduralMemorySettings.parse({ enabled: true }), clock: { now: () => 2 } };
+  const registration = { procedural, settings: ProceduralMemorySettings.parse({ enabled: true }) };
   const stored = await registerSkill(given, { by: 'ann' }, registration);
   return (await admitSkill(keyOf(stored), admissionDeps(procedural), signal)).statusReason;
 }
