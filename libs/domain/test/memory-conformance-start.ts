@@ -1,5 +1,6 @@
+import { errorCode } from '@etude/contracts/errors';
 import type { Scope } from '@etude/contracts/memory';
-import { it, onTestFinished, type TestContext } from 'vitest';
+import { expect, it, onTestFinished, type TestContext } from 'vitest';
 import type { ReadScope } from '../src/ports/memory.js';
 
 /** An empty memory of the kind under test, and the function that closes it. */
@@ -45,6 +46,12 @@ export const SCOPES_WITHOUT_TENANT = [
   { tenant: 'acme', agent: 'coder', also: '@tenant' as unknown as string[], user: 'ann' },
   { tenant: 'acme', agent: 'coder', also: [undefined as unknown as string], user: 'ann' },
 ];
+
+/** Requires that every call is refused, because its scope has no tenant. */
+export async function requireRefusals(...calls: ReadonlyArray<Promise<unknown>>): Promise<void> {
+  const codes = await Promise.all(calls.map((call) => call.then(() => 'none', errorCode)));
+  expect(codes).toEqual(calls.map(() => 'TENANT_MISSING'));
+}
 
 /** Names with a common prefix, so that a match by prefix fails the test. */
 const TENANTS = ['acme', 'acm', 'acme2'];

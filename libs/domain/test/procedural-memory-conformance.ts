@@ -3,7 +3,8 @@ import { describe, expect } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
 import { SKILL_CUES_MAX } from '../src/skills/life/usage.js';
 import { keyOf, newSkill } from '../src/skills/life/skill-life.js';
-import { ALL, isReadBy, type MakeMemory, OWNERS, READERS, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
+import type { MakeMemory } from './memory-conformance-start.js';
+import { ALL, isReadBy, OWNERS, READERS, requireRefusals, SCOPES_WITHOUT_TENANT, start, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from './memory-records.js';
 import { skillRegistryConformance } from './skill-registry-conformance.js';
 import { storeAt } from './skill-lives.js';
@@ -114,22 +115,16 @@ export function proceduralMemoryConformance(make: MakeMemory<ProceduralMemory>):
 
     it('refuses to work without a tenant', async ({ memory }) => {
       for (const scope of SCOPES_WITHOUT_TENANT) {
-        await expect(memory.get(scope, 'a')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(Array.fromAsync(memory.every(scope))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(memory.search(scope, { text: 'a', limit: 1 })).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(memory.byFingerprint(scope, 'f1')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        const [every, search] = [Array.fromAsync(memory.every(scope)), memory.search(scope, { text: 'a', limit: 1 })];
+        await requireRefusals(memory.get(scope, 'a'), every, search, memory.byFingerprint(scope, 'f1'));
       }
       for (const tenant of ['', '  ', undefined as unknown as string]) {
         const key = { ...keyOf(skillOf()), tenant };
-        await expect(memory.versions(key, 'a')).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(memory.dependents(key)).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        await expect(memory.countOffers([key])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-        const move = { key, to: 'active', by: 'ann', reason: '', at: 0 } as const;
-        await expect(memory.move([move])).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+        const move = memory.move([{ key, to: 'active', by: 'ann', reason: '', at: 0 }]);
+        await requireRefusals(memory.versions(key, 'a'), memory.dependents(key), memory.countOffers([key]), move);
       }
       const nobody = { ...SCOPE, tenant: '' };
-      await expect(memory.store(skillOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
-      await expect(memory.applyUse('u', skillUseOf({ scope: nobody }))).rejects.toMatchObject({ code: 'TENANT_MISSING' });
+      await requireRefusals(memory.store(skillOf({ scope: nobody })), memory.applyUse('u', skillUseOf({ scope: nobody })));
     });
 
     it('finds all skills of a tenant or an agent, and no others', async ({ memory }) => {

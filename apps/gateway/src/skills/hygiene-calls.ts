@@ -93,10 +93,7 @@ export const hygieneCalls = {
   async getSkillStats(request, call, deps) {
     const { procedural } = await deps.memory.open();
     const stats = await skillStats(procedural.every({ tenant: call.tenant, agent: ownerOrAll(request.agent) }));
-    const agents = stats.agents.map(({ offered, used, succeeded, fellBack, ...agent }) => {
-      const counts = { offeredCount: offered, usedCount: used, succeededCount: succeeded, fellBackCount: fellBack };
-      return toWire(GetSkillStatsResponse_AgentStatsSchema, { ...agent, ...counts });
-    });
+    const agents = stats.agents.map((agent) => toWire(GetSkillStatsResponse_AgentStatsSchema, agent));
     const { mostUsed, failing, unused } = stats;
     return { agents, mostUsed: mostUsed.map(skillMessage), failing: failing.map(skillMessage), unused: unused.map(skillMessage) };
   },

@@ -11,11 +11,12 @@ const ON = { enabled: true, maxSkills: 0 };
 const other = (letter: string, changes: Partial<Skill> = {}) => skillOf({ code: `print('${letter}')`, ...changes });
 const heldOut = (expected: number): SkillTest => ({ kind: 'call', args: [[]], kwargs: {}, expected, tolerance: 0 });
 
+const made = () => ({ procedural: new FakeProceduralMemory(), settings: ON });
 const decision = (at: number) => ({ by: 'ann', reason: 'useful', at: NEW_YEAR + at });
 
 describe('registerSkill', () => {
   it('keeps tests from tasks hidden in later versions', async () => {
-    const deps = { procedural: new FakeProceduralMemory(), settings: ON };
+    const deps = made();
     await registerSkill(skillOf({ origin: 'rollout' }), {}, deps);
     const edited = await registerSkill(other('b', { origin: 'person', description: 'Other words.' }), { baseVersion: 1 }, deps);
     const again = await registerSkill(other('c', { origin: 'person' }), { baseVersion: 2 }, deps);
@@ -25,8 +26,8 @@ describe('registerSkill', () => {
   });
 
   it('refuses a version of another kind than the one in use', async () => {
-    const procedural = new FakeProceduralMemory();
-    const deps = { procedural, settings: ON };
+    const deps = made();
+    const { procedural } = deps;
     await storeAt(procedural, skillOf({ status: 'active' }));
     for (const kind of ['snippet', 'procedure'] as const)
       await expect(registerSkill(other('b', { kind }), { baseVersion: 1 }, deps)).rejects.toMatchObject({
@@ -46,13 +47,13 @@ describe('registerSkill', () => {
   });
 
   it('refuses names that code can not import', async () => {
-    const deps = { procedural: new FakeProceduralMemory(), settings: ON };
+    const deps = made();
     for (const name of ['class', 'Sum', '1st', '', 'a-b', 'os', 'sys', 'skills', 'json'])
       await expect(registerSkill(skillOf({ name }), {}, deps)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
   it('carries held-out tests over to later versions', async () => {
-    const deps = { procedural: new FakeProceduralMemory(), settings: ON };
+    const deps = made();
     await registerSkill(skillOf({ heldOut: [heldOut(1)] }), {}, deps);
     const second = await registerSkill(other('b', { heldOut: [heldOut(2), heldOut(1)] }), {}, deps);
     expect(second.heldOut).toEqual([heldOut(1), heldOut(2)]);
@@ -60,8 +61,8 @@ describe('registerSkill', () => {
 });
 
 it('refuses to register content of a retired version, and names the call that restores it', async () => {
-  const procedural = new FakeProceduralMemory();
-  const deps = { procedural, settings: ON };
+  const deps = made();
+  const { procedural } = deps;
   const first = await storeAt(procedural, skillOf({ status: 'deprecated' }));
   await storeAt(procedural, skillOf({ code: "print('b')", status: 'active' }));
   await expect(registerSkill(skillOf(), { baseVersion: 1 }, deps)).rejects.toMatchObject({

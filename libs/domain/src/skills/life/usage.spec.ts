@@ -15,8 +15,8 @@ it('adds up the counts of each agent’s skills', async () => {
     provenSkill('b', { scope: { ...SCOPE, agent: 'tester' } }),
   ]);
   expect(stats.agents).toEqual([
-    { agent: 'coder', byStatus: { active: 1, candidate: 1 }, offered: 5, used: 4, succeeded: 3, fellBack: 1 },
-    { agent: 'tester', byStatus: { active: 1 }, offered: 0, used: 0, succeeded: 0, fellBack: 0 },
+    { agent: 'coder', byStatus: { active: 1, candidate: 1 }, offeredCount: 5, usedCount: 4, succeededCount: 3, fellBackCount: 1 },
+    { agent: 'tester', byStatus: { active: 1 }, offeredCount: 0, usedCount: 0, succeededCount: 0, fellBackCount: 0 },
   ]);
 });
 

@@ -45,7 +45,7 @@ const LISTED_MAX = 10;
 const FAILING_RATE_MAX = 0.5;
 
 /**
- * The counts of each agent's skills, all versions together, and lists of at most ten skills. `fellBack`: used, and a model had to do the
+ * The counts of each agent's skills, all versions together, and lists of at most ten skills. `fellBackCount`: used, and a model had to do the
  * work afterwards. `failing`: active and failing in more than half of the uses. `unused`: active, and never used nor loaded.
  *
  * @param skills every version
@@ -76,10 +76,10 @@ function statsOf(agent: string, skills: readonly Skill[]) {
   return {
     agent,
     byStatus: Object.fromEntries([...byStatus].map(([status, { length }]) => [status, length])),
-    offered: sum(({ usage }) => usage?.offered ?? 0),
-    used: sum(usesOf),
-    succeeded: sum(({ executionCount }) => executionCount),
-    fellBack: sum(({ usage }) => usage?.fellBack ?? 0),
+    offeredCount: sum(({ usage }) => usage?.offered ?? 0),
+    usedCount: sum(usesOf),
+    succeededCount: sum(({ executionCount }) => executionCount),
+    fellBackCount: sum(({ usage }) => usage?.fellBack ?? 0),
   };
 }
 
