@@ -112,7 +112,7 @@ export function world(
   const report = new FakeConsolidationReport();
   const { lines, answers, putLine, putAnswer } = report;
   report.putLine = (line) => effect(() => putLine(line));
-  report.putAnswer = (key, answer) => effect(() => putAnswer(key, answer));
+  report.putAnswer = (key, kept) => effect(() => putAnswer(key, kept));
   const moves: SkillMove[] = [];
   const procedural: Pick<ProceduralMemory, 'every' | 'versions' | 'countNames' | 'search' | 'move'> = {
     search: async () => [],

@@ -17,7 +17,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { parsedJson } from '@etude/contracts/json';
 import type { ProofChecker } from '@etude/domain/ports/verification';
 import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/content-digest';
-import { isProofOf } from '@etude/domain/skills/life/skill-life';
+import { isProofOf, newCandidate } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
 
@@ -181,21 +181,17 @@ export function proposalOf(told: Skill, source: string): Proposal {
   const { replacedBy: _replacedBy, members: _members, ...kept } = known;
   const { status, statusReason: why } = told;
   const statusReason = `imported; was ${status} where it came from`;
-  const skill: Skill = {
+  const skill = newCandidate({
     ...kept,
-    status: 'candidate',
+    at: told.createdAt,
     statusReason,
-    evidence: [],
     // The history of the skill begins with this origin.
     origin: 'import',
     cues: told.examplePrompts ?? [],
     fingerprints: [],
     sources: [...new Set([...told.sources, source])],
-    executionCount: 0,
-    successRate: 1,
-    digest: skillDigest(told),
     ...(hasHiddenTests(told) ? { hiddenTests: true } : {}),
-  };
+  });
   return { skill, setAside: OUT_OF_USE.has(status) ? `${statusReason}${why === '' ? '' : `: ${why}`}` : null };
 }
 
