@@ -56,20 +56,6 @@ describe('a claimed sandbox', () => {
     expect((await run([cell('print(n)')])).text).toBe('1\n');
   });
 
-  it('interrupts a cell and keeps its names', async () => {
-    const { claimed, run } = await session();
-    await run([cell('z = 5')]);
-    const stop = new AbortController();
-    const heard = new Heard();
-    const endless = execution([cell('print("on", flush=True)\nwhile True: pass')], { keep: true }, { cpuMs: 60_000, wallMs: 60_000 });
-    const running = claimed.execute(endless, heard, stop.signal);
-    await expect.poll(() => heard.stdout, { interval: 10 }).not.toEqual([]);
-    stop.abort();
-    await expect(running).rejects.toMatchObject({ name: 'AbortError' });
-    expect(heard.results[0]).toMatchObject({ exit: 'cancelled' });
-    expect((await run([cell('print(z)')])).text).toBe('5\n');
-  });
-
   it('leaves nothing to the next one', async () => {
     const { run, claimed } = await session();
     const leave =
