@@ -53,13 +53,13 @@ describe('PodWatch', () => {
     await started();
     await watching();
     const times: number[] = [];
-    server.next('watch', (request, response, body) => {
+    server.next('watch', (request, response) => {
       times.push(performance.now());
       server.next('watch', (_request, second) => {
         times.push(performance.now());
         second.socket?.destroy();
       });
-      refuse(429, 'TooManyRequests', 'busy', { 'retry-after': '1' })(request, response, body);
+      refuse(429, 'TooManyRequests', 'busy', { 'retry-after': '1' })(request, response);
     });
     server.end('cut');
     await until(() => times.length === 2);

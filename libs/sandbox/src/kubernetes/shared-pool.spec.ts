@@ -144,7 +144,7 @@ describe('the pool of pods', () => {
     const driver = driverOf(cluster, { free: 0, max: 1 }, () => 0, { leaseRenewMs: 20 });
     const sandbox = await driver.claim(SHAPE, never);
     const pod = [...cluster.pods.values()][0];
-    for (const cut of [() => pod?.links.forEach((link) => link.close()), () => (cluster.silent = true)]) {
+    for (const cut of [() => pod?.links.forEach((link) => link.abandon()), () => (cluster.silent = true)]) {
       const [before] = pod?.links ?? [];
       cut();
       await until(() => pod?.links.size === 1 && !pod.links.has(before as never), { what: 'another connection' });

@@ -10,21 +10,16 @@ interface StoredPod {
   readonly phase: string;
 }
 
-interface Happening {
-  readonly version: number;
-  readonly line: string;
-}
-
-export type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 type Kind = 'list' | 'watch' | 'get' | 'create' | 'delete' | 'patch';
 
 /** An API server for pods only, with real sockets, versions, watches and history, and faults on request. */
 export class KubeServerFixture {
-  readonly asked: Array<{ readonly kind: Kind; readonly url: URL; readonly body: string }> = [];
+  readonly asked: Array<{ readonly kind: Kind; readonly url: URL }> = [];
   readonly #pods = new Map<string, StoredPod>();
   readonly #watchers = new Set<ServerResponse>();
   readonly #faults: Array<{ readonly kind: Kind; readonly answer: Answer }> = [];
-  #history: Happening[] = [];
+  #history: Array<{ readonly version: number; readonly line: string }> = [];
   #version = 100;
   #uids = 0;
   /** Older versions are forgotten. */
@@ -34,7 +29,7 @@ export class KubeServerFixture {
 
   private constructor(private readonly server: Server) {
     server.on('connection', (socket) => socket.on('error', () => undefined));
-    server.on('request', (request, response) => void this.#answer(request, response));
+    server.on('request', (request, response) => this.#answer(request, response));
   }
 
   static async start(): Promise<KubeServerFixture> {
@@ -122,14 +117,12 @@ export class KubeServerFixture {
     if (!this.muted) this.send(line);
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
+  #answer(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '/', this.url);
     const kind = kindOf(request.method ?? '', url);
-    this.asked.push({ kind, url, body });
+    this.asked.push({ kind, url });
     const fault = this.#faults.findIndex((candidate) => candidate.kind === kind);
-    if (fault >= 0) this.#faults.splice(fault, 1)[0]?.answer(request, response, body);
+    if (fault >= 0) this.#faults.splice(fault, 1)[0]?.answer(request, response);
     else if (kind === 'list') this.#list(response);
     else if (kind === 'watch') this.#watch(Number(url.searchParams.get('resourceVersion')), response);
   }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import type { SupervisorFrame } from '../../src/frames.js';
 import type { PodApi, PodManifest } from '../../src/kubernetes/kube-api.js';
@@ -62,11 +63,11 @@ export class SimulatedCluster {
   end(pod: SimulatedPod): void {
     if (pod.view.phase === 'Succeeded') return;
     this.change(pod, { phase: 'Succeeded' });
-    for (const link of pod.links) link.close();
+    for (const link of pod.links) link.abandon();
   }
 
   private async create({ metadata, spec }: PodManifest): Promise<PodView> {
-    await turn();
+    await sleep(0);
     if (this.refuse) throw this.refuse;
     if (this.pods.has(metadata.name))
       throw new EtudeError('SANDBOX_UNAVAILABLE', 'there is one', { metadata: { exit: 'infra', reason: 'AlreadyExists', status: '409' } });
@@ -103,8 +104,6 @@ export class SimulatedCluster {
   }
 }
 
-const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
-
 export class SimulatedFeed implements PodFeed {
   readonly store = new PodStore();
   readonly lastError = null;
@@ -126,8 +125,7 @@ export class SimulatedFeed implements PodFeed {
   }
 
   tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', view: PodView): void {
-    const late = new Promise<void>((resolve) => setTimeout(resolve, this.delayMs()));
-    this.before = Promise.all([this.before, late]).then(() => {
+    this.before = Promise.all([this.before, sleep(this.delayMs())]).then(() => {
       for (const change of this.store.apply(type, view)) for (const listener of this.listeners) listener(change);
       return undefined;
     });
@@ -141,25 +139,23 @@ export class SimulatedFeed implements PodFeed {
 }
 
 class SimulatedLink implements PodConnection {
-  readonly gone: Promise<void>;
+  private readonly end = Promise.withResolvers<void>();
+  readonly gone = this.end.promise;
   ending = false;
   superseded = false;
   private over = false;
-  private tell: () => void = () => undefined;
 
   constructor(
     private readonly pod: SimulatedPod,
     private readonly cluster: SimulatedCluster,
-  ) {
-    this.gone = new Promise((resolve) => (this.tell = resolve));
-  }
+  ) {}
 
   get alive(): boolean {
     return !this.over && !this.ending;
   }
 
   async bind(claim: string): Promise<BindOutcome> {
-    await turn();
+    await sleep(0);
     if (this.over) return { outcome: 'silent', reason: 'it ended' };
     if (this.pod.owner !== null && this.pod.owner !== claim) return { outcome: 'claimed', reason: 'another claim holds it' };
     this.pod.owner = claim;
@@ -189,12 +185,8 @@ class SimulatedLink implements PodConnection {
   }
 
   abandon(): void {
-    this.close();
-  }
-
-  close(): void {
     this.over = true;
     this.pod.links.delete(this);
-    this.tell();
+    this.end.resolve();
   }
 }
