@@ -20,34 +20,44 @@ export interface PodFeed {
   close(): Promise<void>;
 }
 
-/** The pods by name, in the state that the server last sent. */
+/** The pods by name, in the state that the server last sent, and those who listen to changes. */
 export class PodStore {
   readonly pods = new Map<string, PodView>();
+  readonly #listeners = new Set<(change: PodChange) => void>();
 
-  /** Takes in one event of a watch. @returns the changes; none for an event that was known already */
-  apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: PodView): PodChange[] {
-    if (type !== 'DELETED') return this.#put(pod);
-    return this.pods.get(pod.name)?.uid === pod.uid ? this.#remove(pod) : [];
+  subscribe(listener: (change: PodChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
-  /** Takes in a complete list: pods that are not in it are gone. @returns the changes */
-  replace(pods: readonly PodView[]): PodChange[] {
+  /** Takes in one event of a watch. An event that was known already changes nothing. */
+  apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: PodView): void {
+    if (type !== 'DELETED') this.#put(pod);
+    else if (this.pods.get(pod.name)?.uid === pod.uid) this.#remove(pod);
+  }
+
+  /** Takes in a complete list: pods that are not in it are gone. */
+  replace(pods: readonly PodView[]): void {
     const listed = new Set(pods.map((pod) => pod.name));
-    const left = [...this.pods.values()].filter((pod) => !listed.has(pod.name));
-    return [...left.flatMap((pod) => this.#remove(pod)), ...pods.flatMap((pod) => this.#put(pod))];
+    for (const pod of this.pods.values()) if (!listed.has(pod.name)) this.#remove(pod);
+    for (const pod of pods) this.#put(pod);
   }
 
-  #put(pod: PodView): PodChange[] {
+  #put(pod: PodView): void {
     const before = this.pods.get(pod.name);
-    if (before?.uid === pod.uid && before.resourceVersion === pod.resourceVersion) return [];
-    const replaced = before && before.uid !== pod.uid ? this.#remove(before) : [];
+    if (before?.uid === pod.uid && before.resourceVersion === pod.resourceVersion) return;
+    if (before && before.uid !== pod.uid) this.#remove(before);
     this.pods.set(pod.name, pod);
-    return [...replaced, { pod, gone: false }];
+    this.#tell({ pod, gone: false });
   }
 
-  #remove(pod: PodView): PodChange[] {
+  #remove(pod: PodView): void {
     this.pods.delete(pod.name);
-    return [{ pod, gone: true }];
+    this.#tell({ pod, gone: true });
+  }
+
+  #tell(change: PodChange): void {
+    for (const listener of this.#listeners) listener(change);
   }
 }
 
@@ -77,12 +87,10 @@ const FAILURES_MAX = 5;
  * After 410, and after several failures in a row, it lists again and reports the differences as changes.
  * Why not the vendor's informer: it ends at any error except 410 and has no bookmarks.
  */
-export class PodWatch implements PodFeed {
+export class PodWatch extends PodStore implements PodFeed {
   resourceVersion = '';
   lastError: string | null = null;
   readonly #options: typeof DEFAULTS & PodWatchOptions;
-  readonly #store = new PodStore();
-  readonly #listeners = new Set<(change: PodChange) => void>();
   readonly #closing = new AbortController();
   readonly #synced = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
@@ -94,11 +102,8 @@ export class PodWatch implements PodFeed {
     private readonly api: KubeApi,
     options: PodWatchOptions,
   ) {
+    super();
     this.#options = { ...DEFAULTS, ...options };
-  }
-
-  get pods(): ReadonlyMap<string, PodView> {
-    return this.#store.pods;
   }
 
   /** Call it once. Resolves after the first whole list. @throws the reason of `signal`; an AbortError when it is closed before */
@@ -107,16 +112,10 @@ export class PodWatch implements PodFeed {
     return unlessAborted(this.#synced.promise, signal);
   }
 
-  subscribe(listener: (change: PodChange) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
   async close(): Promise<void> {
     this.#closing.abort();
     this.#synced.reject(this.#closing.signal.reason);
     await this.#running;
-    this.#listeners.clear();
   }
 
   async #run(): Promise<void> {
@@ -138,9 +137,8 @@ export class PodWatch implements PodFeed {
     const { pods, resourceVersion } = await this.api.listPods(this.#options.selector, signal);
     this.#listDue = false;
     this.#seen(resourceVersion);
-    const changes = this.#store.replace(pods);
+    this.replace(pods);
     this.#synced.resolve();
-    for (const change of changes) this.#tell(change);
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -162,17 +160,12 @@ export class PodWatch implements PodFeed {
 
   #take(event: WatchEvent): void {
     this.#seen(event.type === 'BOOKMARK' ? event.resourceVersion : event.pod.resourceVersion);
-    if (event.type === 'BOOKMARK') return;
-    for (const change of this.#store.apply(event.type, event.pod)) this.#tell(change);
+    if (event.type !== 'BOOKMARK') this.apply(event.type, event.pod);
   }
 
   #seen(resourceVersion: string): void {
     this.resourceVersion = resourceVersion;
     this.lastError = null;
-  }
-
-  #tell(change: PodChange): void {
-    for (const listener of this.#listeners) listener(change);
   }
 
   async #recover(failure: unknown, signal: AbortSignal): Promise<void> {

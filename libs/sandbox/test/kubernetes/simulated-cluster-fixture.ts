@@ -4,7 +4,7 @@ import type { SupervisorFrame } from '../../src/frames.js';
 import type { PodApi, PodManifest } from '../../src/kubernetes/kube-api.js';
 import type { BindOutcome, OpenLink, PodConnection } from '../../src/kubernetes/pod-link.js';
 import type { PodView } from '../../src/kubernetes/pod-state.js';
-import { type PodChange, type PodFeed, PodStore } from '../../src/kubernetes/pod-watch.js';
+import { type PodFeed, PodStore } from '../../src/kubernetes/pod-watch.js';
 
 interface SimulatedPod {
   view: PodView;
@@ -54,7 +54,7 @@ export class SimulatedCluster {
   /** The watch of a controller. It reports each change after `delayMs()`, in order. */
   feed(delayMs: () => number): SimulatedFeed {
     const feed = new SimulatedFeed(delayMs, () => this.feeds.delete(feed));
-    for (const { view } of this.pods.values()) feed.store.apply('ADDED', view);
+    for (const { view } of this.pods.values()) feed.apply('ADDED', view);
     this.feeds.add(feed);
     return feed;
   }
@@ -104,37 +104,23 @@ export class SimulatedCluster {
   }
 }
 
-export class SimulatedFeed implements PodFeed {
-  readonly store = new PodStore();
+class SimulatedFeed extends PodStore implements PodFeed {
   readonly lastError = null;
-  private readonly listeners = new Set<(change: PodChange) => void>();
   private before: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly delayMs: () => number,
     private readonly left: () => void,
-  ) {}
-
-  get pods(): ReadonlyMap<string, PodView> {
-    return this.store.pods;
-  }
-
-  subscribe(listener: (change: PodChange) => void): () => void {
-    this.listeners.add(listener);
-    return () => void this.listeners.delete(listener);
+  ) {
+    super();
   }
 
   tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', view: PodView): void {
-    this.before = Promise.all([this.before, sleep(this.delayMs())]).then(() => {
-      for (const change of this.store.apply(type, view)) for (const listener of this.listeners) listener(change);
-      return undefined;
-    });
+    this.before = Promise.all([this.before, sleep(this.delayMs())]).then(() => this.apply(type, view));
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.left();
-    this.listeners.clear();
-    return Promise.resolve();
   }
 }
 
