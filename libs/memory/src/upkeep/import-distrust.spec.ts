@@ -202,11 +202,11 @@ describe('a skill that an import proposes', () => {
       skillOf({ version: i + 1, status, statusReason: status === 'archived' ? 'harmful' : '', code: `def total(xs): return ${i}` }),
     );
     expect(await proposedBy(...versions.toReversed())).toMatchObject({ added: 4 });
-    expect(proposed.map(({ skill, setAside }) => [skill.version, setAside])).toEqual([
-      [1, 'imported; was deprecated where it came from'],
-      [2, null],
-      [3, 'imported; was archived where it came from: harmful'],
-      [4, 'imported; was rejected where it came from'],
+    expect(proposed.map(({ skill, setAside }) => [skill.code.at(-1), setAside])).toEqual([
+      ['0', 'imported; was deprecated where it came from'],
+      ['1', null],
+      ['2', 'imported; was archived where it came from: harmful'],
+      ['3', 'imported; was rejected where it came from'],
     ]);
   });
 
