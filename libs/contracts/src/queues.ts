@@ -157,27 +157,27 @@ const ReconcileReport = z.object({
   problems: z.array(z.string()),
 });
 
+const upkeep = { v: z.literal(1), id: z.string().min(1).max(100) };
+
 /** Work on memory as a whole. The upkeep store keeps its state and result under the id. Payloads contain no names of owners. */
 export const MemoryUpkeepJob = queue({
   name: 'memory.upkeep',
   payload: z.discriminatedUnion('work', [
-    z.object({ v: z.literal(1), work: z.literal('erase'), tenant: TenantId, id: z.string().min(1).max(100) }),
-    z.object({ v: z.literal(1), work: z.literal('reembed'), id: z.string().min(1).max(100) }),
-    z.object({ v: z.literal(1), work: z.literal('reconcile'), id: z.string().min(1).max(100) }),
+    z.object({ ...upkeep, work: z.literal('erase'), tenant: TenantId }),
+    z.object({ ...upkeep, work: z.literal('reembed') }),
+    z.object({ ...upkeep, work: z.literal('reconcile') }),
     z.object({
-      v: z.literal(1),
+      ...upkeep,
       work: z.literal('archive'),
       tenant: TenantId,
-      id: z.string().min(1).max(100),
       scoreMax: z.number().min(0).max(1),
       olderThanDays: z.number().int().min(0).max(36_500),
     }),
     /** Archives skills; a criterion with the value 0 is off. */
     z.object({
-      v: z.literal(1),
+      ...upkeep,
       work: z.literal('prune'),
       tenant: TenantId,
-      id: z.string().min(1).max(100),
       unusedDays: z.number().int().min(0).max(36_500),
       failingRateMax: z.number().min(0).max(1),
       failingUsesMin: z.number().int().min(1).max(1_000_000),

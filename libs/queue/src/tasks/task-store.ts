@@ -11,7 +11,7 @@ import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, tas
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore } from '../redis/redis.js';
 import { json, newTaskFields, openQuestion, readTaskRecord } from './task-record.js';
 import { limitReached, limitsFrom, tagsApart, type TenantLimitsOf } from '../limits/tenant-limits.js';
 
@@ -39,9 +39,7 @@ export const retentionFrom = ({ ETUDE_TASK_RETENTION_DAYS: days }: z.infer<typeo
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
-export class TaskStore {
-  readonly #redis: Redis;
-  readonly #keys: RedisKeys;
+export class TaskStore extends RedisStore {
   readonly #retentionMs: number;
 
   /** @param limitsOf the limits of new tasks, by tenant; only needed to submit tasks */
@@ -50,8 +48,7 @@ export class TaskStore {
     { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
     private readonly limitsOf: TenantLimitsOf = limitsFrom({}),
   ) {
-    this.#redis = producer.redis;
-    this.#keys = producer.keys;
+    super(producer.redis, producer.keys);
     this.#retentionMs = retentionMs;
   }
 
@@ -59,7 +56,7 @@ export class TaskStore {
   get work(): DurableWork {
     return {
       name: 'rollouts',
-      outbox: this.#keys.rolloutOutbox,
+      outbox: this.keys.rolloutOutbox,
       queue: RolloutRun,
       due: async (tenant, rolloutId) => {
         const taskId = taskIdOf(rolloutId);
@@ -79,11 +76,11 @@ export class TaskStore {
   get learning(): DurableWork {
     return {
       name: 'learning',
-      outbox: this.#keys.learningOutbox,
+      outbox: this.keys.learningOutbox,
       queue: RolloutLearn,
       due: async (tenant, rolloutId) => {
         const taskId = taskIdOf(rolloutId);
-        const [state, traceparent] = await this.#redis.hmget(this.#keys.task(tenant, taskId), 'learning', 'traceparent');
+        const [state, traceparent] = await this.redis.hmget(this.keys.task(tenant, taskId), 'learning', 'traceparent');
         const options = { traceparent: traceparent ?? undefined };
         return state === 'pending' ? { payload: { v: 1, tenant, taskId, rolloutId }, options } : null;
       },
@@ -121,19 +118,19 @@ export class TaskStore {
     // Digest of the caller's own fields, so that a repeat finds its task even if the agent's strategy changed.
     const digest = contentDigest({ ...sent, strategy: sent.strategy ?? 'attempts' });
     const address = addressOf(tenant, newId('t'));
-    const requestKey = requestId ? this.#keys.request(tenant, 'submit', requestId) : '';
-    const first = [memberOf(tenant, address.rolloutId), this.#keys.wake(tenant, address.taskId), address.taskId, digest];
+    const requestKey = requestId ? this.keys.request(tenant, 'submit', requestId) : '';
+    const first = [memberOf(tenant, address.rolloutId), this.keys.wake(tenant, address.taskId), address.taskId, digest];
     const limits = this.limitsOf(tenant);
     const line = [spec.priority, tagsApart(limits), limits.tasks, limits.submitsPerMinute];
     const fields = newTaskFields(spec, requestKey, this.producer.tracing.current);
     const args = [...first, JSON.stringify({ type: 'state', state: 'queued' }), ...line, ...fields];
-    const places = [...taskKeys(this.#keys, address), this.#keys.submits(tenant), requestKey];
-    const [outcome, taskId, place, open] = await runScript<Submitted>(this.#redis, 'submitTask', places, args);
+    const places = [...taskKeys(this.keys, address), this.keys.submits(tenant), requestKey];
+    const [outcome, taskId, place, open] = await this.run<Submitted>('submitTask', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
     if (outcome === 'tasks' || outcome === 'submits') throw limitReached(tenant, outcome, Number(taskId), limits);
     if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { place });
     // Workers then look at the line again: see `RolloutPlaces`. The caller needn't wait for it.
-    if (open === 1) void this.#redis.publish(this.#keys.line, '').catch(() => undefined);
+    if (open === 1) void this.redis.publish(this.keys.line, '').catch(() => undefined);
     const record = await this.get(tenant, taskId);
     if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept`);
     if (outcome === 'created') this.#log('queued', record);
@@ -143,17 +140,17 @@ export class TaskStore {
   /** Whether a submit with this request id was accepted before. */
   async isKnown(tenant: string, requestId: string): Promise<boolean> {
     if (requestId === '') return false;
-    return (await whileRedisAnswers(this.#redis, this.#redis.exists(this.#keys.request(tenant, 'submit', requestId)))) === 1;
+    return (await this.ask(this.redis.exists(this.keys.request(tenant, 'submit', requestId)))) === 1;
   }
 
   async get(tenant: string, taskId: string): Promise<TaskRecord | null> {
-    const fields = await whileRedisAnswers(this.#redis, this.#redis.hgetall(this.#keys.task(tenant, taskId)));
+    const fields = await this.ask(this.redis.hgetall(this.keys.task(tenant, taskId)));
     return readTaskRecord(tenant, taskId, fields);
   }
 
   /** Newest first. A short page may not be the last one: `nextAfter` is null only for the last page. */
   async list(tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
-    return whileRedisAnswers(this.#redis, listTasks(this.#redis, this.#keys, tenant, filter));
+    return this.ask(listTasks(this.redis, this.keys, tenant, filter));
   }
 
   /**
@@ -161,7 +158,7 @@ export class TaskStore {
    * when it appends to the journal. @returns the task as it is now; null where there is none
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
-    const args = [this.#retentionMs, this.#keys.cancel(tenant, taskId)];
+    const args = [this.#retentionMs, this.keys.cancel(tenant, taskId)];
     const outcome = await this.#run<string>('cancelTask', addressOf(tenant, taskId), args);
     const task = await this.get(tenant, taskId);
     if (outcome === 'cancelled') this.#log('cancelled', task);
@@ -193,7 +190,7 @@ export class TaskStore {
   }
 
   async cancelRequested(tenant: string, taskId: string): Promise<boolean> {
-    return (await whileRedisAnswers(this.#redis, this.#redis.hget(this.#keys.task(tenant, taskId), 'cancelRequested'))) === '1';
+    return (await this.ask(this.redis.hget(this.keys.task(tenant, taskId), 'cancelRequested'))) === '1';
   }
 
   /**
@@ -230,8 +227,8 @@ export class TaskStore {
   }
 
   #run<Answer>(script: string, address: RolloutAddress, args: ReadonlyArray<string | number>): Promise<Answer> {
-    const first = [memberOf(address.tenant, address.rolloutId), this.#keys.wake(address.tenant, address.taskId)];
-    return runScript<Answer>(this.#redis, script, taskKeys(this.#keys, address), [...first, ...args]);
+    const first = [memberOf(address.tenant, address.rolloutId), this.keys.wake(address.tenant, address.taskId)];
+    return this.run(script, taskKeys(this.keys, address), [...first, ...args]);
   }
 }
 
