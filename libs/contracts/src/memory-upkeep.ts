@@ -82,7 +82,6 @@ export const ConsolidatedAgent = ConsolidationCounts.extend({
   reason: z.string().default(''),
   /** One line for each planned or applied change, with its sources. */
   plan: z.array(z.string()).default([]),
-  /** The proposed skills. */
   skills: z.array(z.object({ user: z.string().nullable(), name: z.string(), digest: z.string() })).default([]),
 });
 export type ConsolidatedAgent = z.infer<typeof ConsolidatedAgent>;

@@ -316,7 +316,6 @@ const ShowSide = z
   .refine(({ n, right }) => right <= n, 'has more right attempts than rollouts');
 export type ShowSide = z.infer<typeof ShowSide>;
 
-/** The counters of one item. */
 export const ItemShows = z.strictObject({
   scope: Scope,
   kind: z.string(),

@@ -93,7 +93,6 @@ export const toolCallOf = ({ number, tool, arguments: given }: ToolCall): CellTo
   arguments: Object.fromEntries(Object.entries(given).map(([name, value]) => [name, toJson(ValueSchema, value)])),
 });
 
-/** A cell of Python as a request. */
 export function cellRequest(name: string, cell: CellRequest): ExecuteRequest {
   return create(ExecuteRequestSchema, { ...toWire(ExecuteRequestSchema, cell), name, language: Language.PYTHON });
 }

@@ -194,7 +194,6 @@ export const SessionFile = z.strictObject({
 });
 export type SessionFile = z.infer<typeof SessionFile>;
 
-/** A line that a search found. */
 export const FoundLine = z.strictObject({
   path: z.string(),
   /** From 1 on. */

@@ -31,7 +31,6 @@ const text = (charsMax: number) => z.string().max(2 * charsMax);
 
 export const ScratchpadValue = z
   .strictObject({
-    /** An identifier of Python. */
     name: z.string().regex(/^[\p{XID_Start}_]\p{XID_Continue}{0,59}$/u, 'must be an identifier of at most 60 characters'),
     /** Its `repr`, cut at 100 characters with "...". */
     shown: text(103).default(''),

@@ -29,7 +29,6 @@ export interface Tracing {
 
 const NOTHING: Span = { set: () => undefined, setContent: () => undefined };
 
-/** Tracing that is switched off. */
 export const UNTRACED: Tracing = { current: undefined, span: (_name, _start, work) => work(NOTHING) };
 
 /** The id of the trace in a `traceparent`; undefined where there is none. */

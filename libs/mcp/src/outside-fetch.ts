@@ -19,7 +19,6 @@ for (const [family, subnets] of Object.entries(SUBNETS))
   for (const [net = '', bits] of subnets.map((subnet) => subnet.split('/')))
     NOT_PUBLIC.addSubnet(net, Number(bits), family === 'ipv6' ? 'ipv6' : 'ipv4');
 
-/** Whether an IP address is public. */
 export const isPublic = (address: string): boolean => !NOT_PUBLIC.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
 class PrivateAddress extends Error {

@@ -129,7 +129,6 @@ interface SkillFolder {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The name in a SKILL.md. */
 const NAME = /^name:[ \t]*["']?([a-z0-9-]+)["']?[ \t]*$/m;
 
 /**

@@ -58,7 +58,6 @@ const tokens = counter({
 const usd = counter({ name: 'etude_model_usd_total', help: 'Money for model calls in US dollars', labels: ['tenant', 'agent'] });
 const [tenantLabel, agentLabel] = [boundedLabel(), boundedLabel()];
 
-/** Counts what one model call has cost. */
 export function countModelSpend(
   owner: { readonly tenant: string; readonly agent: string },
   cost: { readonly inputTokens: number; readonly outputTokens: number; readonly costUsd: number },

@@ -136,6 +136,5 @@ class Certificates implements experimental.CertificateProvider {
   }
 }
 
-/** An HTTP server, over TLS where there are certificates. */
 export const httpServer = (tls: ServerTls | null, answer: RequestListener): Server =>
   tls === null ? createHttpServer(answer) : tls.httpServer(answer);

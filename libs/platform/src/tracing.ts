@@ -3,7 +3,6 @@ import { type Tracing, traceIdOf, UNTRACED } from '@etude/contracts/tracing';
 import type { BaseConfig } from './config.js';
 import { boundedLabel, histogram } from './metrics.js';
 
-/** Tracing of one process. */
 export interface ProcessTracing extends Tracing {
   /** Sends the spans that ended, for at most `FLUSH_MS`. */
   close(): Promise<void>;

@@ -65,7 +65,6 @@ export function consume<P extends z.ZodType, R extends z.ZodType>(
   return new QueueConsumer(declaration, handler, options);
 }
 
-/** Why a job that wasn't admitted ends. */
 const NOT_ADMITTED = new Error('not admitted');
 const NOTHING = () => undefined;
 

@@ -79,7 +79,6 @@ export class SpendStore {
     if (usdPerDay > 0 && usd >= usdPerDay) throw this.#usedUp(`${usd.toFixed(2)} of ${usdPerDay.toFixed(2)} US dollars for models`);
   }
 
-  /** All model calls of the day. */
   async today(tenant: string): Promise<{ readonly tokens: number; readonly usd: number }> {
     const spent = await this.#ofDay(tenant, dayOf(this.now()));
     const sum = (of: (spend: Spend) => number) => spent.reduce((total, spend) => total + of(spend), 0);
