@@ -67,7 +67,7 @@ export async function startUnderTest(options?: LocalOptions): Promise<StartedSan
   return UNDER_TEST === 'kubernetes' ? (await import('./kubernetes/kubernetes-fixture.js')).startKubernetes() : startLocal(options);
 }
 
-export interface Fixture extends StartedSandboxes {
+export interface Fixture extends Omit<StartedSandboxes, 'close'> {
   /** Results of these runs in one fresh sandbox. */
   run(runs: readonly SandboxRun[], more?: Parameters<typeof requestOf>[1]): Promise<RunResult[]>;
   /** The result of one run. */
@@ -76,25 +76,20 @@ export interface Fixture extends StartedSandboxes {
 
 /** Sandboxes for all tests of a file. */
 export function useSandboxes(options?: LocalOptions): Fixture {
-  let started: StartedSandboxes | null = null;
+  let started!: StartedSandboxes;
   beforeAll(async () => {
     started = await startUnderTest(options);
   }, 120_000);
   afterAll(() => started?.close());
-  const use = () => {
-    if (!started) throw new Error('the sandboxes are not started yet');
-    return started;
-  };
   const run: Fixture['run'] = async (runs, more) =>
-    (await use().sandboxes.execute(requestOf(runs, more), new AbortController().signal)).runs;
+    (await started.sandboxes.execute(requestOf(runs, more), new AbortController().signal)).runs;
   return {
     get sandboxes() {
-      return use().sandboxes;
+      return started.sandboxes;
     },
     get driver() {
-      return use().driver;
+      return started.driver;
     },
-    close: () => use().close(),
     run,
     async one(single, limits) {
       const [result] = await run([single], limits ? { limits } : {});
