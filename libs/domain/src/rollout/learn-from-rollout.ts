@@ -35,6 +35,7 @@ export interface LearningDeps extends Pick<RolloutDeps, 'model' | 'outbox' | 'pr
 }
 
 type LearningContext = RolloutContext<LearningDeps>;
+type KeepingContext = RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>;
 
 /** Whether learning follows a rollout: it trains, has made attempts and was neither cancelled nor stopped by a limit. */
 export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'attempts'>, stopReason: StopReason): boolean {
@@ -76,7 +77,7 @@ const failedWith = (code: string, message: string): LearningEnd => ({ state: 'fa
 
 /** Writes the episode once, and counts the procedures that helped. Without lessons the summary is a plain one. */
 export async function keepEpisode(
-  context: RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>,
+  context: KeepingContext,
   stopReason: StopReason,
   { summary, reflection }: Pick<Lessons, 'summary' | 'reflection'> = NO_LESSONS,
 ): Promise<void> {
@@ -89,12 +90,7 @@ export async function keepEpisode(
 }
 
 /** A procedure that the accepted attempt was shown, or a skill that it copied, has helped. One that was shown in vain is not blamed. */
-async function countProcedures({
-  attempts,
-  deps,
-  scope,
-  rolloutId,
-}: RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>): Promise<void> {
+async function countProcedures({ attempts, deps, scope, rolloutId }: KeepingContext): Promise<void> {
   const best = bestOf(attempts);
   if (best?.judgement.verdict !== 'AC') return;
   const names = best.recalled.flatMap(({ id, kind }) => (kind === 'skill' ? [id] : []));

@@ -85,15 +85,11 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
       observations.push(await work.bench.act(`a${attempt}.s${step}.${kind}${at + 1}`, step, call));
     }
     const final = answer.final === null ? null : await completed(context, `a${attempt}.s${step}.file`, answer.final, work.bench);
-    const wrong = final === null || 'answer' in final ? null : final.wrong;
+    const wrong = final !== null && 'wrong' in final ? final.wrong : null;
     taken.push({ step, said, observations, remark: wrong ?? remarkOn(answer, taken, said) });
-    if (final !== null && wrong === null) {
-      end = final as CompletedAnswer;
-      break;
-    }
-    const stuck = whyStuck(taken);
-    if (stuck !== null) {
-      end = stuck;
+    const ended = final !== null && 'answer' in final ? final : whyStuck(taken);
+    if (ended !== null) {
+      end = ended;
       break;
     }
   }
