@@ -1,4 +1,4 @@
-import { type RunResult, SandboxLimits, type SandboxRun, SHOWN_VALUE } from '@etude/contracts/sandbox';
+import { type RunResult, SandboxLimits, SHOWN_VALUE } from '@etude/contracts/sandbox';
 import { SkillName } from '@etude/contracts/ids';
 import { z } from 'zod';
 import { cutMiddle } from '../evaluation/evaluator.js';
@@ -67,7 +67,7 @@ export async function executeCode(
       files: [],
       limits: LIMITS,
       stopOnFailure: true,
-      runs: [wrappedRun(ground.code, code, functions)],
+      runs: [{ kind: 'call', code: ground.code, entryPoint: ENTRY_POINT, args: [code, functions], kwargs: {}, ...SHOWN_VALUE }],
       ...(ground.template === undefined ? {} : { template: ground.template }),
     },
     signal,
@@ -161,31 +161,22 @@ const ENTRY_POINT = '__etude_execute__';
  * Runs source as `__main__` and returns the value of its last expression, as a notebook does. The source can call loaded functions by name.
  * The source can also fake this answer, so never take it for a verdict.
  */
-export const WRAPPER = pythonText('execute_source');
+const WRAPPER = pythonText('execute_source');
 
 const Answer = z.union([
   z.strictObject({ error: z.strictObject({ type: z.string(), message: z.string(), line: z.number().int().nullable() }) }),
   z.strictObject({ value: Json.optional() }),
 ]);
 
-/** @param ground Python that defines the wrapper, preceded by the module `skills` where functions are loaded */
-export function wrappedRun(ground: string, source: string, loaded: readonly string[]): SandboxRun {
-  return { kind: 'call', code: ground, entryPoint: ENTRY_POINT, args: [source, [...loaded]], kwargs: {}, ...SHOWN_VALUE };
-}
-
-export interface ReadRun {
-  /** Such as "ZeroDivisionError: division by zero (line 3)". Empty if the code ran to its end. */
-  readonly error: string;
-  /** In the form of `RunResult.value`, after `exactValue`. Absent if the last statement is no expression, or its value is None. */
-  readonly value?: unknown;
-}
-
-export function readWrappedRun(run: RunResult): ReadRun {
-  const answer = Answer.safeParse(run.value);
-  if (answer.success && 'error' in answer.data) return { error: sentenceOf(answer.data.error) };
-  if (run.exit === 'ok' && answer.success && !('error' in answer.data))
-    return { error: '', ...(answer.data.value === undefined ? {} : { value: exactValue(answer.data.value) }) };
-  return { error: endingOf(run) };
+/**
+ * What the wrapper reports. `error` is such as "ZeroDivisionError: division by zero (line 3)", and empty if the code ran to its end. `value`
+ * is undefined if the last statement is no expression, or its value is None.
+ */
+function readWrappedRun(run: RunResult): { readonly error: string; readonly value?: unknown } {
+  const { data } = Answer.safeParse(run.value);
+  if (data !== undefined && 'error' in data) return { error: sentenceOf(data.error) };
+  if (run.exit !== 'ok' || data === undefined) return { error: endingOf(run) };
+  return { error: '', value: data.value === undefined ? undefined : exactValue(data.value) };
 }
 
 /** Why the code did not run to its end, for a model. */
