@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-code.js';
 import { executeInSession, NO_SESSION, readSessionFiles, type SessionCodeDeps, withoutFiles } from './execute-in-session.js';
 import { RegisterInput, registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
-import { FoundSkill, QUERY_MAX_CHARS, RESULTS_MAX, searchSkillsByTool, SIMILARITY_MIN } from './search-tool.js';
+import { foundSkill, FoundSkill, offeredSkills, QUERY_MAX_CHARS, RESULTS_MAX, SIMILARITY_MIN } from './search-tool.js';
 import { defineTool, type SkillFinder, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
 
@@ -83,58 +83,53 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
 
 type Operation = (args: Input, context: ToolContext, deps: CodeInterpreterDeps, signal: AbortSignal) => Promise<Answer>;
 
-/** Runs in the session's sandbox. If the session has no sandbox and the code needs no files, runs in a fresh sandbox. */
-const execute: Operation = async ({ prompt: code, file_names: fileNames }, context, deps, signal) => {
-  const execution = await executeInSession({ code, fileNames }, context, deps, signal);
-  if (!('unavailable' in execution)) return execution;
-  const why = execution.unavailable;
-  if (fileNames.length > 0) throw withoutFiles(fileNames, why);
-  const { error, result: ran } = await executeCode(code, context, deps, signal);
-  const result = {
-    results: ran.result === undefined ? [] : [ran.result],
-    output: [ran.stdout, ran.stderr].filter((text) => text !== '').join('\n'),
-    files: [],
-    ...(context.session === NO_SESSION ? {} : { note: `The session keeps nothing of this call: ${why}.` }),
-  };
-  return error === '' ? { success: true, result } : { success: false, error, result };
-};
-
 const failed = (error: string): Answer => ({ success: false, error });
 
-const searchSkills: Operation = async ({ prompt }, context, { finder }) => {
-  const text = prompt.slice(0, QUERY_MAX_CHARS);
-  const skills = await searchSkillsByTool({ text, limit: RESULTS_MAX, similarityMin: SIMILARITY_MIN }, context, finder);
-  return { success: true, result: { skills: [...skills] } };
-};
-
-const useSkill: Operation = async (args, context, deps, signal) => {
-  const { prompt, skill_name: name, skill_parameters: parameters, file_names: fileNames } = args;
-  if (name === '') return failed('Wrong arguments. "skill_name" is missing: name the skill to use.');
-  const files = await readSessionFiles(fileNames, context, deps, signal);
-  const use = { skill_id: name, parameters, action_description: prompt.slice(0, 2_000), difficulty_modifier: 0, files };
-  const outcome = await useSkillByTool(use, context, deps, signal);
-  const { result, output = '', note, skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
-  const told =
-    asked !== undefined
-      ? { skill_request_submitted: asked, ...(requestId === undefined ? {} : { request_id: requestId }) }
-      : { results: result === undefined || result === null ? [] : [result], output, files: [], ...(note === undefined ? {} : { note }) };
-  return outcome.success ? { success: true, result: told } : { success: false, error: outcome.error, result: told };
-};
-
-const registerSkill: Operation = async (args, context, deps, signal) => {
-  const { prompt: code, skill_name: name, skill_description: description, skill_parameters: example } = args;
-  if (!SkillName.safeParse(name).success)
-    return failed('Wrong arguments. "skill_name" must hold only small letters, digits and "_", such as "sum_of_squares".');
-  if (description.trim() === '')
-    return failed('Wrong arguments. "skill_description" is missing: say what the skill does and when it is useful.');
-  const draft = { name, description: description.trim(), code, examples: [{ kwargs: example }] };
-  const { status, reason, skill_name, skill_id } = await registerSkillByTool(RegisterInput.parse(draft), context, deps, signal);
-  return { success: true, result: { status, reason, skill_name, skill_id } };
-};
-
 const OPERATIONS: Readonly<Record<Input['operation'], Operation>> = {
-  execute,
-  search_skills: searchSkills,
-  use_skill: useSkill,
-  register_skill: registerSkill,
+  /** Runs in the session's sandbox. If the session has no sandbox and the code needs no files, runs in a fresh sandbox. */
+  async execute({ prompt: code, file_names: fileNames }, context, deps, signal) {
+    const execution = await executeInSession({ code, fileNames }, context, deps, signal);
+    if (!('unavailable' in execution)) return execution;
+    const why = execution.unavailable;
+    if (fileNames.length > 0) throw withoutFiles(fileNames, why);
+    const { error, result: ran } = await executeCode(code, context, deps, signal);
+    const result = {
+      results: ran.result === undefined ? [] : [ran.result],
+      output: [ran.stdout, ran.stderr].filter((text) => text !== '').join('\n'),
+      files: [],
+      ...(context.session === NO_SESSION ? {} : { note: `The session keeps nothing of this call: ${why}.` }),
+    };
+    return error === '' ? { success: true, result } : { success: false, error, result };
+  },
+
+  async search_skills({ prompt }, context, { finder }) {
+    const text = prompt.slice(0, QUERY_MAX_CHARS);
+    const hits = await offeredSkills({ text, limit: RESULTS_MAX, similarityMin: SIMILARITY_MIN }, context, finder);
+    return { success: true, result: { skills: hits.map(foundSkill) } };
+  },
+
+  async use_skill(args, context, deps, signal) {
+    const { prompt, skill_name: name, skill_parameters: parameters, file_names: fileNames } = args;
+    if (name === '') return failed('Wrong arguments. "skill_name" is missing: name the skill to use.');
+    const files = await readSessionFiles(fileNames, context, deps, signal);
+    const use = { skill_id: name, parameters, action_description: prompt.slice(0, 2_000), difficulty_modifier: 0, files };
+    const outcome = await useSkillByTool(use, context, deps, signal);
+    const { result, output = '', note, skill_request_submitted: asked, request_id: requestId } = outcome.result ?? {};
+    const told =
+      asked !== undefined
+        ? { skill_request_submitted: asked, ...(requestId === undefined ? {} : { request_id: requestId }) }
+        : { results: result === undefined || result === null ? [] : [result], output, files: [], ...(note === undefined ? {} : { note }) };
+    return outcome.success ? { success: true, result: told } : { success: false, error: outcome.error, result: told };
+  },
+
+  async register_skill(args, context, deps, signal) {
+    const { prompt: code, skill_name: name, skill_description: description, skill_parameters: example } = args;
+    if (!SkillName.safeParse(name).success)
+      return failed('Wrong arguments. "skill_name" must hold only small letters, digits and "_", such as "sum_of_squares".');
+    if (description.trim() === '')
+      return failed('Wrong arguments. "skill_description" is missing: say what the skill does and when it is useful.');
+    const draft = { name, description: description.trim(), code, examples: [{ kwargs: example }] };
+    const { status, reason, skill_name, skill_id } = await registerSkillByTool(RegisterInput.parse(draft), context, deps, signal);
+    return { success: true, result: { status, reason, skill_name, skill_id } };
+  },
 };

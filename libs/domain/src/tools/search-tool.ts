@@ -25,17 +25,13 @@ type Query = Parameters<SkillFinder['search']>[1];
 type Hit = Awaited<ReturnType<SkillFinder['search']>>[number];
 
 /** Finds skills for a text, best first, and counts each as offered. */
-export async function searchSkillsByTool(query: Query, context: ToolContext, finder: SkillFinder): Promise<readonly FoundSkill[]> {
-  return (await offeredSkills(query, context, finder)).map(foundSkill);
-}
-
-async function offeredSkills(query: Query, context: ToolContext, finder: SkillFinder): Promise<readonly Hit[]> {
+export async function offeredSkills(query: Query, context: ToolContext, finder: SkillFinder): Promise<readonly Hit[]> {
   const hits = await finder.search(context, query);
   await finder.countOffers(hits.map(({ skill }) => skill));
   return hits;
 }
 
-function foundSkill({ skill, similarity }: Hit): FoundSkill {
+export function foundSkill({ skill, similarity }: Hit): FoundSkill {
   const { name, description } = skill;
   const parameters = parametersOf(skill).map(({ name: named, type, description: said }) => ({ name: named, type, description: said }));
   return { name, description, similarity, parameters };
