@@ -11,19 +11,17 @@ import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
 import { hitOf, skillOf as recordOf } from './memory-records.js';
 import type { SkillReader } from '../src/skills/life/find-skill.js';
 import { agentTools } from '../src/tools/agent-tools.js';
+import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '../src/tools/register-skill-tool.js';
 import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
 import type {
-  RegisteredSkill,
   SkillCall,
   SkillFinder,
-  SkillRegistrar,
   SkillRunner,
   SkillWish,
   SkillWishes,
   Todo,
   ToolContext,
   ToolSessions,
-  ToolSkillDraft,
 } from '../src/tools/tool-definition.js';
 
 /** The most files that a session lists. */

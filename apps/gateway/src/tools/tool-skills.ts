@@ -4,7 +4,8 @@ import { findSkill, searchSkills, type SkillReader } from '@etude/domain/skills/
 import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { bundledCode, loadFunctions } from '@etude/domain/skills/proof/bundle-code';
 import { loadedWith, useSkill } from '@etude/domain/skills/proof/use-skill';
-import type { RegisteredSkill, SkillFinder, SkillRegistrar, SkillRunner, ToolSkillDraft } from '@etude/domain/tools/tool-definition';
+import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '@etude/domain/tools/register-skill-tool';
+import type { SkillFinder, SkillRunner } from '@etude/domain/tools/tool-definition';
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../skills/read-calls.js';
@@ -67,7 +68,7 @@ export function toolSkills(deps: SkillDeps): {
   };
   const registrar: SkillRegistrar = {
     async inspect(reader, { name, code, entryPoint }, signal) {
-      const bare = { name, code, entryPoint, description: '', parameters: [], tests: [], tags: [], category: null, examplePrompts: [] };
+      const bare = { name, code, entryPoint, description: '', parameters: [], tests: [], tags: [], example_prompts: [] };
       const draft = { skill: candidateOf(bare, reader), isProgram: false };
       try {
         const skill = await registration.completed(await opened(), { draft, reader, baseVersion: 0, by: '' }, signal);
@@ -108,7 +109,10 @@ function refusalsOf(error: unknown): readonly string[] {
 }
 
 function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: SkillReader): Skill {
-  const { name, description, code, entryPoint, parameters, tests, tags, category, examplePrompts } = draft;
+  const { name, description, code, entryPoint, tests, tags, category, example_prompts: examplePrompts } = draft;
+  const parameters = draft.parameters.map(({ default_value: defaultValue, ...one }) =>
+    defaultValue === undefined ? one : { ...one, defaultValue },
+  );
   return newCandidate({
     scope: { tenant, agent, user },
     at: Date.now(),
@@ -117,7 +121,7 @@ function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: SkillReader
     description,
     code,
     entryPoint,
-    parameters: [...parameters],
+    parameters,
     tests: [...tests],
     tags: [...new Set(tags)],
     cues: [...examplePrompts],
@@ -125,7 +129,7 @@ function candidateOf(draft: ToolSkillDraft, { tenant, agent, user }: SkillReader
     model: null,
     scripted: false,
     origin: 'tool',
-    ...(category === null ? {} : { category }),
-    ...(examplePrompts.length === 0 ? {} : { examplePrompts: [...examplePrompts] }),
+    ...(category === undefined ? {} : { category }),
+    ...(examplePrompts.length === 0 ? {} : { examplePrompts }),
   });
 }

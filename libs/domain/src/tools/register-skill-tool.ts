@@ -9,7 +9,8 @@ import { refuseUnfinished } from '../evaluation/judge.js';
 import type { Sandboxes } from '../ports/sandboxes.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { CODE_MAX_CHARS, LIMITS } from './execute-code.js';
-import type { BundledCode, SkillRegistrar, ToolContext, ToolDefinition, ToolSkillDraft } from './tool-definition.js';
+import type { SkillReader } from '../skills/life/find-skill.js';
+import type { BundledCode, ToolContext, ToolDefinition } from './tool-definition.js';
 import { defineTool } from './tool-definition.js';
 
 const TESTS_MAX = 100;
@@ -72,6 +73,33 @@ const Output = z.strictObject({
 });
 type Registered = z.input<typeof Output>;
 
+/** What an agent registers. An `entryPoint` of null is the function with the skill's name, or the only one at the top level. */
+export interface ToolSkillDraft extends Omit<z.output<typeof RegisterInput>, 'entry_point' | 'tests' | 'examples'> {
+  readonly entryPoint: string | null;
+  readonly tests: readonly SkillTest[];
+}
+
+export interface RegisteredSkill {
+  /** `waiting`: verification did not end within the caller's time. */
+  readonly status: 'registered' | 'pending_review' | 'rejected' | 'waiting';
+  readonly reason: string;
+  readonly name: string;
+  readonly version: number;
+  readonly evidence: readonly string[];
+}
+
+/** Registers skills that agents write. They become candidates, and are verified and approved like all others. */
+export interface SkillRegistrar {
+  /** Reads the code without running it. `runnable` is the code, preceded by the skills that it calls. */
+  inspect(
+    reader: SkillReader,
+    draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
+    signal: AbortSignal,
+  ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: BundledCode }>;
+  /** Returns when verification has ended, or when the caller's time is over. Registering the same content again changes nothing. */
+  register(reader: SkillReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
+}
+
 export interface RegisterSkillToolDeps {
   readonly registrar: SkillRegistrar;
   readonly sandboxes: Sandboxes;
@@ -84,17 +112,17 @@ export interface RegisterSkillToolDeps {
  * @throws EtudeError SANDBOX_UNAVAILABLE and other system errors
  */
 export async function registerSkillByTool(
-  { examples, tests: given, ...asked }: z.output<typeof RegisterInput>,
+  { examples, tests: given, entry_point: wanted, ...asked }: z.output<typeof RegisterInput>,
   context: ToolContext,
   { registrar, sandboxes, skillPath }: RegisterSkillToolDeps,
   signal: AbortSignal,
 ): Promise<Registered> {
-  const { name, code, entry_point: wanted = null } = asked;
+  const { name, code } = asked;
   const reject = (why: string): Registered => ({ status: 'rejected', reason: why, skill_name: name });
   const isRecorded = given.length === 0;
   if (isRecorded && examples.length === 0)
     return reject('The skill has no tests. Give "tests" (calls with their results) or "examples" (calls alone).');
-  const read = await registrar.inspect(context, { name, code, entryPoint: wanted }, signal);
+  const read = await registrar.inspect(context, { name, code, entryPoint: wanted ?? null }, signal);
   if ('problems' in read) return reject(read.problems.join('; '));
   const { entryPoint, runnable } = read;
   if (isRecorded && entryPoint === null)
@@ -103,12 +131,8 @@ export async function registerSkillByTool(
     ? await recordTests({ code: runnable, entryPoint: entryPoint ?? '', examples }, context, sandboxes, signal)
     : { tests: given.map((test) => ({ kind: 'call' as const, ...test })) };
   if ('problem' in made) return reject(made.problem);
-  const { status, reason, version, evidence, ...stored } = await registrar.register(
-    context,
-    { ...draftOf(asked), entryPoint, tests: made.tests },
-    context.by,
-    signal,
-  );
+  const draft = { ...asked, entryPoint, tests: made.tests };
+  const { status, reason, version, evidence, ...stored } = await registrar.register(context, draft, context.by, signal);
   return {
     status: status === 'waiting' ? 'pending_verification' : status,
     ...(reason === '' ? {} : { reason }),
@@ -118,14 +142,6 @@ export async function registerSkillByTool(
     evidence: [...evidence],
     ...(status === 'rejected' ? {} : { skill_id: skillPath(context.tenant, stored.name) }),
   };
-}
-
-function draftOf(asked: Omit<z.output<typeof RegisterInput>, 'tests' | 'examples'>): Omit<ToolSkillDraft, 'tests' | 'entryPoint'> {
-  const { name, description, code, tags, category = null, example_prompts: examplePrompts } = asked;
-  const parameters = asked.parameters.map(({ default_value: defaultValue, ...one }) =>
-    defaultValue === undefined ? one : { ...one, defaultValue },
-  );
-  return { name, description, code, tags, category, examplePrompts, parameters };
 }
 
 export function registerSkillTool(deps: RegisterSkillToolDeps): ToolDefinition {

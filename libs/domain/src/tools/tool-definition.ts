@@ -1,9 +1,9 @@
-import type { ProceduralMemorySettings, SkillDependency, SkillParameter } from '@etude/contracts/skill-proof';
+import type { ProceduralMemorySettings, SkillDependency } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
 import type { SkillReader } from '../skills/life/find-skill.js';
 import type { LoadedFunction } from '../skills/proof/bundle-code.js';
 import type { SkillCall as CallOfSkill, SkillUse } from '../skills/proof/use-skill.js';
-import type { Skill, SkillTest } from '@etude/contracts/memory';
+import type { Skill } from '@etude/contracts/memory';
 
 export interface ToolContext {
   readonly tenant: string;
@@ -143,40 +143,6 @@ export interface SkillRunner {
   ): Promise<{ readonly functions: readonly FunctionInReach[]; readonly pins: readonly SkillDependency[] }>;
   /** Puts the module `skills` in front of `code`, with these functions and all they call, exactly as pinned. */
   bundle(reader: SkillReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
-}
-
-export interface ToolSkillDraft {
-  readonly name: string;
-  readonly description: string;
-  readonly code: string;
-  /** null: the function with the skill's name, or the only one at the top level. */
-  readonly entryPoint: string | null;
-  readonly parameters: readonly SkillParameter[];
-  readonly tests: readonly SkillTest[];
-  readonly tags: readonly string[];
-  readonly category: string | null;
-  readonly examplePrompts: readonly string[];
-}
-
-export interface RegisteredSkill {
-  /** `waiting`: verification did not end within the caller's time. */
-  readonly status: 'registered' | 'pending_review' | 'rejected' | 'waiting';
-  readonly reason: string;
-  readonly name: string;
-  readonly version: number;
-  readonly evidence: readonly string[];
-}
-
-/** Registers skills that agents write. They become candidates, and are verified and approved like all others. */
-export interface SkillRegistrar {
-  /** Reads the code without running it. `runnable` is the code, preceded by the skills that it calls. */
-  inspect(
-    reader: SkillReader,
-    draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
-    signal: AbortSignal,
-  ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: BundledCode }>;
-  /** Returns when verification has ended, or when the caller's time is over. Registering the same content again changes nothing. */
-  register(reader: SkillReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }
 
 export const TodoItem = z.strictObject({
