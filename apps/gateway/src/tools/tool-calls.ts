@@ -30,7 +30,7 @@ export const toolCalls = {
   async listTools(request, call, deps) {
     const { tenant } = call;
     const { settings } = await deps.settings.get(tenant, parseField(AgentId, request.agent, 'agent'));
-    return { tools: deps.registry.list().map((tool) => toolMessage(tool, settings)) };
+    return { tools: deps.registry.listed.map((tool) => toolMessage(tool, settings)) };
   },
 
   async callTool(request, call, deps) {

@@ -141,7 +141,9 @@ export function generateRequest(task: PromptTask, { recalled, draft, attempts, c
   return { ...asked, sources: sourcesOf(recalled) };
 }
 
-function parametersText({ contract, parameters }: Pick<Skill, 'parameters' | 'contract'>): string {
+type PromptSkill = Pick<Skill, 'name' | 'description' | 'code' | 'entryPoint' | 'parameters' | 'contract'>;
+
+function parametersText({ contract, parameters }: PromptSkill): string {
   const lines = (contract?.parameters ?? parameters).map(
     ({ name, type, description, required }) => `- ${name}: ${type}${required ? '' : ', optional'}${description ? `, ${description}` : ''}`,
   );
@@ -149,10 +151,7 @@ function parametersText({ contract, parameters }: Pick<Skill, 'parameters' | 'co
 }
 
 /** Asks for the arguments of a skill's function. */
-export function bindRequest(
-  task: PromptTask,
-  skill: Pick<Skill, 'description' | 'code' | 'entryPoint' | 'parameters' | 'contract'>,
-): ChatRequest {
+export function bindRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   const parts = [text(skill.description), parametersText(skill), text(skill.code)].filter((part) => part !== '');
   return request(
     task,
@@ -162,16 +161,13 @@ export function bindRequest(
 }
 
 /** Asks for a short program around a skill's function. Its code isn't shown, since it is imported. */
-export function wrapRequest(
-  task: PromptTask,
-  { name, description, parameters, contract }: Pick<Skill, 'name' | 'description' | 'parameters' | 'contract'>,
-): ChatRequest {
-  const parts = [contract?.signature ?? '', text(description), parametersText({ parameters, contract })].filter((part) => part !== '');
+export function wrapRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
+  const parts = [skill.contract?.signature ?? '', text(skill.description), parametersText(skill)].filter((part) => part !== '');
   return request(
     task,
     expectationSection(task),
     `# Function to use\n\n${block(task, 'skill', parts.join('\n\n'))}`,
-    `# Now\n\nThis function was verified; \`from skills import ${name}\` imports it. If it does a large part of the task, answer with one short Python block that imports it and does the rest. Otherwise answer "no".`,
+    `# Now\n\nThis function was verified; \`from skills import ${skill.name}\` imports it. If it does a large part of the task, answer with one short Python block that imports it and does the rest. Otherwise answer "no".`,
   );
 }
 

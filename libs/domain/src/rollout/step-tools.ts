@@ -81,7 +81,7 @@ export class StepTools {
     this.#isMany = outside.length > 0 && own.length + outside.length > OFFERED_MAX;
     const near = new NearTools(() => [...own, ...outside], context.deps.embedder);
     this.#registry = new ToolRegistry([...own, ...(this.#isMany ? [searchTools(near)] : [])]);
-    this.#listed = [...this.#registry.list(), ...outside];
+    this.#listed = [...this.#registry.listed, ...outside];
     this.#wireNames = wireNames([...ENDS, ...this.#listed].map(({ name }) => name));
   }
 

@@ -349,7 +349,7 @@ describe('ToolRegistry', () => {
   });
 
   it('publishes the schemas that it checks', async () => {
-    const [tool] = new ToolRegistry([echo()]).list();
+    const [tool] = new ToolRegistry([echo()]).listed;
     expect(tool?.inputSchema).toMatchObject({
       type: 'object',
       required: ['text'],
@@ -379,7 +379,7 @@ describe('ToolRegistry', () => {
 
 describe('agentTools', () => {
   it('have ten fixed names and schemas of objects', () => {
-    const tools = startTools().registry.list();
+    const tools = startTools().registry.listed;
     const names =
       'code_interpreter search use_skill execute_code load_functions register_skill write_todos recall remember list_skill_categories';
     expect(tools.slice(0, 10).map(({ name }) => name)).toEqual(names.split(' '));
@@ -392,10 +392,7 @@ describe('agentTools', () => {
   it('advise to search first if the settings prefer skills', () => {
     const { registry } = startTools();
     const said = (preferSkills: boolean) =>
-      registry
-        .list()
-        .map((tool) => tool.describe({ ...settings, enabled: true, preferSkills, skillSearchThreshold: 0.85 }))
-        .join('\n');
+      registry.listed.map((tool) => tool.describe({ ...settings, enabled: true, preferSkills, skillSearchThreshold: 0.85 })).join('\n');
     expect(said(true)).toMatch(/Search first[\s\S]*above 0\.85[\s\S]*otherwise execute[\s\S]*Register what worked/);
     expect(said(false)).not.toContain('Search first');
   });

@@ -48,14 +48,10 @@ export class ToolRegistry {
   readonly #tools: ReadonlyMap<string, ToolDefinition>;
 
   constructor(
-    private readonly listed: readonly ToolDefinition[],
+    readonly listed: readonly ToolDefinition[],
     unlisted: readonly ToolDefinition[] = [],
   ) {
     this.#tools = new Map([...listed, ...unlisted].map((tool) => [tool.name, tool]));
-  }
-
-  list(): readonly ToolDefinition[] {
-    return this.listed;
   }
 
   /** Whether a tool changes nothing; false for an unknown one. */
