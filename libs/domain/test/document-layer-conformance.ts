@@ -4,7 +4,7 @@ import { ALL, type MakeMemory, start, withMemory } from './memory-conformance-st
 import { NEW_YEAR, SCOPE } from './memory-records.js';
 import type { SemanticLayerUnderTest } from './semantic-memory-conformance.js';
 
-const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> = {}): DocumentRecord => ({
+export const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> = {}): DocumentRecord => ({
   id: 'd1',
   scope: SCOPE,
   name: 'guide.md',
@@ -16,7 +16,7 @@ const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> =
   createdAt: NEW_YEAR,
   ...changes,
 });
-const chunksOf = (document: DocumentRecord, texts: readonly string[]): DocumentChunk[] =>
+export const chunksOf = (document: DocumentRecord, texts: readonly string[]): DocumentChunk[] =>
   texts.map((text, index) => ({
     id: `${document.id}.${index}`,
     scope: document.scope,

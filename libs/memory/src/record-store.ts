@@ -267,6 +267,11 @@ export function ordered(candidates: readonly Candidate[], valueOf: (candidate: C
   return candidates.toSorted((a, b) => valueOf(b) - valueOf(a) || byAge(a, b)).slice(0, limit);
 }
 
+/** Newest first, then by key descending: the order `newest` of a page. */
+export function newestFirst(a: Pick<Candidate, 'createdAt' | 'key'>, b: Pick<Candidate, 'createdAt' | 'key'>): number {
+  return b.createdAt - a.createdAt || compareKeys(b.key, a.key);
+}
+
 /** Newest first, then by key. */
 export function byAge(a: Pick<Candidate, 'createdAt' | 'key'>, b: Pick<Candidate, 'createdAt' | 'key'>): number {
   return b.createdAt - a.createdAt || compareKeys(a.key, b.key);

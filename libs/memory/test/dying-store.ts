@@ -1,7 +1,18 @@
 import type { Change, RecordStore } from '../src/record-store.js';
 import { modelStore } from './model-store.js';
 
-export class Crash extends Error {}
+class Crash extends Error {}
+
+/** Whether the store lived until the work was done. */
+export async function isSurvived(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (error instanceof Crash) return false;
+    throw error;
+  }
+}
 
 /** A store without transactions. After `dieAfter(n)` it throws `Crash` behind the change or removal that follows n others. */
 export function dyingStore(): { store: RecordStore; dieAfter: (changes: number) => void } {

@@ -1,4 +1,4 @@
-import type { ItemShow, MemoryWrite } from '@etude/contracts/memory';
+import type { ItemShow } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 import { withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { factOf, NEW_YEAR, SCOPE, skillOf } from '@etude/domain/testing/memory-records';
@@ -11,21 +11,12 @@ import { exportOf, linesOf } from './upkeep-samples.js';
 const ALL = { tenant: 'acme', agent: null };
 const NOW = NEW_YEAR + 1_000;
 const { agent, user } = SCOPE;
-const show = (id: string, shown: boolean, owner: ItemShow['owner'] = { agent, user }): ItemShow => ({
-  layer: 'semantic',
-  kind: 'fact',
-  id,
-  owner,
-  shown,
-});
-const writeOf = (shows: ItemShow[], right: boolean, tokens = 10): MemoryWrite => ({
-  kind: 'shows',
-  scope: SCOPE,
-  shows,
-  right,
-  tokens,
-  at: NEW_YEAR,
-});
+const show = (id: string, shown: boolean, owner: ItemShow['owner'] = { agent, user }): ItemShow => {
+  return { layer: 'semantic', kind: 'fact', id, owner, shown };
+};
+const writeOf = (shows: ItemShow[], right: boolean) => {
+  return { kind: 'shows', scope: SCOPE, shows, right, tokens: 10, at: NEW_YEAR } as const;
+};
 const listed = async ({ shows }: Memory, scope = ALL, query = {}) => Array.fromAsync(shows.list(scope, query));
 const counts = (n: number, right: number) => ({ n, right, tokens: 10 * n, tokensSquared: 100 * n });
 
@@ -38,7 +29,7 @@ export function itemShowsConformance(open: (options: { readonly clock: Clock }) 
       expect(await memory.appliedWrites.apply('acme', 'r1.shows', first)).toEqual({ applied: true, skill: null });
       expect((await memory.appliedWrites.apply('acme', 'r1.shows', first)).applied).toBe(false);
       // A worker died between the counters and the note.
-      await memory.shows.count('r1.shows', first as Extract<MemoryWrite, { kind: 'shows' }>);
+      await memory.shows.count('r1.shows', first);
       await memory.appliedWrites.apply('acme', 'r2.shows', writeOf([show('f1', true)], false));
       const items = [show('f1', true), show('f2', true), show('f3', true)];
       expect(await memory.shows.counters('acme', items)).toMatchObject([

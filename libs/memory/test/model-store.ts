@@ -9,6 +9,7 @@ import {
   compareKeys,
   type IndexedText,
   type MemoryRecord,
+  newestFirst,
   type Owners,
   RECORD_FIELDS,
   type RecordField,
@@ -124,12 +125,6 @@ function searchIn(kept: readonly Kept[], removed: readonly Kept[], scope: ReadSc
   const dense = found.filter(({ hasVector }) => hasVector).toSorted((a, b) => b.cosine - a.cosine || byAge(a, b));
   const words = found.filter(({ bm25 }) => bm25 > 0).toSorted((a, b) => b.bm25 - a.bm25 || byAge(a, b));
   return { dense: dense.slice(0, query.limit), words: words.slice(0, query.limit) };
-}
-
-type Place = Pick<StoredRecord, 'createdAt' | 'key'>;
-
-function newestFirst(a: Place, b: Place): number {
-  return b.createdAt - a.createdAt || compareKeys(b.key, a.key);
 }
 
 function isSame(a: MemoryRecord, b: MemoryRecord): boolean {

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
 import type { ItOfStore } from './record-store-conformance.js';
-import { ACME, collect, insert, keysFound, recordOf } from './record-store-samples.js';
+import { ACME, collect, insert, keysFound, put, recordOf } from './record-store-samples.js';
 
 /** Tests of the results of `find` and `each`, and of their order. */
 export function recordStoreFindingConformance(it: ItOfStore): void {
   it('pages by key in the order of code points', async ({ store }) => {
     const keys = ['B', 'a', 'a b', 'b', 'ä', '\uFF5E', '\u{1F600}'];
-    await store.write(
-      'acme',
+    await put(
+      store,
       keys.toReversed().map((key) => insert(recordOf({ key }))),
     );
     const seen: string[] = [];
@@ -31,8 +31,8 @@ export function recordStoreFindingConformance(it: ItOfStore): void {
       two: { name: 'sum', status: 'archived' },
       three: { name: 'Sum', fingerprint: ['f1', 'f2'] },
     };
-    await store.write(
-      'acme',
+    await put(
+      store,
       Object.entries(fields).map(([key, values]) => insert(recordOf({ key, fields: values }))),
     );
     expect(await keysFound(store, { where: { name: 'sum' } })).toEqual(['one', 'two']);

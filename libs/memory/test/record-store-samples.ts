@@ -33,9 +33,20 @@ export function vectorOf(towards: Readonly<Record<number, number>>, dimension: n
   return vector.map((value) => value / length);
 }
 
+/** Pseudorandom numbers from -0.5 to 0.5, the same in every run. */
+export function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32 - 0.5;
+  };
+}
+
 export function insert(record: MemoryRecord, ...indexed: readonly IndexedText[]): Change {
   return { do: 'insert', record, indexed };
 }
+
+export const put = (store: RecordStore, changes: readonly Change[]) => store.write('acme', changes);
 
 /** Inserts a record that search finds by its text and, if given, by the vector along `axis`. */
 export function searchable(part: Partial<MemoryRecord>, text: string, axis?: number): Change {

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import type { StoreQuery } from '../src/record-store.js';
 import { modelStore } from './model-store.js';
 import type { ItOfStore } from './record-store-conformance.js';
-import { ACME, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, insert, put, recordOf, searchable, vectorOf } from './record-store-samples.js';
 
 const query = (part: Partial<StoreQuery>): StoreQuery => ({ vector: null, text: '', limit: 10, ...part });
 
@@ -58,8 +58,8 @@ function wording(it: ItOfStore): void {
       kanji: '東京都の天気',
       other: 'sort numbers',
     };
-    await store.write(
-      'acme',
+    await put(
+      store,
       Object.entries(texts).map(([key, text]) => searchable({ key }, text)),
     );
     const found = async (text: string) => (await store.search(ACME, 'semantic', query({ text }))).words.map(({ key }) => key).toSorted();

@@ -1,5 +1,6 @@
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
+import { chunksOf, documentOf } from '@etude/domain/testing/document-layer-conformance';
 import { type FakeAnswer, FakeChatModel } from '@etude/domain/testing/fake-chat-model';
 import { ALL, withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
@@ -120,34 +121,14 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
     it('removes a document with its chunks', async ({ memory }) => {
       const { semantic } = memory;
       for (const id of ['d1', 'd2']) {
-        const document = {
-          id,
-          scope: SCOPE,
-          name: id,
-          title: id,
-          mediaType: 'text/plain',
-          digest: id,
-          bytes: 1,
-          chunks: 1,
-          createdAt: now,
-        };
-        const chunk = {
-          id: `${id}.a`,
-          scope: SCOPE,
-          documentId: id,
-          index: 0,
-          headings: [],
-          page: null,
-          text: `Boil ${id}.`,
-          createdAt: now,
-        };
-        await semantic.storeDocument(document, [chunk]);
+        const document = documentOf([`Boil ${id}.`], { id, name: id });
+        await semantic.storeDocument(document, chunksOf(document, [`Boil ${id}.`]));
       }
       const fact = await tell(memory, 'Water boils.', { touched: ['documents/d1'] });
       const { found, supported } = await remove(memory, named('documents/d1'));
       expect([found, supported]).toEqual([{ 'memory.semantic.chunk': 1, 'memory.semantic.document': 1 }, [`facts/${fact.id}`]]);
       expect((await semantic.documents(ALL, { limit: 9 })).map(({ id }) => id)).toEqual(['d2']);
-      expect((await semantic.search(ALL, { text: 'boil', limit: 9, kinds: ['chunk'] })).map(({ id }) => id)).toEqual(['d2.a']);
+      expect((await semantic.search(ALL, { text: 'boil', limit: 9, kinds: ['chunk'] })).map(({ id }) => id)).toEqual(['d2.0']);
     });
 
     it('removes a conversation with its turns', async ({ memory }) => {

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { Change } from '../src/record-store.js';
-import { ACME, BETA, insert, recordOf, vectorOf } from './record-store-samples.js';
+import { ACME, BETA, insert, numbers, recordOf, vectorOf } from './record-store-samples.js';
 import { temporaryStore } from './temporary-store.js';
 
 const DIMENSION = 96;
@@ -13,19 +13,10 @@ async function opened() {
   return made.store;
 }
 
-/** Pseudorandom numbers, the same in every run. */
-function numbers(): () => number {
-  let state = 7;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
 /** Directions around 20 topics. Sparse ones have few nonzero numbers, like vectors of hashed words. */
 function directions(count: number, isSparse: boolean): Float32Array[] {
-  const next = numbers();
-  const one = () => Array.from({ length: DIMENSION }, () => (isSparse && next() > 0.1 ? 0 : next() - 0.5));
+  const next = numbers(7);
+  const one = () => Array.from({ length: DIMENSION }, () => (isSparse && next() > -0.4 ? 0 : next()));
   const topics = Array.from({ length: 20 }, one);
   return Array.from({ length: count }, (_, i) => {
     const own = one();

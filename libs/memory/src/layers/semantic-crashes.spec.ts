@@ -1,26 +1,18 @@
-import type { DocumentChunk, DocumentRecord, Fact } from '@etude/contracts/memory';
+import type { Fact } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { chunksOf, documentOf } from '@etude/domain/testing/document-layer-conformance';
+import { ALL } from '@etude/domain/testing/memory-conformance-start';
 import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Crash, dyingStore } from '../../test/dying-store.js';
+import { dyingStore, isSurvived } from '../../test/dying-store.js';
 import { modelStore } from '../../test/model-store.js';
 import type { RecordStore } from '../record-store.js';
 import { mendDocuments } from './documents.js';
 import { semanticLayer } from './semantic-layer.js';
 
-const ALL = { tenant: 'acme', agent: null };
 const DAY_MS = 86_400_000;
-
-async function survive<T>(work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof Crash) return null;
-    throw error;
-  }
-}
 
 const layerOver = (store: RecordStore) => semanticLayer({ store, embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR } });
 const told = (text: string, day: number): Fact =>
@@ -51,7 +43,8 @@ describe('a semantic layer that is killed', () => {
       const pending = [...deaths];
       for (const { text, day } of tellings) {
         const tell = () => layerOver(store).store(`${text} ${day}`, told(text, day));
-        for (let stored = null; stored === null; stored = await survive(tell)) dieAfter(pending.shift() ?? Number.POSITIVE_INFINITY);
+        do dieAfter(pending.shift() ?? Number.POSITIVE_INFINITY);
+        while (!(await isSurvived(tell)));
       }
       expect(await layerOver(store).list(ALL, 50)).toEqual(await undisturbed.list(ALL, 50));
       expect(await everyFact(store)).toEqual(await everyFact(calm));
@@ -68,7 +61,7 @@ describe('a semantic layer that is killed', () => {
       const { store, dieAfter } = dyingStore();
       for (const death of deaths) {
         dieAfter(death);
-        await survive(() => layerOver(store).applyFacts('acme', 'u1', facts));
+        await isSurvived(() => layerOver(store).applyFacts('acme', 'u1', facts));
       }
       dieAfter(Number.POSITIVE_INFINITY);
       await layerOver(store).applyFacts('acme', 'u1', facts);
@@ -81,9 +74,9 @@ describe('a semantic layer that is killed', () => {
   it('keeps one whole edition of a document after a repeat or a repair', async () => {
     const drawn = fc.asyncProperty(fc.nat(12), fc.boolean(), async (death, isRepeated) => {
       const { store, dieAfter } = dyingStore();
-      await layerOver(store).storeDocument(...documentOf(['a', 'b', 'c']));
+      await layerOver(store).storeDocument(...editionOf(['a', 'b', 'c']));
       dieAfter(death);
-      await survive(() => layerOver(store).storeDocument(...documentOf(['a', 'd'])));
+      await isSurvived(() => layerOver(store).storeDocument(...editionOf(['a', 'd'])));
       dieAfter(Number.POSITIVE_INFINITY);
       // The store may report no remaining work only when every part is there and no part of the old document is left.
       const whole = await layerOver(store).wholeDocument(SCOPE, 'd1');
@@ -91,7 +84,7 @@ describe('a semantic layer that is killed', () => {
         .map(({ text }) => text)
         .join('');
       expect(whole === null ? standing : whole.digest).toBe(standing);
-      if (isRepeated) await layerOver(store).storeDocument(...documentOf(['a', 'd']));
+      if (isRepeated) await layerOver(store).storeDocument(...editionOf(['a', 'd']));
       else await mendDocuments(store, 'acme');
       const [document] = await layerOver(store).documents(ALL, { limit: 5 });
       const chunks = await store.find(ALL, 'semantic', { kinds: ['chunk'] }, { order: 'key', limit: 50 });
@@ -107,20 +100,10 @@ async function everyFact(store: RecordStore): Promise<readonly Fact[]> {
   return records.map(({ body }) => (JSON.parse(body) as { value: Fact }).value);
 }
 
-function documentOf(texts: readonly string[]): [DocumentRecord, DocumentChunk[]] {
-  const scope = SCOPE;
-  const named = { id: 'd1', scope, name: 'a.md', title: 'A', mediaType: 'text/markdown', createdAt: NEW_YEAR };
-  const chunk = (text: string, index: number) => ({
-    id: `d1.${index}`,
-    scope,
-    documentId: 'd1',
-    index,
-    headings: [],
-    page: null,
-    text,
-    createdAt: NEW_YEAR,
-  });
-  return [{ ...named, digest: texts.join(''), bytes: texts.length, chunks: texts.length }, texts.map(chunk)];
+/** A document whose digest is its text. */
+function editionOf(texts: readonly string[]) {
+  const document = documentOf(texts, { digest: texts.join('') });
+  return [document, chunksOf(document, texts)] as const;
 }
 
 it('embeds the next chunks of a document while it writes those before', async () => {
@@ -136,6 +119,6 @@ it('embeds the next chunks of a document while it writes those before', async ()
     embed: (texts: readonly string[]) => (events.push(`embed ${texts.length}`), lexical.embed(texts)),
   };
   const layer = semanticLayer({ store, embedder, clock: { now: () => NEW_YEAR } });
-  await layer.storeDocument(...documentOf(Array.from({ length: 40 }, (_, i) => `chunk ${i}`)));
+  await layer.storeDocument(...editionOf(Array.from({ length: 40 }, (_, i) => `chunk ${i}`)));
   expect(events.slice(0, 6)).toEqual(['embed 16', 'embed 16', 'write 16', 'embed 8', 'write 16', 'write 8']);
 });

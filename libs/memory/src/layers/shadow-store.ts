@@ -10,6 +10,7 @@ import {
   type IndexedText,
   type MemoryRecord,
   nameOf,
+  newestFirst,
   ordered,
   type RecordFilter,
   type RecordStore,
@@ -87,7 +88,6 @@ export function changeOf({ record, before, indexed }: ShadowRecord): Change {
   return before === null ? { do: 'insert', record, indexed } : { do: 'update', record, revision: before.revision };
 }
 
-const newestFirst = (a: StoredRecord, b: StoredRecord) => b.createdAt - a.createdAt || compareKeys(b.key, a.key);
 const shownIn = (query: StoreQuery): RecordFilter => ({ ...query, shown: query.shown ?? true });
 
 function isSeen({ layer, scope }: MemoryRecord, reader: ReadScope, wanted: MemoryLayer): boolean {

@@ -3,7 +3,7 @@ import { FakeChatModel } from '@etude/domain/testing/fake-chat-model';
 import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { factOf, SCOPE } from '@etude/domain/testing/memory-records';
 import { describe, expect, it } from 'vitest';
-import { Crash, dyingStore } from '../../test/dying-store.js';
+import { dyingStore, isSurvived } from '../../test/dying-store.js';
 import { withinBudget } from '../../test/within-budget.js';
 import { apply, fill, recalled, RUN, UNIT } from '../../test/units-conformance.js';
 import { ALL } from '@etude/domain/testing/memory-conformance-start';
@@ -13,16 +13,6 @@ import type { RecordStore } from '../record-store.js';
 const CHANGES_MAX = 40;
 const over = (store: RecordStore) => memoryOver(store, { embedder: new LexicalEmbedder(), clock: { now: () => UNIT.at } });
 const undo = (store: RecordStore) => over(store).units.undo({ ...RUN, agent: null, by: 'ann' });
-
-async function isWhole(work: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await work();
-    return true;
-  } catch (error) {
-    if (error instanceof Crash) return false;
-    throw error;
-  }
-}
 
 async function stateOf(store: RecordStore, outbox: FakeMemoryOutbox) {
   const facts = await store.find(ALL, 'semantic', { kinds: ['fact', 'applied'] }, { order: 'key', limit: 100 });
@@ -41,7 +31,7 @@ async function atEachChange(
     await fill(over(store));
     await prepare(store, outbox);
     dieAfter(changes);
-    const survived = await isWhole(() => work(store, outbox));
+    const survived = await isSurvived(() => work(store, outbox));
     dieAfter(Number.POSITIVE_INFINITY);
     await check(store, outbox);
     if (survived) return changes;

@@ -1,8 +1,8 @@
 import {
-  compareKeys,
   type FindPage,
   LAYERS,
   type MemoryRecord,
+  newestFirst,
   RECORD_FIELDS,
   RECORD_KINDS,
   type RecordFilter,
@@ -137,7 +137,7 @@ export async function newestRecords(points: TenantPoints, collection: string, mu
   if (after === undefined) return recordsOf(points, collection, idsOf(await newestNamed(points, collection, must, limit)), must);
   const { createdAt } = after;
   const tied = await allNamed(points, collection, [...must, ...rangeOf('created_at', { gte: createdAt, lt: createdAt + 1 })]);
-  const behind = tied.filter(({ key }) => compareKeys(key, after.key) < 0).toSorted((a, b) => compareKeys(b.key, a.key));
+  const behind = tied.filter((one) => newestFirst(one, after) > 0).toSorted(newestFirst);
   const older = await newestNamed(points, collection, [...must, ...rangeOf('created_at', { lt: createdAt })], limit);
   return recordsOf(points, collection, idsOf([...behind, ...older].slice(0, limit)), must);
 }
@@ -151,9 +151,7 @@ async function newestNamed(points: TenantPoints, collection: string, must: Condi
   const younger = named.filter(({ createdAt }) => createdAt > oldest);
   const isWhole = named.length < limit;
   const tied = isWhole ? [] : await allNamed(points, collection, [...must, { key: 'created_at', range: { gte: oldest, lte: oldest } }]);
-  return (isWhole ? named : [...younger, ...tied])
-    .toSorted((a, b) => b.createdAt - a.createdAt || compareKeys(b.key, a.key))
-    .slice(0, limit);
+  return (isWhole ? named : [...younger, ...tied]).toSorted(newestFirst).slice(0, limit);
 }
 
 /** Reads all keys, because Qdrant can't order by key. */

@@ -1,15 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { numbers } from '../../test/record-store-samples.js';
 import { vectorCode } from './vector-code.js';
-
-/** Pseudorandom numbers, the same in every run. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32 - 0.5;
-  };
-}
 
 function unit(values: readonly number[]): Float32Array {
   const length = Math.hypot(...values);

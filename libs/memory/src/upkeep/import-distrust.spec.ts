@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { DocumentChunk, DocumentRecord, Fact, Skill } from '@etude/contracts/memory';
+import type { Fact, Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
+import { chunksOf, documentOf } from '@etude/domain/testing/document-layer-conformance';
 import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { proofOf } from '@etude/domain/testing/skill-lives';
@@ -46,27 +47,8 @@ const reasonsOf = async (...lines: readonly string[]) => (await taken(lines)).re
 
 const DIGEST = 'd'.repeat(64);
 const skillNow = async (name = 'sum_even') => (await proceduralLayer({ store, embedder, clock: { now: () => now } }).get(ALL, name))!;
-const document: DocumentRecord = {
-  id: 'd1',
-  scope: SCOPE,
-  name: 'ship.md',
-  title: 'Ships',
-  mediaType: 'text/markdown',
-  digest: 'e'.repeat(64),
-  bytes: 9,
-  chunks: 1,
-  createdAt: NEW_YEAR,
-};
-const chunk: DocumentChunk = {
-  id: 'd1.c0',
-  scope: SCOPE,
-  documentId: 'd1',
-  index: 0,
-  headings: ['Sails'],
-  page: null,
-  text: 'Set them.',
-  createdAt: NEW_YEAR,
-};
+const document = documentOf(['Set them.'], { title: 'Ships' });
+const chunk = chunksOf(document, ['Set them.']).at(0)!;
 const chat = conversationId(SCOPE, 'chat 1');
 const conversation = { id: chat, scope: SCOPE, name: 'chat 1', title: '', turns: 1, createdAt: NEW_YEAR, updatedAt: NEW_YEAR };
 const message = { role: 'user', name: 'Ann', text: 'Set the sails.', at: NEW_YEAR };
