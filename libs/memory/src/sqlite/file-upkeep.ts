@@ -75,14 +75,9 @@ const ALL_PAGES = 2 ** 31 - 1;
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL; what `moment` throws
  */
 export async function snapshotFile(path: string, copy: string, moment: () => Promise<void>): Promise<void> {
-  const opened: DatabaseSync[] = [];
-  const open = () => {
-    const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS });
-    opened.push(db);
-    return db;
-  };
   try {
-    const [writer, reader] = [open(), open()];
+    using writer = new DatabaseSync(path, { timeout: LOCK_WAIT_MS });
+    using reader = new DatabaseSync(path, { timeout: LOCK_WAIT_MS });
     writer.exec('BEGIN IMMEDIATE');
     await moment();
     // The first read fixes the state that this transaction sees.
@@ -91,20 +86,14 @@ export async function snapshotFile(path: string, copy: string, moment: () => Pro
     await backup(reader, copy, { rate: ALL_PAGES });
   } catch (error) {
     throw memoryError(error, path);
-  } finally {
-    opened.forEach((db) => db.close());
   }
 }
 
 /** The vector model of a memory file that no service uses. @throws EtudeError MEMORY_UNAVAILABLE */
 export function modelOfFile(path: string): Model {
   try {
-    const db = new DatabaseSync(path);
-    try {
-      return db.prepare('SELECT name, dimension FROM model WHERE ready = 1 ORDER BY id DESC LIMIT 1').get() as unknown as Model;
-    } finally {
-      db.close();
-    }
+    using db = new DatabaseSync(path);
+    return db.prepare('SELECT name, dimension FROM model WHERE ready = 1 ORDER BY id DESC LIMIT 1').get() as unknown as Model;
   } catch (error) {
     throw memoryError(error, path);
   }

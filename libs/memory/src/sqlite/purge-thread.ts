@@ -13,16 +13,12 @@ parentPort?.postMessage(rewrite());
 /** `log: 'read'`: another process reads an old state, so the log couldn't be emptied. */
 function rewrite(): { readonly log: 'emptied' | 'read' } | { readonly errcode: number; readonly message: string } {
   try {
-    const db = new DatabaseSync(path, { timeout: lockWaitMs });
-    try {
-      // Until it merges, FTS5 only marks removed rows as deleted.
-      db.exec("PRAGMA secure_delete = ON; INSERT INTO record_words (record_words) VALUES ('optimize')");
-      // VACUUM's temporary copy may be large, so it goes to a file. It holds no removed data.
-      db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = FILE; VACUUM');
-      return { log: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0 ? 'emptied' : 'read' };
-    } finally {
-      db.close();
-    }
+    using db = new DatabaseSync(path, { timeout: lockWaitMs });
+    // Until it merges, FTS5 only marks removed rows as deleted.
+    db.exec("PRAGMA secure_delete = ON; INSERT INTO record_words (record_words) VALUES ('optimize')");
+    // VACUUM's temporary copy may be large, so it goes to a file. It holds no removed data.
+    db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = FILE; VACUUM');
+    return { log: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0 ? 'emptied' : 'read' };
   } catch (error) {
     const { errcode, message } = error as { readonly errcode?: number; readonly message: string };
     return { errcode: errcode ?? 1, message };
