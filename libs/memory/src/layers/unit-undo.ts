@@ -113,7 +113,8 @@ async function restored(
   if (before === null || isDeepStrictEqual(contentOf(fact), contentOf(before))) return fact;
   if (!isDeepStrictEqual(contentOf(fact), contentOf(after))) return 'it was changed since';
   if (after.supersededBy !== undefined && staying.has(after.supersededBy)) return `${FACTS}${after.supersededBy}, which replaced it, stays`;
-  const own = { ...before, ...ownOf(fact) };
+  const { accessCount, unsettled, decisions } = fact;
+  const own = { ...before, accessCount, ...(unsettled && { unsettled }), ...(decisions && { decisions }) };
   const later = isCurrent(before) ? await laterFact(store, change, added) : null;
   return later === null ? own : superseded(own, { id: later.id, at: factTime(later) });
 }
@@ -136,10 +137,6 @@ async function laterFact(
 /** What a fact says, without what searching and comparing add. */
 function contentOf({ accessCount: _count, unsettled: _unsettled, decisions: _decisions, ...content }: Fact) {
   return content;
-}
-
-function ownOf({ accessCount, unsettled, decisions }: Fact): Partial<Fact> {
-  return { accessCount, ...(unsettled === undefined ? {} : { unsettled }), ...(decisions === undefined ? {} : { decisions }) };
 }
 
 /** A fact that leaves the view loses its words, so that they no longer count as known. */

@@ -76,7 +76,7 @@ async function insertAll(deps: WriteDeps, run: readonly Insert[]): Promise<boole
 }
 
 async function swap(deps: WriteDeps, { id, vector, record, revision, ...change }: Exclude<Prepared, Insert>): Promise<boolean> {
-  const { points, layers, models } = deps;
+  const { points, layers } = deps;
   const collection = layers[record.layer];
   const at = (known: number): Conditions => [{ has_id: [id] }, is('revision', known)];
   const stateNow = async () => (await statesOf(points, collection, [id])).get(id);
@@ -92,7 +92,7 @@ async function swap(deps: WriteDeps, { id, vector, record, revision, ...change }
   const whole = { ...marksIn(before), ...payload, ...textState(deps, vector) };
   await points.replace(collection, [{ id, payload: whole, vector }], at(revision));
   const taken = hasMark(await stateNow(), revision + 1, writer);
-  if (taken) await deleteStale(points, collection, staleNames(vector, await models()), at(revision + 1));
+  if (taken) await deleteStale(deps, collection, vector, at(revision + 1));
   return taken;
 }
 
@@ -118,18 +118,14 @@ function runOfInserts(changes: readonly Prepared[], from: number): Insert[] {
 }
 
 /**
- * Vectors that the replaced point may have and the new one hasn't. Before 1.19, Qdrant keeps them if the point's segment was rewritten.
- * Then the old words would find the new record, and a move to another model would skip it.
+ * Deletes vectors that the replaced point may have and the new one hasn't. Before 1.19, Qdrant keeps them if the point's segment was
+ * rewritten. Then the old words would find the new record, and a move to another model would skip it.
  */
-function staleNames(vector: Point['vector'], models: readonly VectorModel[]): readonly string[] {
-  return [WORDS, ...models.map(({ name }) => vectorName(name))].filter((name) => !(name in vector));
-}
-
-/** Deletes them one by one, because a model may have been dropped meanwhile. */
-async function deleteStale(points: TenantPoints, collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
-  for (const name of names) {
-    await points.deleteVectors(collection, [name], conditions).catch((error: unknown) => {
+async function deleteStale({ points, models }: WriteDeps, collection: string, vector: Point['vector'], at: Conditions): Promise<void> {
+  const names = [WORDS, ...(await models()).map(({ name }) => vectorName(name))];
+  // One by one, because a model may have been dropped meanwhile.
+  for (const name of names.filter((one) => !(one in vector)))
+    await points.deleteVectors(collection, [name], at).catch((error: unknown) => {
       if (errorCode(error) !== 'NOT_FOUND') throw error;
     });
-  }
 }

@@ -122,18 +122,12 @@ function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, 
   const cosines = vector === null ? known : nearest(rows, { layer, query, model, vector, size, known });
   const unknown = ids.filter((id) => !cosines.has(id));
   const bm25s = new Map(worded.map(({ id, bm25 }) => [id, bm25]));
-  const loaded = loadCandidates(rows, [...cosines.keys(), ...unknown]);
+  const loaded = rows.all<Pick<StoredRow, 'kind' | 'key' | 'createdAt' | 'worth'> & { readonly id: number }>(
+    `SELECT record.id AS id, record.kind AS kind, record_key AS key, created_at AS createdAt, worth
+     FROM json_each(:ids) CROSS JOIN record ON record.id = value WHERE record.tenant = :tenant`,
+    { ids: JSON.stringify([...cosines.keys(), ...unknown]) },
+  );
   const records = new Map(loaded.map(({ id, kind, ...row }) => [id, { kind: kindName(kind), ...row }]));
   const cosineOf = (id: number) => cosines.get(id) ?? known.get(id) ?? 0;
   return candidateLists({ records, near: cosines.keys(), bm25s, cosineOf }, limit);
-}
-
-type CandidateRow = Pick<StoredRow, 'kind' | 'key' | 'createdAt' | 'worth'> & { readonly id: number };
-
-function loadCandidates(rows: TenantRows, ids: readonly number[]): CandidateRow[] {
-  return rows.all<CandidateRow>(
-    `SELECT record.id AS id, record.kind AS kind, record_key AS key, created_at AS createdAt, worth
-     FROM json_each(:ids) CROSS JOIN record ON record.id = value WHERE record.tenant = :tenant`,
-    { ids: JSON.stringify(ids) },
-  );
 }
