@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomInt } from 'node:crypto';
 import { arch } from 'node:process';
 import { EtudeError } from '@etude/contracts/errors';
 import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
@@ -40,13 +40,13 @@ export interface PodVariety {
 }
 
 /**
- * Picks a user for a pod that no pod of `taken` has; `random` returns numbers from 0 up to 1. In a user namespace there are only 65,536
- * users, and the node maps them to others for each pod.
+ * Picks a random user for a pod that no pod of `taken` has. In a user namespace there are only 65,536 users, and the node maps them to
+ * others for each pod.
  */
-export function userOf(template: SandboxTemplate, taken: ReadonlySet<number | null>, random: () => number): number {
+export function userOf(template: SandboxTemplate, taken: ReadonlySet<number | null>): number {
   const [first, count] = template.hostUsers === false ? [1_000, 60_000] : [100_000, 2_000_000_000];
   for (;;) {
-    const user = first + Math.floor(random() * count);
+    const user = first + randomInt(count);
     if (!taken.has(user)) return user;
   }
 }

@@ -92,7 +92,7 @@ export class PodStarter {
     const pod = this.roster.expect(slot, podNameOf(installation, name, slot));
     const nonce = randomBytes(16).toString('hex');
     const taken = new Set([...this.deps.feed.pods.values()].map(({ user: other }) => other));
-    const user = userOf(template, taken, () => randomBytes(4).readUInt32BE() / 2 ** 32);
+    const user = userOf(template, taken);
     const manifest = podManifest(this.kind, { slot, nonce, token: tokenOf(this.deps.tokenSecret, nonce), user });
     this.creations += 1;
     try {
