@@ -73,10 +73,8 @@ export async function learnFromEpisodes(
   return askForJson(Lessons, asked, chargedTo(model, episodes[0]!.scope, 'consolidate'), signal);
 }
 
-async function codeOf(
-  { scope, rolloutId, code, attempts, experience }: Episode,
-  episodic: LearningDeps['episodic'],
-): Promise<string | null> {
+async function codeOf(episode: Episode, episodic: LearningDeps['episodic']): Promise<string | null> {
+  const { scope, rolloutId, code, attempts, experience } = episode;
   if (code === null) return null;
   // A reported experience has no transitions: an outside agent chose its id, which may equal the id of a rollout.
   const tried = attempts > 1 && experience === undefined ? await episodic.transitions(scope, rolloutId) : [];

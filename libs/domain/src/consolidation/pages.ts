@@ -84,11 +84,8 @@ function groupPages(group: readonly Episode[], isRead: (episode: Episode) => boo
     const company = Math.min(COMPANY_MAX, PAGE_SIZE - episodes.length);
     return { episodes: [...(company > 0 ? known.slice(-company) : []), ...episodes], unread: episodes, confirms: false };
   });
-  const spared = chunks(unread.filter((episode) => confirming.has(episode))).map((episodes) => ({
-    episodes,
-    unread: episodes,
-    confirms: true,
-  }));
+  const sparing = chunks(unread.filter((episode) => confirming.has(episode)));
+  const spared = sparing.map((episodes) => ({ episodes, unread: episodes, confirms: true }));
   return [...asked, ...spared].map((page, at) => ({ ...page, group: at === 0 ? group : null }));
 }
 

@@ -75,13 +75,8 @@ function isMergeable(skill: Skill): boolean {
 
 /** Owner, code, and the content of the skills that it calls. */
 function whatItRuns({ scope: { tenant, agent, user }, code, entryPoint, dependencies = [] }: Skill): string {
-  return JSON.stringify([
-    tenant,
-    agent,
-    user,
-    codeKey({ code, entryPoint: entryPoint ?? '' }),
-    ...dependencies.map(({ digest }) => digest),
-  ]);
+  const own = codeKey({ code, entryPoint: entryPoint ?? '' });
+  return JSON.stringify([tenant, agent, user, own, ...dependencies.map(({ digest }) => digest)]);
 }
 
 function mayReplace(a: Skill, b: Skill): boolean {

@@ -15,18 +15,17 @@ export interface RegistrationDeps {
   readonly settings: Pick<ProceduralMemorySettings, 'enabled' | 'maxSkills'>;
 }
 
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
+
 /** Python's keywords: code couldn't import a skill with such a name. */
-const KEYWORDS = new Set(
-  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
-    ' ',
-  ),
+const KEYWORDS = words(
+  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield',
 );
 /** Modules of the standard library that a skill of the same name would hide. */
-const MODULES = new Set(
-  'abc ast asyncio base64 builtins collections contextlib copy csv ctypes dataclasses datetime decimal enum fractions functools glob hashlib heapq html http importlib inspect io itertools json logging math multiprocessing operator os pathlib pickle random re secrets shutil signal site skills socket sqlite3 ssl statistics string struct subprocess sys tempfile textwrap threading time traceback types typing unittest urllib uuid warnings weakref xml zipfile zlib'.split(
-    ' ',
-  ),
+const MODULES = words(
+  'abc ast asyncio base64 builtins collections contextlib copy csv ctypes dataclasses datetime decimal enum fractions functools glob hashlib heapq html http importlib inspect io itertools json logging math multiprocessing operator os pathlib pickle random re secrets shutil signal site skills socket sqlite3 ssl statistics string struct subprocess sys tempfile textwrap threading time traceback types typing unittest urllib uuid warnings weakref xml zipfile zlib',
 );
+
 /**
  * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content returns the existing
  * version with the sources of both. Equal content in other words (description, tags, category, examples, held-out tests) becomes the next

@@ -52,10 +52,8 @@ export function toldProcedure(
   const [gone] = same;
   if (gone !== undefined) {
     const message = `version ${gone.version} of procedure "${gone.name}" has these words already, and is ${gone.status}. Nothing was stored: ask a reviewer to bring it back (RestoreSkill, RollbackSkill or VerifySkill), or store other words.`;
-    throw new EtudeError('FAILED_PRECONDITION', message, {
-      field: 'prompt',
-      metadata: { version: String(gone.version), status: gone.status },
-    });
+    const metadata = { version: String(gone.version), status: gone.status };
+    throw new EtudeError('FAILED_PRECONDITION', message, { field: 'prompt', metadata });
   }
   const candidate = newSkill(withMarkOfCode(withCarriedMarks(made, versions, {}), isMarked), made.version, telling);
   return { version: candidate, isNew: true };

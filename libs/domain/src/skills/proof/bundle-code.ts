@@ -148,10 +148,10 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const wanted = [...new Set(names)];
   const found = await Promise.all(wanted.map((name) => findSkill(deps.procedural, reader, name)));
   const missing = wanted.filter((_, at) => found[at] === null);
-  if (missing.length > 0)
-    throw new EtudeError('NOT_FOUND', `There is no active skill named ${missing.join(', ')}; search for the existing skills.`, {
-      field: 'names',
-    });
+  if (missing.length > 0) {
+    const message = `There is no active skill named ${missing.join(', ')}; search for the existing skills.`;
+    throw new EtudeError('NOT_FOUND', message, { field: 'names' });
+  }
   const skills = found.filter((skill) => skill !== null);
   const pins = skills.map((skill) => dependencyOn(skill));
   const imports = skills.length === 0 ? '' : `from skills import ${skills.map(({ name }) => name).join(', ')}\n`;
@@ -160,12 +160,8 @@ export async function loadFunctions(reader: SkillReader, names: readonly string[
   const needed = await neededSkills(deps.procedural, caller, (skill) => isProven(skill, deps.checker));
   const loadedAt = deps.clock.now();
   await deps.procedural.countOffers(skills.map(({ scope, name, version }) => ({ ...scope, name, version, loadedAt })));
-  const functions: LoadedFunction[] = skills.map(({ name, version, digest, contract, description }) => ({
-    name,
-    version,
-    digest,
-    signature: contract?.signature ?? '',
-    description,
-  }));
+  const functions = skills.map(({ name, version, digest, contract, description }): LoadedFunction => {
+    return { name, version, digest, signature: contract?.signature ?? '', description };
+  });
   return { functions, pins, code: needed.length === 0 ? '' : `${loadingCode(needed, pins)}\n${imports}` };
 }

@@ -23,15 +23,8 @@ export const MANY_MUTANTS = 4;
 
 /** A proof for exactly this content. @param verifiedAt ms since 1970 */
 export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigner, verifiedAt: number): SkillProof {
-  const proof: SkillProof = {
-    v: 1,
-    digest: skillDigest(skill),
-    verifiedAt,
-    ...found,
-    confidence: confidenceOf(found),
-    keyId: signer.keyId,
-    signature: '',
-  };
+  const bound = { digest: skillDigest(skill), verifiedAt, confidence: confidenceOf(found), keyId: signer.keyId };
+  const proof: SkillProof = { v: 1, ...bound, ...found, signature: '' };
   return { ...proof, signature: signer.sign(proofText(proof)) };
 }
 

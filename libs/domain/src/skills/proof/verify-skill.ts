@@ -160,15 +160,10 @@ function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | nul
 /** Runs the tests once, then all other stages at the same time, because another interpreter starts slowly. */
 async function runStages(skill: Skill, inspected: InspectedCode, deps: VerificationDeps, place: TestPlace): Promise<readonly Stage[]> {
   const { ground, mutationScoreMin } = deps;
-  const load = (code: string) => bundledCode(code, ground.needed, skill.dependencies ?? []);
-  const trial: Trial = {
-    step: 'first',
-    code: skill.code,
-    entryPoint: inspected.entryPoint,
-    tests: skill.tests,
-    load,
-    isAuthors: !hasHiddenTests(skill),
-  };
+  const { code, tests, dependencies = [] } = skill;
+  const { entryPoint } = inspected;
+  const load = (text: string) => bundledCode(text, ground.needed, dependencies);
+  const trial: Trial = { step: 'first', code, entryPoint, tests, load, isAuthors: !hasHiddenTests(skill) };
   const first = await runTrial(trial, place);
   if (!first.passed) return [{ reason: `its tests fail: ${first.reason}` }];
   const stages = [
