@@ -3,16 +3,8 @@ import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { Clock } from '../src/ports/clock.js';
-import type {
-  ProceduralMemory,
-  ReadScope,
-  SearchQuery,
-  SkillKey,
-  SkillMove,
-  SkillOwner,
-  CountedUse,
-  StoreSkillOptions,
-} from '../src/ports/memory.js';
+import type { CountedUse, ProceduralMemory, ReadScope, SearchQuery } from '../src/ports/memory.js';
+import type { SkillKey, SkillMove, SkillOwner, StoreSkillOptions } from '../src/ports/memory.js';
 import { requireScope, wholeTenant } from '../src/ports/memory.js';
 import type { ProofChecker } from '../src/ports/verification.js';
 import { skillEntries } from '../src/retrieval/entries.js';
@@ -20,8 +12,7 @@ import { afterOffers, afterUse, ownersOfUse } from '../src/skills/life/usage.js'
 import { mayCall, type MovedVersion, requireCallable } from '../src/skills/life/call-graph.js';
 import { IN_USE, keyOf, movedSkill, noSuchSkill, requireOnlyActive } from '../src/skills/life/skill-life.js';
 import { codeDigest } from '../src/skills/content-digest.js';
-import { knownVersion, nextVersion } from '../src/skills/life/known-version.js';
-import { markedCode } from '../src/skills/life/marks.js';
+import { knownVersion, markedCode, nextVersion } from '../src/skills/life/carried-over.js';
 import { needsRoom, requireRoom } from '../src/skills/life/register-skill.js';
 import { fakeSearch, isWithin } from './fake-search.js';
 

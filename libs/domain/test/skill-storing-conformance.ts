@@ -1,7 +1,7 @@
 import type { Skill } from '@etude/contracts/memory';
 import { describe, expect } from 'vitest';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import { PROMOTED_MARK, SAME_CODE_MARK } from '../src/skills/life/marks.js';
+import { PROMOTED_MARK, SAME_CODE_MARK } from '../src/skills/life/carried-over.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { ALL, type MakeMemory, withMemory } from './memory-conformance-start.js';
 import { NEW_YEAR, SCOPE, skillOf } from './memory-records.js';

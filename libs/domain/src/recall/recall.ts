@@ -2,7 +2,7 @@ import type { FoundItem, RecalledItem, Scope, Skill } from '@etude/contracts/mem
 import type { MemoryPolicy } from '@etude/contracts/task';
 import type { MemoryHit, SkillRegistry } from '../ports/memory.js';
 import { episodeKey, reasonsNotTrusted, type Shown, sourceOf, touchedSources, untrustedAmong } from '../trust/sources.js';
-import { untrustedOfSkill } from '../skills/life/marks.js';
+import { untrustedOfSkill } from '../skills/life/carried-over.js';
 import { FINDING } from '../retrieval/entries.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { showKey } from '../lift/effects.js';

@@ -2,7 +2,7 @@ import { errorCode } from '@etude/contracts/errors';
 import type { RecalledItem, Scope, Skill } from '@etude/contracts/memory';
 import { nothingToCall } from '../skills/life/call-graph.js';
 import { findSkill } from '../skills/life/find-skill.js';
-import { untrustedOfSkill } from '../skills/life/marks.js';
+import { untrustedOfSkill } from '../skills/life/carried-over.js';
 import { bundledCode, dependencyOn, importedNames } from '../skills/proof/bundle-code.js';
 import { isProven } from '../skills/proof/proof.js';
 import { loadedWith } from '../skills/proof/use-skill.js';

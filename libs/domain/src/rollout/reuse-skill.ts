@@ -9,7 +9,7 @@ import { rulesOf } from '../evaluation/evaluators.js';
 import { readJsonAnswer, addCost, NO_COST } from '../model-answer.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { ownersFor, searchSkills, type SkillReader, viewOf } from '../skills/life/find-skill.js';
-import { untrustedOfSkill } from '../skills/life/marks.js';
+import { untrustedOfSkill } from '../skills/life/carried-over.js';
 import { asMember } from '../skills/life/merged-skills.js';
 import { bundledCode } from '../skills/proof/bundle-code.js';
 import { validateArguments } from '../skills/proof/call-values.js';

@@ -5,7 +5,7 @@ import type { Judgement } from '../evaluation/judge.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { touchedSources } from '../trust/sources.js';
 import { type Attempt, NOTHING_SAID } from './attempt-record.js';
-import { untrustedOfSkill } from '../skills/life/marks.js';
+import { untrustedOfSkill } from '../skills/life/carried-over.js';
 import { compactSteps } from './compact-steps.js';
 import { importedSkills, skillWithId, tryImporting } from './imported-skills.js';
 import { keepFindings, recallFindings } from './kept-findings.js';

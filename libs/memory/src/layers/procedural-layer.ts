@@ -22,7 +22,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, ReadScope, SkillMove, SkillOwner, CountedUse, StoreSkillOptions } from '@etude/domain/ports/memory';
 import { afterUse, ownersOfUse } from '@etude/domain/skills/life/usage';
 import { codeDigest } from '@etude/domain/skills/content-digest';
-import { knownVersion, nextVersion } from '@etude/domain/skills/life/known-version';
+import { knownVersion, nextVersion } from '@etude/domain/skills/life/carried-over';
 import { needsRoom } from '@etude/domain/skills/life/register-skill';
 import { noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/skills/life/told-procedure';

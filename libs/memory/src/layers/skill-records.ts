@@ -7,7 +7,7 @@ import type { SkillKey, SkillOffer, SkillOwner } from '@etude/domain/ports/memor
 import { skillEntry } from '@etude/domain/retrieval/entries';
 import { mayCall } from '@etude/domain/skills/life/call-graph';
 import { viewOf } from '@etude/domain/skills/life/find-skill';
-import { markedCode } from '@etude/domain/skills/life/marks';
+import { markedCode } from '@etude/domain/skills/life/carried-over';
 import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { afterOffers } from '@etude/domain/skills/life/usage';

@@ -1,13 +1,17 @@
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
-import type { ProceduralMemorySettings, SkillDependency, SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
-import { SKILL_SCOPES } from '@etude/contracts/skill-proof';
+import {
+  type ProceduralMemorySettings,
+  SKILL_SCOPES,
+  type SkillDependency,
+  type SkillScope,
+  type SkillStatus,
+} from '@etude/contracts/skill-proof';
 import type { ProceduralMemory, SkillOwner, SkillRegistry, StoreSkillOptions } from '../../ports/memory.js';
 import { sourceOf } from '../../trust/sources.js';
 import { ownerOf, ownersFor, scopeOf } from './find-skill.js';
-import { withCarriedTests } from './known-version.js';
-import { PROMOTED_MARK } from './marks.js';
+import { PROMOTED_MARK, withCarriedTests } from './carried-over.js';
 import { CALLABLE, type Decision, GONE, isProofOf } from './skill-life.js';
 
 export interface RegistrationDeps {

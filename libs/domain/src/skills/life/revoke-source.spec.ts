@@ -6,7 +6,7 @@ import { provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 import { restoreSkill, rollbackSkill } from './decisions.js';
 import { pruneSkills, undoPrune } from './prune.js';
 import { type LearnedRecords, revokeSource } from './revoke-source.js';
-import { SAME_CODE_MARK } from './marks.js';
+import { SAME_CODE_MARK } from './carried-over.js';
 import { UNUSED } from './usage.js';
 import { reasonsNotTrusted } from '../../trust/sources.js';
 

@@ -3,7 +3,7 @@ import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contra
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
 import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { isReadBy } from './find-skill.js';
-import { SAME_CODE_MARK } from './marks.js';
+import { SAME_CODE_MARK } from './carried-over.js';
 import { codeDigest } from '../content-digest.js';
 import type { PruneDeps } from './prune.js';
 import { moveOf } from './skill-life.js';

@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import { contentDigest, isInWords } from '../content-digest.js';
-import { withCarriedMarks, withMarkOfCode } from './marks.js';
+import { withCarriedMarks, withMarkOfCode } from './carried-over.js';
 import { withMarks } from '../../trust/sources.js';
 import { keyOf, LIVING, movedSkill, newCandidate, newSkill, wasOnlyTold } from './skill-life.js';
 import type { MemoryOutbox, SkillVersions } from '../../ports/memory.js';

@@ -9,7 +9,7 @@ import { noSuchSkill, wasRejectedByPerson } from '../life/skill-life.js';
 import { refusalOf } from '../life/call-graph.js';
 import { versionOfKey } from '../life/find-skill.js';
 import { confidenceOf, isProven, signProof } from './proof.js';
-import { withCarriedTests } from '../life/known-version.js';
+import { withCarriedTests } from '../life/carried-over.js';
 import { canonicalJson, skillDigest } from '../content-digest.js';
 import { activeDependents, gatherGround } from './keep-what-worked.js';
 import { type Verification, type VerificationDeps, verificationOf, verifySkill } from './verify-skill.js';

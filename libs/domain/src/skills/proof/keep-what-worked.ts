@@ -5,7 +5,7 @@ import { contentDigest } from '../content-digest.js';
 import { contentOf, isPinOf, neededSkills, refusalOf, versionKey } from '../life/call-graph.js';
 import { activeVersion } from '../life/decisions.js';
 import { isReadBy, searchSkills } from '../life/find-skill.js';
-import { joinedTests } from '../life/known-version.js';
+import { joinedTests } from '../life/carried-over.js';
 import { bundledCode, dependencyOn } from './bundle-code.js';
 import type { Stage } from './proof.js';
 import { runTrial, SHORT_LIMITS, type TestPlace, testsByName, type Trial } from './run-skill-tests.js';
