@@ -49,16 +49,18 @@ export async function endWork(context: RolloutContext, work: AgentAtWork): Promi
   await work.bench.sandbox.close();
 }
 
-/** The sources of what an agent has seen. Words of an outside server are untrusted, like the words of an untrusted task. */
-async function touchedIn(context: RolloutContext, { recalled, bench, tools }: AgentAtWork): Promise<readonly string[]> {
-  const outside = context.spec.untrusted || tools.readsOutside ? [`untrustedTasks/${context.taskId}`] : [];
-  return [...new Set([...outside, ...(await untrustedOfUsed(context, bench)), ...touchedSources([...recalled, ...bench.recalled])])];
+/** The sources of what an agent has seen. */
+async function touchedIn(context: RolloutContext, work: AgentAtWork): Promise<readonly string[]> {
+  const ofTask = context.spec.untrusted ? [`untrustedTasks/${context.taskId}`] : [];
+  const recalled = touchedSources([...work.recalled, ...work.bench.recalled]);
+  return [...new Set([...ofTask, ...(await untrustedOfTools(context, work)), ...recalled])];
 }
 
-/** The untrusted sources of the skills that were run by name. */
-async function untrustedOfUsed({ scope, deps }: RolloutContext, { usedSkills }: Workbench): Promise<readonly string[]> {
-  const used = await Promise.all([...usedSkills].map((id) => skillWithId(id, scope, deps.procedural)));
-  return used.flatMap((skill) => (skill === null ? [] : untrustedOfSkill(skill)));
+/** The untrusted sources of skills that were run by name. Words of an outside server are untrusted like those of an untrusted task. */
+async function untrustedOfTools({ taskId, scope, deps }: RolloutContext, { bench, tools }: AgentAtWork): Promise<readonly string[]> {
+  const used = await Promise.all([...bench.usedSkills].map((id) => skillWithId(id, scope, deps.procedural)));
+  const outside = tools.readsOutside ? [`untrustedTasks/${taskId}`] : [];
+  return [...used.flatMap((skill) => (skill === null ? [] : untrustedOfSkill(skill))), ...outside];
 }
 
 /**
@@ -160,24 +162,13 @@ interface EndedSteps {
 
 async function judged(context: RolloutContext, attempt: number, work: AgentAtWork, { end, taken, cost }: EndedSteps): Promise<Attempt> {
   const { evaluator } = context.spec;
-  const { bench, tools } = work;
-  const recalled = [...work.recalled, ...bench.recalled];
+  const recalled = [...work.recalled, ...work.bench.recalled];
   const { answer: text, isFile } = typeof end === 'string' ? { answer: '', isFile: false } : end;
   const code = evaluator.kind === 'none' ? null : isFile ? text : (extractAnswer(text, rulesOf(evaluator).entryPoint)?.code ?? null);
   const imports = await importedSkills(context, recalled, [code ?? '', ...codeOf(taken)].join('\n'));
-  const untrusted = [
-    ...imports.untrusted,
-    ...(await untrustedOfUsed(context, bench)),
-    ...(tools.readsOutside ? [`untrustedTasks/${context.taskId}`] : []),
-  ];
-  const said = {
-    ...(untrusted.length === 0 ? {} : { ofSkill: untrusted }),
-    ...NOTHING_SAID,
-    attempt,
-    recalled,
-    thought: transcriptOf(taken),
-    ...cost,
-  };
+  const untrusted = [...imports.untrusted, ...(await untrustedOfTools(context, work))];
+  const ofSkill = untrusted.length === 0 ? {} : { ofSkill: untrusted };
+  const said = { ...NOTHING_SAID, ...ofSkill, attempt, recalled, thought: transcriptOf(taken), ...cost };
   const judgement = judgementOf(evaluator.kind === 'none', end, text);
   return tryImporting(context, said, code, imports, judgement);
 }
