@@ -93,15 +93,12 @@ export interface EvaluatorRules {
   readonly tests?: SkillTest[];
 }
 
-/** An evaluator that callers choose by name: the schema of its fields, and the rules made from them. */
-export interface NamedKind {
-  readonly spec: z.ZodType;
-  /** @throws ZodError if the fields don't fit `spec` */
-  rules(fields: unknown): EvaluatorRules;
-}
-
-export function namedKind<S extends z.ZodType>(spec: S, rules: (fields: z.output<S>) => EvaluatorRules): NamedKind {
-  return { spec, rules: (fields) => rules(spec.parse(fields)) };
+/**
+ * An evaluator that callers choose by name: the schema of its fields, and the rules made from them. `rules` throws a ZodError if the fields
+ * don't fit `spec`.
+ */
+export function namedKind<S extends z.ZodType>(spec: S, rules: (fields: z.output<S>) => EvaluatorRules) {
+  return { spec, rules: (fields: unknown) => rules(spec.parse(fields)) };
 }
 
 const SHOWN_CHARS_MAX = 1_500;

@@ -1,6 +1,6 @@
 import type { Evaluator } from '@etude/contracts/task';
 import { EtudeError } from '@etude/contracts/errors';
-import { crashOutcome, cutMiddle, type EvaluatorRules, type NamedKind, PASSED, shown, streams } from './evaluator.js';
+import { crashOutcome, cutMiddle, type EvaluatorRules, type namedKind, PASSED, shown, streams } from './evaluator.js';
 import { acceptedOutputs, callable, functionCases, ioCases, kattisOutput } from './case-evaluators.js';
 import { Buffer } from 'node:buffer';
 import { sameOutput } from './compare.js';
@@ -17,7 +17,10 @@ const NONE: EvaluatorRules = {
 };
 
 /** Evaluators that callers choose by name (`kind: "named"`). */
-const NAMED: Readonly<Record<string, NamedKind>> = { accepted_outputs: acceptedOutputs, kattis_output: kattisOutput };
+const NAMED: Readonly<Partial<Record<string, ReturnType<typeof namedKind>>>> = {
+  accepted_outputs: acceptedOutputs,
+  kattis_output: kattisOutput,
+};
 
 const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Evaluator, { kind: Kind }>) => EvaluatorRules } = {
   io_cases: ioCases,
@@ -26,19 +29,14 @@ const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Ev
   command,
   none: () => NONE,
   named: ({ name, spec }) => {
-    const rules = namedKindOf(name).rules(spec);
+    const rules = NAMED[name]?.rules(spec);
+    if (rules === undefined) throw new EtudeError('FAILED_PRECONDITION', `there is no evaluator ${JSON.stringify(name)} in this release`);
     return { ...rules, visible: [name, rules.visible] };
   },
 };
 
 export function rulesOf(evaluator: Evaluator): EvaluatorRules {
   return (EVALUATORS[evaluator.kind] as (given: Evaluator) => EvaluatorRules)(evaluator);
-}
-
-function namedKindOf(name: string): NamedKind {
-  const kind = NAMED[name];
-  if (kind === undefined) throw new EtudeError('FAILED_PRECONDITION', `there is no evaluator ${JSON.stringify(name)} in this release`);
-  return kind;
 }
 
 /** Problems in the fields of a named evaluator, by path. Empty for other kinds, whose fields the contract checks. */
