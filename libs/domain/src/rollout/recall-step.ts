@@ -11,19 +11,15 @@ import type { SearchedMemory } from '../tools/memory-tools.js';
 import type { DurableSteps } from './durable-steps.js';
 import { budgetsOf } from './step-prompts.js';
 
-/** The layers to recall from. Skills aren't shown where they are off for the agent. */
-async function layersShown({ spec: { memory }, settings }: RolloutContext): Promise<typeof memory.layers> {
-  const { enabled } = await settings();
-  return memory.layers.filter((layer) => layer !== 'procedural' || enabled);
-}
-
 /** The cue joins the model's draft or critique with the task's own words, since memories of the task often use those. */
 export async function findForTask(context: RolloutContext, opening: string): Promise<Recollected> {
   const { deps, spec, scope, rolloutId } = context;
+  const { enabled } = await context.settings();
   const asked = {
     scope,
     cue: `${opening}\n\n${spec.prompt}`,
-    policy: { ...spec.memory, layers: await layersShown(context) },
+    // Skills aren't shown where they are off for the agent.
+    policy: { ...spec.memory, layers: spec.memory.layers.filter((layer) => layer !== 'procedural' || enabled) },
     rolloutId,
     tokensMax: budgetsOf(context).memory,
     // Skills in words need no proof, because only code is run.
