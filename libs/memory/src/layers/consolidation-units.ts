@@ -33,15 +33,16 @@ export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
       const undone = [];
       for (const head of heads) {
         if (head.state === 'committing') await completeFacts(deps, head);
-        const begun = head.state === 'undoing' || head.state === 'undone' ? head : await setHead(store, head, undoing(deps, by));
+        const begun =
+          head.state === 'undoing' || head.state === 'undone'
+            ? head
+            : await setHead(store, head, { state: 'undoing', undo: { by, at: deps.clock.now() } });
         undone.push(begun?.state === 'undoing' ? await undoUnit(deps, begun) : { agent: head.agent, undone: [], kept: [] });
       }
       return undone;
     },
   };
 }
-
-const undoing = ({ clock }: UnitDeps, by: string) => ({ state: 'undoing', undo: { by, at: clock.now() } }) as const;
 
 async function stage(deps: UnitDeps, unit: ConsolidationUnit): Promise<StagedUnit> {
   const { written, ...shadow } = await shadowOf(deps, unit);

@@ -1,4 +1,4 @@
-import type { RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { FindPage, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import {
   conversationId,
   conversationOf,
@@ -71,10 +71,7 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
   };
 }
 
-interface Page {
-  readonly limit: number;
-  readonly afterKey?: string;
-}
+type Page = Pick<FindPage, 'limit' | 'afterKey'>;
 
 async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter, page: Page): Promise<readonly StoredRecord[]> {
   return store.find(scope, LAYER, filter, { order: 'key', ...page });

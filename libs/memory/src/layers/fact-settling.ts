@@ -196,10 +196,7 @@ async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: 
   });
 }
 
-interface KnownPair {
-  readonly older: StoredKnownFact;
-  readonly newer: StoredKnownFact;
-}
+type KnownPair = Readonly<Record<keyof FactsOfPair, StoredKnownFact>>;
 
 /** The changes of the newer fact and, if it changed, of the older one. */
 async function changesOf({ embedder }: LayerDeps, { older, newer }: KnownPair, after: FactsOfPair): Promise<readonly Change[]> {

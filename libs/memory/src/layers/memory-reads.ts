@@ -67,9 +67,6 @@ function plainRecord(record: StoredRecord): PlainRecord {
   return { id: idOf(record), layer, kind, scope, createdAt: fields.createdAt, fields };
 }
 
-const FACTS = 5;
-const EXPERIENCES = 3;
-const PROCEDURES = 3;
 /** Summaries aren't included: they stand for episodes, which are recalled as experiences. */
 const KNOWLEDGE = ['fact', 'chunk', 'turn', 'reflection'] as const;
 
@@ -84,7 +81,7 @@ export async function recallMemory(
   { partial = false }: { readonly partial?: boolean } = {},
 ): Promise<Recollection> {
   requireScope(scope);
-  const { context: cue, facts = FACTS, experiences = EXPERIENCES, procedures = PROCEDURES, tokensMax = RECALL_TOKENS } = request;
+  const { context: cue, facts = 5, experiences = 3, procedures = 3, tokensMax = RECALL_TOKENS } = request;
   const knowledge: typeof semantic.search = (within, query) => semantic.search(within, { ...query, kinds: KNOWLEDGE });
   const counts = { semantic: facts, episodic: experiences, procedural: procedures };
   const search: typeof procedural.search = (within, query) => readableSkills(procedural, within, query);

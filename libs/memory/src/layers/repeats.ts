@@ -96,13 +96,8 @@ async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key:
 }
 
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
-export function appliedWrites({
-  store,
-  episodic,
-  semantic,
-  procedural,
-  shows,
-}: Pick<Memory, 'store' | 'episodic' | 'semantic' | 'procedural' | 'shows'>) {
+export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'semantic' | 'procedural' | 'shows'>) {
+  const { store, episodic, semantic, procedural, shows } = memory;
   const applied = async (layer: MemoryLayer, scope: Scope, writeId: string, at: number, changes: readonly Change[] = []) =>
     (await store.write(scope.tenant, [...changes, markApplied(layer, scope, writeId, at)])).at(-1) === true;
   return {

@@ -114,10 +114,7 @@ async function applyUnit(
   return noted ? { added, reinforced: facts.length - added } : none;
 }
 
-interface FactChange {
-  readonly text?: string;
-  readonly confidence?: number;
-}
+type FactChange = Partial<Pick<Fact, 'text' | 'confidence'>>;
 
 async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScope, id: string, change: FactChange): Promise<Fact> {
   return untilTaken(`fact ${id}`, async () => {

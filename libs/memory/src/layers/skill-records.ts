@@ -17,10 +17,8 @@ const VERSION_DIGITS = 10;
 
 /** The key of a skill's version. Keys sort by name, agent, user (none first) and version. Versions are counted per name, agent and user. */
 export function skillKey({ name, agent, user, version }: Omit<SkillKey, 'tenant' | 'digest'>): string {
-  return `${name} ${agent} ${user ?? ''} ${digitsOf(version)}`;
+  return `${name} ${agent} ${user ?? ''} ${String(version).padStart(VERSION_DIGITS, '0')}`;
 }
-
-const digitsOf = (version: number) => String(version).padStart(VERSION_DIGITS, '0');
 
 /** A skill in category "text.csv" is found by "text" too. The `subject` of a marked skill is the digest of its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
@@ -65,7 +63,6 @@ export function openedSkill(record: StoredRecord): StoredSkill {
 
 const LAYER = 'procedural';
 const PAGE = 64;
-type VersionName = Omit<SkillKey, 'digest'>;
 
 const userOf = ({ scope }: Skill) => scope.user ?? '';
 
@@ -95,7 +92,7 @@ export function narrowestNewest(skills: readonly Skill[], reader: string | null 
 export async function versionsOfKeys(
   store: RecordStore,
   tenant: string,
-  keys: readonly VersionName[],
+  keys: ReadonlyArray<Omit<SkillKey, 'digest'>>,
 ): Promise<ReadonlyArray<StoredSkill | undefined>> {
   const names = keys.map(skillKey);
   const loaded = await store.load({ tenant, agent: null }, LAYER, 'skill', [...new Set(names)]);

@@ -118,25 +118,16 @@ function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number
 }
 
 /**
- * How many records with words the server counts for a tenant. Deleted ones count until their segment is rewritten. All these records have
- * the presence word, so df in its weight, ln((N + 1) / (df + 1/2)), is this count.
- */
-export function countedIn(anchorScore: number, presenceScore: number): number {
-  return Math.round(Math.exp(allIn(anchorScore) - presenceScore) - 0.5);
-}
-
-/**
  * How much too high each word's weight is, because the server counts the records of all tenants.
  *
  * A word's weight is ln((N + 1) / (df + 1/2)). df counts only this tenant, whose words have their own numbers. N counts the whole
  * collection. For a tenant with n records, every weight is therefore ln((N + 1) / (n + 1)) too high. The anchor's score reveals N: its word
- * is in one point only, so df = 1, and has weight 1.
+ * is in one point only, so df = 1, and has weight 1. All the tenant's records with words have the presence word, so its score reveals n,
+ * as the server counts: deleted records count until their segment is rewritten.
  */
-export function surplusOf(anchorScore: number, worded: number): number {
-  return allIn(anchorScore) - Math.log(worded + 1);
-}
-
-/** ln(N + 1) */
-function allIn(anchorScore: number): number {
-  return anchorScore + Math.log(1.5);
+export function surplusOf(anchorScore: number, presenceScore: number): number {
+  /** ln(N + 1) */
+  const all = anchorScore + Math.log(1.5);
+  const counted = Math.round(Math.exp(all - presenceScore) - 0.5);
+  return all - Math.log(counted + 1);
 }

@@ -13,7 +13,7 @@ import type {
   StoreQuery,
 } from '../record-store.js';
 import { candidateLists, ownedBy, seenBy } from '../record-store.js';
-import { countedIn, denseOf, PointVectors, surplusOf, weightName } from './point-vectors.js';
+import { denseOf, PointVectors, surplusOf, weightName } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
 import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId, recordsByKey, revisionIn } from './record-points.js';
 import { writeRecords } from './record-writes.js';
@@ -124,18 +124,14 @@ async function searchCandidates(
     presence: { using: WORDS, query: vectors.ofPresence(), limit: 1, payload: [] },
   });
   const near = found.get('byVector') ?? [];
-  const worded = (found.get('byWords') ?? []).filter(hasWords);
+  // Before Qdrant 1.19 a point may keep stale words after a replacement by a text without words.
+  const worded = (found.get('byWords') ?? []).filter(({ payload }) => payload['worded'] !== false);
   const [anchorScore, presenceScore = 0] = ['anchor', 'presence'].map((name) => found.get(name)?.[0]?.score);
-  const surplus = anchorScore === undefined ? 0 : surplusOf(anchorScore, countedIn(anchorScore, presenceScore));
+  const surplus = anchorScore === undefined ? 0 : surplusOf(anchorScore, presenceScore);
   const cosines = new Map([...(found.get('ofWords') ?? []), ...near].map(({ id, score }) => [id, cosineOf(score)]));
   const bm25s = new Map(worded.map((point) => [point.id, bm25Of(point, surplus)]));
   const records = new Map([...worded, ...near].map((point) => [point.id, rankedPart(point)]));
   return candidateLists({ records, near: near.map(({ id }) => id), bm25s, cosineOf: (id) => cosines.get(id) ?? 0 }, limit);
-}
-
-/** Before Qdrant 1.19 a point may keep stale words after a replacement by a text without words. */
-function hasWords({ payload }: ScoredPoint): boolean {
-  return payload['worded'] !== false;
 }
 
 function bm25Of({ score, payload }: ScoredPoint, surplus: number): number {
