@@ -11,9 +11,7 @@ const BATCH = 16;
 const NAMED_MAX = 100;
 
 /** One version of a document's content, cut into chunks by one version of the parser. */
-interface Edition extends OfEdition<DocumentRecord> {
-  readonly chunks: readonly DocumentChunk[];
-}
+type Edition = OfEdition<DocumentRecord> & { readonly chunks: readonly DocumentChunk[] };
 
 /**
  * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a

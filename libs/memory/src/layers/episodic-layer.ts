@@ -14,9 +14,7 @@ const PAGE = 16;
 /** Stores transitions and episodes in full. Summaries and reflections of episodes go to the semantic layer. */
 export function episodicLayer(deps: LayerDeps) {
   const { store } = deps;
-  const write = async ({ tenant }: Scope, changes: readonly Change[]) => {
-    if (changes.length > 0) await store.write(tenant, changes);
-  };
+  const write = async ({ tenant }: Scope, changes: readonly Change[]) => void (await store.write(tenant, changes));
   const layer = {
     /** Empty if the id is already stored. */
     transitionChanges: (transition: Transition) => newInserts(deps, transitionRecord(transition)),

@@ -1,6 +1,6 @@
 import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { asArchived, bodyOf, isArchived, type LayerDeps, parseBody, updateEach } from './records.js';
-import type { Episode, Fact, FactDecision, Scope } from '@etude/contracts/memory';
+import type { Episode, Fact, Scope } from '@etude/contracts/memory';
 import { factKeys, factTime, isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { factEntry } from '@etude/domain/retrieval/entries';
@@ -86,19 +86,11 @@ export async function surroundingFacts(
 const CHAIN_MAX = 1_000;
 const PAGE = 100;
 
-/** A fact's decision with the texts of both facts. */
-export interface ToldDecision extends Omit<FactDecision, 'other' | 'at'> {
-  readonly newer: string;
-  readonly newerText: string;
-  readonly older: string;
-  /** Empty: the fact is gone. */
-  readonly olderText: string;
-  /** ms since 1970 */
-  readonly decideTime: number;
-}
-
-/** The decisions about these facts and older ones, oldest first. */
-export async function decisionsAbout(store: RecordStore, scope: ReadScope, facts: readonly Fact[]): Promise<readonly ToldDecision[]> {
+/**
+ * The decisions about these facts and older ones, oldest first, with the texts of both. `olderText` is empty if the older fact is gone;
+ * `decideTime` is in ms since 1970.
+ */
+export async function decisionsAbout(store: RecordStore, scope: ReadScope, facts: readonly Fact[]) {
   const made = facts.flatMap((fact) => (fact.decisions ?? []).map((decision) => ({ fact, decision })));
   const others = await store.load(scope, LAYER, 'fact', [...new Set(made.map(({ decision }) => decision.other))]);
   const texts = new Map(others.map((record) => [record.key, factOfRecord(record).text]));

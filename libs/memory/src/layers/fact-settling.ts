@@ -24,13 +24,6 @@ export interface SettlingDeps {
   readonly signal: AbortSignal;
 }
 
-export interface SettlingReport {
-  readonly modelCalls: number;
-  readonly decided: Readonly<Record<FactDecision['verdict'], number>>;
-  /** Pairs that the budget left undecided. */
-  readonly left: number;
-}
-
 /** Current facts that wait for a comparison. */
 export const UNSETTLED = { kinds: ['fact'], shown: true, where: { status: 'unsettled' } } as const;
 const PAGE = 500;
@@ -68,9 +61,10 @@ export async function affordable<T>(
  * Compares the unsettled facts of a tenant with the facts near them, newest facts first, several pairs in one model call. Facts of
  * different owners are never in one call. Each decision is stored at once, so a repeat after a crash asks only about the rest.
  *
+ * @returns the numbers of calls, of decisions by verdict, and as `left` of pairs that the budget left undecided
  * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
  */
-export async function settleFacts(deps: LayerDeps, tenant: string, settling: SettlingDeps): Promise<SettlingReport> {
+export async function settleFacts(deps: LayerDeps, tenant: string, settling: SettlingDeps) {
   const counts = { same: 0, replaces: 0, differs: 0 };
   const judging: Judging = { modelCalls: 0, left: 0, by: '' };
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {

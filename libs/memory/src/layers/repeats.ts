@@ -48,19 +48,14 @@ export interface RequestClaim {
   readonly unsynced?: boolean;
 }
 
-export interface ClaimedRequest {
-  /** The same request was claimed before; `earlierResult` tells whether it finished. */
-  readonly isRepeat: boolean;
-  readonly note: string;
-}
-
 /**
  * Claims a request id for one content of one owner, before anything is written. Repeats of the same request may continue. Why before: of
  * two different requests with one id only one continues, and the loser sees nothing of the winner's data.
  *
+ * @returns whether the same request was claimed before, and the note of the first claim. `earlierResult` tells whether that one finished
  * @throws EtudeError ALREADY_EXISTS if another request or owner used the id
  */
-export async function claimRequest(store: RecordStore, claim: RequestClaim): Promise<ClaimedRequest> {
+export async function claimRequest(store: RecordStore, claim: RequestClaim): Promise<{ isRepeat: boolean; note: string }> {
   const { note = '' } = claim;
   if (await insertNote(store, claim, claim.requestId, note)) return { isRepeat: false, note };
   const known = await readNote(store, claim, claim.requestId);

@@ -125,17 +125,11 @@ function nameOf({ agent, user }: Scope, layer: string, id: string): string {
   return `${agent} ${layer} ${id}${layer === 'procedural' ? ` ${user ?? ''}` : ''}`;
 }
 
-/** What deleting a record removes, and what rested on it. */
-export interface DeletionPlan {
-  readonly found: CountsByPlace;
-  /** The records that rest on it, and its other versions. They stay. */
-  readonly supported: readonly NamedRecord[];
-  /** Records made from this time on stay, in ms since 1970. */
-  readonly newFrom: number;
-}
-
-/** Changes nothing. Reads every fact, episode and skill of the tenant. */
-export async function planDeletion(store: RecordStore, clock: Clock, tenant: string, record: NamedRecord): Promise<DeletionPlan> {
+/**
+ * What deleting a record removes (`found`), and what rests on it or is another version of it, and stays (`supported`). Records made from
+ * `newFrom` on, in ms since 1970, stay too. Changes nothing. Reads every fact, episode and skill of the tenant.
+ */
+export async function planDeletion(store: RecordStore, clock: Clock, tenant: string, record: NamedRecord) {
   const erased = { tenant, record };
   const supported = await supportedBy(store, { tenant, ...record });
   return { found: await countOwned(store, erased, {}), supported, newFrom: await newFrom(store, clock, erased) };
