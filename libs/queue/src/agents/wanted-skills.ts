@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { parseOr } from '../jobs/job-end.js';
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
 /** Priority of every wish's job. It is high, because somebody waits for the skill. */
@@ -63,18 +63,20 @@ function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' 
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
-export class WantedSkills {
+export class WantedSkills extends RedisStore {
   /** @param openMax the most open wishes of one agent */
   constructor(
     private readonly producer: Producer,
     private readonly openMax: number = OPEN_MAX,
-  ) {}
+  ) {
+    super(producer.redis, producer.keys);
+  }
 
   /** Open wishes, for the reconciler. A wish whose job is dead has failed. */
   get work(): DurableWork {
     return {
       name: 'wanted skills',
-      outbox: this.producer.keys.wantedSkillOutbox,
+      outbox: this.keys.wantedSkillOutbox,
       queue: SkillRequest,
       due: async (tenant, id) => {
         const wanted = await this.get(tenant, id);
@@ -99,11 +101,10 @@ export class WantedSkills {
    */
   async request({ wish: asked, requestId }: { readonly wish: Wish; readonly requestId: string }): Promise<WantedSkill> {
     const wish = bounded(asked);
-    const { keys } = this.producer;
     const { tenant, agent } = wish;
     const id = wishIdOf(wish);
-    const request = requestId === '' ? '' : keys.request(tenant, 'wish', requestId);
-    const more = [keys.wantedSkills(tenant), keys.wantedSkillOutbox, keys.openWishes(tenant, agent), request];
+    const request = requestId === '' ? '' : this.keys.request(tenant, 'wish', requestId);
+    const more = [this.keys.wantedSkills(tenant), this.keys.wantedSkillOutbox, this.keys.openWishes(tenant, agent), request];
     const texts = [id, memberOf(tenant, id), contentDigest(wish), JSON.stringify({ ...wish, id })];
     const limits = [PRIORITY, RETENTION_MS, ROUNDS_MAX, agent, this.openMax];
     const [outcome] = await this.#run<[string]>('requestWish', { tenant, id }, [...texts, ...limits], more);
@@ -127,14 +128,13 @@ export class WantedSkills {
     tenant: string,
     { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
   ): Promise<{ readonly wishes: readonly WantedSkill[]; readonly nextAfter: string | null }> {
-    const { redis, keys } = this.producer;
-    const index = keys.wantedSkills(tenant);
+    const index = this.keys.wantedSkills(tenant);
     const wishes: WantedSkill[] = [];
-    const rank = after === null ? -1 : await whileRedisAnswers(redis, redis.zrevrank(index, after));
+    const rank = after === null ? -1 : await this.ask(this.redis.zrevrank(index, after));
     // The last wish of the page before was erased in the meantime.
     if (rank === null) return { wishes, nextAfter: null };
     for (let start = rank + 1; wishes.length <= limit; start += limit) {
-      const ids = await whileRedisAnswers(redis, redis.zrevrange(index, start, start + limit - 1));
+      const ids = await this.ask(this.redis.zrevrange(index, start, start + limit - 1));
       const found = await Promise.all(ids.map((id) => this.get(tenant, id)));
       const known = found.filter((wanted) => wanted !== null);
       const seen = known.filter((wanted) => user === undefined || wanted.user === null || wanted.user === user);
@@ -147,8 +147,7 @@ export class WantedSkills {
 
   /** For the worker: reads a wish; null where there is none. */
   async load(tenant: string, id: string): Promise<StoredWantedSkill | null> {
-    const { redis, keys } = this.producer;
-    const fields = await whileRedisAnswers(redis, redis.hgetall(keys.wantedSkill(tenant, id)));
+    const fields = await this.ask(this.redis.hgetall(this.keys.wantedSkill(tenant, id)));
     if (fields['wish'] === undefined) return null;
     const stored = {
       ...(JSON.parse(fields['wish']) as object),
@@ -179,7 +178,7 @@ export class WantedSkills {
   async end(wish: WishRound, end: WishEnd): Promise<boolean> {
     const fields = { ...end, registered: end.registered ?? '', scripted: end.scripted ? 1 : 0 };
     const args = [wish.round, memberOf(wish.tenant, wish.id), WISH_KEPT_MS, ...Object.entries(fields).flat()];
-    return (await this.#run<number>('endWish', wish, args, [this.producer.keys.wantedSkillOutbox])) === 1;
+    return (await this.#run<number>('endWish', wish, args, [this.keys.wantedSkillOutbox])) === 1;
   }
 
   /**
@@ -188,13 +187,12 @@ export class WantedSkills {
    * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where the wish is registered or has failed, or its draft is about to be registered
    */
   async withdraw(tenant: string, id: string, reason: string): Promise<WantedSkill> {
-    const { redis, keys } = this.producer;
     const args = [memberOf(tenant, id), WISH_KEPT_MS, reason];
-    const was = await this.#run<string>('withdrawWish', { tenant, id }, args, [keys.wantedSkillOutbox]);
+    const was = await this.#run<string>('withdrawWish', { tenant, id }, args, [this.keys.wantedSkillOutbox]);
     if (['written', 'registered', 'failed'].includes(was))
       throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} is ${was}; only one whose skill isn't written yet can be withdrawn`);
     // A job that a worker runs is not removed: the worker finds that the wish is over.
-    await whileRedisAnswers(redis, this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
+    await this.ask(this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
     const wanted = await this.get(tenant, id);
     if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no wantedSkills/${id}.`);
     return wanted;
@@ -202,7 +200,7 @@ export class WantedSkills {
 
   /** Reopens a failed wish, before its job is redriven. Returns "waiting", or the state that forbids it; "gone" without a wish. */
   reopen(tenant: string, id: string): Promise<string> {
-    return this.#run<string>('reopenWish', { tenant, id }, [memberOf(tenant, id)], [this.producer.keys.wantedSkillOutbox]);
+    return this.#run<string>('reopenWish', { tenant, id }, [memberOf(tenant, id)], [this.keys.wantedSkillOutbox]);
   }
 
   #run<Answer>(
@@ -211,8 +209,7 @@ export class WantedSkills {
     args: ReadonlyArray<string | number>,
     moreKeys: readonly string[] = [],
   ): Promise<Answer> {
-    const { redis, keys } = this.producer;
-    return runScript<Answer>(redis, script, [keys.wantedSkill(tenant, id), ...moreKeys], args);
+    return this.run<Answer>(script, [this.keys.wantedSkill(tenant, id), ...moreKeys], args);
   }
 
   /** Adds the wish's job, after removing the ended job of an earlier round, which had the same id. */

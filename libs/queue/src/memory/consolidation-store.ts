@@ -6,7 +6,7 @@ import { type DurableWork, Records } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { answersOf, namesAfter, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
 import { consolidationKeys, memberOf, newId, RETENTION_MS } from '../redis/keys.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore } from '../redis/redis.js';
 
 type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'> & Partial<Pick<ConsolidationRecord, 'force'>>;
 
@@ -16,16 +16,16 @@ type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'> &
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
-export class ConsolidationStore {
+export class ConsolidationStore extends RedisStore {
   readonly #records: Records<typeof ConsolidationRecord>;
 
-  constructor(private readonly producer: Producer) {
-    const { keys } = producer;
+  constructor(producer: Producer) {
+    super(producer.redis, producer.keys);
     this.#records = new Records(producer, {
       schema: ConsolidationRecord,
       what: 'consolidation run',
-      outbox: keys.consolidationOutbox,
-      key: keys.consolidation,
+      outbox: this.keys.consolidationOutbox,
+      key: this.keys.consolidation,
       queue: ConsolidationRunJob,
       job: (record) => (isOver(record) ? null : jobOf(record)),
       method: 'consolidate',
@@ -46,23 +46,21 @@ export class ConsolidationStore {
   async create(tenant: string, ask: ConsolidationAsk, requestId: string): Promise<ConsolidationRecord> {
     const record = ConsolidationRecord.parse({ ...ask, id: newId('c'), tenant, state: 'queued', createdAt: Date.now() });
     const made = await this.#records.create({ tenant, id: record.id, record, requestId, asked: ask });
-    const { redis, keys } = this.producer;
-    await whileRedisAnswers(redis, redis.zadd(keys.consolidations(tenant), 0, listedAs(made)));
+    await this.ask(this.redis.zadd(this.keys.consolidations(tenant), 0, listedAs(made)));
     return made;
   }
 
   /** Newest first. */
   async list(tenant: string, page: PageAsk): Promise<Page<ConsolidationRecord>> {
-    const { redis, keys } = this.producer;
     const look = async (members: readonly string[]) => {
-      const reads = redis.pipeline();
-      for (const member of members) reads.get(keys.consolidation(tenant, member.slice(TIME_DIGITS)));
+      const reads = this.redis.pipeline();
+      for (const member of members) reads.get(this.keys.consolidation(tenant, member.slice(TIME_DIGITS)));
       return (await answersOf(reads)).map((text) => {
         const record = text === null ? null : ConsolidationRecord.parse(JSON.parse(text as string));
         return record && { isWanted: true, load: async () => record };
       });
     };
-    return whileRedisAnswers(redis, newestFirst(redis, keys.consolidations(tenant), page, look));
+    return this.ask(newestFirst(this.redis, this.keys.consolidations(tenant), page, look));
   }
 
   get(tenant: string, runId: string): Promise<ConsolidationRecord | null> {
@@ -71,23 +69,21 @@ export class ConsolidationStore {
 
   /** Stores a run's progress or end; for the holder of its job. A run that began before an erasure is removed: its plan may quote anybody. */
   async put(record: ConsolidationRecord): Promise<void> {
-    const { redis, keys } = this.producer;
     const { tenant, id, createdAt, state } = record;
-    const [key, lines, answers] = consolidationKeys(keys, tenant, id);
-    const places = [key, keys.consolidationOutbox, lines, answers, keys.erased(tenant), keys.consolidations(tenant)];
+    const [key, lines, answers] = consolidationKeys(this.keys, tenant, id);
+    const places = [key, this.keys.consolidationOutbox, lines, answers, this.keys.erased(tenant), this.keys.consolidations(tenant)];
     const keptMs = isOver(record) ? RETENTION_MS : 0;
     const args = [JSON.stringify(record), memberOf(tenant, id), keptMs, createdAt, Number(state === 'done'), listedAs(record)];
-    await runScript(redis, 'putConsolidation', places, args);
+    await this.run('putConsolidation', places, args);
   }
 
   /** The stored parts of a running run; for the holder of its job. */
   report(run: ConsolidationRecord): ConsolidationReport {
-    const { redis, keys } = this.producer;
-    const [, lines, answers] = consolidationKeys(keys, run.tenant, run.id);
-    const get = async (key: string, field: string): Promise<unknown> => JSON.parse((await redis.hget(key, field)) ?? 'null');
+    const [, lines, answers] = consolidationKeys(this.keys, run.tenant, run.id);
+    const get = async (key: string, field: string): Promise<unknown> => JSON.parse((await this.redis.hget(key, field)) ?? 'null');
     const put = async (key: string, field: string, value: object) => {
       const args = [field, JSON.stringify(value), run.createdAt, RETENTION_MS];
-      await runScript(redis, 'putConsolidationPart', [key, keys.erased(run.tenant)], args);
+      await this.run('putConsolidationPart', [key, this.keys.erased(run.tenant)], args);
     };
     return {
       line: async (agent) => ConsolidatedAgent.nullable().parse(await get(lines, agent)),
@@ -104,8 +100,7 @@ export class ConsolidationStore {
     runId: string,
     { limit, after }: { readonly limit: number; readonly after: string | null },
   ): Promise<readonly ConsolidatedAgent[]> {
-    const { redis, keys } = this.producer;
-    const lines = await whileRedisAnswers(redis, redis.hgetall(keys.consolidatedAgents(tenant, runId)));
+    const lines = await this.ask(this.redis.hgetall(this.keys.consolidatedAgents(tenant, runId)));
     return namesAfter(Object.keys(lines), after ?? '', limit).map((agent) => ConsolidatedAgent.parse(JSON.parse(lines[agent]!)));
   }
 

@@ -1,6 +1,6 @@
 import { MemorySettleJob } from '@etude/contracts/queues';
 import type { Producer } from '../jobs/producer.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { RedisStore } from '../redis/redis.js';
 
 /** What comparing a tenant's facts has cost. */
 export interface SettlingSpend {
@@ -28,11 +28,13 @@ export function creditFor(facts: number, spent: { readonly calls: number; readon
 const LEASE_MS = 120_000;
 
 /** When a tenant's facts are compared, by one worker at a time, and what that costs. @throws EtudeError QUEUE_UNAVAILABLE; every method */
-export class SettlingStore {
+export class SettlingStore extends RedisStore {
   /** The last job that this process added, by tenant. */
   readonly #added = new Map<string, number>();
 
-  constructor(private readonly producer: Producer) {}
+  constructor(private readonly producer: Producer) {
+    super(producer.redis, producer.keys);
+  }
 
   /** Has the tenant's facts compared after `waitMs`, at the next full interval. Further calls for the same interval add nothing. */
   async request(tenant: string, waitMs = 0): Promise<void> {
@@ -45,22 +47,21 @@ export class SettlingStore {
 
   /** Takes the tenant's lease for `holder`, or returns false if another holds it. */
   async take(tenant: string, holder: string): Promise<boolean> {
-    const { redis, keys } = this.producer;
-    return (await whileRedisAnswers(redis, redis.set(keys.settlingLease(tenant), holder, 'PX', LEASE_MS, 'NX'))) === 'OK';
+    return (await this.ask(this.redis.set(this.keys.settlingLease(tenant), holder, 'PX', LEASE_MS, 'NX'))) === 'OK';
   }
 
   /** Returns the lease and stores why the work failed. */
   async end(tenant: string, holder: string, failure: string | null): Promise<void> {
-    const { redis, keys } = this.producer;
-    if ((await whileRedisAnswers(redis, redis.get(keys.settlingLease(tenant)))) === holder) await redis.del(keys.settlingLease(tenant));
-    await (failure === null ? redis.hdel(keys.settling(tenant), 'failure') : redis.hset(keys.settling(tenant), 'failure', failure));
+    if ((await this.ask(this.redis.get(this.keys.settlingLease(tenant)))) === holder) await this.redis.del(this.keys.settlingLease(tenant));
+    await (failure === null
+      ? this.redis.hdel(this.keys.settling(tenant), 'failure')
+      : this.redis.hset(this.keys.settling(tenant), 'failure', failure));
   }
 
   /** The rest of the credit that the tenant's facts have earned, and of the day's calls. @param facts that the tenant has now */
   async left(tenant: string, facts: number, callsPerDay: number): Promise<{ calls: number; promptTokens: number }> {
-    const { redis, keys } = this.producer;
     const day = new Date().toISOString().slice(0, 10);
-    const read = runScript<[number, number, number, number]>(redis, 'readSettling', [keys.settling(tenant)], [facts, day]);
+    const read = this.run<[number, number, number, number]>('readSettling', [this.keys.settling(tenant)], [facts, day]);
     const [seen, calls, today, tokens] = await read;
     const credit = creditFor(seen, { calls, promptTokens: tokens });
     return { ...credit, calls: Math.min(callsPerDay - today, credit.calls) };
@@ -68,13 +69,11 @@ export class SettlingStore {
 
   /** Counts one call before it is made. */
   async charge(tenant: string, promptTokens: number): Promise<void> {
-    const { redis, keys } = this.producer;
-    await runScript(redis, 'chargeSettling', [keys.settling(tenant), keys.settlingLease(tenant)], [promptTokens, LEASE_MS]);
+    await this.run('chargeSettling', [this.keys.settling(tenant), this.keys.settlingLease(tenant)], [promptTokens, LEASE_MS]);
   }
 
   async spend(tenant: string): Promise<SettlingSpend> {
-    const { redis, keys } = this.producer;
-    const { calls, day, dayCalls, promptTokens, failure } = await whileRedisAnswers(redis, redis.hgetall(keys.settling(tenant)));
+    const { calls, day, dayCalls, promptTokens, failure } = await this.ask(this.redis.hgetall(this.keys.settling(tenant)));
     const isToday = day === new Date().toISOString().slice(0, 10);
     return {
       calls: Number(calls ?? 0),
