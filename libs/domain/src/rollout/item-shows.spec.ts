@@ -29,6 +29,12 @@ function worldOf({ ids = ['f1', 'f2', 'f3'], probability = 0.5, counters = unkno
   return { model, world: new World({ spec: { ...spec, memory: { recallCount: 9, ...spec.memory } }, model, deps }) };
 }
 
+async function ranWith(given: Given) {
+  const made = worldOf(given);
+  await made.world.run();
+  return { ...made, shows: showsIn(made.world) };
+}
+
 const showsIn = (world: World) => world.outbox.of('shows')[0]?.shows ?? [];
 const Ids = fc.uniqueArray(fc.stringMatching(/^[a-z0-9]{4,8}$/), { minLength: 1, maxLength: 6 });
 
@@ -36,9 +42,7 @@ describe('withholding recalled items', () => {
   it('shows a model no withheld item in any attempt, and counts each item once', async () => {
     await fc.assert(
       fc.asyncProperty(Ids, async (ids) => {
-        const { world, model } = worldOf({ ids });
-        await world.run();
-        const shows = showsIn(world);
+        const { model, shows } = await ranWith({ ids });
         expect(shows.map(({ id }) => id)).toEqual(ids);
         for (const { id, shown } of shows) expect(model.asked.some((text) => text.includes(`<${id}>`))).toBe(shown);
       }),
@@ -49,8 +53,7 @@ describe('withholding recalled items', () => {
   it('draws the same again after a crash, whatever was counted meanwhile', async () => {
     await fc.assert(
       fc.asyncProperty(Ids, fc.integer({ min: 1, max: 3 }), async (ids, calls) => {
-        const whole = worldOf({ ids });
-        await whole.world.run();
+        const whole = await ranWith({ ids });
         let counters = unknown;
         const dies = { counters: (...asked: Parameters<ShowCounters['counters']>) => counters.counters(...asked) };
         let isDead = false;
@@ -73,22 +76,19 @@ describe('withholding recalled items', () => {
   });
 
   it('records how the first attempt ended, and the tokens of all attempts', async () => {
-    const { world } = worldOf({ ids: ['f1'] });
-    await world.run();
+    const { world } = await ranWith({ ids: ['f1'] });
     expect(world.outbox.of('shows')).toMatchObject([
       { right: false, tokens: 45, shows: [{ layer: 'semantic', kind: 'fact', owner: { agent: 'coder', user: null } }] },
     ]);
-    const { world: right } = worldOf({ ids: ['f1'], answer: () => '```python\nprint("right")\n```' });
-    await right.run();
+    const { world: right } = await ranWith({ ids: ['f1'], answer: () => '```python\nprint("right")\n```' });
     expect(right.outbox.of('shows')).toMatchObject([{ right: true, tokens: 15 }]);
   });
 
   it('withholds an item that seems harmful half of the time', async () => {
     const ids = Array.from({ length: 9 }, (_, n) => `f${n}`);
     const withheld = async (counters: ShowCounters) => {
-      const { world } = worldOf({ ids, probability: 0.0001, counters });
-      await world.run();
-      return showsIn(world).filter(({ shown }) => !shown).length;
+      const { shows } = await ranWith({ ids, probability: 0.0001, counters });
+      return shows.filter(({ shown }) => !shown).length;
     };
     expect(await withheld(unknown)).toBe(0);
     expect(await withheld(known)).toBeGreaterThan(1);
@@ -100,14 +100,12 @@ describe('withholding recalled items', () => {
     ['nobody judges the answer', { spec: { evaluator: { kind: 'none' } } }],
     ['nothing was recalled', { ids: [] }],
   ])('records nothing where %s', async (_, given) => {
-    const { world } = worldOf(given);
-    await world.run();
+    const { world } = await ranWith(given);
     expect(world.outbox.of('shows')).toEqual([]);
   });
 
   it('withholds in tasks that write nothing to memory, too', async () => {
-    const { world, model } = worldOf({ ids: ['f1', 'f2', 'f3', 'f4', 'f5', 'f6'], spec: { memory: { readOnly: true } } });
-    await world.run();
+    const { model } = await ranWith({ ids: ['f1', 'f2', 'f3', 'f4', 'f5', 'f6'], spec: { memory: { readOnly: true } } });
     const shown = model.asked.join().match(/<f\d>/g) ?? [];
     expect(new Set(shown).size).toBeLessThan(6);
   });

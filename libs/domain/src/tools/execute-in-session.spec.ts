@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { literalOf } from './execute-in-session.js';
 import { refusal, skillOf, startTools } from '../../test/tools-fixture.js';
 
-const execute = (prompt: string, more: object = {}) => ({ prompt, ...more });
 const plain = (text: string) => ({ 'text/plain': text });
 
 describe('code_interpreter in a session', () => {
@@ -12,7 +11,7 @@ describe('code_interpreter in a session', () => {
     const table = { 'text/plain': 'x', 'application/vnd.dataresource+json': { data: [{ a: 1 }] } };
     const displays = [plain('41'), { ...plain('[1]'), 'application/json': [1] }, table];
     codeSessions.cell = () => ({ stdout: 'hello\n', stderr: 'careful\n', displays });
-    expect(await call('code_interpreter', execute('x', { file_names: ['./a.csv'] }))).toEqual({
+    expect(await call('code_interpreter', { prompt: 'x', file_names: ['./a.csv'] })).toEqual({
       success: true,
       result: {
         results: [41, [1], { data: [{ a: 1 }] }],
@@ -28,7 +27,7 @@ describe('code_interpreter in a session', () => {
   it('names missing files and runs nothing', async () => {
     const { call, codeSessions } = startTools();
     codeSessions.held.push('a.csv');
-    const outcome = await call('code_interpreter', execute('x', { file_names: ['a.csv', 'b.csv'] }));
+    const outcome = await call('code_interpreter', { prompt: 'x', file_names: ['a.csv', 'b.csv'] });
     expect(outcome).toMatchObject(refusal(/not in this session: b\.csv\. The session has a\.csv\./));
     expect(codeSessions.ran).toEqual([]);
   });
@@ -37,7 +36,7 @@ describe('code_interpreter in a session', () => {
     const { call, codeSessions } = startTools([skillOf('parse_csv')]);
     await call('load_functions', { names: ['parse_csv'] });
     codeSessions.template = 'numbers';
-    await call('code_interpreter', execute('parse_csv("a")'));
+    await call('code_interpreter', { prompt: 'parse_csv("a")' });
     expect(codeSessions.ran.map(({ code }) => code)).toEqual(['# with parse_csv\nfrom skills import parse_csv\n', 'parse_csv("a")']);
     const [functions, code] = codeSessions.ran;
     expect(functions?.executionId).toBe(`${code?.executionId}-functions`);
@@ -46,7 +45,7 @@ describe('code_interpreter in a session', () => {
   it('runs nothing where the sandbox lacks the packages of a loaded function', async () => {
     const { call, codeSessions } = startTools([skillOf('parse_csv')]);
     await call('load_functions', { names: ['parse_csv'] });
-    const outcome = await call('code_interpreter', execute('parse_csv("a")'));
+    const outcome = await call('code_interpreter', { prompt: 'parse_csv("a")' });
     expect(outcome).toMatchObject(refusal(/parse_csv need packages/));
     expect(codeSessions.ran).toEqual([]);
   });
@@ -56,13 +55,13 @@ describe('code_interpreter in a session', () => {
     codeSessions.isReplaced = true;
     const error = { type: 'ZeroDivisionError', message: 'division by zero', line: 2 };
     codeSessions.cell = () => ({ exit: 'nonzero', exitCode: 1, error, stateLost: true });
-    expect(await call('code_interpreter', execute('x'))).toMatchObject({
+    expect(await call('code_interpreter', { prompt: 'x' })).toMatchObject({
       success: false,
       error: 'ZeroDivisionError: division by zero (line 2)',
       result: { note: expect.stringMatching(/has ended, with its variables and files\. The interpreter was restarted/) },
     });
     codeSessions.cell = () => ({ exit: 'node_lost', exitCode: null });
-    expect(await call('code_interpreter', execute('x'))).toMatchObject({
+    expect(await call('code_interpreter', { prompt: 'x' })).toMatchObject({
       success: false,
       error: "The session's sandbox was lost (node_lost), with its variables and files. The next call opens a new sandbox.",
     });
@@ -71,11 +70,11 @@ describe('code_interpreter in a session', () => {
   it('runs in a fresh sandbox if the session can have none', async () => {
     const { call, codeSessions } = startTools([], () => ({ value: { value: 3 } }));
     codeSessions.unavailable = 'too many are open';
-    expect(await call('code_interpreter', execute('1 + 2'))).toEqual({
+    expect(await call('code_interpreter', { prompt: '1 + 2' })).toEqual({
       success: true,
       result: { results: [3], output: '', files: [], note: 'The session keeps nothing of this call: too many are open.' },
     });
-    expect(await call('code_interpreter', execute('1', { file_names: ['data.csv'] }))).toMatchObject(
+    expect(await call('code_interpreter', { prompt: '1', file_names: ['data.csv'] })).toMatchObject(
       refusal(/"file_names".*data\.csv.*too many are open/),
     );
   });
@@ -98,13 +97,13 @@ describe('code_interpreter in a session', () => {
   ])('says that %s reads no files', async (operation, more) => {
     const { call, codeSessions } = startTools([]);
     codeSessions.held.push('a.csv');
-    const asked = execute('def parse_csv(text):\n    return text', { operation, file_names: ['a.csv'], ...more });
+    const asked = { prompt: 'def parse_csv(text):\n    return text', operation, file_names: ['a.csv'], ...more };
     expect(await call('code_interpreter', asked)).toMatchObject({ success: true, result: { note: `${operation} reads no files.` } });
   });
 
   it('refuses files without a session', async () => {
     const { call } = startTools([skillOf('parse_csv')]);
-    const unnamed = await call('code_interpreter', execute('1', { file_names: ['data.csv'] }), {}, { session: 'default' });
+    const unnamed = await call('code_interpreter', { prompt: '1', file_names: ['data.csv'] }, {}, { session: 'default' });
     expect(unnamed).toMatchObject(refusal(/data\.csv.*names no session/));
     const use = { operation: 'use_skill', skill_name: 'parse_csv', file_names: ['data.csv'] };
     expect(await call('code_interpreter', use, {}, { session: 'default' })).toMatchObject(refusal(/data\.csv.*names no session/));
