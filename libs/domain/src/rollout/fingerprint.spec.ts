@@ -1,6 +1,6 @@
 import { Evaluator } from '@etude/contracts/task';
 import { expect, it } from 'vitest';
-import { fingerprintOf } from '../rollout/rollout-context.js';
+import { fingerprintOf } from './rollout-context.js';
 
 const io = (...cases: Array<{ stdin: string; expectedStdout: string; public?: boolean }>) => Evaluator.parse({ kind: 'io_cases', cases });
 const HIDDEN = { stdin: '1', expectedStdout: '2' };
