@@ -17,7 +17,7 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { parsedJson } from '@etude/contracts/json';
 import type { ProofChecker } from '@etude/domain/ports/verification';
 import { hasHiddenTests, isInWords, skillDigest } from '@etude/domain/skills/content-digest';
-import { isProofOf, newCandidate } from '@etude/domain/skills/life/skill-life';
+import { isProofOf, newCandidate, PROVEN } from '@etude/domain/skills/life/skill-life';
 import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
 
@@ -195,8 +195,6 @@ export function proposalOf(told: Skill, source: string): Proposal {
   return { skill, setAside: OUT_OF_USE.has(status) ? `${statusReason}${why === '' ? '' : `: ${why}`}` : null };
 }
 
-const NEEDS_PROOF: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
-
 /** Points a skill's dependencies at the importing tenant. Dependencies on global skills stay. */
 function withOwnPins(skill: Skill, tenant: string): Skill {
   if (skill.dependencies === undefined) return skill;
@@ -211,7 +209,7 @@ function withOwnPins(skill: Skill, tenant: string): Skill {
  * @param checker checks the signatures of proofs. Absent: the service that runs a skill checks them
  */
 function unprovenAsCandidate(skill: Skill, at: number, checker?: ProofChecker): Skill | null {
-  if (!NEEDS_PROOF.has(skill.status) || isInWords(skill)) return null;
+  if (!PROVEN.has(skill.status) || isInWords(skill)) return null;
   if (checker === undefined ? isProofOf(skill, skill.proof) : isProven(skill, checker)) return null;
   const { proof: _proof, contract: _contract, history = [], status, ...kept } = skill;
   const statusReason = `imported; was ${status} where it came from, without a proof for its content`;

@@ -1,13 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Skill, SkillTest } from '@etude/contracts/memory';
-import type { SkillStatus } from '@etude/contracts/skill-proof';
 import type { SkillWords, StoreSkillOptions } from '../../ports/memory.js';
 import { marksOf, reasonsNotTrusted, sourceOf, untrustedAmong } from '../../trust/sources.js';
 import { canonicalJson, codeDigest, distinct, hasHiddenTests, skillDigest } from '../content-digest.js';
 import { GONE, LIVING, newSkill, wasOnlyTold } from './skill-life.js';
-
-/** A skill in one of these statuses is not in use yet, so a new mark still takes effect. */
-const UNDECIDED: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified', 'pending_review']);
 
 /**
  * The existing version with the content of the given skill; null where a new version is needed. `changed`: this version with new sources and
@@ -39,7 +35,8 @@ function hasSameWords(stored: Skill, given: Skill): boolean {
   return !isNew && WORDS.every((field) => canonicalJson(stored[field] ?? []) === canonicalJson(asked[field] ?? []));
 }
 
-const takesMarks = ({ status, untrusted = [] }: Skill) => UNDECIDED.has(status) || !LIVING.has(status) || untrusted.length > 0;
+/** A new mark takes effect while a version is not in use, or has a mark already. */
+const takesMarks = ({ status, untrusted = [] }: Skill) => status !== 'active' || untrusted.length > 0;
 
 /** null: the version has all sources and marks already. */
 function withSources(version: Skill, given: Skill): Skill | null {
