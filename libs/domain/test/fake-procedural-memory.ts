@@ -82,7 +82,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
       const behind = new FakeProceduralMemory(this.#clock, this.#checker).keep(...before);
       const moved = moves.map((move) => behind.#movedBy(move));
       for (const { before: known, after } of moved)
-        if (known.status !== 'active' && after.status === 'active') requireOnlyActive(after, behind.#skills);
+        if (known.status !== 'active' && after.status === 'active') requireOnlyActive(after, behind.#versions(after.scope, after.name));
       await requireCallable(this, moved);
       // Another call changed the list meanwhile.
       if (this.#skills !== before) continue;

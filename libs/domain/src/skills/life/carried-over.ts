@@ -118,16 +118,12 @@ export const SAME_CODE_MARK = 'its code is also that of a marked skill of this t
  * of a marked version is marked, even if a person approved that version. A reviewer who stores a version vouches for its whole content, so
  * nothing is added.
  *
- * @param versions all of this name that the agent has
+ * @param versions all of this name that the owner has
  */
 export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { baseVersion, isReviewed = false }: StoreSkillOptions): Skill {
   if (isReviewed) return skill;
   const code = codeDigest(skill);
-  const before = versions.filter(
-    (version) =>
-      version.scope.user === skill.scope.user &&
-      (!GONE.has(version.status) || version.version === baseVersion || codeDigest(version) === code),
-  );
+  const before = versions.filter((version) => !GONE.has(version.status) || version.version === baseVersion || codeDigest(version) === code);
   return marked(skill, [...new Set([skill, ...before].flatMap(marksOf))]);
 }
 
@@ -135,8 +131,7 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
 function needsMarkOfCode(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): boolean {
   if (isReviewed || marksOf(skill).length > 0) return false;
   const code = codeDigest(skill);
-  const own = versions.filter(({ scope, status }) => scope.user === skill.scope.user && status === 'active');
-  return !own.some((version) => marksOf(version).length === 0 && codeDigest(version) === code);
+  return !versions.some((version) => version.status === 'active' && marksOf(version).length === 0 && codeDigest(version) === code);
 }
 
 /**

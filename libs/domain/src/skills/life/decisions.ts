@@ -176,7 +176,7 @@ async function activate(procedural: SkillRegistry, skill: Skill, decision: Decis
 /** Other active versions of the same owner, newest first. */
 async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<readonly Skill[]> {
   const versions = await procedural.versions(skill.scope, skill.name, 'active');
-  return versions.filter(({ version, name }) => name === skill.name && version !== skill.version);
+  return versions.filter(({ version }) => version !== skill.version);
 }
 
 /**

@@ -41,7 +41,7 @@ export async function membersReplaced(procedural: SkillVersions, skill: Skill, {
   const found = await Promise.all(
     named.map(async ({ name, version }) => {
       const active = await procedural.versions(skill.scope, name, 'active');
-      return active.filter((one) => one.version === version && isSameOwner(one.scope, skill.scope) && !wasBroughtBack(one));
+      return active.filter((one) => one.version === version && !wasBroughtBack(one));
     }),
   );
   return found.flat().map((member) => mergeInto(skill, member, { by, at }));
@@ -56,7 +56,7 @@ export async function membersBack(procedural: SkillVersions, skill: Skill, decis
   const found = await Promise.all(named.map(({ name }) => procedural.versions(skill.scope, name)));
   const free = found.filter((versions) => versions.every(({ status }) => status !== 'active'));
   const merged = free.flat().filter(({ status, statusReason }) => status === 'deprecated' && statusReason === `${MERGED}${nameOf(skill)}`);
-  return merged.filter(({ scope }) => isSameOwner(scope, skill.scope)).map((member) => moveOf(member, 'active', decision));
+  return merged.map((member) => moveOf(member, 'active', decision));
 }
 
 /** The move that deprecates `other`. Its name then leads to the skill. */

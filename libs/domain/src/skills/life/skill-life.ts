@@ -236,14 +236,11 @@ export function isSameOwner(a: Scope, b: Scope): boolean {
 
 /**
  * @param skill the skill that becomes active
- * @param versions of the same name, as they are after the moves
+ * @param versions of the same name and owner, as they are after the moves
  * @throws EtudeError ABORTED where another version of the same owner stays active beside it
  */
 export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): void {
-  const other = versions.find(
-    ({ status, name, version, scope }) =>
-      status === 'active' && name === skill.name && version !== skill.version && isSameOwner(scope, skill.scope),
-  );
+  const other = versions.find(({ status, version }) => status === 'active' && version !== skill.version);
   if (other === undefined) return;
   const message = `version ${other.version} of skill "${skill.name}" became active meanwhile, so version ${skill.version} did not; read the skill again, then decide again`;
   throw new EtudeError('ABORTED', message, { field: 'version', metadata: { active_version: String(other.version) } });
