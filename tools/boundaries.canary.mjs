@@ -72,7 +72,7 @@ const kept = {
     "import { x } from '@etude/domain/testing/x';\nimport { y } from '@etude/test-support/x';\nimport 'vitest';\nprocess.env['X'] = '1';",
   'libs/memory/src/qdrant/store.ts': "import { QdrantClient } from '@qdrant/js-client-rest';\nexport { QdrantClient };",
   'apps/worker/src/main.ts': "import { x } from '@etude/queue/fine';\nexport const y = process.env['X'] ?? x;",
-  'apps/worker/vitest.config.ts': "export { default } from '../../vitest.base.js';",
+  'test/cluster/vitest.cluster.ts': "export { project } from '../../vitest.config.js';",
   'bench/src/bare.bench.ts': "import { Queue } from 'bullmq';\nimport { x } from '@etude/domain/testing/x';\nexport { x, Queue };",
 };
 

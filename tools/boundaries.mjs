@@ -94,7 +94,7 @@ const READS_OWN_PYTHON = 'libs/domain/src/python-files.ts';
 /** Settings are parsed once, where a process begins. */
 const MAY_READ_ENVIRONMENT = [/(^|\/)([a-z-]+-)?main\.ts$/, /^libs\/platform\/src\/config\.ts$/, /^test\//, /^bench\//];
 
-const isTestFile = (path) => /-fixture\.ts$|^test\/|\.spec\.ts$|\/testing\/|\/test\/|vitest\.config\.ts$/.test(path);
+const isTestFile = (path) => /-fixture\.ts$|^test\/|\.spec\.ts$|\/testing\/|\/test\//.test(path);
 const packageOf = (specifier) => (specifier.startsWith('@') ? specifier.split('/').slice(0, 2).join('/') : specifier.split('/')[0]);
 const typeOf = (pkg) => pkg.nx?.tags?.find((tag) => tag.startsWith('type:'));
 
@@ -111,8 +111,8 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
   const test = isTestFile(file);
   if (specifier.startsWith('.')) {
     const target = relative('.', resolve('/', dirname(file), specifier).slice(1));
-    // vitest.config.ts of each package extends the one at the root, and so does that of tests in a cluster.
-    if (!target.startsWith(`${from.dir}/`) && !/\/vitest\.(config|cluster)\.ts$/.test(file))
+    // The configuration of tests in a cluster extends the one at the root.
+    if (!target.startsWith(`${from.dir}/`) && !file.endsWith('/vitest.cluster.ts'))
       yield ['relative', `reaches out of its package: ${specifier}`];
     return;
   }

@@ -125,7 +125,7 @@ export async function runTests(
   const skips = skippedFiles(all, inspectTestNeeds(cli));
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
-  return summarize(cli, await runVitest(cli, 'tools/vitest.all.ts', left), skips);
+  return summarize(cli, await runVitest(cli, 'vitest.config.ts', left), skips);
 }
 
 function summarize(cli: Cli, { passed, failed, skipped }: Outcome, skippedHere: readonly Told[]): number {
