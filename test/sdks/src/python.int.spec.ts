@@ -30,6 +30,7 @@ const NEEDS = /^(grpcio|protobuf|googleapis-common-protos|typing-extensions)==/;
 let dir: string;
 let python: string;
 let wheel: string;
+let starting: Promise<TestStack>;
 let stack: TestStack;
 
 /** Runs a program of an environment into which only the built package and its dependencies were installed. */
@@ -40,35 +41,31 @@ async function inside(args: readonly string[], env: Readonly<Record<string, stri
   });
 }
 
-/** Calls the machine's pip for any environment. */
-const pip = (command: string, args: readonly string[]) =>
-  inside(['-m', 'pip', '--python', command, '--disable-pip-version-check', '-q', ...args]);
-
-async function install(command: string, lock: string) {
-  await pip(command, ['install', '--require-hashes', '--only-binary=:all:', '-r', lock]);
-}
+const pip = (...args: readonly string[]) => inside(['-m', 'pip', '--disable-pip-version-check', '-q', ...args]);
+const LOCKED = ['--require-hashes', '--only-binary=:all:', '-r'];
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'etude-python-'));
-  const starting = startStack({
+  starting = startStack({
     script: join(source, 'tests/model.yaml'),
     env: { ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-the-inside' },
   });
   await run('python3', ['-m', 'venv', join(dir, 'venv')]);
   python = join(dir, 'venv/bin/python');
-  await install(python, join(source, 'tests/requirements.txt'));
+  await pip('install', ...LOCKED, join(source, 'tests/requirements.txt'));
   // A copy, since setuptools writes beside the sources.
   cpSync(source, join(dir, 'package'), { recursive: true });
-  await pip(python, ['wheel', '--no-deps', '--no-build-isolation', '-w', join(dir, 'wheels'), join(dir, 'package')]);
+  await pip('wheel', '--no-deps', '--no-build-isolation', '-w', join(dir, 'wheels'), join(dir, 'package'));
   const [name = ''] = readdirSync(join(dir, 'wheels'));
   wheel = join(dir, 'wheels', name);
-  await pip(python, ['install', '--no-deps', wheel]);
+  await pip('install', '--no-deps', wheel);
   stack = await starting;
   await stack.startRolloutWorker();
 });
 
 afterAll(async () => {
-  await stack?.stop();
+  // Also where the installation failed while the stack started.
+  await (await starting).stop();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -89,8 +86,10 @@ it.for(OTHERS)('passes test_client from its wheel, against a real stack, with Py
   await run(found ?? '', ['-m', 'venv', '--without-pip', join(dir, version)]);
   const lock = readFileSync(join(source, 'tests/requirements.txt'), 'utf8').split(/^(?=\w)/m);
   writeFileSync(join(dir, 'needs.txt'), lock.filter((entry) => NEEDS.test(entry)).join(''));
-  await install(command, join(dir, 'needs.txt'));
-  await pip(command, ['install', '--no-deps', wheel]);
+  // The machine's pip may be too old to run in this Python.
+  const place = ['--target', join(dir, version, `lib/python${version}/site-packages`), '--python-version', version];
+  await pip('install', ...place, ...LOCKED, join(dir, 'needs.txt'));
+  await pip('install', ...place, '--only-binary=:all:', '--no-deps', wheel);
   expect(await test(command, 'test_client')).toMatch(PASSED);
 });
 

@@ -14,19 +14,18 @@ const nodes = join(root, 'test/sdks/nodes');
 const run = promisify(execFile);
 
 let dir: string;
+let starting: Promise<TestStack>;
 let stack: TestStack;
 
 /** An empty folder, in which only the packed client and its dependencies are installed. */
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'etude-typescript-'));
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund'];
-  const starting = Promise.all([
-    startStack({
-      script: join(root, 'sdks/python/tests/model.yaml'),
-      env: { ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-the-inside' },
-    }),
-    run('npm', ['install', '--no-save', ...quiet], { cwd: nodes }),
-  ]);
+  starting = startStack({
+    script: join(root, 'sdks/python/tests/model.yaml'),
+    env: { ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-the-inside' },
+  });
+  await run('npm', ['install', '--no-save', ...quiet], { cwd: nodes });
   cpSync(join(source, 'tests'), join(dir, 'tests'), { recursive: true });
   cpSync(join(source, 'README.md'), join(dir, 'README.md'));
   const cwd = join(dir, 'tests');
@@ -36,12 +35,13 @@ beforeAll(async () => {
   const target = join(cwd, 'node_modules/@etude/client');
   mkdirSync(target, { recursive: true });
   await run('tar', ['-xzf', join(dir, tarball), '--strip-components=1', '-C', target]);
-  [stack] = await starting;
+  stack = await starting;
   await stack.startRolloutWorker();
 });
 
 afterAll(async () => {
-  await stack?.stop();
+  // Also where the installation failed while the stack started.
+  await (await starting).stop();
   rmSync(dir, { recursive: true, force: true });
 });
 
