@@ -32,7 +32,7 @@ async function remove({ upkeep, store }: Memory, record: NamedRecord) {
   return { found, supported: namesIn(supported), copies };
 }
 
-/** A judge for whom all facts say the same. */
+/** A judge that answers "same" for every pair of facts. */
 const judge: FakeAnswer = ({ messages }) => {
   const pairs = (/<pairs>(.*)<\/pairs>/s.exec(messages.at(-1)?.content ?? '')?.[1] ?? '').split('],[');
   return JSON.stringify({ pairs: pairs.map(() => ({ verdict: 'same', reason: 'both say that Ann drinks tea' })) });

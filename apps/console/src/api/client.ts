@@ -76,7 +76,7 @@ function queryText(query: Fields): string {
 
 export const ApiContext = createContext<Api | null>(null);
 
-/** The API with the key of whoever is signed in. */
+/** The API, called with the signed-in person's key. */
 export function useApi(): Api {
   const api = useContext(ApiContext);
   if (api === null) throw new Error('no one is signed in');

@@ -49,7 +49,7 @@ export async function endWork(context: RolloutContext, work: AgentAtWork): Promi
   await work.bench.sandbox.close();
 }
 
-/** The sources of what an agent has seen. */
+/** Sources of all texts that the agent was shown. */
 async function touchedIn(context: RolloutContext, work: AgentAtWork): Promise<readonly string[]> {
   const ofTask = context.spec.untrusted ? [`untrustedTasks/${context.taskId}`] : [];
   const recalled = touchedSources([...work.recalled, ...work.bench.recalled]);
