@@ -1,7 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Fact, Skill } from '@etude/contracts/memory';
 import { isSystemActor } from '@etude/contracts/skill-proof';
-import { decisionAbout, factTime, isCurrent, pairOf, superseded } from '@etude/domain/facts/fact-plan';
+import { factTime } from '@etude/domain/facts/fact-plan';
 import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation-units';
 import { membersBack } from '@etude/domain/skills/life/merged-skills';
 import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life';
@@ -41,27 +41,13 @@ export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUn
   return { agent, undone: plan.undone, kept: plan.kept };
 }
 
-const DECISIONS_MAX = 100;
-const CHAIN_MAX = 20;
-
-/** Undoes decisions with which an added fact ended others, or others ended it, unless the fact stays. */
+/** Undoes decisions with which an added fact ended others, unless the fact stays. */
 async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, { by, at }: { by: string; at: number }): Promise<void> {
   const { id, scope } = added.after;
-  const reader = { tenant: scope.tenant, agent: null };
-  for (let count = 0; count < DECISIONS_MAX; count += 1) {
-    const now = (await knownFacts(store, scope.tenant, [id])).get(id);
-    if (now === undefined || typeof withoutAdded(now, added, at) === 'string') return;
-    const { fact } = now;
-    const others = [fact.supersededBy ?? [], (fact.decisions ?? []).map(({ other }) => other).toReversed()].flat();
-    const known = await knownFacts(store, scope.tenant, others);
-    const other = others.find((one) => isJoined(fact, known.get(one)?.fact));
-    if (other === undefined || (await semantic.undoDecision(reader, [id, other], by)) === null) return;
-  }
-}
-
-function isJoined(fact: Fact, other: Fact | undefined): boolean {
-  const verdict = other && (decisionAbout(pairOf(fact, other)) ?? decisionAbout({ older: fact, newer: other }))?.verdict;
-  return verdict === 'same' || verdict === 'replaces';
+  const known = (await knownFacts(store, scope.tenant, [id])).get(id);
+  if (known === undefined || typeof withoutAdded(known, added, at) === 'string') return;
+  for (const { other, verdict } of (known.fact.decisions ?? []).toReversed())
+    if (verdict !== 'differs') await semantic.undoDecision({ tenant: scope.tenant, agent: null }, [id, other], by);
 }
 
 async function knownFacts(store: RecordStore, tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredKnownFact>> {
@@ -74,15 +60,19 @@ async function planFacts(store: RecordStore, tenant: string, changed: readonly C
   const ids = changed.map(({ after }) => after.id);
   const known = await knownFacts(store, tenant, ids);
   const plan: Undoing = { undone: [], kept: [], changes: [] };
-  const added = new Set(changed.flatMap(({ before, after }) => (before === null ? [after.id] : [])));
   const staying = new Set<string>();
-  for (const one of changed.toSorted((a, b) => Number(a.before !== null) - Number(b.before !== null))) {
-    const name = `${FACTS}${one.after.id}`;
-    const now = known.get(one.after.id);
+  // Added facts come first, each before the added fact that it replaced.
+  for (const one of changed.toReversed().toSorted((a, b) => Number(a.before !== null) - Number(b.before !== null))) {
+    const { id, supersededBy = '' } = one.after;
+    const [name, now] = [`${FACTS}${id}`, known.get(id)];
     if (now === undefined) continue;
-    const next = one.before === null ? withoutAdded(now, one, at) : await restored(store, now, one, { added, staying });
+    const next = staying.has(supersededBy)
+      ? `${FACTS}${supersededBy}, which replaced it, stays`
+      : one.before === null
+        ? withoutAdded(now, one, at)
+        : restored(now.fact, one);
     if (typeof next === 'string') {
-      staying.add(one.after.id);
+      staying.add(id);
       plan.kept.push({ name, reason: next });
       continue;
     }
@@ -95,6 +85,7 @@ async function planFacts(store: RecordStore, tenant: string, changed: readonly C
 /** The added fact, removed from the view, or the reason why it stays. */
 function withoutAdded({ fact, taken }: StoredKnownFact, { after, taken: ours }: ChangedFact, at: number): Fact | string {
   if (fact.validTo !== undefined && fact.supersededBy === undefined) return fact;
+  if (fact.supersededBy !== after.supersededBy) return `${FACTS}${fact.supersededBy} replaced it since`;
   if (fact.text !== after.text) return 'it was reworded since';
   if (taken.length !== ours.length) return 'it was told again since';
   if (!fact.decisions && fact.confidence !== after.confidence) return 'its confidence was changed since';
@@ -102,36 +93,12 @@ function withoutAdded({ fact, taken }: StoredKnownFact, { after, taken: ours }: 
   return { ...rest, validTo: Math.max(at, factTime(fact)) };
 }
 
-/** The fact as it was before the unit, or the reason why it stays. If its successor was replaced since, it gets the later successor. */
-async function restored(
-  store: RecordStore,
-  { fact }: StoredKnownFact,
-  change: ChangedFact,
-  { added, staying }: { readonly added: ReadonlySet<string>; readonly staying: ReadonlySet<string> },
-): Promise<Fact | string> {
-  const { before, after } = change;
+/** The fact as it was before the unit, or the reason why it stays. */
+function restored(fact: Fact, { before, after }: ChangedFact): Fact | string {
   if (before === null || isDeepStrictEqual(contentOf(fact), contentOf(before))) return fact;
   if (!isDeepStrictEqual(contentOf(fact), contentOf(after))) return 'it was changed since';
-  if (after.supersededBy !== undefined && staying.has(after.supersededBy)) return `${FACTS}${after.supersededBy}, which replaced it, stays`;
   const { accessCount, unsettled, decisions } = fact;
-  const own = { ...before, accessCount, ...(unsettled && { unsettled }), ...(decisions && { decisions }) };
-  const later = isCurrent(before) ? await laterFact(store, change, added) : null;
-  return later === null ? own : superseded(own, { id: later.id, at: factTime(later) });
-}
-
-/** The unit ended this fact by an added one. The fact that replaced the added one; null: there is none. */
-async function laterFact(
-  store: RecordStore,
-  { after: { scope, supersededBy = '' } }: ChangedFact,
-  added: ReadonlySet<string>,
-): Promise<Fact | null> {
-  if (!added.has(supersededBy)) return null;
-  for (let [next, steps] = [supersededBy, 0]; steps < CHAIN_MAX; steps += 1) {
-    const fact = (await knownFacts(store, scope.tenant, [next])).get(next)?.fact;
-    if (fact === undefined || !added.has(next)) return fact ?? null;
-    next = fact.supersededBy ?? '';
-  }
-  return null;
+  return { ...before, accessCount, ...(unsettled && { unsettled }), ...(decisions && { decisions }) };
 }
 
 /** What a fact says, without what searching and comparing add. */
