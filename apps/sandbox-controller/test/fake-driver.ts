@@ -60,11 +60,7 @@ export class FakeSandbox {
     };
   }
 
-  async #execute(
-    { executionId, runs, after = 0 }: SandboxExecution,
-    sink: ExecutionSink,
-    signal: AbortSignal,
-  ): Promise<LostSandbox | null> {
+  async #execute({ executionId, runs }: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<LostSandbox | null> {
     if (!this.executions.has(executionId)) {
       if (runs.length === 0) throw new EtudeError('NOT_FOUND', `execution "${executionId}" is not known in this sandbox`);
       this.executions.set(executionId, []);
@@ -73,13 +69,13 @@ export class FakeSandbox {
       void this.#run(executionId, run && 'code' in run ? run.code : '', signal);
     }
     const frames = this.executions.get(executionId)!;
-    for (let at = after; ; at++) {
+    for (let at = 0; ; at++) {
       while (at >= frames.length && !this.#end) await this.#grown.promise;
       const frame = frames[at];
       if (!frame) return this.#end!;
-      if (frame.kind === 'output') sink.output(0, 'stdout', frame.text, at);
+      if (frame.kind === 'output') sink.output('stdout', frame.text);
       else {
-        sink.result(0, frame.result, at);
+        sink.result(frame.result);
         signal.throwIfAborted();
         return null;
       }

@@ -69,20 +69,20 @@ export const unmeasuredRun = (exit: ExitReason, type: string, message: string): 
   error: { type, message, line: null },
 });
 
-/** Assembles whole results from the pieces that an execution reports. Runs come in order, so their numbers are ignored. */
+/** Assembles whole results from the pieces that an execution reports. */
 export class RunAssembly implements ExecutionSink {
   readonly results: RunResult[] = [];
   private partial = nothing();
 
-  output(_run: number, stream: 'stdout' | 'stderr', text: string): void {
+  output(stream: 'stdout' | 'stderr', text: string): void {
     this.partial[stream] += text;
   }
 
-  display(_run: number, data: Display): void {
+  display(data: Display): void {
     this.partial.displays.push(data);
   }
 
-  result(_run: number, result: RunResult): void {
+  result(result: RunResult): void {
     const { stdout, stderr, displays } = this.partial;
     const shown = displays.length > 0 ? { displays } : {};
     this.results.push({ ...result, stdout: stdout + result.stdout, stderr: stderr + result.stderr, ...shown });
@@ -92,6 +92,6 @@ export class RunAssembly implements ExecutionSink {
   /** Ends the current run as lost, with the output it had. Results of another sandbox may follow. */
   lose({ exit, message }: LostSandbox): void {
     const wallMs = performance.now() - this.partial.startedMs;
-    this.result(this.results.length, { ...unmeasuredRun(exit, 'SandboxLost', message), wallMs });
+    this.result({ ...unmeasuredRun(exit, 'SandboxLost', message), wallMs });
   }
 }

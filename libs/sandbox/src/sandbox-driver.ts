@@ -14,19 +14,17 @@ export interface SandboxShape {
 export interface SandboxExecution extends ExecutionRequest {
   /** true in a session: runs find the files and cells the names of earlier ones, and an abort stops the runs, not the sandbox. */
   readonly keep?: boolean;
-  /** Number of frames of this execution that the caller has seen already; default 0. */
-  readonly after?: number;
 }
 
-/** Gets the events of an execution, in order. `at` is the number of the frame; `after` = `at` + 1 follows the execution after that frame. */
+/** Gets the events of an execution, in order: first those of its first run. */
 export interface ExecutionSink {
-  /** Output of run `run` as it comes, up to the size of the head. */
-  output(run: number, stream: 'stdout' | 'stderr', text: string, at: number): void;
-  display(run: number, data: Display, at: number): void;
+  /** Output as it comes, up to the size of the head. */
+  output(stream: 'stdout' | 'stderr', text: string): void;
+  display(data: Display): void;
   /** A call of a tool, which waits for `ClaimedSandbox.answer`. */
-  toolCall?(run: number, call: CellToolCall, at: number): void;
+  toolCall?(call: CellToolCall): void;
   /** The end of a run. Its stdout and stderr hold only the tail, which `output` did not get. */
-  result(run: number, result: RunResult, at: number): void;
+  result(result: RunResult): void;
 }
 
 /** How a sandbox ended by itself. */
@@ -65,8 +63,8 @@ export interface ClaimedSandbox {
   readonly lost: Promise<LostSandbox>;
   readonly files: SandboxFiles;
   /**
-   * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing: it follows the first execution from
-   * `after` on. An execution without runs only follows.
+   * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing: it gets the events of the first execution.
+   * An execution without runs only follows.
    *
    * @returns null after the last run; otherwise why the sandbox ended while the code ran
    * @throws EtudeError NOT_FOUND for an execution without runs that never ran, or whose frames are no longer stored

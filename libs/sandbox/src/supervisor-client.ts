@@ -65,7 +65,7 @@ export class SupervisorClient implements ClaimedSandbox {
     signal.addEventListener('abort', stop, { once: true });
     try {
       const end = await new Promise<LostSandbox | null>((settle, fail) => {
-        this.following = { execution, sink, signal, next: execution.after ?? 0, watchdog: undefined, settle, fail };
+        this.following = { execution, sink, signal, next: 0, watchdog: undefined, settle, fail };
         this.watch(this.following);
         this.ask(this.following);
       });
@@ -144,15 +144,14 @@ export class SupervisorClient implements ClaimedSandbox {
     if (!(at >= following.next)) return;
     following.next = at + 1;
     const { sink, settle } = following;
-    const run = Number(frame.run);
-    if (frame.type === 'output') sink.output(run, frame.stream === 'stderr' ? 'stderr' : 'stdout', String(frame.text), at);
-    else if (frame.type === 'display') sink.display(run, Display.parse(frame.data), at);
+    if (frame.type === 'output') sink.output(frame.stream === 'stderr' ? 'stderr' : 'stdout', String(frame.text));
+    else if (frame.type === 'display') sink.display(Display.parse(frame.data));
     else if (frame.type === 'tool_call') {
       this.watch(following, TOOL_ANSWER_WAIT_MS);
-      sink.toolCall?.(run, { number: Number(frame.number), tool: String(frame.tool), arguments: JsonObject.parse(frame.arguments) }, at);
+      sink.toolCall?.({ number: Number(frame.number), tool: String(frame.tool), arguments: JsonObject.parse(frame.arguments) });
     } else if (frame.type === 'run') {
       this.watch(following);
-      sink.result(run, RunResult.parse(frame.result), at);
+      sink.result(RunResult.parse(frame.result));
     } else if (frame.type === 'done') settle(null);
   }
 
@@ -191,7 +190,6 @@ export class SupervisorClient implements ClaimedSandbox {
 
 /** A supervisor refuses an unknown execution without runs as `malformed`. `forgotten` means that its frames are no longer kept. */
 const isUnknown = ({ execution, next }: Following, code: string): boolean =>
-  (code === 'malformed' && execution.runs.length === 0) ||
-  (code === 'forgotten' && execution.keep === true && next === (execution.after ?? 0));
+  (code === 'malformed' && execution.runs.length === 0) || (code === 'forgotten' && execution.keep === true && next === 0);
 
 export const newClaim = () => `claim-${randomUUID()}`;

@@ -72,9 +72,9 @@ describe.each<[Isolation, readonly Counter[]]>([
     onTestFinished(() => sandbox.release());
     const reached = Promise.withResolvers<number>();
     const sink: ExecutionSink = {
-      output: (_run, _stream, text) => reached.resolve(Number(text)),
+      output: (_stream, text) => reached.resolve(Number(text)),
       display: () => undefined,
-      result: (_run, { exit, stderr }) => reached.reject(new Error(`the attack ended: ${exit} ${stderr}`)),
+      result: ({ exit, stderr }) => reached.reject(new Error(`the attack ended: ${exit} ${stderr}`)),
     };
     void sandbox.execute(request, sink, new AbortController().signal);
     return reached.promise;

@@ -12,21 +12,17 @@ export class Heard implements ExecutionSink {
   /** Printed texts and the texts of displays, in the order in which they came while the code ran. */
   readonly told: string[] = [];
   readonly results: RunResult[] = [];
-  readonly numbers: number[] = [];
 
-  output(_run: number, stream: 'stdout' | 'stderr', text: string, at: number): void {
+  output(stream: 'stdout' | 'stderr', text: string): void {
     this[stream].push(text);
     this.told.push(text);
-    this.numbers.push(at);
   }
-  display(_run: number, data: Display, at: number): void {
+  display(data: Display): void {
     this.displays.push(data);
     this.told.push(JSON.stringify(data['text/plain']));
-    this.numbers.push(at);
   }
-  result(_run: number, result: RunResult, at: number): void {
+  result(result: RunResult): void {
     this.results.push(result);
-    this.numbers.push(at);
   }
   get text(): string {
     return this.stdout.join('') + this.results.map(({ stdout }) => stdout).join('');

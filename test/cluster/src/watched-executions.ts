@@ -76,9 +76,9 @@ export const executionOf = (code: string): ExecutionRequest => ({
 class Watched extends RunAssembly {
   text = '';
 
-  override output(run: number, stream: 'stdout' | 'stderr', text: string): void {
+  override output(stream: 'stdout' | 'stderr', text: string): void {
     this.text += text;
-    super.output(run, stream, text);
+    super.output(stream, text);
   }
 }
 

@@ -5,79 +5,59 @@ import type { CellToolCall } from '@etude/contracts/scratchpad';
 import { unmeasuredRun } from '@etude/sandbox/driven-sandboxes';
 import type { ExecutionSink, LostSandbox } from '@etude/sandbox/sandbox-driver';
 
-export type ExecutionContent =
+export type ExecutionEvent =
   | { readonly kind: 'stdout' | 'stderr'; readonly text: string }
   | { readonly kind: 'display'; readonly display: Display }
   | { readonly kind: 'call'; readonly call: CellToolCall }
   | { readonly kind: 'outcome'; readonly result: RunResult };
 
-/**
- * One event and its place: `at` is the number of the supervisor's frame, `part` the number of the event within the frame. Repeated frames
- * give the same places, also in another controller.
- */
-export interface ExecutionEvent {
-  readonly at: number;
-  readonly part: number;
-  readonly content: ExecutionContent;
-}
-
-export type EventPlace = Pick<ExecutionEvent, 'at' | 'part'>;
-
-const isBehind = (event: EventPlace, place: EventPlace) => event.at > place.at || (event.at === place.at && event.part > place.part);
-
 /** Longest text of one event, in UTF-16 units. */
 const TEXT_MAX = 256 * 1024;
 
-function* pieces(kind: 'stdout' | 'stderr', text: string): Generator<ExecutionContent> {
-  for (let from = 0; from < text.length;) {
-    let to = Math.min(from + TEXT_MAX, text.length);
-    // Doesn't split a surrogate pair.
-    if (to < text.length && /[\uD800-\uDBFF]/.test(text[to - 1]!)) to -= 1;
-    yield { kind, text: text.slice(from, to) };
-    from = to;
-  }
-}
-
-/** The events so far of an execution with one run. Any number of readers may read them, each at its own pace. */
+/**
+ * The events so far of an execution with one run. Any number of readers may read them, each at its own pace. The sandbox repeats an
+ * execution frame by frame, so its events have the same numbers in every controller.
+ */
 export class ExecutionLog implements ExecutionSink {
   readonly #events: ExecutionEvent[] = [];
   readonly #grown = new EventEmitter().setMaxListeners(0);
   readonly #startedMs = performance.now();
   #ended: { readonly error: Error | null } | null = null;
 
-  /** @param stoppedBy the error to report for a cancel that didn't come from the caller; else undefined */
-  constructor(private readonly stoppedBy: () => RunResult['error'] = () => undefined) {}
-
   get hasOutcome(): boolean {
-    return this.#events.at(-1)?.content.kind === 'outcome';
+    return this.#events.at(-1)?.kind === 'outcome';
   }
 
-  output(_run: number, stream: 'stdout' | 'stderr', text: string, at: number): void {
-    this.#append(at, pieces(stream, text));
+  output(kind: 'stdout' | 'stderr', text: string): void {
+    for (let from = 0; from < text.length;) {
+      let to = Math.min(from + TEXT_MAX, text.length);
+      // Doesn't split a surrogate pair.
+      if (to < text.length && /[\uD800-\uDBFF]/.test(text[to - 1]!)) to -= 1;
+      this.#append({ kind, text: text.slice(from, to) });
+      from = to;
+    }
   }
 
-  display(_run: number, display: Display, at: number): void {
-    this.#append(at, [{ kind: 'display', display }]);
+  display(display: Display): void {
+    this.#append({ kind: 'display', display });
   }
 
-  toolCall(_run: number, call: CellToolCall, at: number): void {
-    this.#append(at, [{ kind: 'call', call }]);
+  toolCall(call: CellToolCall): void {
+    this.#append({ kind: 'call', call });
   }
 
   /** Appends the tails of the output before the outcome, which is the last event. */
-  result(_run: number, result: RunResult, at: number): void {
-    const error = (result.exit === 'cancelled' && this.stoppedBy()) || result.error;
-    const outcome = { ...result, stdout: '', stderr: '', ...(error ? { error } : {}) };
-    this.#append(at, [...pieces('stdout', result.stdout), ...pieces('stderr', result.stderr), { kind: 'outcome', result: outcome }]);
+  result(result: RunResult): void {
+    this.output('stdout', result.stdout);
+    this.output('stderr', result.stderr);
+    this.#append({ kind: 'outcome', result: { ...result, stdout: '', stderr: '' } });
   }
 
   /** Appends the outcome of a lost execution. null: the execution was stopped, and the sandbox could not report its outcome. */
   lose(end: LostSandbox | null): void {
     if (this.hasOutcome) return;
-    const { error: lost, ...run } = unmeasuredRun(end?.exit ?? 'cancelled', 'SandboxLost', end?.message ?? '');
-    const error = end ? lost : this.stoppedBy();
-    const result = { ...run, wallMs: performance.now() - this.#startedMs, ...(error ? { error } : {}) };
-    this.#append(this.#last.at + 1, [{ kind: 'outcome', result }]);
+    const { error, ...run } = unmeasuredRun(end?.exit ?? 'cancelled', 'SandboxLost', end?.message ?? '');
+    this.result({ ...run, wallMs: performance.now() - this.#startedMs, ...(end ? { error } : {}) });
   }
 
   /** Ends all readers after the last event. They throw `error` unless it is null. */
@@ -87,33 +67,25 @@ export class ExecutionLog implements ExecutionSink {
   }
 
   /**
-   * Events after `after` (null: all), until the end. A reader that leaves doesn't stop the execution.
+   * The events after the first `seen` ones, until the end. A reader that leaves doesn't stop the execution.
    *
-   * @throws EtudeError INVALID_ARGUMENT for a place after the end; an AbortError
+   * @throws EtudeError INVALID_ARGUMENT where the execution has fewer events; an AbortError
    */
-  async *read(after: EventPlace | null, signal: AbortSignal): AsyncGenerator<ExecutionEvent> {
-    for (let next = 0; ; await once(this.#grown, 'grown', { signal })) {
-      while (next < this.#events.length) {
-        const event = this.#events[next++]!;
-        if (!after || isBehind(event, after)) yield event;
-      }
+  async *read(seen: number, signal: AbortSignal): AsyncGenerator<ExecutionEvent> {
+    for (let next = seen; ; await once(this.#grown, 'grown', { signal })) {
+      while (next < this.#events.length) yield this.#events[next++]!;
       if (this.#ended) break;
     }
     if (this.#ended.error) throw this.#ended.error;
-    if (after && isBehind(after, this.#last)) {
+    if (seen > this.#events.length) {
       const message = "resume_token doesn't belong to this execution. Pass the token of one of its events, unchanged.";
       throw new EtudeError('INVALID_ARGUMENT', message, { field: 'resume_token' });
     }
   }
 
-  get #last(): EventPlace {
-    return this.#events.at(-1) ?? { at: -1, part: 0 };
-  }
-
-  #append(at: number, contents: Iterable<ExecutionContent>): void {
+  #append(event: ExecutionEvent): void {
     if (this.#ended) return;
-    let part = 0;
-    for (const content of contents) this.#events.push({ at, part: part++, content });
+    this.#events.push(event);
     this.#grown.emit('grown');
   }
 }

@@ -1,7 +1,6 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { sandboxName } from '@etude/contracts/ids';
-import type { RunResult, SandboxLimits, SandboxRun, SandboxSession } from '@etude/contracts/sandbox';
-import { contentDigest } from '@etude/domain/skills/content-digest';
+import type { SandboxLimits, SandboxRun, SandboxSession } from '@etude/contracts/sandbox';
 import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxExecution } from '@etude/sandbox/sandbox-driver';
 import { ExecutionLog } from './execution-log.js';
@@ -17,8 +16,6 @@ export const shuttingDown = () =>
   new EtudeError('SHUTTING_DOWN', 'This sandbox controller is shutting down; call again, with the last resume_token.', {
     retryAfterMs: 500,
   });
-
-const EXPIRED = { type: 'SandboxExpired', message: 'the sandbox expired; renew it before its expire_time', line: null };
 
 /** Unique, because neither part contains a "/". */
 export const keyOf = ({ tenant, id }: { readonly tenant: string; readonly id: string }): string => `${tenant}/${id}`;
@@ -39,9 +36,6 @@ interface Telling {
   readonly settled: Promise<void>;
 }
 
-/** Number of execution ids that a session remembers, so that no execution runs twice. */
-const KNOWN_MAX = 2_000;
-
 /**
  * An open session whose sandbox this controller holds. Its executions run one at a time, each id once. They continue when their caller
  * leaves. The sandbox stores their events.
@@ -49,10 +43,9 @@ const KNOWN_MAX = 2_000;
 export class HeldSession {
   #expiry: NodeJS.Timeout | undefined;
   #end: Error | null = null;
-  /** By execution id: the digest of the request; null if callers only followed the execution, so that its request is unknown here. */
-  readonly #known = new Map<string, string | null>();
+  /** Ids of the executions that were requested here. */
+  readonly #known = new Set<string>();
   #telling: Telling | null = null;
-  #stoppedBy: RunResult['error'];
 
   constructor(
     readonly session: SandboxSession,
@@ -80,7 +73,6 @@ export class HeldSession {
     // The execution in a lost sandbox reports the loss as its outcome.
     if (state !== 'lost') {
       this.#end = error;
-      this.#stoppedBy = state === 'expired' ? EXPIRED : undefined;
       this.#telling?.stop.abort();
     }
     await this.settled();
@@ -96,7 +88,7 @@ export class HeldSession {
    * Starts the execution, or follows the one with the same id, which the sandbox may have run for another controller.
    *
    * @param mayRun false: only follow; readers get NOT_FOUND where the sandbox does not know the execution
-   * @throws EtudeError FAILED_PRECONDITION (another one runs), ALREADY_EXISTS (the id was used with other code)
+   * @throws EtudeError FAILED_PRECONDITION (another one runs)
    */
   async execute({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
     for (let other = this.#telling; other && other.executionId !== executionId; other = this.#telling) {
@@ -104,18 +96,13 @@ export class HeldSession {
       if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
       await other.settled;
     }
-    const { scratchpad: _begin, ...asked } = { scratchpad: null, ...run };
-    // A different first state doesn't make a different execution, because the interpreter may have had its own.
-    const digest = contentDigest({ run: asked, limits });
-    const known = this.#known.get(executionId);
-    if (known && known !== digest && !isEmpty(run)) throw usedOtherwise(executionId);
     if (this.#telling) return this.#telling.log;
-    const again = !mayRun || known !== undefined;
-    this.#remember(executionId, known ?? (mayRun ? digest : null));
-    const log = new ExecutionLog(() => this.#stoppedBy);
+    const again = !mayRun || this.#known.has(executionId);
+    this.#known.add(executionId);
+    const log = new ExecutionLog();
     const stop = new AbortController();
     const { tenant } = this.session;
-    const request = { executionId, tenant, files: [], limits, stopOnFailure: false, runs: again ? [] : [run], keep: true };
+    const request = { executionId, tenant, files: [], limits, stopOnFailure: false, runs: mayRun ? [run] : [], keep: true };
     this.#telling = { executionId, again, log, stop, settled: this.#follow(request, log, stop.signal) };
     return log;
   }
@@ -146,23 +133,7 @@ export class HeldSession {
     this.#telling = null;
     log.end(failure);
   }
-
-  #remember(executionId: string, digest: string | null): void {
-    this.#known.set(executionId, digest);
-    const [oldest = ''] = this.#known.keys();
-    if (this.#known.size > KNOWN_MAX) this.#known.delete(oldest);
-  }
 }
-
-/** A caller that only follows may leave the code empty. */
-const isEmpty = (run: SandboxRun) => (run.kind === 'cell' && run.code === '') || (run.kind === 'command' && run.command === '');
-
-const usedOtherwise = (executionId: string) =>
-  new EtudeError(
-    'ALREADY_EXISTS',
-    `execution_id "${executionId}" was used for other code or limits in this sandbox; use a new execution_id for a new execution`,
-    { field: 'execution_id' },
-  );
 
 const busy = (executionId: string) =>
   new EtudeError(

@@ -38,7 +38,7 @@ import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { ClaimedSandbox, SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { z } from 'zod';
-import type { EventPlace, ExecutionContent, ExecutionEvent } from './execution-log.js';
+import type { ExecutionEvent } from './execution-log.js';
 import type { SessionExecution } from './held-session.js';
 import type { SessionHost } from './session-host.js';
 
@@ -113,11 +113,11 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
     async *execute(request, { tenant, signal, traceparent }) {
       const held = await find(request.name, tenant);
       const execution = executionOf(request, held.session);
-      const after = placeOf(request.resumeToken, execution.executionId);
+      let seen = eventsSeen(request.resumeToken, execution.executionId);
       // A caller with a token has seen an event, so an unknown execution must not run again.
-      const log = await held.execute(execution, after === null);
-      if (after === null) void tracing.span('sandbox.run', spanOf(execution, traceparent), () => held.settled());
-      for await (const event of log.read(after, signal)) yield eventMessage(execution.executionId, event);
+      const log = await held.execute(execution, seen === 0);
+      if (seen === 0) void tracing.span('sandbox.run', spanOf(execution, traceparent), () => held.settled());
+      for await (const event of log.read(seen, signal)) yield eventMessage(execution.executionId, (seen += 1), event);
     },
     async answerToolCall(request, { tenant }) {
       await within(request.name, tenant, (sandbox) => sandbox.answer(request.executionId, request.number, toolAnswerOf(request)));
@@ -267,24 +267,24 @@ function executionOf(request: ExecuteRequest, { limits, scratchpad = false }: Sa
   return { executionId, run: runOf(request, scratchpad), limits: limitsOf(request, limits) };
 }
 
-/** The place after which to read; null: from the start. @throws EtudeError INVALID_ARGUMENT for an unknown token or another execution's */
-function placeOf(token: string, executionId: string): EventPlace | null {
-  if (token === '') return null;
-  const [, of, at, part] = /^([^]*)\/(\d{1,9})\.(\d{1,9})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
+/** How many events the caller has seen. @throws EtudeError INVALID_ARGUMENT for an unknown token or another execution's */
+function eventsSeen(token: string, executionId: string): number {
+  if (token === '') return 0;
+  const [, of, seen] = /^([^]*)\/([1-9]\d{0,8})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
   if (of === undefined) throw invalidField('resume_token', 'is not a token of this server; pass the resume_token of an event unchanged');
   if (of !== executionId) throw invalidField('resume_token', `belongs to execution "${of}"; pass its execution_id with it`);
-  return { at: Number(at), part: Number(part) };
+  return Number(seen);
 }
 
-function contentOf(content: ExecutionContent): ExecuteEventInit['event'] {
-  if (content.kind === 'display') return { case: 'display', value: richOutputMessage(content.display) };
-  if (content.kind === 'call') return { case: 'toolCall', value: toolCallMessage(content.call) };
-  if (content.kind === 'outcome') return { case: 'result', value: executionOutcomeMessage(content.result) };
-  return { case: content.kind, value: content.text };
+function contentOf(event: ExecutionEvent): ExecuteEventInit['event'] {
+  if (event.kind === 'display') return { case: 'display', value: richOutputMessage(event.display) };
+  if (event.kind === 'call') return { case: 'toolCall', value: toolCallMessage(event.call) };
+  if (event.kind === 'outcome') return { case: 'result', value: executionOutcomeMessage(event.result) };
+  return { case: event.kind, value: event.text };
 }
 
-const eventMessage = (executionId: string, event: ExecutionEvent): ExecuteEventInit => ({
+const eventMessage = (executionId: string, number: number, event: ExecutionEvent): ExecuteEventInit => ({
   executionId,
-  resumeToken: Buffer.from(`${executionId}/${event.at}.${event.part}`).toString('base64url'),
-  event: contentOf(event.content),
+  resumeToken: Buffer.from(`${executionId}/${number}`).toString('base64url'),
+  event: contentOf(event),
 });

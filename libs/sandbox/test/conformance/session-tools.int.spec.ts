@@ -27,7 +27,7 @@ async function work({ claimed }: TestSession, code: string, given: Given = {}) {
   const { answer = echo, limits = {}, scratchpad = EMPTY_SCRATCHPAD, signal = new AbortController().signal } = given;
   const executionId = `tools-${randomUUID()}`;
   const calls: CellToolCall[] = [];
-  const toolCall = (_run: number, call: CellToolCall) => {
+  const toolCall = (call: CellToolCall) => {
     calls.push(call);
     void answer(call, (made, number = call.number, execution = executionId) => claimed.answer(execution, number, made));
   };
