@@ -78,7 +78,8 @@ async function importDocument(
 ) {
   const createdAt = Date.now();
   const { name, mediaType = mediaTypeOf(head.name), sha256: announced } = fromWire(Head, DocumentHeadSchema, head, { root: 'head' });
-  const id = `d${hash('sha256', JSON.stringify([scope, name])).slice(0, 32)}`;
+  // The same in every tenant, so that new content also replaces what an import brought from elsewhere.
+  const id = `d${hash('sha256', JSON.stringify([scope.agent, scope.user, name])).slice(0, 32)}`;
   const known = announced === undefined ? null : await semantic.wholeDocument(scope, id);
   if (known !== null && known.digest === announced) return { document: known, outcome: 'unchanged', maskedSecrets: 0 };
   const bytes = Buffer.concat(await Array.fromAsync(data));

@@ -8,7 +8,6 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 
 /** Few, because a write of SQLite keeps other calls waiting. */
 const BATCH = 16;
-const NAMED_MAX = 100;
 
 /** One version of a document's content, cut into chunks by one version of the parser. */
 type Edition = OfEdition<DocumentRecord> & { readonly chunks: readonly DocumentChunk[] };
@@ -30,15 +29,13 @@ export async function storeDocument(
   const { store } = deps;
   const edition: Edition = { document, chunks, digest: editionDigest(document, chunks) };
   const known = await loadOne(store, document.scope, LAYER, 'document', document.id);
-  const named = await othersOfName(store, document);
   const isKnown = known !== null && digestOf(known) === edition.digest;
-  if (isKnown && named.length === 0 && (await isWhole(store, edition))) return 'unchanged';
+  if (isKnown && (await isWhole(store, edition))) return 'unchanged';
   await insertChunks(deps, edition, signal);
   await putDocument(deps, edition);
-  for (const other of named) await removeWhole(store, other);
   await removeStaleChunks(store, document);
-  if (isKnown && named.length === 0) return 'unchanged';
-  return known === null && named.length === 0 ? 'added' : 'replaced';
+  if (isKnown) return 'unchanged';
+  return known === null ? 'added' : 'replaced';
 }
 
 /** The document, if all of its chunks are stored and none belongs to another edition. null otherwise, also while it is being stored. */
@@ -97,11 +94,6 @@ async function putDocument({ store }: LayerDeps, edition: Edition): Promise<void
   });
 }
 
-async function removeWhole(store: RecordStore, { key, scope }: StoredRecord): Promise<void> {
-  await store.remove(scope, LAYER, { kinds: ['chunk'], where: { document: key } });
-  await store.remove(scope, LAYER, { kinds: ['document'], where: { id: key } });
-}
-
 /** Removes chunks of other editions. Reloads the document just before removing, so that chunks another writer stored meanwhile are kept. */
 async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<DocumentRecord, 'id' | 'scope'>): Promise<number> {
   const filter: RecordFilter = { kinds: ['chunk'], where: { document: id } };
@@ -114,12 +106,6 @@ async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<Documen
     removed += await store.remove(scope, LAYER, { kinds: ['chunk'], where: { document: id, digest } });
   }
   return removed;
-}
-
-async function othersOfName(store: RecordStore, { id, name, scope }: DocumentRecord): Promise<readonly StoredRecord[]> {
-  const filter = { kinds: ['document'], where: { name: [nameKey(name)] } } as const;
-  const found = await store.find(scope, LAYER, filter, { order: 'newest', limit: NAMED_MAX });
-  return found.filter((record) => record.key !== id && record.scope.agent === scope.agent && record.scope.user === scope.user);
 }
 
 function digestOf({ fields }: StoredRecord): string {
@@ -146,14 +132,10 @@ export interface OfEdition<D> {
   readonly digest: string;
 }
 
-export function nameKey(name: string): string {
-  return `document ${name}`;
-}
-
 export function documentRecord({ document, digest }: OfEdition<DocumentRecord>): MemoryRecord {
   const { id, scope, name, title, createdAt } = document;
   const named = { layer: LAYER, kind: 'document', key: id, scope, createdAt, worth: WORTH, shown: false } as const;
-  return { ...named, fields: { id, name: nameKey(name), digest }, title, text: name, sources: [name], body: bodyOf(document) };
+  return { ...named, fields: { id, digest }, title, text: name, sources: [name], body: bodyOf(document) };
 }
 
 /** The record of a chunk. Its body includes the document's title, so that search covers the title too. */
