@@ -4,12 +4,12 @@ import type { LayerQuery } from '../memory.js';
 import { ARCHIVED, embedTexts, type LayerDeps, parseBody } from './records.js';
 import { rerank, rerankedMax } from './rerank.js';
 import type { Turn } from '@etude/contracts/conversation';
-import type { Fact, Transition } from '@etude/contracts/memory';
+import type { Fact } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { EmbedderProfile } from '@etude/domain/ports/model';
 import { type MemoryHit, type ReadScope, requireScope } from '@etude/domain/ports/memory';
 import { namesSpeaker, speakerOf } from '@etude/domain/recall/turn-text';
-import { SCRIPTED_SOURCE, searchableText, transitionEntry } from '@etude/domain/retrieval/entries';
+import { SCRIPTED_SOURCE, searchableText } from '@etude/domain/retrieval/entries';
 import { BM25_TELLING, comparedWith, fusedScore, SIMILARITY_RELEVANT, sumOf } from '@etude/domain/retrieval/fuse';
 import { queryWordsOf, STOP_WORDS, wordsOf } from '@etude/domain/retrieval/words';
 
@@ -136,9 +136,7 @@ function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
 }
 
 export function hitOf({ record, similarity, score, explanation, why = [] }: RankedRecord, query: LayerQuery): MemoryHit {
-  const { layer, kind, title, sources, createdAt } = record;
-  // Earlier releases stored another text, with the code of failed attempts.
-  const text = kind === 'transition' ? transitionEntry(parseBody<Transition>(record).value).text : record.text;
+  const { layer, kind, title, text, sources, createdAt } = record;
   const { agent, user } = record.scope;
   const written = { ...(user === null ? {} : { user }), ...(isScripted(record) ? { scripted: true } : {}) };
   const hit = { id: idOf(record), layer, kind, title, text, agent, ...written, createdAt, sources, similarity, score };

@@ -71,16 +71,9 @@ export function withTaken(taken: readonly string[], writeId: string): readonly s
 /** The mark of a record that forgetting has hidden from search. */
 export const ARCHIVED = { archived: 'yes' } as const;
 
-type Marked = Pick<MemoryRecord, 'shown' | 'fields'>;
-
 /** Whether forgetting archived the record. Skills that people archived have a status of their own, and no mark. */
-export function isArchived(record: Marked): boolean {
-  return record.fields.archived !== undefined || isMarkedByStatus(record);
-}
-
-/** Whether an earlier version of Etude archived the record. It added the mark to the record's own status, if it had one. */
-export function isMarkedByStatus({ shown, fields: { status } }: Marked): boolean {
-  return !shown && Array.isArray(status) && status.at(-1) === 'archived';
+export function isArchived({ fields }: Pick<MemoryRecord, 'fields'>): boolean {
+  return fields.archived !== undefined;
 }
 
 export function asArchived(record: MemoryRecord): MemoryRecord {

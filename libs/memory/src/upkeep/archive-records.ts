@@ -1,5 +1,5 @@
 import { idOf } from '../layers/memory-search.js';
-import { ARCHIVED, asArchived, isArchived, isMarkedByStatus, parseBody, updateEach } from '../layers/records.js';
+import { ARCHIVED, asArchived, isArchived, parseBody, updateEach } from '../layers/records.js';
 import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
 import { LAYERS, type MemoryRecord, type Owners, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { OWNED_KINDS, walkOwned } from './owned-records.js';
@@ -48,19 +48,6 @@ export async function restoreRecords(store: RecordStore, owners: Owners, ids?: r
   for await (const page of walkOwned(store, owners, { shown: false, where: ARCHIVED }))
     restored += await updateEach(store, page.filter(isWanted), (record) => (isArchived(record) ? asRestored(record) : null));
   return restored;
-}
-
-/** Gives records that an earlier version archived the mark of this one. Returns their number. */
-export async function renewMarks(store: RecordStore, tenant: string): Promise<number> {
-  let renewed = 0;
-  for await (const page of walkOwned(store, { tenant }, { shown: false, kinds: FORGETTABLE, where: { status: 'archived' } }))
-    renewed += await updateEach(store, page, (record) => (isMarkedByStatus(record) ? withOwnStatus(record) : null));
-  return renewed;
-}
-
-function withOwnStatus(record: MemoryRecord): MemoryRecord {
-  const { status: [own] = [], ...fields } = record.fields;
-  return asArchived({ ...record, fields: own === undefined || own === 'archived' ? fields : { ...fields, status: own } });
 }
 
 function asRestored(record: StoredRecord): MemoryRecord {

@@ -8,7 +8,7 @@ import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../mem
 import { LAYERS, type Owners, RECORD_KINDS, type RecordStore, type StoredRecord } from '../record-store.js';
 import { type EraseOptions, eraseOwned, findOwned, newFrom, planDeletion, removeRecord } from './erase-owned.js';
 import { type CountsByPlace, type Erasable, walkOwned } from './owned-records.js';
-import { archiveHarmful, archiveRecords, memoryStats, renewMarks, restoreRecords } from './archive-records.js';
+import { archiveHarmful, archiveRecords, memoryStats, restoreRecords } from './archive-records.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
 import { embedTexts, indexedTextsOf, insertsOf, type LayerDeps } from '../layers/records.js';
@@ -110,10 +110,7 @@ const DAY_MS = 86_400_000;
 /** Notes of applied writes are kept for this time. Writes and requests aren't repeated later. */
 const APPLIED_KEPT_MS = 30 * DAY_MS;
 
-/**
- * Reports damage and records without vectors. Then repairs what interrupted writes and earlier versions left in the layers, and drops
- * old notes of writes.
- */
+/** Reports damage and records without vectors. Then repairs what interrupted writes left in the layers, and drops old notes of writes. */
 async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
   const { store, clock, embedder } = deps;
   const checked = { records: 0, skills: 0 };
@@ -128,8 +125,6 @@ async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
         problems.push(`${without} ${layer} records of ${tenant} have no vectors of ${model}; run "etude memory reembed" to make them`);
     }
     repaired.push(...(await mendDocuments(store, tenant)));
-    const renewed = await renewMarks(store, tenant);
-    if (renewed > 0) repaired.push(`${renewed} records of ${tenant} that an earlier version archived can be restored by this one`);
     checked.skills += await reconcileSkills(deps, tenant, { repaired, problems });
     const old = { kinds: ['applied'], createdBefore: clock.now() - APPLIED_KEPT_MS } as const;
     for (const layer of LAYERS) await store.remove({ tenant }, layer, old);

@@ -149,11 +149,6 @@ describe('erasing', () => {
   });
 });
 
-/** The record as an earlier version archived it. */
-function archivedBefore({ fields, ...record }: MemoryRecord): MemoryRecord {
-  return { ...record, shown: false, fields: { ...fields, status: [fields.status ?? [], 'archived'].flat() } };
-}
-
 describe('archiving', () => {
   const policy = { scoreMax: 0.2, olderThanDays: 30 };
 
@@ -184,21 +179,6 @@ describe('archiving', () => {
     expect(await shownKeys()).toEqual(before);
     const [skill] = await store.load({ tenant: 'acme', agent: null }, 'procedural', 'skill', before.slice(-1));
     expect(skill?.fields.status).toBe('active');
-  });
-
-  it('restores records that an earlier version archived, after reconciling or importing', async () => {
-    const records = [episodeRecord(episodeOf()), skillRecord(skillOf({ name: 'active_one', status: 'active' }), [])];
-    await write(...records.map(archivedBefore), skillRecord(skillOf({ name: 'archived_one', status: 'archived' }), []));
-    const lines = await exportOf({ upkeep });
-    expect(await upkeep.reconcile()).toMatchObject({ repaired: [expect.stringContaining('2 records of acme')] });
-    expect(await upkeep.reconcile()).toMatchObject({ repaired: [] });
-    expect(await upkeep.restore(ACME)).toBe(2);
-    const loaded = await store.find({ tenant: 'acme', agent: null }, 'procedural', { shown: true }, { order: 'key', limit: 9 });
-    expect(loaded.map(({ fields }) => fields.status)).toEqual(['active']);
-    [store, upkeep] = opened();
-    await upkeep.importLines('acme', linesOf(lines), {});
-    expect(await shownKeys()).toEqual([]);
-    expect(await upkeep.restore(ACME)).toBe(1);
   });
 });
 
