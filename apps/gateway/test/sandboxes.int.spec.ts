@@ -1,5 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { type ExecuteEvent, Language, type Sandbox, Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { type ExecuteEvent, type Sandbox, Sandboxes, SandboxState } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { until } from '@etude/test-support/until';
@@ -38,17 +38,13 @@ async function* upload(name: string, path: string, bytes: number) {
   }
 }
 
-it('forwards answers to calls of tools and searches, and checks them first', async () => {
+it('forwards answers to calls of tools and searches', async () => {
   const one = await controller();
   const { name } = await client().createSandbox({});
   const call = { name, executionId: 'e-1', number: 1 };
   await client().answerToolCall({ ...call, answer: { case: 'error', value: 'no' } });
   await client().searchSandboxFiles({ name, text: 'needle' });
   expect(methodsOf(one)).toEqual(['CreateSandbox', 'AnswerToolCall', 'SearchSandboxFiles']);
-  const tools = [{ name: '', parameters: [] }];
-  expect(await refusal(client().answerToolCall({ ...call, number: 0 }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['number'] });
-  expect(await refusal(client().searchSandboxFiles({ name }))).toMatchObject({ code: 'INVALID_ARGUMENT', fields: ['text'] });
-  expect(await refusal(Array.fromAsync(client().execute({ name, code: '1', tools })))).toMatchObject({ fields: ['tools[0].name'] });
 });
 
 it("does not show the sandboxes of rollouts to their tenant's callers", async () => {
@@ -194,20 +190,11 @@ describe('a file', () => {
 });
 
 describe('a wrong field is named', () => {
-  const S = 'sandboxes/s0192f0c8a1b2';
-  const tooMany = Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, '']));
   const wrong: Array<[string, () => Promise<unknown>]> = [
-    ['request_id', () => client().createSandbox({ requestId: 'a b' })],
-    ['template', () => client().createSandbox({ template: 'No' })],
-    ['ttl', () => client().createSandbox({ ttl: { seconds: 86_401n } })],
-    ['limits.memory_mib', () => client().createSandbox({ limits: { memoryMib: 1 } })],
-    ['labels', () => client().createSandbox({ labels: tooMany })],
     ['name', () => client().getSandbox({ name: 'tasks/t1' })],
     ['page_size', () => client().listSandboxes({ pageSize: 201 })],
     ['page_token', () => client().listSandboxes({ pageToken: 'x' })],
     ['state', () => client().listSandboxes({ state: UNKNOWN as unknown as SandboxState })],
-    ['language', () => collect(client().execute({ name: S, code: 'x', language: UNKNOWN as unknown as Language }))],
-    ['execution_id', () => client().cancelExecution({ name: S })],
     ['header.name', () => client().uploadFile(upload('x', 'x', 1))],
   ];
 

@@ -91,13 +91,12 @@ export async function startInstallation() {
 /** Etude's code of a call that was refused, and its metadata. */
 export async function refusal(
   call: Promise<unknown>,
-): Promise<{ code: string; message: string; metadata: Readonly<Record<string, string>> }> {
+): Promise<{ code: string; message: string; metadata?: Readonly<Record<string, string>>; violations?: readonly unknown[] }> {
   try {
     await call;
   } catch (error) {
     const { metadata, details } = error as { metadata: Parameters<typeof decodeStatus>[0]; details: string };
-    const said = decodeStatus(metadata);
-    return { code: said?.code ?? `no code: ${String(error)}`, message: details, metadata: said?.metadata ?? {} };
+    return { code: `no code: ${String(error)}`, message: details, ...decodeStatus(metadata) };
   }
   throw new Error('the call was answered');
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Json } from './json.js';
-import { SandboxId } from './ids.js';
+import { RequestId, SandboxId } from './ids.js';
 import { CellTools, Scratchpad } from './scratchpad.js';
 
 /** Limits for each single run of an execution. */
@@ -150,17 +150,21 @@ export type ExecutionResult = z.infer<typeof ExecutionResult>;
 /** Lifetime of a session that isn't renewed: the maximum and the default. */
 const SESSION_TTL_MS_MAX = 24 * 3_600_000;
 export const SESSION_TTL_MS_DEFAULT = 600_000;
+const LABELS_MAX = 64;
 /** Size of one chunk in an upload or download. */
 export const FILE_CHUNK_BYTES_MAX = 512 * 1024;
 
 /** The request to open a session. Repeating a `requestId` returns the same session. */
 export const SessionRequest = z.strictObject({
   tenant: z.string(),
-  requestId: z.string().min(1).max(200),
+  requestId: RequestId,
   template: TemplateName.default('default'),
   limits: SandboxLimits,
   ttlMs: z.number().int().min(1_000).max(SESSION_TTL_MS_MAX).default(SESSION_TTL_MS_DEFAULT),
-  labels: z.record(z.string().max(63), z.string().max(255)).default({}),
+  labels: z
+    .record(z.string().max(63), z.string().max(255))
+    .refine((labels) => Object.keys(labels).length <= LABELS_MAX, `must not have more than ${LABELS_MAX} entries`)
+    .default({}),
   /** Each cell has a scratchpad. */
   scratchpad: z.boolean().optional(),
   /** Doesn't count among the tenant's open sessions. Only services of the installation can ask for it. */
@@ -202,5 +206,3 @@ export const FoundLine = z.strictObject({
   text: z.string(),
 });
 export type FoundLine = Readonly<z.infer<typeof FoundLine>>;
-export const SEARCH_TEXT_CHARS_MAX = 1_000;
-export const FOUND_LINES_MAX = 1_000;

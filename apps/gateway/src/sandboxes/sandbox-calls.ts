@@ -1,55 +1,19 @@
-import {
-  AnswerToolCallRequestSchema,
-  CreateSandboxRequestSchema,
-  ExecuteRequestSchema,
-  RenewSandboxRequestSchema,
-  type Sandboxes,
-  SandboxStateSchema,
-  SearchSandboxFilesRequestSchema,
-} from '@etude/contracts/gen/etude/v1/sandboxes_pb';
+import { type Sandboxes, SandboxStateSchema } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import { RequestId } from '@etude/contracts/ids';
-import { FOUND_LINES_MAX, SandboxLimits, type SandboxSession, SEARCH_TEXT_CHARS_MAX, SessionRequest } from '@etude/contracts/sandbox';
+import type { SandboxSession } from '@etude/contracts/sandbox';
 import { sandboxMessage } from '@etude/contracts/sandbox-wire';
-import { CellTools, Scratchpad } from '@etude/contracts/scratchpad';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import { type ControllerClient, forwardedError } from '@etude/queue/sandboxes/controllers';
 import { isOfRollout } from '@etude/queue/sandboxes/router-work-sandboxes';
 import { forwardSettings, SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
-import { fromWire, wordOf } from '@etude/contracts/wire/messages';
+import { wordOf } from '@etude/contracts/wire/messages';
 import { askedPage, sandboxIdOfName } from '../wire/names.js';
-import { opened, parseField } from '@etude/contracts/wire/validation';
+import { opened } from '@etude/contracts/wire/validation';
 
-const LABELS_MAX = 64;
 const PAGE = { max: 200, standard: 50 };
-
-/** Fields of a new session that callers may set. The controller adds the rest. */
-const Asked = SessionRequest.pick({ template: true, ttlMs: true }).extend({
-  requestId: RequestId.optional(),
-  limits: SandboxLimits.optional(),
-  labels: SessionRequest.shape.labels.refine(
-    (labels) => Object.keys(labels).length <= LABELS_MAX,
-    `must not have more than ${LABELS_MAX} entries`,
-  ),
-});
-const Renewed = SessionRequest.pick({ ttlMs: true });
-const Executed = z.object({
-  executionId: RequestId.optional(),
-  language: z.enum(['python', 'shell']).optional(),
-  code: z.string().max(1_000_000),
-  limits: SandboxLimits.optional(),
-  tools: CellTools.optional(),
-  scratchpad: Scratchpad.optional(),
-});
-const Answered = z.object({ executionId: RequestId, number: z.number().int().min(1) });
-const Searched = z.object({
-  text: z.string().min(1).max(SEARCH_TEXT_CHARS_MAX),
-  limit: z.number().int().min(1).max(FOUND_LINES_MAX).optional(),
-});
 
 interface SandboxDeps {
   readonly sessions: SandboxSessionStore;
@@ -57,15 +21,14 @@ interface SandboxDeps {
 }
 
 /**
- * `etude.v1.Sandboxes`. The gateway reads stored sessions itself. It checks all other calls and forwards them to the controller that owns
- * the sandbox. Each lookup uses the caller's tenant, so a sandbox of another tenant is not found.
+ * `etude.v1.Sandboxes`. The gateway reads stored sessions itself. It forwards all other calls to the controller that owns the sandbox,
+ * which checks them. Each lookup uses the caller's tenant, so a sandbox of another tenant is not found.
  */
 export const sandboxCalls = {
   createSandbox(request, call, deps) {
-    fromWire(Asked, CreateSandboxRequestSchema, request);
     // Without a request id, a retry at another controller could create a second sandbox.
-    const checked = { ...request, requestId: request.requestId || randomUUID() };
-    return deps.router.create(call, (client, settings) => client.createSandbox(checked, settings));
+    const repeatable = { ...request, requestId: request.requestId || randomUUID() };
+    return deps.router.create(call, (client, settings) => client.createSandbox(repeatable, settings));
   },
 
   async getSandbox({ name }, call, deps) {
@@ -82,10 +45,7 @@ export const sandboxCalls = {
     return { sandboxes: page.items.filter((session) => !isOfRollout(session)).map(sandboxMessage), nextPageToken: tokenOf(page.nextAfter) };
   },
 
-  renewSandbox(request, call, deps) {
-    fromWire(Renewed, RenewSandboxRequestSchema, request);
-    return asked(request, call, deps, (client) => client.renewSandbox);
-  },
+  renewSandbox: (request, call, deps) => asked(request, call, deps, (client) => client.renewSandbox),
 
   async closeSandbox(request, call, deps) {
     const { session } = await deps.router.session(call.tenant, sandboxIdOfName(request.name));
@@ -94,20 +54,11 @@ export const sandboxCalls = {
 
   /** Adds an execution id if it is absent, because following again needs the id. */
   execute(request, call, { router }) {
-    const id = sandboxIdOfName(request.name);
-    fromWire(Executed, ExecuteRequestSchema, request);
-    return router.execute(id, { ...request, executionId: request.executionId || randomUUID() }, call);
+    return router.execute(sandboxIdOfName(request.name), { ...request, executionId: request.executionId || randomUUID() }, call);
   },
 
-  answerToolCall(request, call, deps) {
-    fromWire(Answered, AnswerToolCallRequestSchema, request);
-    return asked(request, call, deps, (client) => client.answerToolCall);
-  },
-
-  cancelExecution(request, call, deps) {
-    parseField(RequestId, request.executionId, 'execution_id');
-    return asked(request, call, deps, (client) => client.cancelExecution);
-  },
+  answerToolCall: (request, call, deps) => asked(request, call, deps, (client) => client.answerToolCall),
+  cancelExecution: (request, call, deps) => asked(request, call, deps, (client) => client.cancelExecution),
 
   /** Forwards an upload no faster than the owner reads it. Nothing is kept here, so the caller must continue after an interruption. */
   async uploadFile(requests, call, { router }) {
@@ -136,10 +87,7 @@ export const sandboxCalls = {
 
   getSandboxFile: (request, call, deps) => asked(request, call, deps, (client) => client.getSandboxFile),
   listSandboxFiles: (request, call, deps) => asked(request, call, deps, (client) => client.listSandboxFiles),
-  searchSandboxFiles(request, call, deps) {
-    fromWire(Searched, SearchSandboxFilesRequestSchema, request);
-    return asked(request, call, deps, (client) => client.searchSandboxFiles);
-  },
+  searchSandboxFiles: (request, call, deps) => asked(request, call, deps, (client) => client.searchSandboxFiles),
   deleteSandboxFile: (request, call, deps) => asked(request, call, deps, (client) => client.deleteSandboxFile),
 } satisfies Handlers<typeof Sandboxes, SandboxDeps>;
 

@@ -5,21 +5,16 @@ import {
   CreateSandboxRequestSchema,
   type ExecuteRequest,
   ExecuteRequestSchema,
-  Language,
+  type RenewSandboxRequest,
+  RenewSandboxRequestSchema,
   type Sandboxes,
+  SearchSandboxFilesRequestSchema,
   type UploadFileHeader,
   type UploadFileRequest,
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import type { ServedCall, ServiceHandlers } from '@etude/contracts/grpc-server';
-import { SandboxId, TenantId } from '@etude/contracts/ids';
-import {
-  FILE_CHUNK_BYTES_MAX,
-  SandboxLimits,
-  type SandboxRun,
-  type SandboxSession,
-  SESSION_TTL_MS_DEFAULT,
-  SessionRequest,
-} from '@etude/contracts/sandbox';
+import { RequestId, TenantId } from '@etude/contracts/ids';
+import { FILE_CHUNK_BYTES_MAX, SandboxLimits, type SandboxRun, type SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
 import {
   type DownloadFileInit,
   type ExecuteEventInit,
@@ -34,7 +29,7 @@ import {
 } from '@etude/contracts/sandbox-wire';
 import { CellTools, Scratchpad } from '@etude/contracts/scratchpad';
 import type { SpanStart, Tracing } from '@etude/contracts/tracing';
-import { fromWire, millisecondsOf } from '@etude/contracts/wire/messages';
+import { fromWire } from '@etude/contracts/wire/messages';
 import { invalidField, opened } from '@etude/contracts/wire/validation';
 import type { ClaimedSandbox, SandboxFiles } from '@etude/sandbox/sandbox-driver';
 import { z } from 'zod';
@@ -81,7 +76,6 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
 }
 
 const FILES_PAGE_MAX = 1_000;
-const FOUND_LINES_DEFAULT = 100;
 
 /** Gateways read the records of sessions from Redis. */
 const atGateway = () =>
@@ -108,7 +102,7 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
       sandboxMessage(await host.open({ ...sessionRequestOf(tenant, request), uncounted }, signal)),
     getSandbox: atGateway,
     listSandboxes: atGateway,
-    renewSandbox: async ({ name, ttl }, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(name), ttlOf(ttl))),
+    renewSandbox: async (request, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(request.name), ttlOf(request))),
     closeSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.close(tenant, sandboxIdOf(name))),
     async *execute(request, { tenant, signal, traceparent }) {
       const held = await find(request.name, tenant);
@@ -149,8 +143,9 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
         nextPageToken: more && last ? Buffer.from(last.path).toString('base64url') : '',
       };
     },
-    async searchSandboxFiles({ name, text, limit }, { tenant }) {
-      const { lines, total } = await withFiles(name, tenant, (files) => files.search(text, limit || FOUND_LINES_DEFAULT));
+    async searchSandboxFiles(request, { tenant }) {
+      const { text, limit } = fromWire(Searched, SearchSandboxFilesRequestSchema, request);
+      const { lines, total } = await withFiles(request.name, tenant, (files) => files.search(text, limit));
       return { lines: [...lines], total };
     },
     async deleteSandboxFile({ name, path }, { tenant }) {
@@ -220,51 +215,55 @@ async function* readFile(files: SandboxFiles, path: string, offset: number, sign
   }
 }
 
-/** @throws EtudeError INVALID_ARGUMENT where `name` is not the name of a sandbox */
-function sandboxIdOf(name: string): string {
-  const id = name.startsWith('sandboxes/') ? name.slice('sandboxes/'.length) : '';
-  if (!SandboxId.safeParse(id).success)
-    throw invalidField('name', `must look like "sandboxes/s0192f0c8a1b2"; it is ${JSON.stringify(name.slice(0, 100))}`);
-  return id;
-}
+/** Callers have checked that it is a sandbox's name. */
+const sandboxIdOf = (name: string) => name.slice('sandboxes/'.length);
 
 const Asked = SessionRequest.omit({ tenant: true });
+const Renewed = SessionRequest.pick({ ttlMs: true });
+const Executed = z.object({
+  executionId: RequestId.optional(),
+  language: z.enum(['python', 'shell']).optional(),
+  code: z.string().max(1_000_000),
+  limits: SandboxLimits.optional(),
+  tools: CellTools.optional(),
+  scratchpad: Scratchpad.optional(),
+});
+const Searched = z.object({ text: z.string().min(1).max(1_000), limit: z.number().int().min(1).max(1_000).default(100) });
 
-/** @throws EtudeError INVALID_ARGUMENT; gateways check each field with the same schemas before they forward a request */
+/** @throws EtudeError INVALID_ARGUMENT */
 function sessionRequestOf(tenant: string, request: CreateSandboxRequest): SessionRequest {
   const { requestId, limits = {} } = request;
   const asked = { ...request, requestId: requestId || `made-${randomUUID()}`, limits };
   return { tenant, ...fromWire(Asked, CreateSandboxRequestSchema, asked) };
 }
 
-const ttlOf = (ttl: CreateSandboxRequest['ttl']): number => millisecondsOf(ttl) ?? SESSION_TTL_MS_DEFAULT;
+const ttlOf = (request: RenewSandboxRequest) => fromWire(Renewed, RenewSandboxRequestSchema, request).ttlMs;
 
-const CellFields = z.object({ tools: CellTools.optional(), scratchpad: Scratchpad.optional() });
+/** @throws EtudeError INVALID_ARGUMENT */
+function executionOf(request: ExecuteRequest, session: SandboxSession): SessionExecution {
+  const asked = fromWire(Executed, ExecuteRequestSchema, request);
+  const run = runOf(asked, request.stdin, session.scratchpad ?? false);
+  return { executionId: asked.executionId ?? `e-${randomUUID()}`, run, limits: limitsOf(request, session.limits) };
+}
 
-function runOf(request: ExecuteRequest, hasScratchpad: boolean): SandboxRun {
-  const { language, code, stdin } = request;
-  const { tools, scratchpad = hasScratchpad ? Scratchpad.parse({}) : undefined } = fromWire(CellFields, ExecuteRequestSchema, request);
-  if (language === Language.SHELL && (tools || request.scratchpad))
-    throw invalidField(tools ? 'tools' : 'scratchpad', 'only LANGUAGE_PYTHON has it');
-  if (language === Language.SHELL) return { kind: 'command', command: code, stdin };
+function runOf({ language, code, tools, scratchpad }: z.infer<typeof Executed>, stdin: string, hasScratchpad: boolean): SandboxRun {
+  if (language === 'shell') {
+    if (tools || scratchpad) throw invalidField(tools ? 'tools' : 'scratchpad', 'only LANGUAGE_PYTHON has it');
+    return { kind: 'command', command: code, stdin };
+  }
   if (stdin !== '') throw invalidField('stdin', 'only LANGUAGE_SHELL has a stdin');
-  return { kind: 'cell', code, ...(tools ? { tools } : {}), ...(scratchpad ? { scratchpad } : {}) };
+  const begin = scratchpad ?? (hasScratchpad ? Scratchpad.parse({}) : undefined);
+  return { kind: 'cell', code, ...(tools ? { tools } : {}), ...(begin ? { scratchpad: begin } : {}) };
 }
 
 /** The limits of one execution. Memory and disk may not exceed those of the session. */
 function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimits {
-  const limits = SandboxLimits.parse({ ...session, ...sandboxLimitsOf(request.limits) });
+  const limits = { ...session, ...sandboxLimitsOf(request.limits) };
   if (limits.memoryMiB > session.memoryMiB)
     throw invalidField('limits.memory_mib', `must be at most ${session.memoryMiB}, which the sandbox was created with`);
   if (limits.diskMiB > session.diskMiB)
     throw invalidField('limits.disk_mib', `must be at most ${session.diskMiB}, which the sandbox was created with`);
   return limits;
-}
-
-/** @throws EtudeError INVALID_ARGUMENT */
-function executionOf(request: ExecuteRequest, { limits, scratchpad = false }: SandboxSession): SessionExecution {
-  const executionId = request.executionId || `e-${randomUUID()}`;
-  return { executionId, run: runOf(request, scratchpad), limits: limitsOf(request, limits) };
 }
 
 /** How many events the caller has seen. @throws EtudeError INVALID_ARGUMENT for an unknown token or another execution's */
