@@ -75,7 +75,7 @@ const OUTSIDE = {
     /^node:/,
   ],
   // Bundled, so no service installs them.
-  'type:web': [/^react(-dom)?$/, /^@base-ui\/react$/, /^@tanstack\/react-/, /^@lezer\//, /^@bufbuild\/protobuf$/],
+  'type:web': [/^react(-dom)?$/, /^@base-ui\/react$/, /^@tanstack\/react-/, /^@lezer\//, /^eventsource-parser$/, /^@bufbuild\/protobuf$/],
   'type:cli': [
     /^commander$/,
     /^@bomb\.sh\/tab$/,

@@ -1,6 +1,6 @@
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { createRoot } from 'react-dom/client';
-import { applyTheme, Frame } from './app/frame.js';
+import { Frame } from './app/frame.js';
 import './app/style.css';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useMemo, useState } from 'react';
@@ -124,7 +124,6 @@ function App() {
   );
 }
 
-applyTheme();
 createRoot(document.querySelector('#root')!).render(
   <CSPProvider disableStyleElements>
     <App />

@@ -1,5 +1,6 @@
 import { type DescMessage, fromJson, fromJsonString, type JsonValue, type MessageShape } from '@bufbuild/protobuf';
 import { keepPreviousData, useMutation, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import { createContext, useContext } from 'react';
 
 export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -154,10 +155,10 @@ export async function* follow<S extends DescMessage>(api: Api, streamed: Streame
       const headers: Record<string, string> = token === '' ? {} : { 'last-event-id': token };
       const response = await api.send(verb, path, { ...ask, signal, headers });
       onConnected?.(true);
-      for await (const { id, data } of frames(response.body!)) {
+      for await (const { id, data } of eventsOf(response.body!)) {
         failures = 0;
         const event = fromJsonString(schema, data, { ignoreUnknownFields: true });
-        token = id || token;
+        token = id ?? token;
         yield event;
         if (isLast(event)) return;
       }
@@ -176,26 +177,15 @@ const pause = (ms: number, signal: AbortSignal) =>
     signal.addEventListener('abort', () => (clearTimeout(timer), done()), { once: true });
   });
 
-interface Frame {
-  readonly id: string;
-  readonly data: string;
-}
-
 /** Server-sent events of a body. EventSource can't send a key. */
-async function* frames(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
-  const reader = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>).getReader();
-  let rest = '';
+async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage> {
+  const decoder = new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>;
+  const reader = body.pipeThrough(decoder).pipeThrough(new EventSourceParserStream()).getReader();
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      const parts = (rest + value).split('\n\n');
-      rest = parts.pop() ?? '';
-      for (const part of parts) {
-        const lines = part.split('\n');
-        const told = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? '';
-        if (told('data') !== '') yield { id: told('id'), data: told('data') };
-      }
+      yield value;
     }
   } finally {
     void reader.cancel().catch(() => undefined);

@@ -2,24 +2,6 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Modal } from '../ui/dialog.js';
 import { go, Link } from '../ui/router.js';
 
-const PLACE = 'etude-theme';
-const THEMES = ['system', 'light', 'dark'] as const;
-type Theme = (typeof THEMES)[number];
-
-function theme(): Theme {
-  const kept = localStorage.getItem(PLACE);
-  return THEMES.find((one) => one === kept) ?? 'system';
-}
-
-/** Shows the page in the chosen colours, or in those of the system. */
-export function applyTheme(chosen: Theme = theme()): void {
-  localStorage.setItem(PLACE, chosen);
-  if (chosen === 'system') delete document.documentElement.dataset['theme'];
-  else document.documentElement.dataset['theme'] = chosen;
-}
-
-const nextTheme = (now: Theme): Theme => THEMES[(THEMES.indexOf(now) + 1) % THEMES.length]!;
-
 /** The main pages: path, title, and the key that opens the page after `g`. */
 const PLACES = [
   ['/tasks', 'Tasks', 't'],
@@ -84,20 +66,14 @@ interface FrameProps {
   readonly children: ReactNode;
 }
 
-/** What surrounds every page: the way to the others, colours, keys, and signing out. */
+/** What surrounds every page: the way to the others, keys, and signing out. */
 export function Frame({ path, onSignOut, children }: FrameProps) {
-  const [colours, setColours] = useState(theme);
   const [isHelpOpen, setHelpOpen] = useState(false);
   useEffect(() => listenToKeys(() => setHelpOpen(true)), []);
   useEffect(() => {
     const place = PLACES.find(([to]) => path.startsWith(to));
     document.title = place ? `${place[1]} · Etude` : 'Etude';
   }, [path]);
-  const changeColours = () => {
-    const next = nextTheme(colours);
-    applyTheme(next);
-    setColours(next);
-  };
   return (
     <>
       <a
@@ -117,9 +93,6 @@ export function Frame({ path, onSignOut, children }: FrameProps) {
           ))}
         </nav>
         <span className="actions">
-          <button type="button" onClick={changeColours}>
-            Colours: {colours}
-          </button>
           <button type="button" onClick={() => setHelpOpen(true)} aria-keyshortcuts="?">
             Keys
           </button>
