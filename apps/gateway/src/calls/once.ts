@@ -2,7 +2,7 @@ import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { claimRequest, earlierResult, noteResult, type RequestClaim } from '@etude/memory/layers/repeats';
+import { claimRequest, noteResult, type RequestClaim } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { optionalRequestId } from '../wire/names.js';
 
@@ -65,10 +65,9 @@ export async function once<T>(
     at,
     note: `${version} ${at}`,
   };
-  const { isRepeat, note } = await claimRequest(store, claim);
+  const { isRepeat, note, result: earlier } = await claimRequest(store, claim);
   const [meant = '', when = ''] = note.split(' ');
   const first = { isRepeat, version: Number(meant) || version, at: Number(when) || at };
-  const earlier = isRepeat ? await earlierResult(store, claim) : null;
   const known = earlier === null ? null : await again(earlier, first);
   if (known !== null) return known;
   const done = await act(first);

@@ -1,6 +1,6 @@
 import type { AppliedWrite, Memory } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
-import { bodyOf, UNSEARCHED } from './records.js';
+import { bodyOf, loadOne, putRecord, UNSEARCHED } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -29,9 +29,6 @@ export async function wasApplied(store: RecordStore, tenant: string, layer: Memo
   return (await store.load({ tenant, agent: null }, layer, 'applied', [writeId])).length > 0;
 }
 
-/** Prefix of the keys of all request claims. */
-export const REQUEST = 'request.';
-
 export interface RequestClaim {
   readonly layer: MemoryLayer;
   /** The owner of the record that the request creates. Erasing the owner erases the claim. */
@@ -52,43 +49,32 @@ export interface RequestClaim {
  * Claims a request id for one content of one owner, before anything is written. Repeats of the same request may continue. Why before: of
  * two different requests with one id only one continues, and the loser sees nothing of the winner's data.
  *
- * @returns whether the same request was claimed before, and the note of the first claim. `earlierResult` tells whether that one finished
+ * @returns whether the same request was claimed before, with the note of the first claim, and its result; null: it hasn't finished
  * @throws EtudeError ALREADY_EXISTS if another request or owner used the id
  */
-export async function claimRequest(store: RecordStore, claim: RequestClaim): Promise<{ isRepeat: boolean; note: string }> {
-  const { note = '' } = claim;
-  if (await insertNote(store, claim, claim.requestId, note)) return { isRepeat: false, note };
-  const known = await readNote(store, claim, claim.requestId);
-  if (known?.digest === claim.digest) return { isRepeat: true, note: known.text };
-  const message = `request_id "${claim.requestId}" was used for another request in this tenant; use a new request_id for a new request`;
+export async function claimRequest(
+  store: RecordStore,
+  claim: RequestClaim,
+): Promise<{ isRepeat: boolean; note: string; result: string | null }> {
+  const { layer, scope, requestId, digest, at, note = '', unsynced = false } = claim;
+  const [done] = await store.write(scope.tenant, [markApplied(layer, scope, claimKey(requestId), at, [digest, note])], { unsynced });
+  if (done) return { isRepeat: false, note, result: null };
+  const [known, firstNote = '', result = null] = (await loadClaim(store, claim))?.sources ?? [];
+  if (known === digest) return { isRepeat: true, note: firstNote, result };
+  const message = `request_id "${requestId}" was used for another request in this tenant; use a new request_id for a new request`;
   throw new EtudeError('ALREADY_EXISTS', message, { field: 'request_id' });
 }
 
-/** The key of a request's result. Request ids contain no space, so no claim has the same key. */
-const resultKey = (requestId: string) => `${requestId} `;
-
 /** Stores the result of a claimed request; call it after everything is written. The first result is kept. */
 export async function noteResult(store: RecordStore, claim: RequestClaim, result: string): Promise<void> {
-  await insertNote(store, claim, resultKey(claim.requestId), result);
+  const known = await loadClaim(store, claim);
+  if (known?.sources.length === 2) await putRecord(store, { ...known, sources: [...known.sources, result] }, known);
 }
 
-/** The stored result of the same request; null if it hasn't finished. */
-export async function earlierResult(store: RecordStore, claim: RequestClaim): Promise<string | null> {
-  const known = await readNote(store, claim, resultKey(claim.requestId));
-  return known?.digest === claim.digest ? known.text : null;
-}
+const claimKey = (requestId: string) => `request.${requestId}`;
 
-async function insertNote(store: RecordStore, claim: RequestClaim, key: string, text: string): Promise<boolean> {
-  const { layer, scope, digest, at, unsynced = false } = claim;
-  const note = markApplied(layer, scope, `${REQUEST}${key}`, at, [digest, text]);
-  const [done = false] = await store.write(scope.tenant, [note], { unsynced });
-  return done;
-}
-
-async function readNote(store: RecordStore, { layer, scope }: RequestClaim, key: string) {
-  const [known] = await store.load(wholeTenant(scope), layer, 'applied', [`${REQUEST}${key}`]);
-  return known === undefined ? null : { digest: known.sources[0], text: known.sources[1] ?? '' };
-}
+const loadClaim = (store: RecordStore, { layer, scope, requestId }: RequestClaim) =>
+  loadOne(store, wholeTenant(scope), layer, 'applied', claimKey(requestId));
 
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
 export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'semantic' | 'procedural' | 'shows'>) {

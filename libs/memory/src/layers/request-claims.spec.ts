@@ -2,7 +2,7 @@ import { factOf } from '@etude/domain/testing/memory-records';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
-import { claimRequest, earlierResult, noteResult } from './repeats.js';
+import { claimRequest, noteResult } from './repeats.js';
 import { semanticLayer } from './semantic-layer.js';
 
 const scope = { tenant: 'acme', agent: 'scout', user: 'ann' };
@@ -29,12 +29,10 @@ describe('a claimed request id', () => {
 describe('the result of a request', () => {
   it('is returned once it is stored, and never changes', async () => {
     const store = modelStore();
-    await claimRequest(store, claim);
-    expect(await earlierResult(store, claim)).toBeNull();
+    await claimRequest(store, { ...claim, note: 'of the first' });
+    expect(await claimRequest(store, claim)).toEqual({ isRepeat: true, note: 'of the first', result: null });
     for (const result of ['first', 'second']) await noteResult(store, claim, result);
-    expect(await earlierResult(store, claim)).toBe('first');
-    expect(await earlierResult(store, { ...claim, digest: 'b' })).toBeNull();
-    expect(await claimRequest(store, { ...claim, requestId: 'r1.one' })).toMatchObject({ isRepeat: false });
+    expect(await claimRequest(store, claim)).toEqual({ isRepeat: true, note: 'of the first', result: 'first' });
   });
 });
 
