@@ -76,7 +76,7 @@ async function commit(deps: UnitDeps, unit: ConsolidationUnit, staged: readonly 
     return loadHead(store, unit);
   });
   if (head.state === 'committing') await completeUnit(deps, head, outbox);
-  if (staged.some(({ record }) => record.kind === 'fact' && knownFact(record, 0).fact.unsettled)) await onUnsettled?.(unit.tenant);
+  if (staged.some(({ record }) => record.kind === 'fact' && knownFact(record).fact.unsettled)) await onUnsettled?.(unit.tenant);
 }
 
 /** Completes the missing steps of a unit whose record is stored. Each step can be repeated. */

@@ -64,18 +64,15 @@ async function newInserts(
 
 export function transitionRecord(transition: Transition): MemoryRecord {
   const { id, scope, rolloutId } = transition;
-  const { title, text, sources, createdAt, worth } = transitionEntry(transition);
-  const fields = { id, rollout: rolloutId };
-  const named = { layer: 'episodic', kind: 'transition', key: id, scope } as const;
-  return { ...named, createdAt, worth, shown: true, fields, title, text, sources, body: bodyOf(transition) };
+  const { indexed: _indexed, ...entry } = transitionEntry(transition);
+  return { ...entry, layer: LAYER, key: id, scope, shown: true, fields: { id, rollout: rolloutId }, body: bodyOf(transition) };
 }
 
 export function episodeRecord(episode: Episode): MemoryRecord {
   const { id, scope, rolloutId, skillsUsed } = episode;
-  const { title, text, sources, createdAt, worth } = episodeEntry(episode);
+  const { indexed: _indexed, ...entry } = episodeEntry(episode);
   const fields = { id, rollout: rolloutId, ...(skillsUsed.length === 0 ? {} : { skill: skillNames(skillsUsed) }) };
-  const named = { layer: 'episodic', kind: 'episode', key: id, scope } as const;
-  return { ...named, createdAt, worth, shown: true, fields, title, text, sources, body: bodyOf(episode) };
+  return { ...entry, layer: LAYER, key: id, scope, shown: true, fields, body: bodyOf(episode) };
 }
 
 /** Skill names with and without the version: a use of `name@2` is also a use of `name`. */
@@ -98,12 +95,9 @@ export type EpisodeNote = z.output<typeof EpisodeNote>;
 /** The semantic records for the summary and the reflection of an episode. An empty text makes no record. */
 export function noteRecords(episode: NotedEpisode & Pick<Episode, 'id' | 'scope'>): readonly MemoryRecord[] {
   const { id, scope, rolloutId, createdAt, touched } = episode;
-  return episodeEntries(episode).flatMap(({ kind, title, text, worth, sources }) => {
-    if (kind !== 'summary' && kind !== 'reflection') return [];
-    const told = (kind === 'summary' ? episode.summary : episode.reflection) ?? '';
-    const note: EpisodeNote = { id, scope, rolloutId, text: told, createdAt, ...(touched === undefined ? {} : { touched }) };
-    const shared = { layer: 'semantic', kind, key: id, scope, createdAt, worth, shown: true } as const;
-    const fields = { id, rollout: rolloutId };
-    return [{ ...shared, fields, title, text, sources, body: bodyOf(note) }];
+  return episodeEntries(episode).map(({ indexed: _indexed, ...entry }) => {
+    const text = (entry.kind === 'summary' ? episode.summary : episode.reflection) ?? '';
+    const note: EpisodeNote = { id, scope, rolloutId, text, createdAt, ...(touched === undefined ? {} : { touched }) };
+    return { ...entry, layer: 'semantic', key: id, scope, shown: true, fields: { id, rollout: rolloutId }, body: bodyOf(note) };
   });
 }

@@ -4,6 +4,7 @@ import type { Episode, Fact, Scope } from '@etude/contracts/memory';
 import { factKeys, factTime, isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { factEntry } from '@etude/domain/retrieval/entries';
+import { isSameOwner } from '@etude/domain/skills/life/skill-life';
 import type { LearnedRecords } from '@etude/domain/skills/life/revoke-source';
 
 export const LAYER = 'semantic';
@@ -18,7 +19,7 @@ export interface StoredKnownFact extends KnownFact {
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const { id, scope, category, supersededBy, unsettled } = fact;
-  const { title, text, sources, createdAt, worth } = factEntry(fact);
+  const { indexed: _indexed, ...entry } = factEntry(fact);
   const shown = isCurrent(fact);
   const fields = {
     category,
@@ -27,17 +28,21 @@ export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
     ...(shown && unsettled !== undefined ? { status: 'unsettled' } : {}),
     ...(supersededBy === undefined ? {} : { name: supersededBy }),
   };
-  const named = { layer: LAYER, kind: 'fact', key: id, scope } as const;
-  return { ...named, createdAt, worth, shown, fields, title, text, sources, body: bodyOf(fact, taken) };
+  return { ...entry, layer: LAYER, key: id, scope, shown, fields, body: bodyOf(fact, taken) };
 }
 
 export function factOfRecord(record: StoredRecord): Fact {
   return parseBody<Fact>(record).value;
 }
 
-export function knownFact(record: StoredRecord, similarity: number): StoredKnownFact {
+export function knownFact(record: StoredRecord, similarity = 0): StoredKnownFact {
   const { value: fact, taken } = parseBody<Fact>(record);
   return { record, fact, taken, similarity };
+}
+
+/** The facts with these ids that the reader sees, in the order of `ids`. */
+export async function loadFacts(store: RecordStore, scope: ReadScope, ids: readonly string[]): Promise<readonly StoredKnownFact[]> {
+  return (await store.load(scope, LAYER, 'fact', ids)).map((record) => knownFact(record));
 }
 
 /** The record of a known fact after a change. An archived fact stays archived. */
@@ -79,7 +84,7 @@ export async function surroundingFacts(
   ]);
   const records = new Map([...keyed, ...near].map((record) => [record.key, record]));
   return [...records.values()]
-    .filter((record) => record.scope.agent === scope.agent && record.scope.user === scope.user)
+    .filter((record) => isSameOwner(record.scope, scope))
     .map((record) => knownFact(record, similar.get(record.key) ?? 0));
 }
 
@@ -92,8 +97,8 @@ const PAGE = 100;
  */
 export async function decisionsAbout(store: RecordStore, scope: ReadScope, facts: readonly Fact[]) {
   const made = facts.flatMap((fact) => (fact.decisions ?? []).map((decision) => ({ fact, decision })));
-  const others = await store.load(scope, LAYER, 'fact', [...new Set(made.map(({ decision }) => decision.other))]);
-  const texts = new Map(others.map((record) => [record.key, factOfRecord(record).text]));
+  const others = await loadFacts(store, scope, [...new Set(made.map(({ decision }) => decision.other))]);
+  const texts = new Map(others.map(({ fact }) => [fact.id, fact.text]));
   const told = made.map(({ fact, decision: { other: older, at: decideTime, ...decision } }) => {
     return { ...decision, newer: fact.id, newerText: fact.text, older, olderText: texts.get(older) ?? '', decideTime };
   });
@@ -128,8 +133,8 @@ export const FACTS = 'facts/';
 /** The fact with a name such as "facts/f1"; null if there is none, or for another kind of name. */
 export async function namedFact(store: RecordStore, tenant: string, name: string): Promise<Fact | null> {
   if (!name.startsWith(FACTS)) return null;
-  const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [name.slice(FACTS.length)]);
-  return record === undefined ? null : factOfRecord(record);
+  const [known] = await loadFacts(store, { tenant, agent: null }, [name.slice(FACTS.length)]);
+  return known?.fact ?? null;
 }
 
 /** The episodes and facts that revoking a source reads and changes. Archived facts are changed too, because they can be restored. */
@@ -142,7 +147,7 @@ export function learnedRecords(store: RecordStore): LearnedRecords {
     async reviseFacts(tenant, change) {
       for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
         await updateEach(store, page, (record) => {
-          const known = knownFact(record, 0);
+          const known = knownFact(record);
           const changed = isCurrent(known.fact) ? change(known.fact) : null;
           return changed === null ? null : changedRecord(known, changed);
         });

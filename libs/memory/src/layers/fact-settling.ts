@@ -1,5 +1,5 @@
 import type { Change, RecordStore, StoredRecord } from '../record-store.js';
-import { changedRecord, FACTS, factRecord, knownFact, LAYER, namedFact, type StoredKnownFact } from './fact-records.js';
+import { changedRecord, FACTS, factRecord, knownFact, LAYER, loadFacts, namedFact, type StoredKnownFact } from './fact-records.js';
 import { type LayerDeps, rewriteOf, untilTaken } from './records.js';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
@@ -8,6 +8,7 @@ import { decided, decisionAbout, ended, type FactsOfPair, isCurrent, leftToCompa
 import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts, promptTokens } from '@etude/domain/facts/fact-prompts';
 import { chargedTo, type ChatModel, type ChatRequest, type ChatResponse } from '@etude/domain/ports/model';
 import type { ReadScope } from '@etude/domain/ports/memory';
+import { isSameOwner } from '@etude/domain/skills/life/skill-life';
 
 /** What the model may still be asked. */
 export interface SettlingBudget {
@@ -99,7 +100,7 @@ async function unsettledByOwner(
 async function openPairs({ store }: LayerDeps, scope: Scope, records: readonly StoredRecord[]): Promise<readonly FactPair[]> {
   const pairs = new Map<string, FactPair>();
   for (const record of records) {
-    const known = knownFact(record, 0);
+    const known = knownFact(record);
     const left: string[] = [];
     for (const id of known.fact.unsettled ?? []) {
       const other = await currentOf(store, scope, id);
@@ -128,10 +129,9 @@ async function currentOf(store: RecordStore, scope: Scope, id: string): Promise<
   return null;
 }
 
-async function loadFact(store: RecordStore, { tenant, agent, user }: Scope, id: string): Promise<StoredKnownFact | null> {
-  const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [id]);
-  const isOwn = record !== undefined && record.scope.agent === agent && record.scope.user === user;
-  return isOwn ? knownFact(record, 0) : null;
+async function loadFact(store: RecordStore, scope: Scope, id: string): Promise<StoredKnownFact | null> {
+  const [known] = await loadFacts(store, { tenant: scope.tenant, agent: null }, [id]);
+  return known !== undefined && isSameOwner(known.fact.scope, scope) ? known : null;
 }
 
 /** A colliding writer wins: the fact is read again in the next pass. */
@@ -211,7 +211,7 @@ export async function undoDecision(
   by: string,
 ): Promise<FactsOfPair | null> {
   const done = await untilTaken<FactsOfPair | 'none'>(`fact ${ids[0]}`, async () => {
-    const [first, second] = (await deps.store.load(scope, LAYER, 'fact', ids)).map((record) => knownFact(record, 0));
+    const [first, second] = await loadFacts(deps.store, scope, ids);
     if (first === undefined || second === undefined) return 'none';
     const orders: readonly KnownPair[] = [
       { older: first, newer: second },
@@ -244,11 +244,10 @@ export async function unlinkFact(
   for await (const page of store.each({ tenant, agent, user }, LAYER, { kinds: ['fact'] }))
     for (const { key } of page.filter((one) => one.key !== id && one.body.includes(JSON.stringify(id))))
       await untilTaken(`fact ${key}`, async () => {
-        const [record] = await store.load({ tenant, agent: null }, LAYER, 'fact', [key]);
-        if (record === undefined) return true;
-        const known = knownFact(record, 0);
+        const [known] = await loadFacts(store, { tenant, agent: null }, [key]);
+        if (known === undefined) return true;
         const changed = changedRecord(known, withoutFact(known.fact, id, next));
-        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, record, changed)])) || null;
+        return (await isWritten({ store }, tenant, [await rewriteOf(embedder, known.record, changed)])) || null;
       });
 }
 

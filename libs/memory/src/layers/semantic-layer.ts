@@ -3,14 +3,15 @@ import { type DocumentChunk, type DocumentRecord, Fact, type Scope } from '@etud
 import { factId, subjectKey } from '@etude/domain/facts/fact-plan';
 import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
+import { isSameOwner } from '@etude/domain/skills/life/skill-life';
 import type { LayerQuery, StoredFact } from '../memory.js';
 import type { FindPage, RecordStore } from '../record-store.js';
 import { markApplied, wasApplied } from './repeats.js';
-import { embedTexts, factTexts, type LayerDeps, loadOne, OwnerTurns, rewriteOf, untilTaken } from './records.js';
+import { embedTexts, factTexts, type LayerDeps, OwnerTurns, rewriteOf, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { accessCounts, type FactWrite, type LogFailure, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
 import { settleFacts, type SettlingDeps, undoDecision, UNSETTLED } from './fact-settling.js';
-import { decisionsAbout, factOfRecord, factRecord, historyOf, knownFact, LAYER } from './fact-records.js';
+import { decisionsAbout, factOfRecord, factRecord, historyOf, LAYER, loadFacts } from './fact-records.js';
 import { withNeighbours } from './conversations.js';
 import { documentOf, storeDocument, wholeDocument } from './documents.js';
 
@@ -53,8 +54,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       return withNeighbours(store, scope, hits);
     },
     async get(scope: ReadScope, id: string): Promise<Fact | null> {
-      const record = await loadOne(store, scope, LAYER, 'fact', id);
-      return record === null ? null : factOfRecord(record);
+      return (await loadFacts(store, scope, [id]))[0]?.fact ?? null;
     },
     async about(owner: Scope, category: string, subject: string): Promise<Fact | null> {
       const where = { subject: subjectKey({ scope: owner, category, subject }) };
@@ -118,9 +118,9 @@ type FactChange = Partial<Pick<Fact, 'text' | 'confidence'>>;
 
 async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScope, id: string, change: FactChange): Promise<Fact> {
   return untilTaken(`fact ${id}`, async () => {
-    const record = await loadOne(store, scope, LAYER, 'fact', id);
-    if (record === null) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
-    const { fact, taken } = knownFact(record, 0);
+    const [known] = await loadFacts(store, scope, [id]);
+    if (known === undefined) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
+    const { fact, taken, record } = known;
     // A reworded fact counts as told by the person who changed it, no longer as learned.
     const isReworded = change.text !== undefined && change.text !== fact.text;
     const changed = checked({
@@ -138,11 +138,11 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
 
 /** @throws EtudeError ALREADY_EXISTS if another owner used the write id; that owner's fact isn't returned */
 async function unchanged(store: RecordStore, writeId: string, fact: Fact): Promise<StoredFact> {
-  const { tenant, agent, user } = fact.scope;
-  const record = await loadOne(store, wholeTenant(fact.scope), LAYER, 'fact', (await notedFactId(store, tenant, writeId)) ?? fact.id);
-  if (record !== null && (record.scope.agent !== agent || record.scope.user !== user))
+  const { scope, id } = fact;
+  const [known] = await loadFacts(store, wholeTenant(scope), [(await notedFactId(store, scope.tenant, writeId)) ?? id]);
+  if (known !== undefined && !isSameOwner(known.fact.scope, scope))
     throw new EtudeError('ALREADY_EXISTS', 'this write id was used for a fact of another owner; use a new write id');
-  return { fact: record === null ? fact : factOfRecord(record), outcome: 'unchanged', replaced: [] };
+  return { fact: known?.fact ?? fact, outcome: 'unchanged', replaced: [] };
 }
 
 /** The fact with the id derived from its owner and text. @throws EtudeError INVALID_ARGUMENT */

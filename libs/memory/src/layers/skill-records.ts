@@ -12,6 +12,7 @@ import { IN_USE, NOT_GONE } from '@etude/domain/skills/life/skill-life';
 import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { afterOffers } from '@etude/domain/skills/life/usage';
 
+const LAYER = 'procedural';
 /** Pads versions to this many digits, so that keys sort by version. */
 const VERSION_DIGITS = 10;
 
@@ -23,7 +24,6 @@ export function skillKey({ name, agent, user, version }: Omit<SkillKey, 'tenant'
 /** A skill in category "text.csv" is found by "text" too. The `subject` of a marked skill is the digest of its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
-  const { title, text, sources, createdAt, worth } = skillEntry(skill);
   const key = skillKey({ name, ...scope, version });
   const marked = markedCode(skill);
   const fields = {
@@ -36,8 +36,7 @@ export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecor
     ...(marked === null ? {} : { subject: marked }),
     ...(dependencies.length === 0 ? {} : { skill: [...new Set(dependencies.map((needed) => needed.name))] }),
   };
-  const named = { layer: 'procedural', kind: 'skill', key, scope } as const;
-  return { ...named, createdAt, worth, shown: status === 'active', fields, title, text, sources, body: bodyOf(skill, taken) };
+  return { ...skillEntry(skill), layer: LAYER, key, scope, shown: status === 'active', fields, body: bodyOf(skill, taken) };
 }
 
 /** The record keeps its key. */
@@ -61,7 +60,6 @@ export function openedSkill(record: StoredRecord): StoredSkill {
   return { record, skill: value, taken };
 }
 
-const LAYER = 'procedural';
 const PAGE = 64;
 
 const userOf = ({ scope }: Skill) => scope.user ?? '';

@@ -69,8 +69,8 @@ function partsOf({ agent, pages, skills }: ConsolidationUnit, shadows: readonly 
 }
 
 function changedFact({ record, before }: ShadowRecord): ChangedFact {
-  const { fact: after, taken } = knownFact(record, 0);
-  return { before: before && knownFact(before, 0).fact, after, taken };
+  const { fact: after, taken } = knownFact(record);
+  return { before: before && knownFact(before).fact, after, taken };
 }
 
 function recordOf({ tenant, agent, at }: Pick<UnitHead, 'tenant' | 'agent' | 'at'>, key: string, value: object): MemoryRecord {

@@ -8,7 +8,7 @@ import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life'
 import { isDeepStrictEqual } from 'node:util';
 import type { Memory, ProceduralLayer } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
-import { changedRecord, FACTS, knownFact, LAYER, type StoredKnownFact } from './fact-records.js';
+import { changedRecord, FACTS, loadFacts, type StoredKnownFact } from './fact-records.js';
 import { untilTaken } from './records.js';
 import { type ChangedFact, loadParts, setHead, type UnitHead } from './unit-records.js';
 
@@ -44,21 +44,16 @@ export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUn
 /** Undoes decisions with which an added fact ended others, unless the fact stays. */
 async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, { by, at }: { by: string; at: number }): Promise<void> {
   const { id, scope } = added.after;
-  const known = (await knownFacts(store, scope.tenant, [id])).get(id);
+  const [known] = await loadFacts(store, { tenant: scope.tenant, agent: null }, [id]);
   if (known === undefined || typeof withoutAdded(known, added, at) === 'string') return;
   for (const { other, verdict } of (known.fact.decisions ?? []).toReversed())
     if (verdict !== 'differs') await semantic.undoDecision({ tenant: scope.tenant, agent: null }, [id, other], by);
 }
 
-async function knownFacts(store: RecordStore, tenant: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredKnownFact>> {
-  const records = await store.load({ tenant, agent: null }, LAYER, 'fact', [...new Set(ids)]);
-  return new Map(records.map((record) => [record.key, knownFact(record, 0)]));
-}
-
 /** The changes that end the added facts and give the others their values back. */
 async function planFacts(store: RecordStore, tenant: string, changed: readonly ChangedFact[], at: number) {
   const ids = changed.map(({ after }) => after.id);
-  const known = await knownFacts(store, tenant, ids);
+  const known = new Map((await loadFacts(store, { tenant, agent: null }, ids)).map((one) => [one.fact.id, one]));
   const plan: Undoing = { undone: [], kept: [], changes: [] };
   const staying = new Set<string>();
   // Added facts come first, each before the added fact that it replaced.
