@@ -2,18 +2,18 @@ import type { Model, VectorModel } from './record-store.js';
 import { embedderSetting } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
 
-/** @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or numbers that aren't finite: some embedders leave gaps */
-export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): void {
-  if (vector?.length === dimension && isFiniteVector(vector)) return;
+/**
+ * Returns the sum of a vector's squares.
+ *
+ * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or numbers that aren't finite: some embedders leave gaps
+ */
+export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): number {
+  let squares = 0;
+  for (const value of vector ?? []) squares += value * value;
+  // One test of a sum, because one of each number takes four times as long, and each stored vector is checked.
+  if (vector?.length === dimension && Number.isFinite(squares)) return squares;
   const message = `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check the embedder's settings`;
   throw new EtudeError('EMBEDDING_LENGTH_WRONG', message);
-}
-
-/** One test of a sum, because one of each number takes four times as long, and each stored vector is checked. */
-function isFiniteVector(vector: Float32Array): boolean {
-  let squares = 0;
-  for (const value of vector) squares += value * value;
-  return Number.isFinite(squares);
 }
 
 /**

@@ -51,7 +51,7 @@ export async function searchLayer(
   const hits = query.rerank ? Math.max(query.limit, rerankedMax(deps)) : query.limit;
   const newer = layer === 'semantic' ? NEWER_MAX : 0;
   const wanted = hits + newer;
-  const limit = Math.max(CANDIDATES_MIN, hits * CANDIDATES_PER_HIT + newer);
+  const limit = Math.max(CANDIDATES_MIN, hits * CANDIDATES_PER_HIT);
   const candidates = await candidatesOf(deps.store, scope, layer, storeQuery(query, asked?.vector ?? null, limit), query.archived);
   const ranked = onePerRollout(rankCandidates(candidates, deps.embedder.profile, deps.clock.now(), query.similarityMin ?? 0));
   const looked = ranked.slice(0, wanted * TURN_RANKS).filter(({ candidate }, place) => place < wanted || candidate.kind === 'turn');

@@ -124,7 +124,7 @@ const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_at AS cr
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 
 const STORED_TABLES = 'record CROSS JOIN record_body ON record_body.id = record.id';
-export interface StoredRow
+interface StoredRow
   extends
     Pick<StoredRecord, 'key' | 'createdAt' | 'worth' | 'revision' | 'title' | 'text' | 'body'>,
     Readonly<Record<'kind' | 'shown', number> & Record<'fields' | 'sources' | 'agent', string>> {

@@ -4,17 +4,7 @@ import { requireScope } from '@etude/domain/ports/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { candidateLists, type Candidates, type RecordStore, seenBy, type StoreQuery } from '../record-store.js';
 import { applyChanges, knownRecord, prepareChange, removeRecords, StaleChange } from './record-writes.js';
-import {
-  countRecords,
-  eachRecord,
-  findRecords,
-  kindCode,
-  kindCodes,
-  kindName,
-  loadRecords,
-  searchCondition,
-  type StoredRow,
-} from './record-rows.js';
+import { countRecords, eachRecord, findRecords, kindCode, kindCodes, kindName, loadRecords, searchCondition } from './record-rows.js';
 import { type SqliteStoreOptions, StoreFile } from './store-file.js';
 import { type ModelRow, modelRows } from './store-schema.js';
 import { fileDamage, purgeFile } from './file-upkeep.js';
@@ -122,12 +112,12 @@ function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, 
   const cosines = vector === null ? known : nearest(rows, { layer, query, model, vector, size, known });
   const unknown = ids.filter((id) => !cosines.has(id));
   const bm25s = new Map(worded.map(({ id, bm25 }) => [id, bm25]));
-  const loaded = rows.all<Pick<StoredRow, 'kind' | 'key' | 'createdAt' | 'worth'> & { readonly id: number }>(
-    `SELECT record.id AS id, record.kind AS kind, record_key AS key, created_at AS createdAt, worth
+  const loaded = rows.tuples<readonly [id: number, kind: number, key: string, createdAt: number, worth: number]>(
+    `SELECT record.id, record.kind, record_key, created_at, worth
      FROM json_each(:ids) CROSS JOIN record ON record.id = value WHERE record.tenant = :tenant`,
     { ids: JSON.stringify([...cosines.keys(), ...unknown]) },
   );
-  const records = new Map(loaded.map(({ id, kind, ...row }) => [id, { kind: kindName(kind), ...row }]));
+  const records = new Map(loaded.map(([id, kind, key, createdAt, worth]) => [id, { kind: kindName(kind), key, createdAt, worth }]));
   const cosineOf = (id: number) => cosines.get(id) ?? known.get(id) ?? 0;
   return candidateLists({ records, near: cosines.keys(), bm25s, cosineOf }, limit);
 }

@@ -36,17 +36,14 @@ const STORED = new WeakMap<Float32Array, VectorBytes | null>();
  */
 export function vectorBytes(vector: Float32Array | null, model: Model): VectorBytes | null {
   if (vector === null) return null;
-  requireVector(vector, model);
   const known = STORED.get(vector);
-  if (known !== undefined) return known;
-  const stored = storedForm(vector);
+  if (known !== undefined && vector.length === model.dimension) return known;
+  const stored = storedForm(vector, requireVector(vector, model));
   STORED.set(vector, stored);
   return stored;
 }
 
-function storedForm(vector: Float32Array): VectorBytes | null {
-  let squares = 0;
-  for (const value of vector) squares += value * value;
+function storedForm(vector: Float32Array, squares: number): VectorBytes | null {
   if (squares === 0) return null;
   const scale = 1 / Math.sqrt(squares);
   const direction = new Float32Array(vector.length);

@@ -80,8 +80,8 @@ export function guardedStore(store: RecordStore): RecordStore {
     async write(tenant, changes, how) {
       const all = changes.filter(({ record }) => record.kind !== 'erasure');
       if (all.length === 0) return store.write(tenant, changes, how);
-      const made = erasablesOf(all.filter((change) => change.do === 'insert').map(({ record }) => record));
-      const changed = erasablesOf(all.filter((change) => change.do !== 'insert').map(({ record }) => record));
+      const made = all.filter((change) => change.do === 'insert').map(({ record }) => record);
+      const changed = all.filter((change) => change.do !== 'insert').map(({ record }) => record);
       await refuseErased(store, tenant, made);
       if (await removeErased(store, tenant, changed)) return changes.map(() => false);
       const done = await store.write(tenant, changes, how);
@@ -92,16 +92,23 @@ export function guardedStore(store: RecordStore): RecordStore {
 }
 
 /** Also removes the records of a writer that was killed between its write and its second look. */
-async function refuseErased(store: RecordStore, tenant: string, made: Erasables): Promise<void> {
+async function refuseErased(store: RecordStore, tenant: string, made: readonly MemoryRecord[]): Promise<void> {
   if (!(await removeErased(store, tenant, made))) return;
   const message =
     'this record, or its agent, user or tenant, was erased after the record was made, so it is not stored; create a new record to keep it';
   throw new EtudeError('ABORTED', message, { metadata: { reason: ERASED } });
 }
 
-/** Removes the records of owners who were erased after the oldest of them was made. Returns whether there were any. */
-async function removeErased(store: RecordStore, tenant: string, oldest: Erasables): Promise<boolean> {
-  const marks = oldest.size === 0 ? [] : await store.load({ tenant, agent: null }, 'semantic', 'erasure', [...oldest.keys()]);
+/**
+ * Removes those of the records that were made before their owner's erasure, with all else of that owner from before it. Returns whether
+ * there were any.
+ */
+async function removeErased(store: RecordStore, tenant: string, records: readonly MemoryRecord[]): Promise<boolean> {
+  // Mostly nothing was erased since these records were made. One count tells that without a look at each record.
+  const createdSince = Math.min(...records.map(({ createdAt }) => createdAt));
+  if (records.length === 0 || (await store.count({ tenant }, 'semantic', { kinds: ['erasure'], createdSince })) === 0) return false;
+  const oldest = erasablesOf(records);
+  const marks = await store.load({ tenant, agent: null }, 'semantic', 'erasure', [...oldest.keys()]);
   const erased = marks.filter(({ key, createdAt }) => oldest.get(key)!.at < createdAt);
   for (const { key, createdAt } of erased) await removeOwned(store, oldest.get(key)!.owners, { createdBefore: createdAt });
   return erased.length > 0;
