@@ -1,6 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { useQuery } from '@tanstack/react-query';
 import { useApi } from '../api/client.js';
+import type { Node } from '../ui/graph.js';
 import { TextFilter } from '../ui/list.js';
 import { Link, useLocation } from '../ui/router.js';
 
@@ -51,14 +52,8 @@ export function placeOfRecord(layer: string, kind: string, id: string, agent = '
   return `/memory/records/${layer}:${encodeURIComponent(id)}`;
 }
 
-export interface Place {
-  readonly title: string;
-  /** '' if it has no page. */
-  readonly to: string;
-}
-
 /** A source such as "tasks/{task}" or "facts/{id}" with its page. An episode is named by the id of its rollout. */
-export function nodeOfSource(source: string): Place {
+export function nodeOfSource(source: string): Node {
   const [collection = '', id = ''] = source.split('/', 2);
   if (collection === 'tasks') return { title: source, to: `/tasks/${id}` };
   if (collection === 'facts') return { title: source, to: `/memory/facts/${id}` };
@@ -70,7 +65,7 @@ export function nodeOfSource(source: string): Place {
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
 
 /** What a record rests on, by its own fields. */
-export function sourcesOf(fields: JsonObject | undefined): Place[] {
+export function sourcesOf(fields: JsonObject | undefined): Node[] {
   const task = typeof fields?.['task_id'] === 'string' ? [`tasks/${fields['task_id']}`] : [];
   const episodes = texts(fields?.['episodes']).map((id) => `episodes/${id}`);
   const all = [...task, ...episodes, ...texts(fields?.['sources']), ...texts(fields?.['touched'])];

@@ -13,16 +13,17 @@ import { useState } from 'react';
 import { requestId, useAct, useRead } from '../api/client.js';
 import { Code, Output } from '../ui/code.js';
 import { Confirm } from '../ui/dialog.js';
+import { Graph } from '../ui/graph.js';
 import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Empty, Failed, Loaded } from '../ui/states.js';
 import { Badge, counted, Details, firstLine, Section, told, When } from '../ui/text.js';
-import { MemoryTabs, type Place, placeOfRecord, sourcesOf, UserFilter } from './places.js';
+import { MemoryTabs, placeOfRecord, sourcesOf, UserFilter } from './places.js';
 import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 
 const KINDS = ['fact', 'episode', 'skill', 'document', 'conversation', 'transition', 'summary', 'reflection', 'chunk', 'turn'];
 
 /** The text by which people know a record. */
-function titleOf({ id, fields }: Pick<MemoryRecord, 'id' | 'fields'>): string {
+export function titleOf({ id, fields }: Pick<MemoryRecord, 'id' | 'fields'>): string {
   for (const name of ['fact', 'title', 'name', 'prompt', 'text', 'summary']) {
     const value = fields?.[name];
     if (typeof value === 'string' && value !== '') return firstLine(value);
@@ -163,22 +164,8 @@ function Rests({ record }: { readonly record: MemoryRecord }) {
     })),
     ...(data?.facts ?? []).filter((text) => text !== told(record.fields?.['fact'])).map((text) => ({ title: text, to: '' })),
   ];
-  return (
-    <p>
-      Rests on: <Places places={sourcesOf(record.fields)} />. On it rest: <Places places={onto} />.
-    </p>
-  );
+  return <Graph label="What rests on what" from={sourcesOf(record.fields)} centre={titleOf(record)} onto={onto} />;
 }
-
-const Places = ({ places }: { readonly places: readonly Place[] }) =>
-  places.length === 0
-    ? 'nothing that is known'
-    : places.map(({ title, to }, at) => (
-        <span key={title}>
-          {at > 0 && ', '}
-          {to === '' ? title : <Link to={to}>{title}</Link>}
-        </span>
-      ));
 
 /** Erases one record for good, asked once more. */
 function Erase({ id, layer, agent, user }: Pick<MemoryRecord, 'id' | 'layer' | 'agent' | 'user'>) {
