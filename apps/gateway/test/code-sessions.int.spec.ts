@@ -1,10 +1,10 @@
-import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
+import { EtudeError } from '@etude/contracts/errors';
 import { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
 import { Producer } from '@etude/queue/jobs/producer';
 import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis, type TestRedis } from '@etude/test-support/redis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
 import { SandboxCodeSessions } from '../src/tools/sandbox-code-sessions.js';
 import { FakeController, FakeWorld, TOKEN } from './fake-controller.js';
@@ -18,57 +18,49 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-async function start(prefix: string) {
-  const producer = new Producer(server.url, prefix);
+it('is one sandbox for all calls of a session, then another, and tells what was lost', async () => {
+  const producer = new Producer(server.url, 'code-sessions');
   onTestFinished(() => producer.close());
   const { redis, keys } = producer;
-  const world = new FakeWorld();
-  const controller = await new FakeController(producer, world).start();
+  const controller = await new FakeController(producer, new FakeWorld()).start();
   onTestFinished(() => controller.kill());
-  const known = new SandboxSessionStore(redis, keys);
-  const channels = new ControllerChannels(TOKEN);
-  const router = new SandboxRouter({ sessions: known, directory: new ControllerDirectory(redis, keys), channels });
+  const sandboxes = new SandboxSessionStore(redis, keys);
+  const router = new SandboxRouter({
+    sessions: sandboxes,
+    directory: new ControllerDirectory(redis, keys),
+    channels: new ControllerChannels(TOKEN),
+  });
   onTestFinished(() => router.close());
-  const claims = new RedisToolSessions(redis, keys);
-  const sessions = new SandboxCodeSessions({ router, sandboxes: known, sessions: claims, openMax: 6 });
-  return { controller, world, claims, open: (template: string) => sessions.open(KEY, template, never) };
-}
+  const sessions = new RedisToolSessions(redis, keys);
+  const code = new SandboxCodeSessions({ router, sandboxes, sessions, openMax: 6 });
+  const open = async (template = 'default') => {
+    const session = await code.open(KEY, template, never);
+    if ('unavailable' in session) throw new Error(session.unavailable);
+    return session;
+  };
+  const end = (name: string) => sandboxes.end('acme', name.slice('sandboxes/'.length), 1, 'lost', 'node_lost: the node is gone');
 
-describe('the claim of a tool session whose sandbox was not created', () => {
-  it.each<ErrorCode>(['INVALID_ARGUMENT', 'NOT_FOUND', 'ALREADY_EXISTS', 'FAILED_PRECONDITION'])(
-    'is dropped after %s, so that the next call may request another template',
-    async (code) => {
-      const { controller, claims, open } = await start(`given-back-${code}`);
-      controller.refusal = new EtudeError(code, 'there is no such template');
-      await expect(open('gone')).rejects.toMatchObject({ code });
-      expect(await claims.readSandbox(KEY)).toEqual({ requestId: null, sandbox: null });
-      expect((await claims.claimSandbox(KEY, null, { requestId: 'next', template: 'default' })).template).toBe('default');
-    },
-  );
+  controller.refusal = new EtudeError('INVALID_ARGUMENT', 'there is no such template');
+  await expect(open('gone')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  controller.refusal = null;
+  const all = await Promise.all([open(), open(), open()]);
+  const names = new Set(all.map(({ sandbox }) => sandbox.name));
+  expect(names.size).toBe(1);
+  await end([...names].join());
+  const next = await open();
+  expect(names.has(next.sandbox.name)).toBe(false);
+  expect([all[0]?.isReplaced, next.isReplaced]).toEqual([false, true]);
 
-  it.each<ErrorCode>(['SANDBOX_UNAVAILABLE', 'DEADLINE_EXCEEDED', 'INTERNAL'])(
-    'is kept after %s, so that the next call gets the sandbox that may exist',
-    async (code) => {
-      const { controller, claims, open } = await start(`kept-${code}`);
-      controller.refusal = new EtudeError(code, 'who knows');
-      await expect(open('default')).rejects.toMatchObject({ code });
-      const { requestId } = await claims.readSandbox(KEY);
-      expect(requestId).toMatch(/^tool-/);
-      controller.refusal = null;
-      expect(await open('default')).toMatchObject({ isReplaced: false });
-      expect(await claims.readSandbox(KEY)).toMatchObject({ requestId });
-    },
-  );
-});
+  // Unrecorded, as if the first call had stopped after it opened the sandbox.
+  await redis.del(keys.toolSession('acme', 'coder', '', 'report'));
+  const anew = await open();
+  expect(anew.sandbox.name).not.toBe(next.sandbox.name);
+  expect(names.has(anew.sandbox.name)).toBe(false);
 
-it('stops the cell if its caller leaves', async () => {
-  const { world, open } = await start('stopped');
-  const session = await open('default');
-  if ('unavailable' in session) throw new Error(session.unavailable);
-  const gone = new AbortController();
-  const cell = session.run({ executionId: 'cell-1', code: 'wait' }, gone.signal);
-  await expect.poll(() => world.ran).toEqual(['wait']);
-  gone.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
-  await expect(cell).rejects.toMatchObject({ code: 'CANCELLED' });
-  expect(world.cancelled).toEqual(['cell-1']);
+  await end(anew.sandbox.name);
+  await controller.kill();
+  await expect(anew.inTurn(() => anew.sandbox.list(never), never)).rejects.toMatchObject({
+    code: 'FAILED_PRECONDITION',
+    message: expect.stringMatching(/sandbox was lost \(.*the node is gone.*The next call opens a new sandbox\./) as string,
+  });
 });

@@ -12,7 +12,8 @@ import { hitOf, skillOf as recordOf } from './memory-records.js';
 import type { SkillReader } from '../src/skills/life/find-skill.js';
 import { agentTools } from '../src/tools/agent-tools.js';
 import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '../src/tools/register-skill-tool.js';
-import type { CellOutcome, CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
+import type { WorkCellOutcome } from '../src/ports/sandboxes.js';
+import type { CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
 import type {
   SkillCall,
   SkillFinder,
@@ -137,22 +138,24 @@ export class FakeCodeSessions implements CodeSessions {
   template = 'default';
   readonly held: string[] = [];
   readonly ran: Array<{ readonly executionId: string; readonly code: string }> = [];
-  cell: (code: string) => Partial<CellOutcome> = () => ({});
+  cell: (code: string) => Partial<WorkCellOutcome> = () => ({});
 
   async open(): Promise<CodeSession | { readonly unavailable: string }> {
     if (this.unavailable !== '') return { unavailable: this.unavailable };
     return {
-      sandbox: 'sandboxes/s12345678',
+      sandbox: {
+        name: 'sandboxes/s12345678',
+        run: async (cell) => {
+          this.ran.push(cell);
+          const ended = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', displays: [], stateLost: false } as const;
+          return { ...ended, ...this.cell(cell.code) };
+        },
+        list: async () => this.held.slice(0, FILES_MAX).map((path) => ({ path, sizeBytes: 0, modifiedAt: 0 })),
+        read: async (_path, bytesMax) => new Uint8Array(this.isTooLarge ? bytesMax : 0),
+      },
       template: this.template,
       isReplaced: this.isReplaced,
-      run: async (cell) => {
-        this.ran.push(cell);
-        const ended = { exit: 'ok', exitCode: 0, signal: null, stdout: '', stderr: '', displays: [], stateLost: false } as const;
-        return { ...ended, ...this.cell(cell.code) };
-      },
       inTurn: (work) => work(),
-      files: async () => this.held.slice(0, FILES_MAX),
-      read: async (paths) => (this.isTooLarge ? null : paths.map((path) => ({ path, contentBase64: '' }))),
     };
   }
 }

@@ -1,36 +1,20 @@
-import { randomUUID } from 'node:crypto';
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { errorCode, EtudeError, unlessAborted } from '@etude/contracts/errors';
 import { SandboxId, sandboxName } from '@etude/contracts/ids';
-import { type SandboxFile, type SandboxSession, SESSION_TTL_MS_DEFAULT } from '@etude/contracts/sandbox';
-import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
+import { SandboxLimits, type SandboxSession } from '@etude/contracts/sandbox';
+import { SandboxLost } from '@etude/domain/ports/sandboxes';
+import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { CodeSession, CodeSessions } from '@etude/domain/tools/execute-in-session';
 import type { SessionKey } from '@etude/domain/tools/tool-definition';
-import type { RedisToolSessions, ToolSandboxClaim } from '@etude/queue/agents/tool-sessions';
-import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
-import type { CallContext } from '../calls/caller.js';
-import { readFile, runCell } from '@etude/queue/sandboxes/router-work-sandboxes';
+import type { RedisToolSessions } from '@etude/queue/agents/tool-sessions';
+import { isOpenedBy, RouterWorkSandboxes } from '@etude/queue/sandboxes/router-work-sandboxes';
 import type { SandboxRouter } from '@etude/queue/sandboxes/sandbox-router';
+import type { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { sandboxIdOfName } from '../wire/names.js';
-
-/** Lifetime of a sandbox after its last call. */
-const TTL_MS = SESSION_TTL_MS_DEFAULT;
-const FILES_MAX = 1_000;
-/** Error codes that prove that the request created no sandbox. */
-const REFUSED: ReadonlySet<string> = new Set([
-  'INVALID_ARGUMENT',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'FAILED_PRECONDITION',
-  'SANDBOX_CAPACITY',
-]);
-const LABEL = 'opened-by';
-const LABELS = { [LABEL]: 'code_interpreter' };
 
 interface CodeSessionParts {
   readonly router: SandboxRouter;
   readonly sandboxes: Pick<SandboxSessionStore, 'get' | 'openCount'>;
-  readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'claimSandbox' | 'dropClaim' | 'keepSandbox' | 'ownSandbox'>;
+  readonly sessions: Pick<RedisToolSessions, 'readSandbox' | 'keepSandbox' | 'ownSandbox'>;
   /** Tools open no sandbox while the tenant has this many open, including those that callers opened. */
   readonly openMax: number;
 }
@@ -56,43 +40,57 @@ export class SessionTurns {
   }
 }
 
+interface Unavailable {
+  readonly unavailable: string;
+}
+
 /** Gives tool sessions sandboxes of `etude.v1.Sandboxes`, with the same tenant, quota, limits and lifetime. */
 export class SandboxCodeSessions implements CodeSessions {
-  /** Of concurrent calls, only the first creates a sandbox. The others then use this sandbox. */
-  readonly #openings = new SessionTurns();
   readonly #turns = new SessionTurns();
+  readonly #work: RouterWorkSandboxes;
 
-  constructor(private readonly parts: CodeSessionParts) {}
-
-  async open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }> {
-    const off = this.parts.router.whyOff;
-    if (off !== null) return { unavailable: withoutStop(off) };
-    const context: CallContext = { tenant: key.tenant, name: key.agent, roles: [], signal, deadlineMs: Infinity };
-    const named = await this.#named(key);
-    if (named !== null) return this.#session(named, context);
-    const name = [key.tenant, key.agent, key.user ?? '', key.session].join(':');
-    return this.#openings.take(name, () => this.#opened(key, template ?? 'default', context), signal);
+  constructor(private readonly parts: CodeSessionParts) {
+    this.#work = new RouterWorkSandboxes(parts.router, 'code_interpreter');
   }
 
-  async #opened(key: SessionKey, template: string, context: CallContext): Promise<CodeSession | { readonly unavailable: string }> {
+  async open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | Unavailable> {
+    const off = this.parts.router.whyOff;
+    if (off !== null) return { unavailable: withoutStop(off) };
+    const named = await this.#named(key);
+    return named ? this.#session(named, isOpenedBy(named, 'code_interpreter')) : this.#opened(key, template ?? 'default', signal);
+  }
+
+  async #opened(key: SessionKey, template: string, signal: AbortSignal): Promise<CodeSession | Unavailable> {
     const { sandboxes, sessions, openMax } = this.parts;
-    const { requestId, sandbox } = await sessions.readSandbox(key);
-    const known = sandbox === null ? null : await sandboxes.get(key.tenant, sandbox);
-    if (known?.session.state === 'open') return this.#session(known.session, context);
-    // A claim without a sandbox was already counted.
-    const isCounted = requestId !== null && sandbox === null;
-    const open = isCounted ? 0 : await sandboxes.openCount(key.tenant);
+    const { tenant } = key;
+    const last = await sessions.readSandbox(key);
+    const known = last === null ? null : await sandboxes.get(tenant, last);
+    if (known?.session.state === 'open') return this.#session(known.session, true);
+    const open = await sandboxes.openCount(tenant);
     if (open >= openMax) return { unavailable: `${open} sandboxes are open, and tools may open ${openMax} at most; close one` };
-    const another = { requestId: `tool-${randomUUID()}`, template };
-    const claim = await sessions.claimSandbox(key, sandbox === null ? null : requestId, another);
-    const opened = await this.#create(key, claim, context);
-    if ('unavailable' in opened) return opened;
-    const outcome = await sessions.keepSandbox(key, claim.requestId, opened.id);
-    if (outcome === 'kept') return { ...this.#session(opened, context), isReplaced: claim.isReplaced };
-    const unused = { name: sandboxName(opened.id) };
-    if (outcome === 'replaced')
-      await this.parts.router.ask(opened.id, context, (client, settings) => client.closeSandbox(unused, settings));
+    const made = await this.#made(key, last, template, signal);
+    if (typeof made !== 'string') return made;
+    const outcome = await sessions.keepSandbox(key, last, made);
+    if (outcome === 'kept') return { ...this.#session({ id: made, tenant, template }, true), isReplaced: last !== null };
+    if (outcome === 'replaced') await this.#work.close(tenant, sandboxName(made), signal);
     throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended while it was being opened. Call again.`);
+  }
+
+  /** Opens the sandbox after `last`. All calls of the session ask with the same request id, and so get the same one. @returns its id */
+  async #made(key: SessionKey, last: string | null, template: string, signal: AbortSignal): Promise<string | Unavailable> {
+    const { tenant, agent, user, session } = key;
+    for (let lost = 0; ; lost += 1) {
+      const requestId = `tool-${contentDigest([tenant, agent, user, session, last, template, lost]).slice(0, 40)}`;
+      try {
+        const { name } = await this.#work.open({ tenant, requestId, template, limits: SandboxLimits.parse({}) }, signal);
+        return sandboxIdOfName(name);
+      } catch (error) {
+        // An earlier call opened it and didn't record it, so it has ended unused.
+        if (error instanceof SandboxLost) continue;
+        if (errorCode(error) !== 'SANDBOX_CAPACITY') throw error;
+        return { unavailable: withoutStop((error as Error).message) };
+      }
+    }
   }
 
   /**
@@ -106,7 +104,7 @@ export class SandboxCodeSessions implements CodeSessions {
     const found = (await this.parts.sandboxes.get(tenant, session))?.session ?? null;
     if (found === null) return null;
     // A sandbox that a tool session just opened has no recorded owner yet. Others belong to the whole tenant at first.
-    const mayBegin = found.labels[LABEL] !== LABELS[LABEL] && !key.isBound;
+    const mayBegin = !isOpenedBy(found, 'code_interpreter') && !key.isBound;
     const outcome = found.state === 'open' ? await this.parts.sessions.ownSandbox(key, session, mayBegin) : 'ended';
     if (outcome === 'own') return found;
     const state = found.state === 'open' ? 'closed' : found.state;
@@ -114,76 +112,17 @@ export class SandboxCodeSessions implements CodeSessions {
     throw new EtudeError('FAILED_PRECONDITION', `${sandboxName(session)} ${why}, or another session.`);
   }
 
-  /** Extends the lifetime of a tool's sandbox. A sandbox opened by a caller keeps the caller's lifetime. */
-  async #renew(id: string, context: CallContext): Promise<void> {
-    const session = (await this.parts.sandboxes.get(context.tenant, id))?.session;
-    if (session?.state !== 'open' || session.labels[LABEL] !== LABELS[LABEL] || session.expiresAt - Date.now() > TTL_MS / 2) return;
-    const request = { name: sandboxName(id), ttl: durationFromMs(TTL_MS) };
-    await this.parts.router.ask(id, context, (client, settings) => client.renewSandbox(request, settings));
+  /** @param isOwn whether a tool session opened it; a caller's sandbox keeps the caller's lifetime */
+  #session({ id, tenant, template }: Pick<SandboxSession, 'id' | 'tenant' | 'template'>, isOwn: boolean): CodeSession {
+    const sandbox = this.#work.at(tenant, sandboxName(id), isOwn);
+    const inTurn: CodeSession['inTurn'] = (work, signal) =>
+      this.#turns.take(sandbox.name, work, signal).catch((error: unknown) => {
+        if (!(error instanceof SandboxLost)) throw error;
+        const message = `The session's sandbox was lost (${error.why}), with its variables and files. The next call opens a new sandbox.`;
+        throw new EtudeError('FAILED_PRECONDITION', message);
+      });
+    return { sandbox, template, isReplaced: false, inTurn };
   }
-
-  async #create(
-    key: SessionKey,
-    { requestId, template }: ToolSandboxClaim,
-    context: CallContext,
-  ): Promise<Pick<SandboxSession, 'id' | 'template'> | { readonly unavailable: string }> {
-    const request = { requestId, template, ttl: durationFromMs(TTL_MS), labels: LABELS };
-    try {
-      const { name, template: own } = await this.parts.router.create(context, (client, settings) =>
-        client.createSandbox(request, settings),
-      );
-      return { id: sandboxIdOfName(name), template: own };
-    } catch (error) {
-      if (!REFUSED.has(errorCode(error))) throw error;
-      await this.parts.sessions.dropClaim(key, requestId);
-      if (errorCode(error) !== 'SANDBOX_CAPACITY') throw error;
-      return { unavailable: withoutStop((error as Error).message) };
-    }
-  }
-
-  #session({ id, template }: Pick<SandboxSession, 'id' | 'template'>, context: CallContext): CodeSession {
-    const { router } = this.parts;
-    const name = sandboxName(id);
-    return {
-      sandbox: name,
-      template,
-      isReplaced: false,
-      run: (cell, signal) => runCell(router, id, cell, { ...context, signal }),
-      inTurn: (work, signal) =>
-        this.#turns.take(
-          name,
-          async () => {
-            await this.#renew(id, { ...context, signal });
-            return work();
-          },
-          signal,
-        ),
-      async files(signal) {
-        const request = { name, pageSize: FILES_MAX };
-        const { files } = await router.ask(id, { ...context, signal }, (client, settings) => client.listSandboxFiles(request, settings));
-        return files.map(({ path }) => path);
-      },
-      read: (paths, signal) => readFiles(router, id, paths, { ...context, signal }),
-    };
-  }
-}
-
-/** The contents of these files; null if they have more bytes together than a task's files may have. */
-async function readFiles(
-  router: SandboxRouter,
-  id: string,
-  paths: readonly string[],
-  context: CallContext,
-): Promise<readonly SandboxFile[] | null> {
-  const files: SandboxFile[] = [];
-  let left = TASK_FILES_MAX_BYTES;
-  for (const path of paths) {
-    const content = await readFile(router, id, path, left + 1, context);
-    left -= content.byteLength;
-    if (left < 0) return null;
-    files.push({ path, contentBase64: content.toString('base64') });
-  }
-  return files;
 }
 
 /** Removes the final stop, to join the sentence to another. */

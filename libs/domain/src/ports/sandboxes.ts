@@ -19,8 +19,8 @@ export interface WorkCell {
   readonly executionId: string;
   readonly code: string;
   readonly tools: readonly CellTool[];
-  /** The first state of an interpreter that has none. */
-  readonly scratchpad: Scratchpad;
+  /** The first state of an interpreter that has none. Absent: the cell has no scratchpad. */
+  readonly scratchpad?: Scratchpad;
 }
 
 /** How a cell ended. Long streams are cut in the middle. `displays` are the values it showed, in order. */
@@ -48,7 +48,7 @@ export interface WorkFile {
   readonly modifiedAt: number;
 }
 
-/** A rollout's own sandbox. Files can be read and written while a cell runs. */
+/** A sandbox of a rollout or a tool session. Files can be read and written while a cell runs. */
 export interface WorkSandbox {
   /** "sandboxes/{sandbox}" */
   readonly name: string;

@@ -1,10 +1,11 @@
 import { EtudeError } from '@etude/contracts/errors';
-import { type Display, RETRYABLE_EXITS, type SandboxFile } from '@etude/contracts/sandbox';
+import type { Display, SandboxFile } from '@etude/contracts/sandbox';
+import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { endingOf } from './execute-code.js';
 import type { SessionKey, SkillRunner, ToolContext, ToolOutcome, ToolSessions } from './tool-definition.js';
-import type { WorkCellOutcome } from '../ports/sandboxes.js';
+import type { WorkCellOutcome, WorkSandbox } from '../ports/sandboxes.js';
 
 /** The session of calls without a session id. Nothing is kept between these calls. */
 export const NO_SESSION = 'default';
@@ -46,21 +47,26 @@ export async function executeInSession(
   if ('unavailable' in session) return session;
   if (functions?.template !== undefined && functions.template !== session.template)
     throw refused(
-      `${names.join(', ')} need packages that ${session.sandbox} doesn't have. Run the code with execute_code, or in another session that loads the functions first.`,
+      `${names.join(', ')} need packages that ${session.sandbox.name} doesn't have. Run the code with execute_code, or in another session that loads the functions first.`,
     );
   const executionId = `tool-${contentDigest([context.tenant, context.agent, context.user, context.callId]).slice(0, 40)}`;
   return session.inTurn(async () => {
     await requireFiles(fileNames, session, signal);
     if (functions !== null) {
-      const brought = await session.run({ executionId: `${executionId}-functions`, code: functions.code }, signal);
+      const brought = await runIn(session, `${executionId}-functions`, functions.code, signal);
       if (brought.exit !== 'ok') return ended(brought, session, [], `Loading the functions failed. ${endingOf(brought)}`);
     }
-    const outcome = await session.run({ executionId, code }, signal);
-    const isLost = RETRYABLE_EXITS.has(outcome.exit);
-    const files = isLost ? [] : await session.files(signal);
-    return ended(outcome, session, files, isLost ? lostWith(outcome) : outcome.exit === 'ok' ? '' : endingOf(outcome));
+    const outcome = await runIn(session, executionId, code, signal);
+    return ended(outcome, session, await filesOf(session, signal), outcome.exit === 'ok' ? '' : endingOf(outcome));
   }, signal);
 }
+
+const noTools = () => Promise.resolve({ success: false, error: 'there are no tools' } as const);
+
+const runIn = ({ sandbox }: CodeSession, executionId: string, code: string, signal: AbortSignal) =>
+  sandbox.run({ executionId, code, tools: [] }, noTools, signal);
+
+const filesOf = async ({ sandbox }: CodeSession, signal: AbortSignal) => (await sandbox.list(signal)).map(({ path }) => path);
 
 /** Reads files of the caller's session, for code that runs elsewhere. @throws EtudeError FAILED_PRECONDITION where they can't be read */
 export async function readSessionFiles(
@@ -74,8 +80,14 @@ export async function readSessionFiles(
   if ('unavailable' in session) throw withoutFiles(fileNames, session.unavailable);
   return session.inTurn(async () => {
     await requireFiles(fileNames, session, signal);
-    const files = await session.read([...new Set(fileNames.map(pathOf))], signal);
-    if (files === null) throw refused('"file_names" name files of more than 8 MiB together, which a skill can\'t be given.');
+    const files: SandboxFile[] = [];
+    let left = TASK_FILES_MAX_BYTES;
+    for (const path of new Set(fileNames.map(pathOf))) {
+      const content = (await session.sandbox.read(path, left + 1, signal)) ?? new Uint8Array();
+      left -= content.byteLength;
+      if (left < 0) throw refused('"file_names" name files of more than 8 MiB together, which a skill can\'t be given.');
+      files.push({ path, contentBase64: Buffer.from(content).toString('base64') });
+    }
     return files;
   }, signal);
 }
@@ -92,10 +104,7 @@ const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', messa
 
 const pathOf = (name: string) => name.replace(/^\.\//, '');
 
-const lostWith = ({ exit, error }: CellOutcome) =>
-  `The session's sandbox was lost (${error?.message ?? exit}), with its variables and files. The next call opens a new sandbox.`;
-
-function ended(outcome: CellOutcome, session: CodeSession, files: readonly string[], error: string): ToolOutcome<SessionResult> {
+function ended(outcome: WorkCellOutcome, session: CodeSession, files: readonly string[], error: string): ToolOutcome<SessionResult> {
   const streams = [outcome.stdout, outcome.stderr].filter((text) => text !== '');
   const notes = [
     ...(session.isReplaced ? ["The session's previous sandbox has ended, with its variables and files."] : []),
@@ -105,7 +114,7 @@ function ended(outcome: CellOutcome, session: CodeSession, files: readonly strin
     results: outcome.displays.map(shownValue),
     output: streams.map((text) => cutMiddle(text, OUTPUT_MAX_CHARS)).join('\n'),
     files: [...files],
-    sandbox: session.sandbox,
+    sandbox: session.sandbox.name,
     ...(notes.length === 0 ? {} : { note: notes.join(' ') }),
   };
   return error === '' ? { success: true, result } : { success: false, error, result };
@@ -120,13 +129,13 @@ function shownValue(display: Display): unknown {
 /** @throws EtudeError FAILED_PRECONDITION that names the missing files */
 async function requireFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<void> {
   if (names.length === 0) return;
-  const known = await session.files(signal);
+  const known = await filesOf(session, signal);
   const missing = names.filter((name) => !known.includes(pathOf(name)));
   if (missing.length === 0) return;
   const there = known.length === 0 ? 'no files' : `${known.slice(0, NAMES_SHOWN).join(', ')}${known.length > NAMES_SHOWN ? ', …' : ''}`;
   throw refused(
     `"file_names" names files that are not in this session: ${missing.slice(0, NAMES_SHOWN).join(', ')}. The session has ${there}. ` +
-      `Upload files with UploadFile of etude.v1.Sandboxes (etude sandbox upload ${session.sandbox} FILE), or write them in code.`,
+      `Upload files with UploadFile of etude.v1.Sandboxes (etude sandbox upload ${session.sandbox.name} FILE), or write them in code.`,
   );
 }
 
@@ -147,33 +156,19 @@ export function literalOf(repr: string): unknown {
   }
 }
 
-/** How a cell of a session ended, which has no scratchpad. */
-export type CellOutcome = Omit<WorkCellOutcome, 'scratchpad'>;
-
 /** A sandbox that keeps variables and files between calls. */
 export interface CodeSession {
-  /** "sandboxes/{sandbox}", the name under which files are uploaded, downloaded and deleted. */
-  readonly sandbox: string;
+  readonly sandbox: Pick<WorkSandbox, 'name' | 'run' | 'list' | 'read'>;
   /** As in `ExecutionRequest`. */
   readonly template: string;
   /** An earlier sandbox of this session has ended, and its contents are lost. */
   readonly isReplaced: boolean;
   /**
-   * Runs Python in the session's interpreter. The same `executionId` again returns the first outcome and runs nothing.
-   *
-   * @throws EtudeError FAILED_PRECONDITION while another cell runs; an AbortError when `signal` aborts, after the cell was stopped
-   */
-  run(cell: { readonly executionId: string; readonly code: string }, signal: AbortSignal): Promise<CellOutcome>;
-  /**
    * Runs the work of concurrent calls one after another, in the order in which they came.
    *
-   * @throws the signal's reason if it aborts before the call's turn
+   * @throws EtudeError FAILED_PRECONDITION if the sandbox was lost; the signal's reason if it aborts before the call's turn
    */
   inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
-  /** Paths below the working directory, sorted; the first 1,000. */
-  files(signal: AbortSignal): Promise<readonly string[]>;
-  /** The contents of these files; null if they have more than 8 MiB together. @throws EtudeError NOT_FOUND */
-  read(paths: readonly string[], signal: AbortSignal): Promise<readonly SandboxFile[] | null>;
 }
 
 /** Sandboxes of tool sessions. Each ends by itself some time after its last call. */

@@ -9,8 +9,6 @@ const startQueue = queueForFile();
 const KEY = { tenant: 'acme', agent: 'coder', user: null, session: 's1' };
 const pin = (name: string, version = 1) => ({ name, tenant: 'acme', agent: 'coder', user: null, version, digest: 'd'.repeat(64) });
 
-const anew = (requestId: string) => ({ requestId, template: 'default' });
-
 function start() {
   const rig = startQueue();
   const sandboxes = new SandboxSessionStore(rig.redis, rig.keys);
@@ -41,33 +39,19 @@ describe('RedisToolSessions', () => {
     for (const other of others) expect((await sessions.read({ ...KEY, ...other })).loaded).toEqual([]);
   });
 
-  it('opens one sandbox for concurrent claims, and another after the first has ended', async () => {
+  it('records one sandbox, and another after that one', async () => {
     const { sessions, open, end } = start();
-    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: null, sandbox: null });
-    const first = await Promise.all(['a', 'b', 'c'].map((id) => sessions.claimSandbox(KEY, null, anew(id))));
-    expect(new Set(first.map(({ requestId }) => requestId)).size).toBe(1);
-    const { requestId } = first[0] ?? { requestId: '' };
-    expect(await sessions.claimSandbox(KEY, null, { requestId: 'late', template: 'numbers' })).toEqual(first[0]);
-    const sandbox = await open(requestId);
-    expect(await sessions.keepSandbox(KEY, requestId, sandbox)).toBe('kept');
-    expect(await sessions.readSandbox(KEY)).toEqual({ requestId, sandbox });
-    await end(sandbox);
-    const next = await Promise.all(['d', 'e'].map((id) => sessions.claimSandbox(KEY, requestId, anew(id))));
-    expect(new Set(next.map((claim) => claim.requestId)).size).toBe(1);
-    expect(next).toMatchObject([{ isReplaced: true }, { isReplaced: true }]);
-    expect(await sessions.readSandbox(KEY)).toEqual({ requestId: next[0]?.requestId, sandbox: null });
-    expect(await sessions.keepSandbox(KEY, requestId, sandbox)).toBe('replaced');
-    expect(await sessions.readSandbox({ ...KEY, user: 'bob' })).toEqual({ requestId: null, sandbox: null });
-  });
-
-  it('frees a dropped claim only if no sandbox was recorded for it', async () => {
-    const { sessions, open } = start();
-    await sessions.claimSandbox(KEY, null, anew('a'));
-    await sessions.dropClaim(KEY, 'a');
-    expect(await sessions.claimSandbox(KEY, null, anew('b'))).toMatchObject({ requestId: 'b', isReplaced: false });
-    expect(await sessions.keepSandbox(KEY, 'b', await open('b'))).toBe('kept');
-    await sessions.dropClaim(KEY, 'b');
-    expect((await sessions.claimSandbox(KEY, null, anew('c'))).requestId).toBe('b');
+    expect(await sessions.readSandbox(KEY)).toBeNull();
+    const [first, other, second] = [await open('a'), await open('b'), await open('c')];
+    expect(await sessions.keepSandbox(KEY, null, first)).toBe('kept');
+    expect(await sessions.keepSandbox(KEY, null, first)).toBe('kept');
+    expect(await sessions.keepSandbox(KEY, null, other)).toBe('replaced');
+    expect(await sessions.readSandbox(KEY)).toBe(first);
+    await end(other);
+    expect(await sessions.keepSandbox(KEY, first, other)).toBe('ended');
+    expect(await sessions.keepSandbox(KEY, first, second)).toBe('kept');
+    expect(await sessions.readSandbox(KEY)).toBe(second);
+    expect(await sessions.readSandbox({ ...KEY, user: 'bob' })).toBeNull();
   });
 
   it('gives a sandbox to one agent and user only', async () => {
@@ -75,8 +59,7 @@ describe('RedisToolSessions', () => {
     const [named, opened] = [await open('mine'), await open('a')];
     expect(await sessions.ownSandbox(KEY, named, false)).toBe('taken');
     expect(await sessions.ownSandbox(KEY, named, true)).toBe('own');
-    await sessions.claimSandbox(KEY, null, anew('a'));
-    await sessions.keepSandbox(KEY, 'a', opened);
+    await sessions.keepSandbox(KEY, null, opened);
     for (const sandbox of [named, opened]) {
       expect(await sessions.ownSandbox({ ...KEY, session: 's2' }, sandbox, false)).toBe('own');
       for (const other of [{ agent: 'tester' }, { user: 'bob' }])

@@ -21,14 +21,6 @@ interface Answer {
   readonly at: number;
 }
 
-/** The claim of a session's sandbox. All callers open the sandbox under the claim's request id, so they get the same sandbox. */
-export interface ToolSandboxClaim {
-  readonly requestId: string;
-  readonly template: string;
-  /** Whether the session had a sandbox before, which has ended. */
-  readonly isReplaced: boolean;
-}
-
 /** Prefix of the hash fields that hold loaded functions. */
 const LOADED = 'loaded:';
 
@@ -49,40 +41,20 @@ export class RedisToolSessions extends RedisStore implements ToolSessions {
     return (await this.read(key)).loaded;
   }
 
-  /** The sandbox that a session opened last, and the request id of its claim; each is null where there is none. */
-  async readSandbox(key: SessionKey): Promise<{ readonly requestId: string | null; readonly sandbox: string | null }> {
-    const read = this.redis.hmget(this.#of(key), 'sandboxRequest', 'sandbox');
-    const [requestId = null, sandbox = null] = await this.ask(read);
-    return { requestId, sandbox };
+  /** The sandbox that a session opened last; null: none. */
+  readSandbox(key: SessionKey): Promise<string | null> {
+    return this.ask(this.redis.hget(this.#of(key), 'sandbox'));
   }
 
   /**
-   * Claims the opening of a sandbox. Returns `another` as the claim, or the claim of a caller that came first.
+   * Records the sandbox that a session opened; call it before using the sandbox. `replaced`: another call recorded another one, so the
+   * caller closes this one. `taken`: the sandbox belongs to another agent or user.
    *
-   * @param over request id of a claim whose sandbox has ended, which `another` replaces; null: none
+   * @param last the sandbox that `readSandbox` gave
    */
-  async claimSandbox(
-    key: SessionKey,
-    over: string | null,
-    another: { readonly requestId: string; readonly template: string },
-  ): Promise<ToolSandboxClaim> {
-    const args = [over ?? '', another.requestId, another.template, SESSION_KEPT_MS];
-    const answer = await this.run<[string, string, string]>('claimToolSandbox', [this.#of(key)], args);
-    return { requestId: answer[0], template: answer[1], isReplaced: answer[2] === '1' };
-  }
-
-  /** Gives up a claim without a recorded sandbox. */
-  async dropClaim(key: SessionKey, requestId: string): Promise<void> {
-    await this.run('dropToolSandbox', [this.#of(key)], [requestId]);
-  }
-
-  /**
-   * Records the sandbox of a claim; call it before using the sandbox. `replaced`: the claim is void, because another one replaced it or
-   * the session was erased. The caller then closes the sandbox. `taken`: the sandbox belongs to another agent or user.
-   */
-  async keepSandbox(key: SessionKey, requestId: string, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
+  keepSandbox(key: SessionKey, last: string | null, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
     const keys = [this.#of(key), this.keys.sandbox(key.tenant, sandbox)];
-    return this.run('keepToolSandbox', keys, [requestId, sandbox, ownerOf(key), SESSION_KEPT_MS]);
+    return this.run('keepToolSandbox', keys, [last ?? '', sandbox, ownerOf(key), SESSION_KEPT_MS]);
   }
 
   /**

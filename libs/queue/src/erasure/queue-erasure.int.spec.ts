@@ -104,9 +104,7 @@ async function live(rig: Rig, person: Person, state: 'queued' | 'running' = 'run
   await rig.sessions.putTodos({ ...person, session: 's' }, [{ content: secret, status: 'pending' }]);
   const requestId = `sandbox-${record.id}`;
   const sandbox = await rig.open(tenant, requestId, { of: secret });
-  const toolSession = { ...person, session: record.id };
-  await rig.sessions.claimSandbox(toolSession, null, { requestId, template: 'default' });
-  await rig.sessions.keepSandbox(toolSession, requestId, sandbox);
+  await rig.sessions.keepSandbox({ ...person, session: record.id }, null, sandbox);
   await rig.calls.keep({ ...person, requestId: 'r', content: secret }, { success: false, error: secret });
   await rig.worlds.create(tenant, 'shared', { seed: tenant, width: 8, height: 8 });
   await rig.worlds.move(person, 'shared', { tool: 'move_to', x: -1, y: 0 }, record.id);
@@ -160,22 +158,22 @@ describe('erasing outside memory', () => {
     expect(await rig.erasure.erase('acme', { user: 'bob-user' }, never())).toEqual({});
   });
 
-  it.each([{ user: 'bob-user' }, { agent: 'coder' }])('ends every sandbox that tool sessions of %o claimed or named', async (subject) => {
+  it.each([{ user: 'bob-user' }, { agent: 'coder' }])('ends every sandbox that tool sessions of %o opened or named', async (subject) => {
     const rig = start();
     const { sessions, sandboxes } = rig;
     const open = (requestId: string) => rig.open('acme', requestId);
-    const claim = async (person: Person, requestId: string) => {
-      await sessions.claimSandbox({ ...person, session: requestId }, null, { requestId, template: 'default' });
-      return open(requestId);
+    const opened = async (person: Person, session: string) => {
+      const sandbox = await open(session);
+      await sessions.keepSandbox({ ...person, session }, null, sandbox);
+      return sandbox;
     };
-    const claimed = await claim(BOB, 'claimed');
+    const his = await opened(BOB, 'his');
     const named = await open('named');
     await sessions.ownSandbox({ ...BOB, session: named }, named, true);
-    const others = [await claim(EVE, 'hers'), await open('nobodys')];
+    const others = [await opened(EVE, 'hers'), await open('nobodys')];
     await rig.erasure.erase('acme', subject, never());
-    for (const id of [claimed, named]) expect(await mentions(rig, id)).toEqual([]);
+    for (const id of [his, named]) expect(await mentions(rig, id)).toEqual([]);
     for (const id of others) expect((await sandboxes.get('acme', id))?.session.state).toBe('open');
-    expect(await sessions.keepSandbox({ ...BOB, session: 'claimed' }, 'claimed', claimed)).toBe('replaced');
   });
 
   it('erases an agent with more tasks than one page', async () => {

@@ -273,16 +273,13 @@ const TOOL_SESSIONS = keyedPlace({
   name: 'queue.tool-sessions',
   start: ({ producer, tenant }) => producer.keys.toolSession(tenant, '', '', '').slice(0, -2),
   async trace(erased, key, rest) {
-    const { producer, tenant, at } = erased;
-    const { redis, keys } = producer;
+    const { at, producer } = erased;
+    const { redis } = producer;
     if (!isOwnKey(erased, rest)) return null;
-    const [createdAt, sandbox, requestId] = await redis.hmget(key, 'createdAt', 'sandbox', 'sandboxRequest');
+    const [createdAt, sandbox] = await redis.hmget(key, 'createdAt', 'sandbox');
     if (Number(createdAt) >= at) return null;
     return async () => {
-      // A claimed sandbox that is not recorded in the session yet is found by its request id.
-      const made = requestId ? await redis.get(keys.request(tenant, 'sandbox', requestId)) : null;
-      for (const id of new Set([sandbox, made?.split(' ')[1]]))
-        if (id) await eraseSandbox(erased, id, 'the tool session that opened it was erased');
+      if (sandbox) await eraseSandbox(erased, sandbox, 'the tool session that opened it was erased');
       await redis.del(key);
     };
   },

@@ -16,28 +16,41 @@ import { cellRequest, displayOf, scratchpadOf, toolAnswerMessage, toolCallOf } f
 /** Lifetime of a sandbox after its last use. */
 const TTL_MS = SESSION_TTL_MS_DEFAULT;
 const FILES_MAX = 1_000;
-const LABELS = { 'opened-by': 'rollout' };
+const LABEL = 'opened-by';
+type Opener = 'rollout' | 'code_interpreter';
+
+export const isOpenedBy = ({ labels }: Pick<SandboxSession, 'labels'>, opener: Opener): boolean => labels[LABEL] === opener;
 
 /** Whether a rollout works in this session. Callers of its tenant must not change what an agent sees, or end its sandbox. */
-export const isOfRollout = ({ labels }: Pick<SandboxSession, 'labels'>): boolean => labels['opened-by'] === LABELS['opened-by'];
+export const isOfRollout = (session: Pick<SandboxSession, 'labels'>): boolean => isOpenedBy(session, 'rollout');
 
-/** Sandboxes of `etude.v1.Sandboxes` for rollouts. They don't count towards the limit of the tenant's callers. */
+/** Sandboxes of `etude.v1.Sandboxes`. Those of rollouts don't count towards the limit of the tenant's callers. */
 export class RouterWorkSandboxes implements WorkSandboxes {
-  constructor(private readonly router: SandboxRouter) {}
+  constructor(
+    private readonly router: SandboxRouter,
+    private readonly opener: Opener = 'rollout',
+  ) {}
 
   async open({ tenant, requestId, template, limits }: WorkSandboxRequest, signal: AbortSignal): Promise<WorkSandbox> {
     const call = { tenant, signal, deadlineMs: Infinity };
-    const request = toWire(CreateSandboxRequestSchema, { requestId, template: template ?? '', limits, ttlMs: TTL_MS, labels: LABELS });
+    const labels = { [LABEL]: this.opener };
+    const uncounted: Readonly<Record<string, string>> = this.opener === 'rollout' ? { 'etude-uncounted': 'rollout' } : {};
+    const request = toWire(CreateSandboxRequestSchema, { requestId, template: template ?? '', limits, ttlMs: TTL_MS, labels });
     const made = await this.router.create(call, (client, settings) =>
-      client.createSandbox(request, { ...settings, metadata: { ...settings.metadata, 'etude-uncounted': 'rollout' } }),
+      client.createSandbox(request, { ...settings, metadata: { ...settings.metadata, ...uncounted } }),
     );
     if (made.state !== SandboxState.OPEN) throw new SandboxLost(made.stateReason || 'it was closed, or nobody used it for too long');
-    return new RouterWorkSandbox(this.router, tenant, made.name);
+    return this.at(tenant, made.name);
+  }
+
+  /** @param isRenewed whether each use renews its lifetime */
+  at(tenant: string, name: string, isRenewed = true): WorkSandbox {
+    return new RouterWorkSandbox(this.router, tenant, name, isRenewed);
   }
 
   /** Ends a sandbox that `open` gave, by its name. */
   close(tenant: string, name: string, signal: AbortSignal): Promise<void> {
-    return new RouterWorkSandbox(this.router, tenant, name).close(signal);
+    return this.at(tenant, name).close(signal);
   }
 }
 
@@ -49,6 +62,7 @@ class RouterWorkSandbox implements WorkSandbox {
     private readonly router: SandboxRouter,
     private readonly tenant: string,
     readonly name: string,
+    private readonly isRenewed: boolean,
   ) {
     this.#id = name.slice('sandboxes/'.length);
   }
@@ -129,6 +143,7 @@ class RouterWorkSandbox implements WorkSandbox {
   }
 
   async #renew(call: RoutedCall): Promise<void> {
+    if (!this.isRenewed) return;
     const at = performance.now();
     const request = toWire(RenewSandboxRequestSchema, { name: this.name, ttlMs: TTL_MS });
     await this.router.ask(this.#id, call, (client, settings) => client.renewSandbox(request, settings));
@@ -157,23 +172,18 @@ const isLoss = ({ exit, error }: WorkCellOutcome) =>
 /** How long a stopped call waits until its cell is stopped. */
 const CANCEL_MS = 5_000;
 
-type Cell = Pick<WorkCell, 'executionId' | 'code'> & Partial<WorkCell>;
-
-/** Answers the calls of a cell without tools, which can't happen. */
-const noTools = (): Promise<CellToolAnswer> => Promise.resolve({ success: false, error: 'there are no tools' });
-
 /**
  * Runs one cell to its end. Repeating an execution follows it from its beginning and runs nothing again.
  *
  * @param answer called for each call of a tool; when it throws, the cell is left running
  * @throws EtudeError as `etude.v1.Sandboxes`; what `answer` throws; the signal's reason, after the cell was stopped
  */
-export async function runCell(
+async function runCell(
   router: SandboxRouter,
   id: string,
-  cell: Cell,
+  cell: WorkCell,
   context: RoutedCall,
-  answer: (call: CellToolCall) => Promise<CellToolAnswer> = noTools,
+  answer: (call: CellToolCall) => Promise<CellToolAnswer>,
 ): Promise<WorkCellOutcome> {
   const name = sandboxName(id);
   const { executionId } = cell;
@@ -220,7 +230,7 @@ function endOf(result: ExecutionOutcome | null): Omit<WorkCellOutcome, 'stdout' 
 }
 
 /** The first `bytesMax` bytes of a file. */
-export async function readFile(router: SandboxRouter, id: string, path: string, bytesMax: number, context: RoutedCall): Promise<Buffer> {
+async function readFile(router: SandboxRouter, id: string, path: string, bytesMax: number, context: RoutedCall): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let offset = 0n;
   const open = (client: ControllerClient, settings: CallSettings) => client.downloadFile({ name: sandboxName(id), path, offset }, settings);
