@@ -36,11 +36,11 @@ export function conversationRecord(conversation: Conversation, taken: readonly s
   return { ...named, fields: { id, ...status }, title, text: name, sources: [], body: bodyOf(conversation, taken) };
 }
 
-export function turnRecord(turn: Turn, taken: readonly string[]): MemoryRecord {
+export function turnRecord(turn: Turn): MemoryRecord {
   const { id, scope, conversation, text, createdAt } = turn;
   const named = { layer: LAYER, kind: 'turn', key: id, scope, createdAt, worth: WORTH, shown: true } as const;
   const title = [speakerOf(turn), dayOf(turn)].filter((part) => part !== '').join(', ');
-  return { ...named, fields: { id, document: conversation }, title, text, sources: [], body: bodyOf(turn, taken) };
+  return { ...named, fields: { id, document: conversation }, title, text, sources: [], body: bodyOf(turn) };
 }
 
 /** Conversations with turns that were not read for facts. */

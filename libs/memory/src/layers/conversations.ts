@@ -81,7 +81,7 @@ async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter
  * Adds messages to a conversation, each as a turn of its own, whatever its words. Takes the places first and then stores the turns. So
  * simultaneous additions get different places, and a repeat after a crash completes the first try.
  *
- * @throws EtudeError ALREADY_EXISTS if a named place holds another message; FAILED_PRECONDITION if `first` leaves a gap, or for too many
+ * @throws EtudeError ALREADY_EXISTS if a place holds another message; FAILED_PRECONDITION if `first` leaves a gap, or for too many
  *   turns; an AbortError between batches
  */
 async function addToConversation(deps: LayerDeps, addition: Addition, signal?: AbortSignal): Promise<AddedTurns> {
@@ -91,11 +91,7 @@ async function addToConversation(deps: LayerDeps, addition: Addition, signal?: A
   const noted = addition.first === null && known !== null ? await notedPlace(deps.store, scope, writeId) : null;
   if (noted !== null && known !== null) return { conversation: conversationOf(known), first: noted, outcome: 'unchanged' };
   const { conversation, first, isNew } = await takePlaces(deps.store, addition);
-  const { inserted, displaced } = await insertTurns(deps, addition, first, signal);
-  if (displaced.length > 0) {
-    if (addition.first !== null) throw otherMessage(first);
-    return { ...(await addToConversation(deps, { ...addition, messages: displaced, writeId: `${writeId}+` }, signal)), first };
-  }
+  const inserted = await insertTurns(deps, addition, first, signal);
   if (addition.first === null) await deps.store.write(scope.tenant, [markApplied(LAYER, scope, writeId, at, [String(first)])]);
   return { conversation, first, outcome: inserted === 0 ? 'unchanged' : isNew ? 'added' : 'appended' };
 }
@@ -147,30 +143,26 @@ async function takePlaces(store: RecordStore, addition: Addition) {
   });
 }
 
-/** Stores the turns that are missing. Turns that are already stored aren't embedded again. `displaced`: messages whose places hold others. */
-async function insertTurns(deps: LayerDeps, addition: Addition, first: number, signal?: AbortSignal) {
-  const { scope, messages, writeId } = addition;
+/** Stores the turns that are missing. Turns that are already stored aren't embedded again. Returns how many it stored. */
+async function insertTurns(deps: LayerDeps, addition: Addition, first: number, signal?: AbortSignal): Promise<number> {
+  const { scope } = addition;
   const turns = await turnsOf(deps.store, addition, first);
-  const displaced: Message[] = [];
   let inserted = 0;
   for (let start = 0; start < turns.length; start += BATCH) {
     signal?.throwIfAborted();
-    const records = turns.slice(start, start + BATCH).map((turn) => turnRecord(turn, [writeId]));
-    const keys = records.map(({ key }) => key);
-    let there = await loadTurns(deps.store, scope, keys);
+    const records = turns.slice(start, start + BATCH).map((turn) => turnRecord(turn));
+    const there = await loadTurns(
+      deps.store,
+      scope,
+      records.map(({ key }) => key),
+    );
     const missing = records.filter(({ key }) => !there.has(key));
     const done = missing.length === 0 ? [] : await deps.store.write(scope.tenant, await insertsOf(deps.embedder, missing));
     inserted += done.filter(Boolean).length;
-    if (done.includes(false)) there = await loadTurns(deps.store, scope, keys);
-    for (const [at, key] of keys.entries()) {
-      const known = there.get(key);
-      const message = messages[start + at]!;
-      const isOwn =
-        known === undefined || (addition.first === null ? parseBody<Turn>(known).taken.includes(writeId) : isSame(known, message));
-      if (!isOwn) displaced.push(message);
-    }
   }
-  return { inserted, displaced };
+  // Another addition may have named these places meanwhile.
+  await requireSame(deps.store, addition, first);
+  return inserted;
 }
 
 async function turnsOf(store: RecordStore, { scope, name, messages, at }: Addition, first: number): Promise<readonly Turn[]> {
@@ -193,22 +185,18 @@ async function requireSame(store: RecordStore, { scope, name, messages }: Additi
   const keys = messages.map((_, n) => turnKey(conversationId(scope, name), first + n));
   const there = await loadTurns(store, scope, keys);
   for (const [n, key] of keys.entries()) {
-    const known = there.get(key);
-    if (known !== undefined && !isSame(known, messages[n]!)) throw otherMessage(first + n);
+    const [known, message] = [there.get(key), messages[n]!];
+    if (known === undefined || isSame(turnOf(known), message)) continue;
+    const text = `the conversation has another message at ${first + n}; add messages without "first", or under another name`;
+    throw new EtudeError('ALREADY_EXISTS', text, { field: 'first' });
   }
 }
 
-function isSame(known: StoredRecord, { role, name, text, at }: Message): boolean {
-  const turn = turnOf(known);
+function isSame(turn: Turn, { role, name, text, at }: Message): boolean {
   return turn.role === role && turn.name === name && turn.text === text && turn.at === at;
 }
 
 const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', `${message}.`, { field: 'first' });
-
-function otherMessage(index: number): EtudeError {
-  const message = `the conversation has another message at ${index} or later; add messages without "first", or under another name`;
-  return new EtudeError('ALREADY_EXISTS', message, { field: 'first' });
-}
 
 /** Place of this write's first message; null if the write wasn't carried out, or was more than 30 days ago. */
 async function notedPlace(store: RecordStore, scope: Scope, writeId: string): Promise<number | null> {

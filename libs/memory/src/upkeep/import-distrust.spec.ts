@@ -63,7 +63,7 @@ const RECORDS: readonly MemoryRecord[] = [
   documentRecord({ document, digest: DIGEST }),
   chunkRecord({ document, digest: DIGEST }, chunk),
   conversationRecord(conversation, ['w2 0']),
-  turnRecord(turn, ['w2']),
+  turnRecord(turn),
   skillRecord(skillOf({ status: 'active', proof: proofOf(skillOf()) }), []),
   skillRecord(skillOf({ status: 'archived', version: 2 }), []),
 ];
@@ -103,7 +103,7 @@ describe('an import of lines', () => {
   });
 
   it('refuses conversations and turns under an id that another place or name has', async () => {
-    const lines = [conversationRecord({ ...conversation, name: 'chat 2' }, []), turnRecord({ ...turn, index: 1 }, [])].map((one) =>
+    const lines = [conversationRecord({ ...conversation, name: 'chat 2' }, []), turnRecord({ ...turn, index: 1 })].map((one) =>
       lineOf(one),
     );
     expect(await reasonsOf(...lines)).toEqual([

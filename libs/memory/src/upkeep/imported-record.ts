@@ -102,9 +102,9 @@ function conversationOf({ body: { value, taken } }: Told): MemoryRecord | string
   return isNamed ? conversationRecord(conversation, taken) : 'body.value.id: has to follow from owner and name';
 }
 
-function turnOf({ body: { value, taken } }: Told): MemoryRecord | string {
+function turnOf({ body: { value } }: Told): MemoryRecord | string {
   const turn: Turn = value;
-  return turn.id === turnKey(turn.conversation, turn.index) ? turnRecord(turn, taken) : 'body.value.id: has to follow from the place';
+  return turn.id === turnKey(turn.conversation, turn.index) ? turnRecord(turn) : 'body.value.id: has to follow from the place';
 }
 
 /** The digest covers all chunks together, so one line can't prove it. Reconciling removes chunks that don't match their document. */
