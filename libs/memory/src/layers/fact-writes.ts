@@ -6,7 +6,6 @@ import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, planFact, type Told } from '@etude/domain/facts/fact-plan';
 import { batchesOf } from '@etude/contracts/wire/batches';
-import type { ReadScope } from '@etude/domain/ports/memory';
 
 export interface TakenFact extends Pick<FactPlan, 'replaced'> {
   readonly fact: Fact;
@@ -83,17 +82,17 @@ const BATCH = 16;
 
 /** Counts how often facts were shown, in the background and in batches. If a count can't be written, it is logged and lost. */
 export function accessCounts(store: RecordStore, log: LogFailure) {
-  /** Counts not yet written, by reader. */
-  let waiting = new Map<string, { scope: ReadScope; counts: Map<string, number> }>();
+  /** One entry for each access that isn't written yet. */
+  const waiting: Array<readonly [tenant: string, id: string]> = [];
   let timer: NodeJS.Timeout | undefined;
   let flushing = Promise.resolve();
   const writeAll = async () => {
-    const readers = [...waiting.values()];
-    waiting = new Map();
-    for (const { scope, counts } of readers)
-      await writeCounts(store, scope, counts).catch((reason: unknown) =>
+    for (const [tenant, accesses] of Map.groupBy(waiting.splice(0), ([of]) => of)) {
+      const counts = Map.groupBy(accesses, ([, id]) => id);
+      await writeCounts(store, tenant, counts).catch((reason: unknown) =>
         log('accesses of facts were not counted', { facts: counts.size, reason }),
       );
+    }
   };
   /** Writes all waiting counts. Never rejects. */
   const flush = (): Promise<void> => {
@@ -102,26 +101,24 @@ export function accessCounts(store: RecordStore, log: LogFailure) {
     flushing = flushing.then(writeAll);
     return flushing;
   };
-  const add = (scope: ReadScope, ids: readonly string[]): void => {
-    const name = JSON.stringify([scope.tenant, scope.agent, scope.user ?? null]);
-    const { counts } = waiting.get(name) ?? { counts: new Map<string, number>() };
-    waiting.set(name, { scope, counts });
-    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+  const add = (tenant: string, ids: readonly string[]): void => {
+    waiting.push(...ids.map((id) => [tenant, id] as const));
     timer ??= setTimeout(() => void flush(), FLUSH_DELAY_MS).unref();
   };
   return { add, flush };
 }
 
-async function writeCounts(store: RecordStore, scope: ReadScope, counts: ReadonlyMap<string, number>): Promise<void> {
-  const facts = await store.load(scope, LAYER, 'fact', [...counts.keys()]);
+/** @param counts the accesses of each fact */
+async function writeCounts(store: RecordStore, tenant: string, counts: ReadonlyMap<string, readonly unknown[]>): Promise<void> {
+  const facts = await store.load({ tenant, agent: null }, LAYER, 'fact', [...counts.keys()]);
   const how = { unsynced: true };
   const counted = (record: StoredRecord): MemoryRecord => {
     const { value: fact, taken } = parseBody<Fact>(record);
-    return { ...record, body: bodyOf({ ...fact, accessCount: fact.accessCount + (counts.get(record.key) ?? 0) }, taken) };
+    return { ...record, body: bodyOf({ ...fact, accessCount: fact.accessCount + (counts.get(record.key)?.length ?? 0) }, taken) };
   };
   for await (const batch of batchesOf(facts, { itemsMax: BATCH })) {
     const changes = batch.map((fact) => ({ do: 'update', record: counted(fact), revision: fact.revision }) as const);
-    const done = await store.write(scope.tenant, changes, how);
+    const done = await store.write(tenant, changes, how);
     // Another writer changed one of them.
     const left = batch.filter((_, at) => done[at] !== true);
     await updateEach(store, left, counted, how);
