@@ -1,6 +1,6 @@
 import type { Scope } from '@etude/contracts/memory';
 import { type ReadScope, requireScope, type SearchQuery } from '../src/ports/memory.js';
-import { bm25Weight, idf, queryTerms, termCounts } from '../src/retrieval/words.js';
+import { bm25Scores, termCounts } from '../src/retrieval/words.js';
 import { cosineOf } from '../src/retrieval/calibration.js';
 import type { SearchEntry } from '../src/retrieval/entries.js';
 import { fusedScore } from '../src/retrieval/fuse.js';
@@ -23,7 +23,10 @@ const embedder = new LexicalEmbedder();
 export async function fakeSearch<T>(items: readonly FakeItem<T>[], query: SearchQuery, now: number): Promise<FakeFound<T>[]> {
   const { profile } = embedder;
   const [asked = new Float32Array(), ...vectors] = await embedder.embed([query.text, ...items.map(({ entry }) => entry.indexed)]);
-  const bm25 = bm25Of(query.text, items);
+  const bm25 = bm25Scores(
+    query.text,
+    items.map(({ entry }) => termCounts([entry.indexed])),
+  );
   const found = items.map((item, at) => {
     const cosine = cosineOf(asked, vectors[at] ?? asked);
     const { createdAt, worth } = item.entry;
@@ -46,12 +49,4 @@ export function isWithin(owner: Scope, scope: ReadScope): boolean {
   const { tenant, agent, user, also = [] } = requireScope(scope);
   const mayUser = typeof user !== 'string' || owner.user === null || owner.user === user;
   return owner.tenant === tenant && (agent === null || owner.agent === agent || also.includes(owner.agent)) && mayUser;
-}
-
-function bm25Of(text: string, items: readonly FakeItem<unknown>[]): number[] {
-  const counted = items.map(({ entry }) => termCounts([entry.indexed]));
-  const terms = queryTerms(text).map((term) => ({ term, df: counted.filter(({ counts }) => counts.has(term)).length }));
-  return counted.map(({ counts, words }) =>
-    terms.reduce((sum, { term, df }) => sum + idf(items.length, df) * bm25Weight(counts.get(term) ?? 0, words), 0),
-  );
 }

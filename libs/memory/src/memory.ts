@@ -17,8 +17,6 @@ export interface LayerQuery extends SearchQuery {
   /** Lowest importance (episodic), confidence (semantic) or success rate (procedural), 0 to 1. */
   readonly worthMin?: number;
   readonly category?: string;
-  /** ms since 1970, inclusive. */
-  readonly createdSince?: number;
   /** Leaves out hits that are relevant neither by meaning nor by words. Default false. */
   readonly relevantOnly?: boolean;
   /** Includes archived records. Default false. */

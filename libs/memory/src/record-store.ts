@@ -125,7 +125,7 @@ export interface Candidate {
   readonly bm25: number;
 }
 
-/** Both lists, best first. Equal values are ordered by `createdAt`, newest first, then by key. */
+/** Both lists, best first. Equal values are in the order `newest`. */
 export interface Candidates {
   readonly dense: readonly Candidate[];
   readonly words: readonly Candidate[];
@@ -192,7 +192,7 @@ export interface RecordStore {
   /** Tenants that have records, sorted. Only for maintenance of the whole store. */
   tenants(): Promise<readonly string[]>;
   models(): Promise<readonly VectorModel[]>;
-  /** Adds a model in state `building`, unless it exists. @throws EtudeError MEMORY_VERSION for another dimension */
+  /** Adds a model in state `building`, unless it exists. */
   addModel(model: Model): Promise<void>;
   setModelReady(name: string): Promise<void>;
   /** Drops a model and its vectors. No service may use it any more. */
@@ -262,19 +262,14 @@ export function candidateLists<Id>({ records, near, bm25s, cosineOf }: Found<Id>
   return { words, dense: dense.map((candidate) => (inWords.has(nameOf(candidate)) ? candidate : { ...candidate, bm25: 0 })) };
 }
 
-/** The `limit` candidates with the highest values. Equal values are ordered by age. */
+/** The `limit` candidates with the highest values. Equal values are ordered by `newestFirst`. */
 export function ordered(candidates: readonly Candidate[], valueOf: (candidate: Candidate) => number, limit: number): Candidate[] {
-  return candidates.toSorted((a, b) => valueOf(b) - valueOf(a) || byAge(a, b)).slice(0, limit);
+  return candidates.toSorted((a, b) => valueOf(b) - valueOf(a) || newestFirst(a, b)).slice(0, limit);
 }
 
-/** Newest first, then by key descending: the order `newest` of a page. */
+/** The order `newest`: by `createdAt`, newest first, then by key descending. */
 export function newestFirst(a: Pick<Candidate, 'createdAt' | 'key'>, b: Pick<Candidate, 'createdAt' | 'key'>): number {
   return b.createdAt - a.createdAt || compareKeys(b.key, a.key);
-}
-
-/** Newest first, then by key. */
-export function byAge(a: Pick<Candidate, 'createdAt' | 'key'>, b: Pick<Candidate, 'createdAt' | 'key'>): number {
-  return b.createdAt - a.createdAt || compareKeys(a.key, b.key);
 }
 
 /** Compares by code points, which is also the order of UTF-8 bytes. */

@@ -42,10 +42,3 @@ export function storedModel<M extends { readonly name: string }>(stored: readonl
   if (known !== undefined) return known;
   throw new EtudeError('NOT_FOUND', `${where} has no vectors of ${name}; see \`etude memory stats\` for the models that it has`);
 }
-
-/** @throws EtudeError MEMORY_VERSION if the store has the model with another dimension */
-export function requireSameDimension(known: Model, { name, dimension }: Model, where: string): void {
-  if (known.dimension === dimension) return;
-  const message = `${where} has vectors of ${name} with ${known.dimension} dimensions, not ${dimension}; drop them first, or rename the embedder`;
-  throw new EtudeError('MEMORY_VERSION', message);
-}

@@ -1,15 +1,15 @@
 import type { MemoryLayer } from '@etude/contracts/task';
 import { type ReadScope, requireOwn, requireScope } from '@etude/domain/ports/memory';
 import { cosineOf } from '@etude/domain/retrieval/calibration';
-import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/words';
+import { bm25Scores, termCounts } from '@etude/domain/retrieval/words';
 import {
-  byAge,
   type Candidates,
   type Change,
   compareKeys,
   type IndexedText,
   type MemoryRecord,
   newestFirst,
+  ordered,
   type Owners,
   RECORD_FIELDS,
   type RecordField,
@@ -106,25 +106,19 @@ function isTaken(kept: Kept[], change: Change): boolean {
 
 /** @param removed records that still count in word frequencies */
 function searchIn(kept: readonly Kept[], removed: readonly Kept[], scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Candidates {
-  const documentsIn = (all: readonly Kept[]) =>
-    all
-      .filter(({ record }) => record.layer === layer && record.scope.tenant === scope.tenant)
-      .map((each) => ({ ...each, terms: termCounts(each.indexed.map(({ text }) => text)) }));
-  const documents = documentsIn(kept);
-  const counted = [...documents, ...documentsIn(removed)].map(({ terms }) => terms).filter(({ words }) => words > 0);
-  const idfs = queryTerms(query.text).map(
-    (term) => [term, idf(counted.length, counted.filter(({ counts }) => counts.has(term)).length)] as const,
-  );
-  const found = documents
-    .filter(({ record }) => sees(scope, record) && fits({ ...query, shown: query.shown ?? true }, record))
-    .map(({ record: { kind, key, createdAt, worth }, indexed, terms }) => {
-      const bm25 = idfs.reduce((sum, [term, weight]) => sum + weight * bm25Weight(terms.counts.get(term) ?? 0, terms.words), 0);
-      const cosines = indexed.flatMap(({ vector }) => (vector && query.vector ? [cosineOf(vector, query.vector)] : []));
-      return { kind, key, createdAt, worth, bm25, cosine: cosines.length > 0 ? Math.max(...cosines) : 0, hasVector: cosines.length > 0 };
-    });
-  const dense = found.filter(({ hasVector }) => hasVector).toSorted((a, b) => b.cosine - a.cosine || byAge(a, b));
-  const words = found.filter(({ bm25 }) => bm25 > 0).toSorted((a, b) => b.bm25 - a.bm25 || byAge(a, b));
-  return { dense: dense.slice(0, query.limit), words: words.slice(0, query.limit) };
+  const inLayer = ({ record }: Kept) => record.layer === layer && record.scope.tenant === scope.tenant;
+  const termsOf = (all: readonly Kept[]) => all.filter(inLayer).map(({ indexed }) => termCounts(indexed.map(({ text }) => text)));
+  const wanted = kept.filter(inLayer).filter(({ record }) => sees(scope, record) && fits({ ...query, shown: query.shown ?? true }, record));
+  const counted = termsOf([...kept, ...removed]).filter(({ words }) => words > 0);
+  const bm25s = bm25Scores(query.text, termsOf(wanted), counted);
+  const found = wanted.map(({ record, indexed }, at) => {
+    const { kind, key, createdAt, worth } = record;
+    const cosines = indexed.flatMap(({ vector }) => (vector && query.vector ? [cosineOf(vector, query.vector)] : []));
+    return { kind, key, createdAt, worth, bm25: bm25s[at] ?? 0, cosine: Math.max(...cosines, cosines.length === 0 ? 0 : -1) };
+  });
+  const near = found.filter((_, at) => query.vector !== null && wanted[at]?.indexed.some(({ vector }) => vector !== null));
+  const worded = found.filter(({ bm25 }) => bm25 > 0);
+  return { dense: ordered(near, ({ cosine }) => cosine, query.limit), words: ordered(worded, ({ bm25 }) => bm25, query.limit) };
 }
 
 function isSame(a: MemoryRecord, b: MemoryRecord): boolean {

@@ -23,7 +23,7 @@ function lists(it: ItOfStore): void {
       ...Array.from({ length: 8 }, (_, i) => searchable({ key: `one${i}` }, 'text', 2)),
     ]);
     const { dense } = await store.search(ACME, 'semantic', query({ vector: vectorOf({ 1: 1 }), limit: 10 }));
-    expect(dense.slice(0, 4).map(({ key }) => key)).toEqual(['many0', 'many1', 'many2', 'many3']);
+    expect(dense.slice(0, 4).map(({ key }) => key)).toEqual(['many3', 'many2', 'many1', 'many0']);
     expect(dense).toHaveLength(10);
   });
 }

@@ -128,16 +128,6 @@ describe('a SQLite store’s file', () => {
     await expect(store.check()).rejects.toMatchObject(refused);
     await expect(store.write('acme', [searchable({ key: 'late' }, 'late', 1)])).rejects.toMatchObject(refused);
   });
-
-  it('is reported as damaged if its tables do not match', async () => {
-    const { store, path } = await opened();
-    await put(
-      store,
-      ['a', 'b'].map((key, i) => searchable({ key, fields: { id: key } }, `words ${key}`, i)),
-    );
-    stranger(path).exec('DELETE FROM record_body WHERE id = 1');
-    expect(await store.damage()).toEqual(['1 records have lost their text; restore the file from a backup']);
-  });
 });
 
 const MARK = 'zanzibar';

@@ -1,5 +1,5 @@
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
-import { byAge, nameOf, ordered } from '../record-store.js';
+import { nameOf, newestFirst, ordered } from '../record-store.js';
 import type { LayerQuery } from '../memory.js';
 import { ARCHIVED, embedTexts, type LayerDeps, parseBody } from './records.js';
 import { rerank, rerankedMax } from './rerank.js';
@@ -155,9 +155,9 @@ export function idOf({ fields, key }: Pick<StoredRecord, 'fields' | 'key'>): str
   return typeof fields.id === 'string' ? fields.id : key;
 }
 
-function storeQuery({ text, kinds, worthMin, category, createdSince }: LayerQuery, vector: StoreQuery['vector'], limit: number) {
+function storeQuery({ text, kinds, worthMin, category }: LayerQuery, vector: StoreQuery['vector'], limit: number) {
   const where = category === undefined ? {} : { category };
-  return { text: searchableText(text), vector, limit, kinds, worthMin, createdSince, where } satisfies StoreQuery;
+  return { text: searchableText(text), vector, limit, kinds, worthMin, where } satisfies StoreQuery;
 }
 
 /** In a conversation many turns are near a question, so the words count more. Measured in docs/retrieval.md. */
@@ -181,7 +181,7 @@ export function rankCandidates({ dense, words }: Candidates, profile: EmbedderPr
   });
   return ranked
     .filter(({ similarity, candidate }) => similarity >= similarityMin && (similarity > 0 || candidate.bm25 > 0))
-    .toSorted((a, b) => b.score - a.score || b.similarity - a.similarity || byAge(a.candidate, b.candidate));
+    .toSorted((a, b) => b.score - a.score || b.similarity - a.similarity || newestFirst(a.candidate, b.candidate));
 }
 
 /** Ranks from 1. Equal values share a rank, so that age and worth decide between them. */

@@ -1,5 +1,5 @@
 import { cosineOf } from '@etude/domain/retrieval/calibration';
-import { bm25Weight, idf, queryTerms, termCounts } from '@etude/domain/retrieval/words';
+import { bm25Scores, termCounts } from '@etude/domain/retrieval/words';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import {
@@ -122,17 +122,12 @@ async function candidatesOf(
   { text, vector }: StoreQuery,
   { added, words }: { readonly added: readonly ShadowRecord[]; readonly words: readonly Candidate[] },
 ): Promise<readonly Candidate[]> {
-  const kinds = [...Map.groupBy(words, ({ kind }) => kind)];
-  const loaded = await Promise.all(kinds.map(([kind, some]) => base.load(scope, layer, kind, keysOf(some))));
-  const told = [...loaded.flat().map((record) => termCounts([record.text])), ...added.map(({ indexed }) => termCounts(textsOf(indexed)))];
-  const weights = queryTerms(text).map((term) => [term, idf(told.length, told.filter(({ counts }) => counts.has(term)).length)] as const);
-  return added.map(({ record: { kind, key, createdAt, worth }, indexed }) => {
-    const terms = termCounts(textsOf(indexed));
-    const bm25 = weights.reduce((sum, [term, weight]) => sum + weight * bm25Weight(terms.counts.get(term) ?? 0, terms.words), 0);
+  const kinds = [...Map.groupBy(words, ({ kind }) => kind)].map(([kind, some]) => [kind, some.map(({ key }) => key)] as const);
+  const loaded = await Promise.all(kinds.map(([kind, keys]) => base.load(scope, layer, kind, keys)));
+  const ours = added.map(({ indexed }) => termCounts(indexed.map((one) => one.text)));
+  const bm25s = bm25Scores(text, ours, [...loaded.flat().map((record) => termCounts([record.text])), ...ours]);
+  return added.map(({ record: { kind, key, createdAt, worth }, indexed }, at) => {
     const cosines = indexed.flatMap((one) => (one.vector && vector ? [cosineOf(one.vector, vector)] : []));
-    return { kind, key, createdAt, worth, bm25, cosine: Math.max(0, ...cosines) };
+    return { kind, key, createdAt, worth, bm25: bm25s[at]!, cosine: Math.max(0, ...cosines) };
   });
 }
-
-const keysOf = (candidates: readonly Candidate[]) => candidates.map(({ key }) => key);
-const textsOf = (indexed: readonly IndexedText[]) => indexed.map(({ text }) => text);

@@ -79,14 +79,11 @@ describe('a Qdrant that answers with errors', () => {
     expect(proxy.seen).toHaveLength(asked);
   });
 
-  it.each([
-    ['did not answer in time', 'hang', 'http:'],
-    ['does not speak TLS', { status: 200 }, 'https:'],
-  ] as const)('fails the call if it %s', async (message, how, protocol) => {
-    const proxy = await answering(how);
-    const asked = openQdrantStore(options(proxy.url.replace('http:', protocol), { timeoutMs: 1_000 }));
-    await expect(asked).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message: expect.stringContaining(message) });
-    expect(proxy.seen.length).toBeLessThan(2);
+  it('fails the call if it does not answer in time', async () => {
+    const proxy = await answering('hang');
+    const message = expect.stringContaining('did not answer in time');
+    await expect(openQdrantStore(options(proxy.url, { timeoutMs: 1_000 }))).rejects.toMatchObject({ code: 'MEMORY_UNAVAILABLE', message });
+    expect(proxy.seen).toHaveLength(1);
   });
 });
 
@@ -163,7 +160,7 @@ describeOnQdrant({ name: 'with a key and TLS', ...guarded }, (server) => {
   it('answers only with the right CA file and API key', async () => {
     await expect(openQdrantStore(options(server().url, { apiKey: KEY }))).rejects.toMatchObject({
       code: 'MEMORY_UNAVAILABLE',
-      message: expect.stringContaining('certificate is not trusted'),
+      message: expect.stringMatching(/ETUDE_QDRANT_CA_PATH.*SELF_SIGNED/),
     });
     await expect(openQdrantStore(options(server().url, { apiKey: KEY, caPath: join(TLS_FOLDER, 'none.pem') }))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',

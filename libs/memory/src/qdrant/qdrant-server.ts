@@ -136,12 +136,9 @@ const REPLIES: readonly Known[] = [
   { is: () => true, code: 'INTERNAL', text: 'and refused it' },
 ];
 
-/** Connection errors by the code of their innermost cause. The last entry matches any code, and only it is retried. */
-const BROKEN: ReadonlyArray<readonly [code: RegExp, text: string]> = [
-  [/CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/, 'but its certificate is not trusted; check ETUDE_QDRANT_CA_PATH'],
-  [/^(?:ERR_SSL|EPROTO)/, 'but does not speak TLS there; check "http" and "https" and the port in ETUDE_QDRANT_URL'],
-  [/^/, 'but cannot be reached; check that it runs and that its address is right'],
-];
+const UNREACHED =
+  'but cannot be reached; check that it runs, and its address, "http" or "https" and port in ETUDE_QDRANT_URL; ' +
+  'for a certificate that the system does not know, set ETUDE_QDRANT_CA_PATH';
 
 /**
  * Turns a failure of Qdrant's client into an error that names the server and the way out, and says whether to retry. Removes the API key
@@ -164,9 +161,7 @@ function failureOf(thrown: unknown, what: string, where: string, secret: string 
     return made(code, `${text} (${status}: ${reply.said})`, retry);
   }
   const { code, message } = innermost(failure);
-  const at = BROKEN.findIndex(([broken]) => broken.test(code));
-  const why = hide(code ? `${code}: ${message}` : message);
-  return made(UNAVAILABLE, `${BROKEN[at]![1]} (${why})`, at === BROKEN.length - 1);
+  return made(UNAVAILABLE, `${UNREACHED} (${hide(code ? `${code}: ${message}` : message)})`, true);
 }
 
 function saidBy({ data, statusText, message }: Thrown): string {

@@ -3,7 +3,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { hash, randomBytes } from 'node:crypto';
 import type { QdrantClient, Schemas } from '@qdrant/js-client-rest';
 import { LAYERS, type Model, RECORD_FIELDS, type VectorModel } from '../record-store.js';
-import { requireReadable, requireSameDimension, storedModel } from '../vector-models.js';
+import { requireReadable, storedModel } from '../vector-models.js';
 import type { QdrantServer } from './qdrant-server.js';
 import { z } from 'zod';
 
@@ -215,10 +215,8 @@ export class StoreModels {
       .toSorted((a, b) => a.name.localeCompare(b.name));
   }
 
-  /** @throws EtudeError MEMORY_VERSION */
   async add(model: Model): Promise<void> {
     await this.#insert(this.#idOf(model.name), payloadOf(model, 'building'));
-    requireSameDimension(await this.require(model.name), model, this.#where);
     await ensureCollections(this.#server, this.#names, [model]);
   }
 

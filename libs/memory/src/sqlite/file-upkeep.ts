@@ -18,8 +18,6 @@ function* damageIn(db: DatabaseSync): Generator<string> {
     .all()
     .map((row) => row.quick_check);
   if (results[0] !== 'ok') yield `the file is damaged, restore it from a backup: ${results.join('; ')}`;
-  const lost = Number(db.prepare('SELECT count(*) AS n FROM record WHERE id NOT IN (SELECT id FROM record_body)').get()?.n);
-  if (lost > 0) yield `${lost} records have lost their text; restore the file from a backup`;
   try {
     db.exec("INSERT INTO record_words (record_words) VALUES ('integrity-check')");
   } catch (cause) {

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { EtudeError } from '@etude/contracts/errors';
 import { requireScope } from '@etude/domain/ports/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { candidateLists, type Candidates, type RecordStore, seenBy, type StoreQuery } from '../record-store.js';
@@ -87,10 +86,6 @@ function setVectors(
   const code = kindCode(layer, kind);
   const known = knownRecord(rows, code, key);
   if (known?.revision !== revision) return false;
-  if (known.texts !== vectors.length) {
-    const message = `${vectors.length} vectors were given for the ${known.texts} texts of ${JSON.stringify(key)}; give one for each`;
-    throw new EtudeError('EMBEDDING_LENGTH_WRONG', message);
-  }
   deleteVectors(rows, known.id, known.texts, stored.id);
   insertVectors(rows, stored.id, known.id, { ...known, layer, kind: known.shown === 1 ? code : -code }, bytes);
   return true;

@@ -192,7 +192,8 @@ async function patiently<T>({ path, lockWaitMs = LOCK_WAIT_MS }: SqliteStoreOpti
 }
 
 function configure(db: DatabaseSync, { path, sizeMaxMiB }: SqliteStoreOptions): void {
-  loadVectors(db, path);
+  loadVectorSearch(db);
+  db.enableLoadExtension(false);
   const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
   if (mode !== 'wal') {
     const message = `the memory file ${path} is on a file system without shared memory (journal mode ${String(mode)}); put it on a local disk`;
@@ -203,20 +204,8 @@ function configure(db: DatabaseSync, { path, sizeMaxMiB }: SqliteStoreOptions): 
   if (sizeMaxMiB !== undefined) db.exec(`PRAGMA max_page_count = ${Math.ceil((sizeMaxMiB * 1_048_576) / pageSize)}`);
 }
 
-function loadVectors(db: DatabaseSync, path: string): void {
-  try {
-    loadVectorSearch(db);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    const message = `vector search for ${path} cannot be loaded; run npm ci on this machine (sqlite-vec: ${reason})`;
-    throw new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause });
-  }
-  db.enableLoadExtension(false);
-}
-
 /** Primary result codes of SQLite; https://www.sqlite.org/rescode.html */
 const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
 const SQLITE_READONLY = 8;
 const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
@@ -228,7 +217,6 @@ const SQLITE_IOERR_SHMSIZE = SQLITE_IOERR | (19 << 8);
 
 const WAYS_OUT: Readonly<Record<number, string>> = {
   [SQLITE_BUSY]: 'was locked by another process for too long; find and stop the process that holds the lock',
-  [SQLITE_LOCKED]: 'was locked by another process for too long; find and stop the process that holds the lock',
   [SQLITE_READONLY]: 'cannot be written; give this process the right to write the file and its directory',
   [SQLITE_IOERR]: 'cannot be read or written; check the disk it is on',
   [SQLITE_CORRUPT]: 'is damaged; stop the services and restore it from a backup, or move it away to start with an empty one',
@@ -252,7 +240,7 @@ export function memoryError(error: unknown, path: string): unknown {
 }
 
 function isBusy(error: unknown): boolean {
-  return isSqliteFailure(error) && [SQLITE_BUSY, SQLITE_LOCKED].includes(error.errcode & 0xff);
+  return isSqliteFailure(error) && (error.errcode & 0xff) === SQLITE_BUSY;
 }
 
 function fromSqlite(error: SqliteFailure, path: string): EtudeError {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Model } from '../record-store.js';
-import { requireReadable, requireSameDimension, requireVector, storedModel } from '../vector-models.js';
+import { requireReadable, requireVector, storedModel } from '../vector-models.js';
 import { layerCode } from './record-rows.js';
 import type { StoreFile } from './store-file.js';
 import { codeTable, createVectors, dropVectors, type ModelRow, modelRows, MODELS, TEXTS_MAX, vectorTable } from './store-schema.js';
@@ -114,12 +114,9 @@ function embeddedBy(rows: TenantRows, record: number): number[] {
     .map(({ model }) => model);
 }
 
-/** @throws EtudeError MEMORY_VERSION if the file has the model with another dimension */
-export async function addModel(file: StoreFile, model: Model): Promise<void> {
-  const { name, dimension } = model;
+export async function addModel(file: StoreFile, { name, dimension }: Model): Promise<void> {
   await file.writeWhole((db) => {
-    const known = modelRows(db).find((row) => row.name === name);
-    if (known !== undefined) return requireSameDimension(known, model, file.where);
+    if (modelRows(db).some((row) => row.name === name)) return;
     run(db, 'INSERT INTO model (name, dimension, ready) VALUES (?, ?, 0)', name, dimension);
     db.exec(createVectors(storedModel(modelRows(db), name, file.where).id));
   });
