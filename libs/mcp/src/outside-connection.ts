@@ -1,25 +1,32 @@
 import { tmpdir } from 'node:os';
 import { unlessAborted } from '@etude/contracts/errors';
 import type { Json } from '@etude/contracts/json';
-import type { OutsideListing, OutsideOutcome, OutsideServer } from '@etude/contracts/outside-tools';
-import { Client, ProtocolError, SdkError, SdkErrorCode, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import type { OutsideListing, OutsideOutcome, OutsideServer, OutsideTool } from '@etude/contracts/outside-tools';
+import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  StreamableHTTPClientTransport,
+  type Tool,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import { DEFAULT_INHERITED_ENV_VARS, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { z } from 'zod';
 import { outsideFetch } from './outside-fetch.js';
 import { type OutsideSettings, type OutsideTarget, targetOf } from './outside-settings.js';
-import { type CheckedTool, checkedTool, failure, outcomeOf } from './outside-tool.js';
+import { checkedTool, failure, outcomeOf } from './outside-tool.js';
 
 const LIST_KEPT_MS = 600_000;
 const TOOLS_MAX = 100;
 const PAGES_MAX = 100;
 /** A stdio server of an older protocol may not answer the question for its version. */
 const PROBE_MS = 2_000;
-const KILL_AFTER_MS = 1_000;
 
 const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 interface Listed {
-  readonly tools: ReadonlyMap<string, CheckedTool>;
+  readonly tools: ReadonlyMap<string, OutsideTool>;
   readonly problems: readonly string[];
 }
 
@@ -41,8 +48,7 @@ export class OutsideConnection {
   async list(signal: AbortSignal): Promise<OutsideListing> {
     try {
       const { tools, problems } = await unlessAborted(this.#tools(), signal);
-      const shown = [...tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-      return { tools: shown, problems };
+      return { tools: [...tools.values()], problems };
     } catch (error) {
       signal.throwIfAborted();
       return { tools: [], problems: [this.#told(error)] };
@@ -56,9 +62,9 @@ export class OutsideConnection {
       const known = tools.get(tool);
       if (known === undefined)
         return failure(`server "${this.server.name}" has no tool "${tool}"; it has: ${[...tools.keys()].join(', ')}`);
-      const problem = known.problemOf(args);
-      if (problem !== null) return failure(`the arguments of ${known.name} are wrong: ${problem}`);
-      const limits = { ...this.#limits(), toolDefinition: known.definition };
+      // The client copies some arguments into headers, as the schema tells.
+      const toolDefinition = { name: tool, inputSchema: known.inputSchema as Tool['inputSchema'] };
+      const limits = { ...this.#limits(), toolDefinition };
       const result = await this.#ask((client) => client.callTool({ name: tool, arguments: args }, { ...limits, signal }), signal);
       return outcomeOf(this.#masked(result));
     } catch (error) {
@@ -67,7 +73,7 @@ export class OutsideConnection {
     }
   }
 
-  /** Ends a process within about a second. */
+  /** Ends a process within about four seconds. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the connection was closed'));
     await this.#drop(this.#client);
@@ -76,7 +82,7 @@ export class OutsideConnection {
   async #drop(lost: Promise<Client> | undefined): Promise<void> {
     if (this.#client === lost) this.#client = undefined;
     // A connection that was never made has nothing to end.
-    await lost?.then(ended).catch(() => undefined);
+    await lost?.then((client) => client.close()).catch(() => undefined);
   }
 
   /** Drops a connection after a failed request, unless the server answered, or others may still get answers over HTTP. */
@@ -130,7 +136,7 @@ export class OutsideConnection {
 
   #checked(told: readonly unknown[]): Listed {
     const { name: server, tools: allowed } = this.server;
-    const tools = new Map<string, CheckedTool>();
+    const tools = new Map<string, OutsideTool>();
     const problems: string[] =
       told.length > TOOLS_MAX ? [`server "${server}" has more than ${TOOLS_MAX} tools; the others are left out`] : [];
     for (const one of told.slice(0, TOOLS_MAX)) {
@@ -148,10 +154,10 @@ export class OutsideConnection {
     return { tools, problems };
   }
 
-  /** Shared by calls at the same time, so no caller's signal ends it. Nothing was sent yet, so a failure is tried once more. */
+  /** Shared by calls at the same time, so no caller's signal ends it. */
   #connected(): Promise<Client> {
     if (this.#client !== undefined) return this.#client;
-    const opening = this.#open().catch((error: unknown) => (isTimeout(error) ? Promise.reject(error) : this.#open()));
+    const opening = this.#open();
     this.#client = opening;
     const forget = () => {
       if (this.#client === opening) this.#client = undefined;
@@ -171,7 +177,7 @@ export class OutsideConnection {
       await client.connect(this.#transport(target), { ...this.#limits(), signal: this.#stop.signal });
       return client;
     } catch (error) {
-      await ended(client);
+      await client.close().catch(() => undefined);
       throw error;
     }
   }
@@ -207,21 +213,4 @@ function messagesOf(error: unknown): string {
   // Errors of several addresses have only a code.
   const message = error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
   return error.cause === undefined ? message : `${message}: ${messagesOf(error.cause)}`;
-}
-
-/** Closes a client. A process gets SIGTERM, and a second later SIGKILL. */
-async function ended(client: Client): Promise<void> {
-  const { pid } = client.transport instanceof StdioClientTransport ? client.transport : { pid: null };
-  const send = (signal: NodeJS.Signals) => {
-    try {
-      if (pid !== null) process.kill(pid, signal);
-    } catch {
-      // It has ended already.
-    }
-  };
-  send('SIGTERM');
-  const timer = setTimeout(() => send('SIGKILL'), KILL_AFTER_MS);
-  // If the close fails, the server has its SIGTERM all the same.
-  await client.close().catch(() => undefined);
-  clearTimeout(timer);
 }

@@ -1,7 +1,6 @@
 import { isDeeper, type Json, JsonObject } from '@etude/contracts/json';
 import type { OutsideOutcome, OutsideTool } from '@etude/contracts/outside-tools';
-import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
+import type { CallToolResult } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
 const DESCRIPTION_MAX_CHARS = 1_000;
@@ -9,8 +8,6 @@ const SCHEMA_MAX_BYTES = 64 * 1024;
 const RESULT_MAX_CHARS = 100_000;
 const ERROR_MAX_CHARS = 2_000;
 const DEPTH_MAX = 50;
-/** Most parts of a schema. A reference counts as the parts that it leads to. */
-const PARTS_MAX = 10_000;
 
 const Schema = JsonObject.refine(({ type }) => type === 'object', 'must describe an object')
   .refine((schema) => !isDeeper(schema, DEPTH_MAX), `must have at most ${DEPTH_MAX} levels`)
@@ -21,77 +18,14 @@ const Told = z.object({
   name: z.string().regex(/^[A-Za-z0-9_./-]{1,128}$/, 'must hold only letters, digits, "_", ".", "/" and "-"'),
   description: z.string().optional(),
   inputSchema: Schema,
-  outputSchema: Schema.optional(),
 });
 
-export interface CheckedTool extends OutsideTool {
-  /** For the protocol's client, which checks structured results. */
-  readonly definition: Tool;
-  /** What is wrong with the arguments; null: nothing. */
-  readonly problemOf: (args: unknown) => string | null;
-}
-
-const VALIDATOR = new AjvJsonSchemaValidator();
-
-const isHarmful = (key: string, value: unknown) =>
-  key === 'patternProperties' || (['pattern', '$id', '$async', 'uniqueItems'].includes(key) && typeof value !== 'object');
-
-/**
- * A schema without keywords that others could use to harm this process: a pattern may take forever, and ids are global to the validator. A
- * property may have such a name, but its value isn't a text.
- */
-function harmless<T>(schema: T): T {
-  return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isHarmful(key, value) ? undefined : value)) as T;
-}
-
-/**
- * Whether a check by the schema takes bounded time: no reference leads to itself, and all together lead to few parts. Otherwise the server
- * does the check.
- */
-function isBounded(schema: Json): boolean {
-  const sizes = new Map<object, number>();
-  const sizeOf = (part: unknown): number => {
-    if (typeof part !== 'object' || part === null) return 1;
-    const known = sizes.get(part);
-    if (known !== undefined) return known;
-    // Set while its parts are counted, so a reference to itself counts as infinite.
-    sizes.set(part, Infinity);
-    const { $ref: ref, $dynamicRef: dynamic } = part as { readonly $ref?: unknown; readonly $dynamicRef?: unknown };
-    const led = typeof dynamic === 'string' ? Infinity : typeof ref === 'string' ? sizeOf(partAt(schema, ref)) : 0;
-    const size = Object.values(part).reduce<number>((sum, inner) => sum + sizeOf(inner), 1 + led);
-    sizes.set(part, size);
-    return size;
-  };
-  return sizeOf(schema) <= PARTS_MAX;
-}
-
-/** The part at a JSON pointer such as "#/$defs/row"; undefined if there is none. */
-function partAt(schema: Json, ref: string): unknown {
-  if (!ref.startsWith('#/')) return ref === '#' ? schema : undefined;
-  const keys = ref
-    .slice(2)
-    .split('/')
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-  return keys.reduce<unknown>((part, key) => (part as Readonly<Record<string, unknown>> | undefined)?.[key], schema);
-}
-
-/** @throws Error saying why the tool can't be used */
-export function checkedTool(server: string, told: unknown): CheckedTool {
+/** The server itself checks arguments and results. @throws Error saying why the tool can't be used */
+export function checkedTool(server: string, told: unknown): OutsideTool {
   const { data, error } = Told.safeParse(told);
   if (!data) throw new Error(`${error.issues[0]?.path.join('.')} ${error.issues[0]?.message}`);
-  const { name, description = '', inputSchema, outputSchema } = data;
-  const checked = isBounded(inputSchema) ? inputSchema : { type: 'object' };
-  const result = outputSchema !== undefined && isBounded(outputSchema) ? outputSchema : undefined;
-  const definition = harmless({ name, inputSchema: checked, ...(result ? { outputSchema: result } : {}) }) as Tool;
-  const validate = VALIDATOR.getValidator(definition.inputSchema as never);
-  if (result) VALIDATOR.getValidator(definition.outputSchema as never);
-  return {
-    name: `${server}/${name}`,
-    description: description.slice(0, DESCRIPTION_MAX_CHARS).toWellFormed(),
-    inputSchema,
-    definition,
-    problemOf: (args) => validate(args).errorMessage ?? null,
-  };
+  const { name, description = '', inputSchema } = data;
+  return { name: `${server}/${name}`, description: description.slice(0, DESCRIPTION_MAX_CHARS).toWellFormed(), inputSchema };
 }
 
 export const failure = (error: string): OutsideOutcome => ({ untrusted: true, success: false, error: cut(error, ERROR_MAX_CHARS) });

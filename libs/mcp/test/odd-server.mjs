@@ -3,8 +3,6 @@ import { createInterface } from 'node:readline';
 
 const object = { type: 'object', properties: { text: { type: 'string' } } };
 const TOOLS = [
-  { name: 'lie', inputSchema: object, outputSchema: { ...object, required: ['text'] } },
-  { name: 'broken', inputSchema: { type: 'object', properties: { text: { $ref: '#/$defs/none' } } } },
   { name: 'shapeless', inputSchema: 'anything' },
   { name: 'large', inputSchema: { ...object, description: 'x'.repeat(70_000) } },
   { name: 'two words', inputSchema: object },
@@ -18,7 +16,6 @@ const TOOLS = [
 ];
 const text = (said) => ({ content: [{ type: 'text', text: said }] });
 const CALLS = {
-  lie: () => ({ content: [], structuredContent: { text: 1 } }),
   exit: () => process.exit(3),
   garbage: () => void process.stdout.write('no JSON\n{"jsonrpc":"2.0","id":"other","result":{}}\n'),
   tell: ({ text: said }) => text(said),
@@ -36,10 +33,6 @@ function answer(method, params) {
   return { tools: [TOOLS[at]], ...(at + 1 < TOOLS.length ? { nextCursor: String(at + 1) } : {}) };
 }
 
-if (process.argv.includes('stubborn')) {
-  process.on('SIGTERM', () => undefined);
-  setInterval(() => undefined, 1_000);
-}
 console.error(`started with ${process.env.TOKEN}`);
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params = {} } = JSON.parse(line);
