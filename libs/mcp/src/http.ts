@@ -5,7 +5,6 @@ import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/ser
 import { callerOf, type McpCaller, SESSION_HEADER } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { readMessage } from './messages.js';
 import { refuseHttp } from './refuse-http.js';
 
 export interface HttpOptions extends EtudeServerOptions {
@@ -15,8 +14,8 @@ export interface HttpOptions extends EtudeServerOptions {
 
 /** Stateless streamable HTTP. Each request carries all it needs, so any gateway can answer it. */
 export interface McpHttp {
-  /** Answers one POST request, after its key was checked and its body read. */
-  handle(request: IncomingMessage, response: ServerResponse, body: string): Promise<void>;
+  /** Answers one POST request, after its key was checked and its message read. */
+  handle(request: IncomingMessage, response: ServerResponse, message: object): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -26,17 +25,15 @@ export function createMcpHttp(calls: GatewayCalls, options: HttpOptions): McpHtt
   const handler = createMcpHandler(({ requestInfo }) => serve(callerOf((name) => requestInfo?.headers.get(name))), { onerror });
   const node = toNodeHandler(handler, { onerror });
   return {
-    async handle(request, response, body) {
-      const read = readMessage(body);
-      if ('why' in read) return refuseHttp(response, 400, read.why, read.refusal?.error.code, read.refusal?.id);
+    async handle(request, response, message) {
       try {
         callerOf((name) => request.headers[name]?.toString());
       } catch (error) {
         return refuseHttp(response, 400, (error as RangeError).message);
       }
       // Revisions before 2026-07-28 begin with a handshake. Its answer has the session id for later calls, which only the client keeps.
-      if (isInitializeRequest(read.message)) response.setHeader(SESSION_HEADER, randomUUID());
-      await node(request, response, read.message);
+      if (isInitializeRequest(message)) response.setHeader(SESSION_HEADER, randomUUID());
+      await node(request, response, message);
     },
     close: () => handler.close(),
   };

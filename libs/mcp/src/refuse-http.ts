@@ -4,13 +4,7 @@ import type { ServerResponse } from 'node:http';
 const INVALID_REQUEST = -32_600;
 
 /** Answers a whole request with a JSON-RPC error. */
-export function refuseHttp(
-  response: ServerResponse,
-  status: number,
-  message: string,
-  code: number = INVALID_REQUEST,
-  id: string | number | null = null,
-): void {
+export function refuseHttp(response: ServerResponse, status: number, message: string): void {
   response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id }));
+  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: INVALID_REQUEST, message }, id: null }));
 }

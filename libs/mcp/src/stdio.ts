@@ -1,10 +1,11 @@
-import type { Readable, Writable } from 'node:stream';
-import { STDIO_DEFAULT_MAX_BUFFER_SIZE, type Transport } from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { addAbortSignal, Readable, type Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { parseExactJson } from '@etude/contracts/json';
+import { ProtocolErrorCode, STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/server';
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import type { McpCaller } from './caller.js';
 import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
-import { readMessage } from './messages.js';
 
 export interface StdioOptions extends EtudeServerOptions {
   readonly stdin: Readable;
@@ -15,63 +16,48 @@ export interface StdioOptions extends EtudeServerOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** One message per line. Lines end at a line feed only: `node:readline` also splits at U+2028, which JSON strings may contain. */
-class LineTransport implements Transport {
-  onclose?: () => void;
-  onmessage?: NonNullable<Transport['onmessage']>;
-  readonly #ended = Promise.withResolvers<void>();
-  /** Resolves once the transport is closed by either side. */
-  readonly ended = this.#ended.promise;
-
-  constructor(private readonly options: Pick<StdioOptions, 'stdin' | 'stdout' | 'onError'>) {}
-
-  async start(): Promise<void> {
-    const { stdin, stdout } = this.options;
-    let rest = '';
-    stdin.setEncoding('utf8').on('data', (text: string) => {
-      const [first = '', ...more] = text.split('\n');
-      rest += first;
-      for (const next of more) {
-        this.#read(rest);
-        rest = next;
+/**
+ * Whole lines. Lines end at a line feed only: `node:readline` also splits at U+2028, which JSON strings may contain. A message that parsing
+ * would change is left out and refused, so that no altered request runs.
+ */
+async function* exactLines({ stdin, stdout, onError }: Pick<StdioOptions, 'stdin' | 'stdout' | 'onError'>): AsyncGenerator<Buffer> {
+  let rest = '';
+  for await (const text of stdin.setEncoding('utf8') as AsyncIterable<string>) {
+    const [first = '', ...more] = text.split('\n');
+    rest += first;
+    for (const next of more) {
+      const refusal = refusalOf(rest);
+      if (refusal === null) yield Buffer.from(`${rest}\n`);
+      else {
+        onError(new Error(refusal.error.message));
+        stdout.write(`${JSON.stringify(refusal)}\n`);
       }
-      if (rest.length <= STDIO_DEFAULT_MAX_BUFFER_SIZE) return;
-      this.options.onError(new Error(`a message is one line of at most ${STDIO_DEFAULT_MAX_BUFFER_SIZE} characters; the connection ends`));
-      void this.close();
-    });
-    for (const event of ['end', 'close', 'error']) stdin.once(event, () => void this.close());
-    stdout.once('error', () => void this.close()); // the client closed its end first
-  }
-
-  async send(message: object): Promise<void> {
-    if (this.options.stdout.writable) this.options.stdout.write(`${JSON.stringify(message)}\n`);
-  }
-
-  async close(): Promise<void> {
-    this.options.stdin.destroy();
-    this.onclose?.();
-    this.#ended.resolve();
-  }
-
-  #read(line: string): void {
-    if (line.trim() === '') return;
-    const read = readMessage(line);
-    if ('message' in read) return this.onmessage?.(read.message);
-    this.options.onError(new Error(read.why));
-    if (read.refusal !== null) void this.send(read.refusal);
+      rest = next;
+    }
+    if (rest.length > STDIO_DEFAULT_MAX_BUFFER_SIZE) throw new Error(`a line has more than ${STDIO_DEFAULT_MAX_BUFFER_SIZE} characters`);
   }
 }
 
-/**
- * Serves one client until its input ends. Only protocol messages go to `stdout`. An invalid line gets an error answer, and
- * reading continues.
- */
+/** null for a message that parsing doesn't change, and for what is no JSON. */
+function refusalOf(line: string) {
+  try {
+    parseExactJson(line);
+    return null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    const { id } = JSON.parse(line) as { readonly id?: unknown };
+    const answered = typeof id === 'string' || Number.isSafeInteger(id) ? id : null;
+    return { jsonrpc: '2.0', id: answered, error: { code: ProtocolErrorCode.InvalidParams, message: (error as Error).message } };
+  }
+}
+
+/** Serves one client until its input ends. Only protocol messages go to `stdout`. An invalid line is skipped. */
 export async function serveOverStdio(calls: GatewayCalls, caller: McpCaller, options: StdioOptions): Promise<void> {
-  const { signal, onError } = options;
-  const transport = new LineTransport(options);
+  const { stdin, stdout, signal, onError } = options;
+  const lines = addAbortSignal(signal, Readable.from(exactLines(options)));
+  const transport = new StdioServerTransport(lines, stdout);
   const handle = serveStdio(() => etudeServer(calls, caller, options), { transport, onerror: onError });
-  signal.addEventListener('abort', () => void transport.close(), { once: true });
-  if (signal.aborted) await transport.close();
-  await transport.ended;
+  await finished(lines).catch(() => undefined);
+  stdin.destroy();
   await handle.close();
 }

@@ -26,7 +26,7 @@ export async function serveHttp(gateway: FakeGateway, options: Partial<EtudeServ
     if (request.method !== 'POST') response.writeHead(405).end();
     else
       text(request)
-        .then((body) => mcp.handle(request, response, body))
+        .then((body) => mcp.handle(request, response, JSON.parse(body) as object))
         .catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -10,10 +10,10 @@ import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
 import { type GatewayConfig, isLoopback } from '../config/gateway-config.js';
-import { HttpDoor, keyOf, mediaTypeOf, type RestError, textOf } from './http-door.js';
+import { HttpDoor, keyOf, type RestError } from './http-door.js';
+import { jsonOf } from './rest-request.js';
 
 const PATH = '/mcp';
-const PARSE_ERROR = -32_700;
 
 const requests = counter({ name: 'etude_mcp_requests_total', help: 'Answered MCP requests by HTTP status', labels: ['status'] });
 const seconds = histogram({ name: 'etude_mcp_request_seconds', help: 'How long MCP requests took, streams included' });
@@ -84,16 +84,13 @@ export class McpServer extends HttpDoor {
     const unwatch = this.parts.authenticator.watch([authorization], () => response.destroy());
     response.once('close', unwatch);
     if (response.closed) return unwatch();
-    // Any web page could send other types through a browser.
-    if (mediaTypeOf(request) !== 'application/json')
-      return refuseHttp(response, 415, 'Send one JSON message, with content-type: application/json.');
     const mcp = await (this.#mcp ??= this.#openMcp());
-    return mcp.handle(request, response, await textOf(request, 4 * MIB));
+    return mcp.handle(request, response, await jsonOf(request, 4 * MIB));
   }
 
   protected fail(response: ServerResponse, { status, error }: RestError, cause: unknown): void {
     if (status === 500) this.parts.log('An MCP request failed', { err: cause });
-    refuseHttp(response, status, error.message, error.code === 'INVALID_ARGUMENT' ? PARSE_ERROR : undefined);
+    refuseHttp(response, status, error.message);
   }
 }
 
