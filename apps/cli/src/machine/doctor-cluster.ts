@@ -11,18 +11,12 @@ const SERVICES = ['gateway', 'rollout-worker', 'consolidation-worker', 'sandbox-
 type Service = (typeof SERVICES)[number];
 
 const NAME = 'app.kubernetes.io/name';
-const SecretKey = z.object({ name: z.string().default(''), key: z.string().default('') });
-const Container = z.object({
-  image: z.string(),
-  env: z.array(z.object({ valueFrom: z.object({ secretKeyRef: SecretKey.optional() }).optional() })).default([]),
-});
 const Item = z.object({
   kind: z.string(),
   metadata: z.object({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
   spec: z.object({
     replicas: z.number().default(1),
     selector: z.object({ matchLabels: z.record(z.string(), z.string()).default({}) }).optional(),
-    template: z.object({ spec: z.object({ containers: z.array(Container) }) }).optional(),
   }),
   status: z
     .object({
@@ -48,14 +42,12 @@ interface Seen {
   readonly deployments: readonly Item[];
   readonly stores: readonly Item[];
   readonly pods: readonly Item[];
-  readonly budgets: readonly Item[];
 }
 
 /** @returns the state and the problem; null: no problem */
 type Look = (seen: Seen) => readonly [state: string, wrong: string | null];
 
 const serviceOf = ({ spec }: Item): Service | undefined => SERVICES.find((name) => spec.selector?.matchLabels[NAME] === `etude-${name}`);
-const containersOf = (seen: Seen) => seen.deployments.flatMap(({ spec }) => spec.template?.spec.containers ?? []);
 const isReady = ({ status }: Item) => status.containerStatuses.length > 0 && status.containerStatuses.every((one) => one.ready);
 const listed = (names: readonly string[]) => (names.length === 0 ? null : names.join(', '));
 
@@ -80,11 +72,6 @@ function services({ deployments, stores }: Seen): ReturnType<Look> {
   return [`${deployments.length} services, ${stores.length} stores`, listed([...missing, ...late])];
 }
 
-function versions(seen: Seen): ReturnType<Look> {
-  const images = [...new Set(containersOf(seen).map(({ image }) => image))];
-  return [images.join(', '), images.length > 1 ? `${images.length} different images` : null];
-}
-
 function running({ pods }: Seen): ReturnType<Look> {
   const bad = pods.flatMap(({ metadata, status }) =>
     status.containerStatuses
@@ -96,27 +83,6 @@ function running({ pods }: Seen): ReturnType<Look> {
     .filter(({ status }) => status.containerStatuses.length === 0)
     .map(({ metadata }) => `${metadata.name}: not started`);
   return [`${pods.length} pods`, listed([...bad, ...unplaced])];
-}
-
-/** Compares names of keys only, and reads no value. */
-function secrets(seen: Seen): ReturnType<Look> {
-  const needed = new Map<string, Set<string>>();
-  for (const { valueFrom } of containersOf(seen).flatMap(({ env }) => env)) {
-    const { name, key } = valueFrom?.secretKeyRef ?? {};
-    if (name && key) needed.set(name, (needed.get(name) ?? new Set()).add(key));
-  }
-  const keysOf = (name: string) => {
-    try {
-      return new Set(seen.kubectl('get', 'secret', name, '-o', 'go-template={{range $key, $value := .data}}{{$key}} {{end}}').split(' '));
-    } catch {
-      return new Set<string>();
-    }
-  };
-  const missing = [...needed].flatMap(([name, keys]) => {
-    const known = keysOf(name);
-    return [...keys].filter((key) => !known.has(key)).map((key) => `${name} lacks ${key}`);
-  });
-  return [[...needed.keys()].join(', '), listed(missing)];
 }
 
 /** A note after "ok: " is for operators too, such as a Redis that may evict. */
@@ -148,38 +114,27 @@ function sandboxes(seen: Seen): ReturnType<Look> {
   return [`${warm} are ready`, listed([...bad.map(([name, why]) => `${name}: ${why}`), ...short])];
 }
 
-function budgetsOf({ deployments, budgets: known }: Seen): ReturnType<Look> {
-  const covered = new Set(known.map(serviceOf));
-  const bare = deployments.filter((one) => one.spec.replicas > 1 && !covered.has(serviceOf(one)));
-  return [`${known.length} budgets`, listed(bare.map(({ metadata }) => `${metadata.name} has none`))];
-}
-
-const CHECKS: ReadonlyArray<readonly [name: string, needed: boolean, look: Look, cost: string, fix: string]> = [
-  ['services', true, services, 'their work waits', 'kubectl describe deployment NAME, and kubectl logs deployment/NAME'],
-  ['version', true, versions, 'services of different versions misread work', 'set one image.tag, or wait for the end of the upgrade'],
-  ['pods', true, running, 'fewer pods work', 'kubectl describe pod NAME shows the image, secret or node that is missing'],
-  ['secrets', true, secrets, "new pods don't start", 'add the key, or let the chart make its secrets'],
-  ['stores', true, storesOf, 'accepted work can be lost or waits', 'docs/operations.md lists what Redis and Qdrant need'],
-  ['queues', true, queues, 'work waits or has failed', 'raise the replicas of the worker; ./etude queues dead shows what failed'],
-  ['sandboxes', true, sandboxes, 'no code runs, or it waits', 'docs/kubernetes.md; kubectl get events in the namespace of the sandboxes'],
-  ['budgets', false, budgetsOf, 'draining a node can stop a whole service', 'let the chart make its PodDisruptionBudgets'],
+const CHECKS: ReadonlyArray<readonly [name: string, look: Look, cost: string, fix: string]> = [
+  ['services', services, 'their work waits', 'kubectl describe deployment NAME, and kubectl logs deployment/NAME'],
+  ['pods', running, 'fewer pods work', 'kubectl describe pod NAME shows the image, secret or node that is missing'],
+  ['stores', storesOf, 'accepted work can be lost or waits', 'docs/operations.md lists what Redis and Qdrant need'],
+  ['queues', queues, 'work waits or has failed', 'raise the replicas of the worker; ./etude queues dead shows what failed'],
+  ['sandboxes', sandboxes, 'no code runs, or it waits', 'docs/kubernetes.md; kubectl get events in the namespace of the sandboxes'],
 ];
-
-const list = (kubectl: Kubectl, kinds: string) =>
-  Listed.parse(JSON.parse(kubectl('get', kinds, '-l', 'app.kubernetes.io/part-of=etude', '-o', 'json'))).items;
 
 /** Checks an installation from outside. Changes nothing and reads no secret. @throws Error if the cluster doesn't answer */
 export function inspectCluster(kubectl: Kubectl): Finding[] {
-  const items = list(kubectl, 'deployments,statefulsets,pods,poddisruptionbudgets');
+  const said = kubectl('get', 'deployments,statefulsets,pods', '-l', 'app.kubernetes.io/part-of=etude', '-o', 'json');
+  const { items } = Listed.parse(JSON.parse(said));
   const of = (kind: string) => items.filter((item) => item.kind === kind);
-  const [deployments, pods] = [of('Deployment').filter(serviceOf), of('Pod')];
-  const seen = { kubectl, deployments, pods, stores: of('StatefulSet'), budgets: of('PodDisruptionBudget') };
-  return CHECKS.map(([name, needed, look, cost, fix]) => {
+  const seen = { kubectl, deployments: of('Deployment').filter(serviceOf), pods: of('Pod'), stores: of('StatefulSet') };
+  return CHECKS.map(([name, look, cost, fix]) => {
     try {
       const [state, wrong] = look(seen);
-      return wrong === null ? { name, needed, ok: true, state, cost: '', fix: '' } : { name, needed, ok: false, state: wrong, cost, fix };
+      const check = { name, needed: true, ok: wrong === null, state: wrong ?? state };
+      return wrong === null ? { ...check, cost: '', fix: '' } : { ...check, cost, fix };
     } catch (error) {
-      return { name, needed, ok: false, state: (error as Error).message, cost, fix };
+      return { name, needed: true, ok: false, state: (error as Error).message, cost, fix };
     }
   });
 }
