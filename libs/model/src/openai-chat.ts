@@ -45,19 +45,15 @@ export class OpenAiChatModel implements ChatModel {
 
   /** Asks again in a simpler dialect when the server refuses a part of the protocol, and remembers the dialect that worked. */
   async #negotiate(request: ChatRequest, model: string, send: Send): Promise<Answer> {
-    let dialect = this.#dialect;
-    let lacksTools = !dialect.tools;
-    for (;;) {
+    for (let dialect = this.#dialect; ;) {
       try {
         const answer = await this.#ask(request, model, dialect, send);
-        this.#dialect = { ...dialect, tools: !lacksTools };
+        this.#dialect = dialect;
         return answer;
       } catch (error) {
         const said = refusedText(error);
         const next = said === null ? null : simpler(dialect, request, said);
         if (!next) throw error;
-        // A server that refuses one agent's tools, perhaps for a schema, may accept the tools of others.
-        lacksTools ||= !next.tools && LACKS_TOOLS.test(said ?? '');
         dialect = next;
       }
     }
@@ -113,10 +109,6 @@ export function requestBody(request: ChatRequest, model: string, dialect: Dialec
       : { stream: false }),
   };
 }
-
-/** A refusal of all tools, or a refusal without a reason. */
-const LACKS_TOOLS =
-  /^$|^(?!.*schema).*(not support|unsupported|requires|unknown|unrecogni[sz]ed|not permitted|unexpected|extra (field|input|param))/is;
 
 const UNKNOWN_PART =
   /stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)/i;
