@@ -12,7 +12,7 @@ export function requireVector(vector: Float32Array | null | undefined, { name, d
   for (const value of vector ?? []) squares += value * value;
   // One test of a sum, because one of each number takes four times as long, and each stored vector is checked.
   if (vector?.length === dimension && Number.isFinite(squares)) return squares;
-  const message = `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check the embedder's settings`;
+  const message = `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check ETUDE_EMBEDDING_DIMENSION`;
   throw new EtudeError('EMBEDDING_LENGTH_WRONG', message);
 }
 

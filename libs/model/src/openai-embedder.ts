@@ -9,7 +9,7 @@ import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly model: string;
-  /** Length of the model's vectors. It is checked for every answer. */
+  /** Length of the model's vectors. Stores check it. */
   readonly dimension: number;
   /** The most texts in one request. */
   readonly batchSize: number;
@@ -35,7 +35,7 @@ export class OpenAiEmbedder implements Embedder {
     this.profile = { model, dimension, denseWeight: DENSE_WEIGHT, calibrate: calibration(ANCHORS) };
   }
 
-  /** @throws EtudeError EMBEDDING_LENGTH_WRONG when vectors don't have the length `dimension`; MODEL_*; an AbortError */
+  /** @throws EtudeError MODEL_*; an AbortError */
   async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
     if (signal.aborted) throw abortError(signal);
     const vectors: Float32Array[] = [];
@@ -53,48 +53,23 @@ export class OpenAiEmbedder implements Embedder {
     // Servers refuse an empty text, so a space stands for it.
     const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
     const answer = await send('/embeddings', { model, input, encoding_format: 'float' });
-    const vectors = readVectors(await answer.whole(ANSWER_CHARS_MAX), texts.length, this.#connection.context);
-    vectors.forEach((vector) => this.#check(vector));
-    return vectors;
-  }
-
-  #check(vector: Float32Array): void {
-    const { model, dimension } = this.profile;
-    const numbers = vector.reduce((sum, value) => sum + Number(Number.isFinite(value)), 0);
-    if (vector.length === dimension && numbers === dimension) return;
-    const got = vector.length === dimension ? `${numbers} finite numbers` : `${vector.length} numbers`;
-    const { model: setting } = this.#connection.context.settings;
-    throw new EtudeError(
-      'EMBEDDING_LENGTH_WRONG',
-      `${serverName(this.#connection.context)} gave a vector of ${got} for model ${model}, where ${dimension} were expected. ` +
-        `Set ETUDE_EMBEDDING_DIMENSION to ${vector.length}, or ${setting} to the model that memory was made with.`,
-    );
+    return readVectors(await answer.whole(ANSWER_CHARS_MAX), texts.length, this.#connection.context);
   }
 }
 
-/** Text that is no number becomes NaN. */
-const Vector = z
-  .array(z.unknown())
-  .transform((values) => Float32Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN)));
-const Item = z.object({ index: z.number().optional().catch(undefined), embedding: Vector.optional().catch(undefined) });
-const Vectors = z.object({ data: z.array(Item) });
+const Vectors = z.object({
+  data: z.array(z.object({ embedding: z.array(z.number()).transform((numbers) => Float32Array.from(numbers)) })),
+});
 
 /**
- * Reads the vectors of an embeddings answer, in the order of the texts.
+ * Reads the vectors of an embeddings answer, which are in the order of the texts.
  *
  * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing, MODEL_ANSWER_EMPTY when there is no answer
  */
 function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
-  const vectors: Array<Float32Array | undefined> = Array.from({ length: expected });
-  itemsOf(answer, context).forEach(({ index = NaN, embedding }, position) => {
-    // Some servers give every vector the index 0, but send them in order.
-    vectors[index < expected && vectors[index] === undefined ? index : position] = embedding;
-  });
-  const whole = vectors.slice(0, expected).filter((vector) => vector !== undefined);
-  if (whole.length < expected) {
-    throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} gave ${whole.length} vectors for ${expected} texts.`);
-  }
-  return whole;
+  const vectors = itemsOf(answer, context).map(({ embedding }) => embedding);
+  if (vectors.length === expected) return vectors;
+  throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} gave ${vectors.length} vectors for ${expected} texts.`);
 }
 
 function itemsOf(answer: string, context: ServerContext) {
@@ -106,5 +81,5 @@ function itemsOf(answer: string, context: ServerContext) {
   if (error !== undefined && error !== null) throw faultError(faultIn(error), context);
   const read = Vectors.safeParse(body);
   if (read.success) return read.data.data;
-  throw new EtudeError('MODEL_REFUSED', `${said} without \`data\`: ${quoted(answer, context)} Check ${context.settings.baseUrl}.`);
+  throw new EtudeError('MODEL_REFUSED', `${said} without vectors: ${quoted(answer, context)} Check ${context.settings.baseUrl}.`);
 }

@@ -88,8 +88,8 @@ export interface Reranker {
 /**
  * Turns texts into vectors of one length.
  *
- * @throws EtudeError EMBEDDING_LENGTH_WRONG, MODEL_UNAVAILABLE
- * Not in it: caching, search.
+ * @throws EtudeError MODEL_UNAVAILABLE
+ * Not in it: caching, search, checks of the length.
  */
 export interface Embedder {
   readonly profile: EmbedderProfile;

@@ -63,14 +63,12 @@ export class SentenceEmbedder implements Embedder {
     this.#data = { folder, graph: GRAPH_PATH, threads };
   }
 
-  /** @throws EtudeError MODEL_UNAVAILABLE where the model can't be loaded, EMBEDDING_LENGTH_WRONG for vectors with NaN; an AbortError */
+  /** @throws EtudeError MODEL_UNAVAILABLE where the model can't be loaded; an AbortError */
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
     if (signal?.aborted) throw abortError(signal);
     if (texts.length === 0) return [];
     const cut = texts.map((text) => text.slice(0, TEXT_CHARS_MAX));
     const flat = await this.#ask(cut, signal);
-    if (!flat.every(Number.isFinite))
-      throw new EtudeError('EMBEDDING_LENGTH_WRONG', `The sentence model gave vectors that are no numbers. ${this.#wayOut()}`);
     // Copies, because a view of one vector would keep all vectors of the call in memory.
     return texts.map((_, i) => flat.slice(i * DIMENSION, (i + 1) * DIMENSION));
   }
@@ -119,10 +117,7 @@ export class SentenceEmbedder implements Embedder {
   }
 
   #unavailable(why: string): EtudeError {
-    return new EtudeError('MODEL_UNAVAILABLE', `The sentence model can't be used: ${why}. ${this.#wayOut()}`);
-  }
-
-  #wayOut(): string {
-    return `Fetch its files again into ${this.#data.folder} with "etude embedder fetch --again", or set ETUDE_EMBEDDER=lexical for a new memory.`;
+    const wayOut = `Fetch its files again into ${this.#data.folder} with "etude embedder fetch --again", or set ETUDE_EMBEDDER=lexical for a new memory.`;
+    return new EtudeError('MODEL_UNAVAILABLE', `The sentence model can't be used: ${why}. ${wayOut}`);
   }
 }
