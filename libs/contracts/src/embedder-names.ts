@@ -36,16 +36,3 @@ export function embedderSetting(name: string, dimension?: number): string {
   if (builtIn !== null) return `ETUDE_EMBEDDER=${builtIn}`;
   return `ETUDE_EMBEDDING_MODEL=${name}${dimension === undefined ? '' : ` ETUDE_EMBEDDING_DIMENSION=${dimension}`}`;
 }
-
-/** What an embedding process says about itself, as the answer to a GET on its socket. */
-export interface EmbeddingStatus {
-  readonly pid: number;
-  readonly model: string;
-  /** Resident. */
-  readonly memoryMiB: number;
-  /** Texts since the start: all answered ones, and how many of them came from the cache. */
-  readonly served: number;
-  readonly cached: number;
-  /** Texts of calls that aren't answered yet. */
-  readonly queue: number;
-}

@@ -11,8 +11,6 @@ const ENTRY_BYTES = 250;
  * Calls that run at the same time each embed a missing text. Vectors are shared: don't change them.
  */
 export class CachedEmbedder implements Embedder {
-  /** Texts so far whose vectors were there. */
-  found = 0;
   readonly #entriesMax: number;
   /** In order of use: the first key was used longest ago. */
   readonly #vectors = new Map<string, Float32Array>();
@@ -35,7 +33,6 @@ export class CachedEmbedder implements Embedder {
     const vectors = new Map(keys.map((key) => [key, this.#vectors.get(key)]));
     const missing = new Map(keys.map((key, i) => [key, texts[i] ?? ''] as const).filter(([key]) => vectors.get(key) === undefined));
     const made = missing.size > 0 ? await this.inner.embed([...missing.values()], signal) : [];
-    this.found += texts.length - missing.size;
     [...missing.keys()].forEach((key, i) => vectors.set(key, made[i]));
     for (const [key, vector] of vectors) {
       this.#vectors.delete(key);

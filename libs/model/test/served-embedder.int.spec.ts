@@ -1,22 +1,18 @@
 import { once } from 'node:events';
 import { stat, writeFile } from 'node:fs/promises';
-import { get, type IncomingMessage } from 'node:http';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { EmbeddingStatus } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
 import type { Embedder } from '@etude/domain/ports/model';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { embedderConformance } from '@etude/domain/testing/embedder-conformance';
-import { startProcess, type TestProcess } from '@etude/test-support/processes';
+import { startProcess } from '@etude/test-support/processes';
 import { testFolder } from '@etude/test-support/test-folder';
 import { until } from '@etude/test-support/until';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { CachedEmbedder } from '../src/cached-embedder.js';
 import { DEFAULT_FOLDER, missingFiles } from '../src/sentence/sentence-embedder.js';
-import { EmbeddingServer } from '../src/served/embedder-main.js';
+import { serveEmbedder } from '../src/served/embedder-main.js';
 import { ServedEmbedder } from '../src/served/served-embedder.js';
 
 const MAIN = fileURLToPath(new URL('../dist/served/embedder-main.js', import.meta.url));
@@ -32,18 +28,10 @@ function clientOf(path: string, patience?: { attemptsMax: number; waitTotalMaxMs
   return client;
 }
 
-/** An embedding server in this process. The lexical embedder has as many dimensions as the sentence model. */
-async function serve(path: string, embedder: Embedder = new LexicalEmbedder()): Promise<EmbeddingServer> {
-  const server = new EmbeddingServer(new CachedEmbedder(embedder), path);
-  await server.listen();
-  onTestFinished(() => server.close());
-  return server;
-}
-
-/** What the process at this socket says about itself. */
-async function statusAt(path: string): Promise<EmbeddingStatus> {
-  const [answer] = (await once(get({ socketPath: path, agent: false }), 'response')) as [IncomingMessage];
-  return (await json(answer)) as EmbeddingStatus;
+/** Serves an embedder in this process. The lexical embedder has as many dimensions as the sentence model. */
+async function serve(path: string, embedder: Embedder = new LexicalEmbedder()): Promise<void> {
+  const server = await serveEmbedder(embedder, path);
+  onTestFinished(() => void server.close());
 }
 
 const stub = (embed: Embedder['embed']): Embedder => ({ profile: new LexicalEmbedder().profile, embed });
@@ -61,7 +49,6 @@ describe('ServedEmbedder', () => {
     const dying = createServer((socket) => socket.once('data', () => dying.close(() => void serve(path)) && socket.destroy()));
     await once(dying.listen(path), 'listening');
     expect(await clientOf(path).embed(['a', 'b'])).toHaveLength(2);
-    expect(await statusAt(path)).toMatchObject({ served: 2, queue: 0 });
   });
 
   it('says which socket gives no answer once its patience ends', async () => {
@@ -98,16 +85,7 @@ describe('ServedEmbedder', () => {
     expect(signals[1]?.aborted).toBe(false);
     client.close();
     await until(() => signals[1]?.aborted);
-    expect(await statusAt(path)).toMatchObject({ queue: 0, served: 0 });
     void left;
-  });
-
-  it('answers from its cache what any client asked before', async () => {
-    const path = socketPath();
-    await serve(path);
-    const [first] = await clientOf(path).embed(['the same text']);
-    expect(await clientOf(path).embed(['the same text'])).toEqual([first]);
-    expect(await statusAt(path)).toMatchObject({ pid: process.pid, served: 2, cached: 1 });
   });
 
   it('opens for its owner only, in place of a socket that was left there', async () => {
@@ -128,29 +106,10 @@ describe('ServedEmbedder', () => {
   });
 });
 
-async function start(path: string): Promise<TestProcess> {
-  const child = await startProcess({ args: [MAIN, '--socket', path, '--folder', folder] });
-  onTestFinished(() => child.kill());
-  return child;
-}
-
 describe.skipIf(missing.length > 0)(`an embedding process${why}`, () => {
   embedderConformance(async () => {
     const path = socketPath();
-    await start(path);
-    const embedder = clientOf(path);
-    return { embedder, close: async () => embedder.close() };
-  });
-
-  it('is killed in the middle of a call, which the next one answers', async () => {
-    const path = socketPath();
-    const first = await start(path);
-    const texts = Array.from({ length: 60 }, (_, i) => `text ${i} `.repeat(60));
-    const answer = clientOf(path).embed(texts);
-    await until(async () => (await statusAt(path)).queue === 60);
-    await first.kill();
-    const second = await start(path);
-    expect(await answer).toHaveLength(60);
-    expect(await statusAt(path)).toMatchObject({ pid: second.pid, model: 'all-minilm-l6-v2', served: 60, queue: 0 });
+    const child = await startProcess({ args: [MAIN, '--socket', path, '--folder', folder] });
+    return { embedder: clientOf(path), close: () => child.kill() };
   });
 });

@@ -1,11 +1,9 @@
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { realpathSync, statSync } from 'node:fs';
-import { get, type IncomingMessage } from 'node:http';
 import { createConnection, createServer, type Server } from 'node:net';
-import { json, text as readAll } from 'node:stream/consumers';
+import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
-import type { EmbeddingStatus } from '@etude/contracts/embedder-names';
 
 export const SANDBOX_DRIVERS = ['local', 'kubernetes'] as const;
 export type SandboxDriver = (typeof SANDBOX_DRIVERS)[number];
@@ -108,15 +106,6 @@ export async function findStack(home: string): Promise<StackState | null> {
   } finally {
     socket.destroy();
   }
-}
-
-const EMBEDDING_TIMEOUT_MS = 2_000;
-
-/** Asks the embedding process behind a socket about itself. @throws Error where none answers within 2 s */
-export async function embeddingStatus(path: string): Promise<EmbeddingStatus> {
-  const request = get({ socketPath: path, agent: false, signal: AbortSignal.timeout(EMBEDDING_TIMEOUT_MS) });
-  const [answer] = (await once(request, 'response')) as [IncomingMessage];
-  return (await json(answer)) as EmbeddingStatus;
 }
 
 /**

@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EmbeddingStatus } from '@etude/contracts/embedder-names';
-import { type Settling, SettlingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
-import { type Cli, commandLine, withGateway } from '../cli.js';
-import { embeddingStatus, findStack, type StackState } from '../home/stack-state.js';
+import { type Cli, commandLine } from '../cli.js';
+import { findStack, type StackState } from '../home/stack-state.js';
 import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { keyPath, memoryPath } from '../home/home.js';
-import { jsonOf, SCRIPTED } from '../show.js';
+import { SCRIPTED } from '../show.js';
 
 const STOP_TIMEOUT_MS = 30_000;
-const STATS_TIMEOUT_MS = 3_000;
 
 /**
  * Whether a process runs. One that ended can stay in the process table until its parent, or the first process of the machine or
@@ -47,22 +44,15 @@ export async function down(cli: Cli): Promise<number> {
   return EXIT.ok;
 }
 
-/** One line about the embedding process, such as "sentence: pid 12, 118 MiB, 40 texts served (12 cached), 0 in its queue". */
-function embedderText({ embedder, embedderSocket }: StackState, now: EmbeddingStatus | null): string {
-  if (embedderSocket === null) return embedder;
-  if (now === null) return `${embedder}: its process doesn't answer; see logs/embedder.log`;
-  const { pid, model, memoryMiB, served, cached, queue } = now;
-  return `${embedder}: pid ${pid}, ${model}, ${memoryMiB} MiB, ${served} texts served (${cached} cached), ${queue} in its queue`;
-}
-
 const consoleAddress = ({ rest }: Pick<StackState, 'rest'>) => `${rest}/console/`;
 
 /** The console's address with the local key. The page takes the key out of the address at once. */
 export const signedAddress = (state: StackState, home: string) =>
   `${consoleAddress(state)}#key=${readFileSync(keyPath(home), 'utf8').trim()}`;
 
-function stateText(state: StackState, home: string, embedding: EmbeddingStatus | null): string {
-  const { address, rest, mcp, scripted, model, modelUrl, memory, sandbox, startedAt } = state;
+/** The stack for people: its addresses, and a table of its processes. */
+export function stateText(state: StackState, home: string): string {
+  const { address, rest, mcp, scripted, model, modelUrl, memory, embedder, sandbox, startedAt } = state;
   const head = table([
     ['console', consoleAddress(state)],
     ['gateway', address],
@@ -70,36 +60,13 @@ function stateText(state: StackState, home: string, embedding: EmbeddingStatus |
     ['MCP', mcp],
     ['model', scripted ? `script ${scripted} ${SCRIPTED}` : `${model} at ${modelUrl}`],
     ['memory', memory === 'sqlite' ? memoryPath(home) : `Qdrant at ${memory}`],
-    ['embedder', embedderText(state, embedding)],
+    ['embedder', embedder],
     ['sandboxes', sandbox],
     ['home', home],
     ['since', new Date(startedAt).toISOString()],
   ]);
   const rows = state.processes.map(({ name, pid, ready, restarts }) => [name, ready ? 'ready' : 'not ready', `${pid}`, `${restarts}`]);
   return `${head}\n\n${table([['PROCESS', 'STATE', 'PID', 'RESTARTS'], ...rows])}`;
-}
-
-/** The gateway's numbers about comparing facts; null if it doesn't answer. */
-async function settlingOf(cli: Cli): Promise<Settling | null> {
-  return withGateway(cli, ({ memory }) => memory.getMemoryStats({}, { timeoutMs: STATS_TIMEOUT_MS })).then(
-    ({ settling = null }) => settling,
-    () => null,
-  );
-}
-
-/** `1 fact waits to be compared; 3 model calls, 2 of them today, and about 700 prompt tokens so far`, and the last failure. */
-function settlingText({ unsettled, modelCalls, modelCallsToday, promptTokens, failure }: Settling): string {
-  const waiting = unsettled === 1n ? '1 fact waits' : `${unsettled} facts wait`;
-  const spent = `${modelCalls} model calls, ${modelCallsToday} of them today, and about ${promptTokens} prompt tokens so far`;
-  return `memory: ${waiting} to be compared; ${spent}${failure === '' ? '' : `\nthe last comparison failed: ${failure}`}`;
-}
-
-/** Shows the stack with the status of its embedding process, and in `status` also the cost of comparing facts. */
-export async function showState(cli: Cli, state: StackState, settling: Settling | null = null, more: object = {}): Promise<void> {
-  const embedding = state.embedderSocket === null ? null : await embeddingStatus(state.embedderSocket).catch(() => null);
-  const text = settling === null ? '' : `\n\n${settlingText(settling)}`;
-  const data = { ...more, ...state, embedding, ...(settling && { settling: jsonOf(SettlingSchema, settling) }) };
-  cli.out.data(data, `${stateText(state, cli.home, embedding)}${text}`);
 }
 
 /** `etude status`: returns 0 while the stack accepts tasks, else 4. */
@@ -109,6 +76,6 @@ export async function status(cli: Cli): Promise<number> {
     cli.out.data({ running: false }, `nothing runs in ${cli.home}; ${commandLine(cli, 'up')} starts it`);
     return EXIT.unavailable;
   }
-  await showState(cli, state, state.ready ? await settlingOf(cli) : null, { running: true });
+  cli.out.data({ running: true, ...state }, stateText(state, cli.home));
   return state.ready ? EXIT.ok : EXIT.unavailable;
 }

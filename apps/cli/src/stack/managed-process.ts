@@ -17,8 +17,6 @@ export interface Program {
   readonly stopTimeoutMs?: number;
   /** The process isn't started again when it dies. */
   readonly once?: boolean;
-  /** Asked at intervals. A program that misses three in a row is ended and restarted, as if it had died. */
-  readonly check?: { readonly answers: () => Promise<unknown>; readonly everyMs: number };
   /** Matches output lines about the progress of the start. The first group is reported. */
   readonly progress?: RegExp;
 }
@@ -28,7 +26,6 @@ const READY_TIMEOUT_MS = 180_000;
 /** A service needs at most 10 s to stop. */
 const STOP_TIMEOUT_MS = 12_000;
 const LAST_WORDS_MS = 100;
-const MISSED_MAX = 3;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
 /** A program that ran this long before it died is restarted after the shortest pause. */
@@ -137,7 +134,6 @@ export class ManagedProcess {
       const since = performance.now();
       const child = this.#child;
       if (child === null) return;
-      if (this.program.check) void this.#checkOn(child, this.program.check);
       if (!isOver(child)) await once(child, 'exit');
       this.ready = false;
       if (this.#stopping.signal.aborted) return;
@@ -153,18 +149,5 @@ export class ManagedProcess {
       this.restarts++;
       if ((await this.#run()) === 'ready') this.onChange(`${this.name} is back`);
     }
-  }
-
-  async #checkOn(child: ChildProcess, { answers, everyMs }: NonNullable<Program['check']>): Promise<void> {
-    for (let missed = 0; missed < MISSED_MAX;) {
-      await sleep(everyMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
-      if (isOver(child) || this.#stopping.signal.aborted) return;
-      missed = await answers().then(
-        () => 0,
-        () => missed + 1,
-      );
-    }
-    this.onChange(`${this.name} doesn't answer; ending it`);
-    child.kill('SIGKILL');
   }
 }

@@ -20,7 +20,7 @@ import {
   type StackOptions,
 } from '../home/stack-state.js';
 import { inspectNeeds, missingToRun } from '../machine/doctor.js';
-import { showState, signedAddress } from './down.js';
+import { signedAddress, stateText } from './down.js';
 
 /** Time for the supervisor to stop its processes. Afterwards the whole process group is killed. */
 const STOP_TIMEOUT_MS = 30_000;
@@ -135,7 +135,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const { detach = false, scripted, ...flags } = options;
   const running = await findStack(home);
   if (running) {
-    await showState(cli, running);
+    out.data(running, stateText(running, home));
     out.note(`already running; to change flags or settings, stop it first: ${commandLine(cli, 'down')}`);
     return EXIT.ok;
   }
@@ -153,7 +153,7 @@ export async function up(cli: Cli, options: UpOptions): Promise<number> {
   recordEmbedder(home, embedder);
   const state = await findStack(home);
   if (!state) throw new CliError(EXIT.unavailable, 'the stack ended right after it was ready', [`see ${home}/logs`]);
-  await showState(cli, state);
+  out.data(state, stateText(state, home));
   out.note(`console, signed in: ${signedAddress(state, home)}`);
   if (detach) {
     out.note(`running in the background; ${commandLine(cli, 'down')} stops it`);
