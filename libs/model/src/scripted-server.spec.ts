@@ -58,7 +58,7 @@ describe('the scripted model', () => {
     await (await post(server.url, user('hello'))).text();
     await post(server.url, user('nobody')).then((response) => response.text());
     const expected = [
-      { number: 1, rule: 'greeting', answered: 'fully', status: 200, stream: false, inputTokens: 2, outputTokens: 2, about: 'hello' },
+      { number: 1, rule: 'greeting', answered: 'fully', status: 200, inputTokens: 2, outputTokens: 2, about: 'hello' },
       { number: 2, rule: null, answered: 'fully', status: 404 },
     ];
     expect(server.calls()).toMatchObject(expected);

@@ -5,15 +5,16 @@ import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EtudeError } from '@etude/contracts/errors';
 import { approximateTokens } from './chat-answer.js';
-import { checkScript, loadScript, type ScriptInput } from './script.js';
+import { checkScript, type ScriptInput } from './script.js';
 import { ChatBody, type Conversation, conversationOf, filled, type Match, ScriptMatcher } from './script-matching.js';
 
-export type ScriptedModelOptions = ({ readonly scriptPath: string } | { readonly script: ScriptInput }) & {
-  /** Default 0: any free port. */
+export interface ScriptedModelOptions {
+  readonly script: ScriptInput;
+  /** Names the script in messages. */
+  readonly source?: string;
+  /** A port of loopback. Default 0: any free one. */
   readonly port?: number;
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-};
+}
 
 /** The record of one request for a chat completion. */
 interface ScriptedCall {
@@ -24,7 +25,6 @@ interface ScriptedCall {
   /** `aborted`: the caller went away before everything was sent. */
   answered: 'pending' | 'fully' | 'aborted';
   readonly status: number;
-  readonly stream: boolean;
   /** The `digest` of its conversation. */
   readonly bodyDigest: string;
   readonly inputTokens: number;
@@ -33,6 +33,7 @@ interface ScriptedCall {
   readonly about: string;
 }
 
+const HOST = '127.0.0.1';
 const CALLS_KEPT_MAX = 10_000;
 const ABOUT_CHARS = 200;
 
@@ -54,18 +55,20 @@ export interface RunningScriptedModel {
  *
  * @throws EtudeError INVALID_ARGUMENT when the script is wrong, FAILED_PRECONDITION when the port is taken
  */
-export async function startScriptedModel(options: ScriptedModelOptions): Promise<RunningScriptedModel> {
-  const script = 'scriptPath' in options ? await loadScript(options.scriptPath) : checkScript(options.script);
-  const source = 'scriptPath' in options ? options.scriptPath : 'the script';
+export async function startScriptedModel({
+  script: given,
+  source = 'the script',
+  port = 0,
+}: ScriptedModelOptions): Promise<RunningScriptedModel> {
+  const script = checkScript(given);
   const model: ScriptedModel = { name: `scripted/${script.name}`, source, matcher: new ScriptMatcher(script), calls: [] };
   const server = createServer((request, response) => {
     serve(model, request, response).catch((error: unknown) => fail(response, error));
   });
-  const { host = '127.0.0.1', port = 0 } = options;
-  await listen(server, host, port);
+  await listen(server, port);
   const actual = (server.address() as AddressInfo).port;
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/v1`,
+    url: `http://${HOST}:${actual}/v1`,
     port: actual,
     model: model.name,
     calls: () => [...model.calls],
@@ -78,14 +81,14 @@ export async function startScriptedModel(options: ScriptedModelOptions): Promise
   };
 }
 
-async function listen(server: Server, host: string, port: number): Promise<void> {
-  server.listen(port, host);
+async function listen(server: Server, port: number): Promise<void> {
+  server.listen(port, HOST);
   try {
     await once(server, 'listening');
   } catch (error) {
     const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
     const what = taken ? 'is taken; name another, or 0 for any free one' : `can't be opened: ${(error as Error).message}`;
-    throw new EtudeError('FAILED_PRECONDITION', `port ${port} on ${host} ${what}`, {}, { cause: error });
+    throw new EtudeError('FAILED_PRECONDITION', `port ${port} on ${HOST} ${what}`, {}, { cause: error });
   }
 }
 
@@ -137,7 +140,6 @@ async function chat({ name, source, matcher, calls }: ScriptedModel, given: unkn
     rule: match?.rule ?? null,
     answered: 'pending',
     status,
-    stream: body.stream === true,
     bodyDigest: conversation.digest,
     inputTokens: status === 200 ? (reply?.usage.prompt_tokens ?? 0) : 0,
     outputTokens: status === 200 ? (reply?.usage.completion_tokens ?? 0) : 0,
