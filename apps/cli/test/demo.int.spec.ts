@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
 import { Etude, messagesIn } from './etude.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 
 it('the demo solves the second round with skills and fewer model calls, and leaves no process running', async () => {
-  const home = temporaryFolder();
+  const home = testFolder();
   const demo = new Etude(['demo', '--keep', '--json', '--home', home]);
   await demo.says('"kind":"console"');
   const [, address = ''] = /"address":"(http[^"]+\/console\/)#key=/.exec(demo.stdout) ?? [];

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Etude, etude, messagesIn, ROOT } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 
 const SAMPLE = `${ROOT}examples/eval/sample.jsonl`;
 
@@ -13,7 +13,7 @@ interface Line {
   readonly task: string;
 }
 
-const folder = temporaryFolder(afterAll);
+const folder = testFolder(afterAll);
 
 /** The answer to a problem of another format. */
 const OTHER = `

@@ -5,10 +5,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Figures } from '../src/eval/figures.js';
 import { etude, messagesIn, ROOT, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 
 const FILE = `${ROOT}examples/eval/families.jsonl`;
-const folder = temporaryFolder(afterAll);
+const folder = testFolder(afterAll);
 /** Two families of the example. */
 const two = join(folder, 'two.jsonl');
 const kept = readFileSync(FILE, 'utf8')

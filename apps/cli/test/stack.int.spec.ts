@@ -8,7 +8,7 @@ import { until } from '@etude/test-support/until';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findStack } from '../src/home/stack-state.js';
 import { isAlive } from '../src/stack/down.js';
-import { temporaryFolder } from './temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { Etude, etude, messagesIn, ROOT, SLOW, succeeds } from './etude.js';
 
 const UP = ['up', '--scripted', SLOW];
@@ -34,7 +34,7 @@ describe('a stack in the foreground', () => {
   let pids: number[];
 
   beforeEach(async () => {
-    home = temporaryFolder();
+    home = testFolder();
     up = new Etude([...UP, '--home', home]);
     await up.says('Ctrl-C stops it');
     pids = await pidsOf(home);
@@ -55,7 +55,7 @@ describe('a stack in the foreground', () => {
 });
 
 describe('a stack in the background', () => {
-  const home = temporaryFolder(afterAll);
+  const home = testFolder(afterAll);
   let taken: Server;
   let port: number;
   // Another test's stack could take a usual port while a test has killed this gateway.
@@ -133,7 +133,7 @@ describe('a stack in the background', () => {
 });
 
 it('starts without a reachable model server, and stops all processes on Ctrl-C', async () => {
-  const home = temporaryFolder();
+  const home = testFolder();
   const base = `http://127.0.0.1:${await freePort()}/v1`;
   const up = new Etude(['up', '--home', home], { OPENAI_BASE_URL: base, OPENAI_MODEL: 'm' });
   await up.says('Ctrl-C stops it');
@@ -147,7 +147,7 @@ it('starts without a reachable model server, and stops all processes on Ctrl-C',
 
 describe('a stack that cannot start', () => {
   let home: string;
-  beforeEach(() => void (home = temporaryFolder()));
+  beforeEach(() => void (home = testFolder()));
 
   it('names the settings if no model is set', async () => {
     const { exit, stderr } = await etude(['up', '--home', home]);

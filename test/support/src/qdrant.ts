@@ -12,8 +12,6 @@ import { scratchFolder } from './scratch.js';
 
 const STAND_IN = fileURLToPath(new URL('../qdrant-stand-in/', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../../.etude/cache/', import.meta.url));
-/** Candidates in order. Some installations of Python lack the module `venv`. */
-const PYTHONS = ['python3', '/usr/bin/python3'];
 const INSTALL_TIMEOUT_MS = 300_000;
 
 const run = promisify(execFile);
@@ -127,7 +125,7 @@ async function pythonWith(name: string, packages: readonly string[]): Promise<st
   await mkdir(dirname(made), { recursive: true });
   const making = `${made}.${process.pid}`;
   try {
-    await makeEnvironment(making);
+    await run('python3', ['-m', 'venv', making], { timeout: INSTALL_TIMEOUT_MS });
     await run(join(making, 'bin', 'python'), ['-m', 'pip', 'install', '-q', ...packages], { timeout: INSTALL_TIMEOUT_MS });
     await rename(making, made).catch((error: unknown) => {
       if (!existsSync(python)) throw error;
@@ -136,18 +134,4 @@ async function pythonWith(name: string, packages: readonly string[]): Promise<st
     await rm(making, { recursive: true, force: true });
   }
   return python;
-}
-
-async function makeEnvironment(path: string): Promise<void> {
-  const failures: unknown[] = [];
-  for (const python of PYTHONS) {
-    try {
-      await run(python, ['-m', 'venv', path], { timeout: INSTALL_TIMEOUT_MS });
-      return;
-    } catch (error) {
-      failures.push(error);
-      await rm(path, { recursive: true, force: true });
-    }
-  }
-  throw new AggregateError(failures, `no Python here makes a virtual environment (${PYTHONS.join(', ')})`);
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './ports.js';
+import { redisPlace } from './redis.js';
 import { startProcess, type TestProcess } from './processes.js';
 import { until } from './until.js';
 
@@ -27,21 +28,8 @@ export class RedisGroup {
   async start(args: readonly string[] = [], port = 0): Promise<TestServer> {
     const own = port || (await freePort());
     const dir = mkdtempSync(join(this.dir, 'server-'));
-    const place = [
-      '--port',
-      String(own),
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      dir,
-      '--save',
-      '',
-      '--appendonly',
-      'yes',
-      '--repl-diskless-sync-delay',
-      '0',
-    ];
-    const process = await startProcess({ command: 'redis-server', args: [...place, ...args], ready: 'Ready to accept connections' });
+    const flags = [...redisPlace(own, dir), '--appendonly', 'yes', ...args];
+    const process = await startProcess({ command: 'redis-server', args: flags, ready: 'Ready to accept connections' });
     this.#processes.push(process);
     return { port: own, process };
   }

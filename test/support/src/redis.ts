@@ -18,6 +18,19 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
+const FLAGS = '--bind 127.0.0.1 --maxmemory-policy noeviction --repl-diskless-sync-delay 0';
+
+/** Arguments of a redis-server on this port of loopback. */
+export const redisPlace = (port: number, dir: string): readonly string[] => [
+  '--port',
+  String(port),
+  '--dir',
+  dir,
+  '--save',
+  '',
+  ...FLAGS.split(' '),
+];
+
 /**
  * Starts a redis-server on a free port of loopback, with its data in a temporary folder.
  *
@@ -32,21 +45,8 @@ export async function startRedis({
   if (data !== undefined) cpSync(data, dir, { recursive: true });
   const port = await freePort();
   const persistence = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
-  const place = [
-    '--port',
-    String(port),
-    '--bind',
-    '127.0.0.1',
-    '--dir',
-    dir,
-    '--save',
-    '',
-    '--maxmemory-policy',
-    'noeviction',
-    '--repl-diskless-sync-delay',
-    '0',
-  ];
-  const launch = () => startProcess({ command: 'redis-server', args: [...place, ...persistence], ready: 'Ready to accept connections' });
+  const launch = () =>
+    startProcess({ command: 'redis-server', args: [...redisPlace(port, dir), ...persistence], ready: 'Ready to accept connections' });
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 3 });
   process.once('exit', remove);
   let redis = await launch();

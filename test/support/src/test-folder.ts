@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A folder that is removed after the test. */
-export function testFolder(): string {
+/** A new folder, which is removed after the test, or after the suite with `afterAll`. */
+export function testFolder(end: (remove: () => void) => void = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'etude-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  end(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

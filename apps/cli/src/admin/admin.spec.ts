@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { etude } from '../../test/etude.js';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import type { Cli } from '../cli.js';
 import { keysPath, readKeys } from '../home/home.js';
 import { settingsOf } from './admin.command.js';
@@ -27,7 +27,7 @@ describe('settingsOf', () => {
   });
 
   it('reads MCP servers from a file', () => {
-    const path = join(temporaryFolder(), 'servers.json');
+    const path = join(testFolder(), 'servers.json');
     writeFileSync(path, '[{"name": "github", "url": "https://mcp.example.com", "timeout": "5s"}]');
     const { agent, paths } = settingsOf(['strategy=codeact', `mcp_servers=@${path}`]);
     expect(paths).toEqual(['strategy', 'mcp_servers']);
@@ -41,7 +41,7 @@ describe('settingsOf', () => {
 });
 
 it('makes a key with the given name, but refuses names of parts of Etude', async () => {
-  const home = temporaryFolder();
+  const home = testFolder();
   const cli = { home, out: { data: () => undefined, note: () => undefined } } as unknown as Cli;
   const create = (name: string) => createKey(cli, { tenant: 'acme', role: ['user'], name });
   await create('ann of verification');
@@ -50,7 +50,7 @@ it('makes a key with the given name, but refuses names of parts of Etude', async
 });
 
 it('rotates a key, whose predecessor expires, and revokes keys, in any key file', async () => {
-  const file = join(temporaryFolder(), 'team', 'keys.json');
+  const file = join(testFolder(), 'team', 'keys.json');
   const run = (...words: string[]) => etude(['--json', 'keys', ...words, '--file', file]);
   await run('create', '--tenant', 'acme', '--role', 'reviewer', '--name', 'ci', '--expires', '90d');
   const { stdout } = await run('rotate', 'ci', '--grace', '1h');

@@ -2,12 +2,12 @@ import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import { expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { readSettings } from '../cli.js';
 import { embedderSettings, recordEmbedder } from './embedder.js';
 
 function machine(fetched: boolean, environment: Record<string, string> = {}) {
-  const root = temporaryFolder();
+  const root = testFolder();
   const folder = join(root, '.etude/cache/embedder');
   mkdirSync(folder, { recursive: true });
   for (const { name, bytes } of fetched ? SENTENCE_MODEL.files : []) {

@@ -3,12 +3,12 @@ import { dirname, join } from 'node:path';
 import { Comparison } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { zipOf } from '@etude/test-support/zip';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { readProblemSet } from './eval.command.js';
 
 /** Writes files and reads the problems at `path` below their folder. */
 async function problemsIn(files: Readonly<Record<string, string | Uint8Array>>, path: string) {
-  const dir = temporaryFolder();
+  const dir = testFolder();
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(dir, name)), { recursive: true });
     writeFileSync(join(dir, name), content);

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { parseEntries, type Problem, READERS, readEntries } from './problems.js';
 
 const humanEval = {
@@ -100,7 +100,7 @@ it.each([
 
 describe('files', () => {
   let dir: string;
-  beforeEach(() => void (dir = temporaryFolder()));
+  beforeEach(() => void (dir = testFolder()));
 
   it('are read gzipped or not, with the same problems', () => {
     writeFileSync(join(dir, 'a.jsonl'), lines(humanEval));

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { addKey, ensureLocalKey, ensureProofKeys, keyPath, keysPath, proofPublicKeysPath, proofSigningKeyPath, readKeys } from './home.js';
 
 let home: string;
-beforeEach(() => void (home = temporaryFolder()));
+beforeEach(() => void (home = testFolder()));
 
 describe('key file', () => {
   it('keeps digests and never the key', () => {

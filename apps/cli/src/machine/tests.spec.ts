@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { createCli, readSettings, ROOT } from '../cli.js';
 import { runTests, skippedFiles } from './tests.js';
 
@@ -34,7 +34,7 @@ const BROKEN = {
 };
 
 it('names each failed test, each file that failed outside of its tests, and each unhandled error', () => {
-  const dir = temporaryFolder();
+  const dir = testFolder();
   for (const [name, text] of Object.entries(BROKEN)) writeFileSync(join(dir, name), text);
   const report = join(dir, 'outcome.json');
   const vitest = [`${ROOT}/node_modules/vitest/vitest.mjs`, 'run', '--root', dir, '--globals'];

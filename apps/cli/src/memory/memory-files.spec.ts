@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { status } from '@grpc/grpc-js';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { serviceError } from '../../test/service-error.js';
 import { RideOut } from '../calls.js';
 import { CliError, EXIT } from '../errors.js';
@@ -12,7 +12,7 @@ import { isExport, linesOf, refusalOf } from './transfer-memory.js';
 
 let dir: string;
 beforeEach(() => {
-  dir = temporaryFolder();
+  dir = testFolder();
 });
 const fileOf = (name: string, text: string) => {
   writeFileSync(join(dir, name), text);

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { create, toJson } from '@bufbuild/protobuf';
 import { SkillSchema, SkillStatus, SkillTestCaseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { EXIT } from '../errors.js';
 import { handedInExit } from './skill-lines.js';
 import { readTests, withCalls } from './write-skills.js';
 import { importedText, readSkill, writeSkill } from './transfer-skills.js';
 
 let dir: string;
-beforeEach(() => void (dir = temporaryFolder()));
+beforeEach(() => void (dir = testFolder()));
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const FILES = [

@@ -4,12 +4,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { etude } from '../../test/etude.js';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { EXIT } from '../errors.js';
 import { holdStack } from '../home/stack-state.js';
 
 it('backs up no stack that does not run', async () => {
-  const home = temporaryFolder();
+  const home = testFolder();
   const { exit, stderr } = await etude(['--home', home, 'backup', join(home, 'copy')]);
   expect(exit).toBe(EXIT.unavailable);
   expect(stderr).toMatch(/no stack runs in .*\n.*etude up --home/);
@@ -24,7 +24,7 @@ function hold(home: string, pid: number) {
 }
 
 it('stops a stack whose parent never asks how it ended', async () => {
-  const home = temporaryFolder();
+  const home = testFolder();
   const program = 'import subprocess, sys; print(subprocess.Popen(["sleep", "60"]).pid, flush=True); sys.stdin.read()';
   const parent = spawn('python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lock = await hold(home, Number(await once(parent.stdout, 'data')));
@@ -35,7 +35,7 @@ it('stops a stack whose parent never asks how it ended', async () => {
 });
 
 it('restores into no stack that runs', async () => {
-  const home = temporaryFolder();
+  const home = testFolder();
   const lock = await hold(home, 1);
   const { exit, stderr } = await etude(['--home', home, 'restore', home]);
   lock?.close();
@@ -44,7 +44,7 @@ it('restores into no stack that runs', async () => {
 });
 
 it('refuses a folder without a manifest before it changes the home', async () => {
-  const [home, folder] = [temporaryFolder(), temporaryFolder()];
+  const [home, folder] = [testFolder(), testFolder()];
   writeFileSync(join(folder, 'memory.sqlite'), '');
   expect((await etude(['--home', home, 'restore', folder])).exit).toBe(EXIT.failed);
 });

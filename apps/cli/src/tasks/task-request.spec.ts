@@ -2,7 +2,7 @@ import { truncateSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/temporary-folder.js';
+import { testFolder } from '@etude/test-support/test-folder';
 import { taskSpec } from './task-request.js';
 
 describe('taskSpec', () => {
@@ -11,7 +11,7 @@ describe('taskSpec', () => {
     writeFileSync(join(dir, name), content);
     return join(dir, name);
   };
-  beforeEach(() => void (dir = temporaryFolder()));
+  beforeEach(() => void (dir = testFolder()));
 
   it('reads prompt, cases and reference from files', async () => {
     const spec = await taskSpec({
