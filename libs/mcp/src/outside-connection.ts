@@ -1,21 +1,13 @@
 import { tmpdir } from 'node:os';
 import { unlessAborted } from '@etude/contracts/errors';
 import type { Json } from '@etude/contracts/json';
-import type { OutsideListing, OutsideOutcome, OutsideServer, OutsideTool } from '@etude/contracts/outside-tools';
-import {
-  Client,
-  ProtocolError,
-  SdkError,
-  SdkErrorCode,
-  StreamableHTTPClientTransport,
-  type Tool,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import type { OutsideListing, OutsideOutcome, OutsideServer } from '@etude/contracts/outside-tools';
+import { Client, ProtocolError, SdkError, SdkErrorCode, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { DEFAULT_INHERITED_ENV_VARS, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { z } from 'zod';
 import { outsideFetch } from './outside-fetch.js';
 import { type OutsideSettings, type OutsideTarget, targetOf } from './outside-settings.js';
-import { checkedTool, failure, outcomeOf } from './outside-tool.js';
+import { type CheckedTool, checkedTool, failure, outcomeOf } from './outside-tool.js';
 
 const LIST_KEPT_MS = 600_000;
 const TOOLS_MAX = 100;
@@ -26,7 +18,7 @@ const PROBE_MS = 2_000;
 const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 interface Listed {
-  readonly tools: ReadonlyMap<string, OutsideTool>;
+  readonly tools: ReadonlyMap<string, CheckedTool>;
   readonly problems: readonly string[];
 }
 
@@ -48,7 +40,8 @@ export class OutsideConnection {
   async list(signal: AbortSignal): Promise<OutsideListing> {
     try {
       const { tools, problems } = await unlessAborted(this.#tools(), signal);
-      return { tools: [...tools.values()], problems };
+      const shown = [...tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+      return { tools: shown, problems };
     } catch (error) {
       signal.throwIfAborted();
       return { tools: [], problems: [this.#told(error)] };
@@ -62,9 +55,9 @@ export class OutsideConnection {
       const known = tools.get(tool);
       if (known === undefined)
         return failure(`server "${this.server.name}" has no tool "${tool}"; it has: ${[...tools.keys()].join(', ')}`);
-      // The client copies some arguments into headers, as the schema tells.
-      const toolDefinition = { name: tool, inputSchema: known.inputSchema as Tool['inputSchema'] };
-      const limits = { ...this.#limits(), toolDefinition };
+      const problem = known.problemOf(args);
+      if (problem !== null) return failure(`the arguments of ${known.name} are wrong: ${problem}`);
+      const limits = { ...this.#limits(), toolDefinition: known.definition };
       const result = await this.#ask((client) => client.callTool({ name: tool, arguments: args }, { ...limits, signal }), signal);
       return outcomeOf(this.#masked(result));
     } catch (error) {
@@ -136,7 +129,7 @@ export class OutsideConnection {
 
   #checked(told: readonly unknown[]): Listed {
     const { name: server, tools: allowed } = this.server;
-    const tools = new Map<string, OutsideTool>();
+    const tools = new Map<string, CheckedTool>();
     const problems: string[] =
       told.length > TOOLS_MAX ? [`server "${server}" has more than ${TOOLS_MAX} tools; the others are left out`] : [];
     for (const one of told.slice(0, TOOLS_MAX)) {

@@ -1,6 +1,7 @@
 import { isDeeper, type Json, JsonObject } from '@etude/contracts/json';
 import type { OutsideOutcome, OutsideTool } from '@etude/contracts/outside-tools';
-import type { CallToolResult } from '@modelcontextprotocol/client';
+import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { z } from 'zod';
 
 const DESCRIPTION_MAX_CHARS = 1_000;
@@ -18,14 +19,49 @@ const Told = z.object({
   name: z.string().regex(/^[A-Za-z0-9_./-]{1,128}$/, 'must hold only letters, digits, "_", ".", "/" and "-"'),
   description: z.string().optional(),
   inputSchema: Schema,
+  outputSchema: Schema.optional(),
 });
 
-/** The server itself checks arguments and results. @throws Error saying why the tool can't be used */
-export function checkedTool(server: string, told: unknown): OutsideTool {
+export interface CheckedTool extends OutsideTool {
+  /** For the protocol's client, which checks structured results. */
+  readonly definition: Tool;
+  /** What is wrong with the arguments; null: nothing. */
+  readonly problemOf: (args: unknown) => string | null;
+}
+
+const VALIDATOR = new AjvJsonSchemaValidator();
+
+const isHarmful = (key: string, value: unknown) =>
+  key === 'patternProperties' || (['pattern', '$id', '$async', 'uniqueItems'].includes(key) && typeof value !== 'object');
+
+/**
+ * A schema without keywords that others could use to harm this process: a pattern may take forever, and ids are global to the validator. A
+ * property may have such a name, but its value isn't a text.
+ */
+function harmless<T>(schema: T): T {
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isHarmful(key, value) ? undefined : value)) as T;
+}
+
+/** References can make a check take forever. By a schema that has some, only the server itself checks. */
+const hasReferences = (schema: Json) => /"\$(?:ref|dynamicRef)":/.test(JSON.stringify(schema));
+
+/** @throws Error saying why the tool can't be used */
+export function checkedTool(server: string, told: unknown): CheckedTool {
   const { data, error } = Told.safeParse(told);
   if (!data) throw new Error(`${error.issues[0]?.path.join('.')} ${error.issues[0]?.message}`);
-  const { name, description = '', inputSchema } = data;
-  return { name: `${server}/${name}`, description: description.slice(0, DESCRIPTION_MAX_CHARS).toWellFormed(), inputSchema };
+  const { name, description = '', inputSchema, outputSchema } = data;
+  const checked = hasReferences(inputSchema) ? { type: 'object' } : inputSchema;
+  const result = outputSchema === undefined || hasReferences(outputSchema) ? undefined : outputSchema;
+  const definition = harmless({ name, inputSchema: checked, ...(result ? { outputSchema: result } : {}) }) as Tool;
+  const validate = VALIDATOR.getValidator(definition.inputSchema as never);
+  if (result) VALIDATOR.getValidator(definition.outputSchema as never);
+  return {
+    name: `${server}/${name}`,
+    description: description.slice(0, DESCRIPTION_MAX_CHARS).toWellFormed(),
+    inputSchema,
+    definition,
+    problemOf: (args) => validate(args).errorMessage ?? null,
+  };
 }
 
 export const failure = (error: string): OutsideOutcome => ({ untrusted: true, success: false, error: cut(error, ERROR_MAX_CHARS) });

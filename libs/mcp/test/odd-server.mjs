@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 
 const object = { type: 'object', properties: { text: { type: 'string' } } };
 const TOOLS = [
+  { name: 'lie', inputSchema: object, outputSchema: { ...object, required: ['text'] } },
   { name: 'shapeless', inputSchema: 'anything' },
   { name: 'large', inputSchema: { ...object, description: 'x'.repeat(70_000) } },
   { name: 'two words', inputSchema: object },
@@ -16,6 +17,7 @@ const TOOLS = [
 ];
 const text = (said) => ({ content: [{ type: 'text', text: said }] });
 const CALLS = {
+  lie: () => ({ content: [], structuredContent: { text: 1 } }),
   exit: () => process.exit(3),
   garbage: () => void process.stdout.write('no JSON\n{"jsonrpc":"2.0","id":"other","result":{}}\n'),
   tell: ({ text: said }) => text(said),

@@ -68,7 +68,7 @@ describe('a server over stdio', () => {
     const entities = [{ name: 'ann', entityType: 'person', observations: ['bakes'] }];
     expect(await memory.call('s/create_entities', { entities })).toMatchObject({ success: true, untrusted: true });
     expect(await memory.call('s/open_nodes', { names: ['ann'] })).toMatchObject({ result: { entities } });
-    expect(await memory.call('s/open_nodes', { names: 'ann' })).toMatchObject({ success: false, error: expect.stringContaining('array') });
+    expect(await memory.call('s/open_nodes', { names: 'ann' })).toMatchObject({ error: expect.stringContaining('must be array') });
   });
 
   it('starts only where the operator allows the command', async () => {
@@ -77,8 +77,8 @@ describe('a server over stdio', () => {
 
   it('is listed without the tools that have unusable schemas', async () => {
     const { tools, problems } = await open().by(odd()).list();
-    expect(tools.map(({ name }) => name.slice(2))).toEqual(['hang', 'exit', 'garbage', 'tell', 'long', 'fail', 'environment']);
-    expect(tools[0]?.description).toHaveLength(1_000);
+    expect(tools.map(({ name }) => name.slice(2))).toEqual(['lie', 'hang', 'exit', 'garbage', 'tell', 'long', 'fail', 'environment']);
+    expect(tools[1]?.description).toHaveLength(1_000);
     for (const name of ['shapeless', 'large', 'two words']) expect(problems.join('\n')).toContain(`tool "${name}" of server "s"`);
   });
 
@@ -92,7 +92,12 @@ describe('a server over stdio', () => {
 
   it('fails the call, not the caller, and is started again', async () => {
     const server = open().by(odd());
-    expect(await server.call('s/exit')).toMatchObject({ success: false, error: expect.stringContaining('server "s" failed') });
+    const errors = [];
+    for (const name of ['lie', 'exit']) errors.push(await server.call(`s/${name}`));
+    expect(errors).toMatchObject([
+      { success: false, error: expect.stringContaining('output schema') },
+      { success: false, error: expect.stringContaining('server "s" failed') },
+    ]);
     expect(await server.call('s/tell', { text: 'back' })).toMatchObject({ result: 'back' });
     expect(await server.call('other/tell')).toMatchObject({ success: false, error: expect.stringContaining('no server') });
   });
