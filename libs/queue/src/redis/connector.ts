@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { parseRedisUrl, type RedisAddress } from '@etude/contracts/redis-url';
 import { EtudeError } from '@etude/contracts/errors';
-import { AbstractConnector, Redis, type RedisOptions, type SentinelConnectionOptions, SentinelConnector } from 'ioredis';
+import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import { connect as connectPlain } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
 
@@ -17,15 +17,13 @@ export function connectionOptions(url: string): RedisOptions {
   const base = { username, password, ...secure, reconnectOnError, ...(options.family ? { family: Number(options.family) } : {}) };
   if (kind === 'cluster') return { ...base, ...hosts[0], Connector: slotConnector(address, { ...base, ...hosts[0] }) };
   if (kind === 'single') return { ...base, ...hosts[0], db: Number(name) };
-  const ofSentinels = { username: options['sentinel-user'], password: options['sentinel-password'], ...secure };
   return {
     ...base,
     sentinels: [...hosts],
     name,
-    sentinelUsername: ofSentinels.username,
-    sentinelPassword: ofSentinels.password,
+    sentinelUsername: options['sentinel-user'],
+    sentinelPassword: options['sentinel-password'],
     ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: secure.tls } : {}),
-    Connector: watchedConnector(failoversOf(address, ofSentinels)),
   };
 }
 
@@ -67,70 +65,6 @@ function reconnectOnError(error: Error): boolean | 2 {
   if (!ELSEWHERE.test(error.message)) return false;
   return (error as { command?: { name?: string } }).command?.name?.startsWith('eval') ? 2 : true;
 }
-
-/**
- * Ends the connections of this process to a primary that sentinels have replaced, since a hanging one may never end them.
- *
- * Why not ioredis' own `failoverDetector`: a connection that hears of the failover while it connects ends for ever
- * (github.com/redis/ioredis/issues/1683). It also takes a connection to each sentinel for every connection.
- */
-class Failovers {
-  readonly #streams = new Set<NetStream>();
-  #sentinels: readonly Redis[] = [];
-
-  constructor(
-    private readonly address: RedisAddress,
-    private readonly options: RedisOptions,
-  ) {}
-
-  /** Ends the connection at the next failover. */
-  watch(stream: NetStream): void {
-    if (this.#streams.size === 0) this.#sentinels = this.address.hosts.map((host) => this.#listen(host));
-    this.#streams.add(stream);
-    stream.once('close', () => {
-      this.#streams.delete(stream);
-      if (this.#streams.size === 0) for (const sentinel of this.#sentinels) sentinel.disconnect();
-    });
-  }
-
-  #listen(host: RedisAddress['hosts'][number]): Redis {
-    const sentinel = new Redis({ ...this.options, ...host, retryStrategy: () => SENTINEL_RETRY_MS, maxRetriesPerRequest: null });
-    // The others tell it too, and ioredis connects again.
-    sentinel.on('error', () => undefined);
-    sentinel.on('message', (_channel, text: string) => {
-      if (text.startsWith(`${this.address.name} `)) for (const stream of this.#streams) stream.destroy();
-    });
-    // Fails only when the last connection has ended. ioredis subscribes again by itself after an outage of the sentinel.
-    sentinel.subscribe('+switch-master').catch(() => undefined);
-    return sentinel;
-  }
-}
-
-const SENTINEL_RETRY_MS = 1_000;
-const FAILOVERS = new Map<string, Failovers>();
-
-function failoversOf(address: RedisAddress, options: RedisOptions): Failovers {
-  const key = JSON.stringify([address.hosts, address.name]);
-  const known = FAILOVERS.get(key) ?? new Failovers(address, options);
-  FAILOVERS.set(key, known);
-  return known;
-}
-
-function watchedConnector(failovers: Failovers) {
-  return class extends SentinelConnector {
-    constructor(options: unknown) {
-      super(options as SentinelConnectionOptions);
-    }
-
-    override async connect(...asked: Parameters<SentinelConnector['connect']>): Promise<NetStream> {
-      const stream = await super.connect(...asked);
-      failovers.watch(stream);
-      return stream;
-    }
-  };
-}
-
-type NetStream = Awaited<ReturnType<SentinelConnector['connect']>>;
 
 /**
  * Connects to the node of a cluster that owns the slot of our keys. So a cluster is used like a single server, by BullMQ, blocking reads

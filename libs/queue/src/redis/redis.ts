@@ -22,6 +22,11 @@ export type RedisRole = 'producer' | 'worker';
 
 /** The longest time for a producer's command, including the time to connect. */
 const COMMAND_TIMEOUT_MS = 5_000;
+/**
+ * How long a server may be silent while it owes an answer. Then the connection ends, since one to a lost machine never ends by itself. A
+ * blocking read of BullMQ takes at most 10 s.
+ */
+const SILENCE_MS = 20_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 
@@ -36,6 +41,7 @@ export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger)
     retryStrategy: (times) => Math.min(RETRY_FIRST_MS * 2 ** Math.min(times, 10), RETRY_MOST_MS),
     connectTimeout: 2_000,
     keepAlive: 10_000,
+    socketTimeout: SILENCE_MS,
     ...(role === 'producer' ? { maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS } : { maxRetriesPerRequest: null }),
   });
   const replicas = replicasOf(url);
