@@ -64,7 +64,6 @@ const OUTSIDE = {
   'type:domain': [/^zod$/, /^node:(crypto|buffer)$/],
   'type:app': [
     /^@nestjs\//,
-    /^nestjs-pino$/,
     /^@grpc\//,
     /^grpc-health-check$/,
     /^zod$/,

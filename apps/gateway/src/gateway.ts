@@ -35,7 +35,7 @@ import { SpendStore, Tenants } from '@etude/queue/spend/spend-store';
 import { retentionFrom, TaskStore } from '@etude/queue/tasks/task-store';
 import { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import type { INestApplicationContext } from '@nestjs/common';
-import { createLogger, loggerModule } from '@etude/platform/logging';
+import { createLogger } from '@etude/platform/logging';
 import { controllerTls, serverTls } from '@etude/platform/tls';
 import { runService } from '@etude/platform/run-service';
 import { agentCalls } from './agents/agent-calls.js';
@@ -214,8 +214,6 @@ function doorsOf(parts: Parts, registry: ToolRegistry, config: GatewayConfig, lo
   };
 }
 
-class GatewayModule {}
-
 /**
  * Starts the gateway. It also starts without Redis: then it reports NOT_SERVING and answers UNAVAILABLE until Redis is reachable.
  *
@@ -240,7 +238,7 @@ export async function startGateway(
     reconciler = startReconciler({ producer, tasks, intervalMs, deadKeptMs: days * 86_400_000, logger });
     await doors.listen();
   };
-  const onApplicationShutdown = async () => {
+  const close = async () => {
     await doors.close();
     router.close();
     await analyser.close();
@@ -253,14 +251,11 @@ export async function startGateway(
   const { ETUDE_GRPC_HOST: grpcHost, ETUDE_GRPC_PORT: grpcPort, ETUDE_REST_PORT: restPort, ETUDE_MCP_PORT: mcpPort } = config;
   return runService({
     name: 'gateway',
-    module: {
-      module: GatewayModule,
-      imports: [loggerModule('gateway', config)],
-      providers: [{ provide: 'gateway', useValue: { onApplicationShutdown } }],
-    },
     config,
+    logger,
     checks: doors.checks,
     listen,
+    close,
     drain: () => sleep(Math.min(UNROUTED_MS, config.ETUDE_DRAIN_MS)),
     ready: () => ({ grpcHost, grpcPort, ...(restPort > 0 ? { restPort } : {}), ...(mcpPort > 0 ? { mcpPort } : {}) }),
   });

@@ -36,19 +36,6 @@ it('logs the code of an error', () => {
   expect(text).toContain('ENOSPC');
 });
 
-it('logs the start of the framework at debug', () => {
-  const text = logged((logger) => {
-    logger.info({ context: 'InstanceLoader' }, 'dependencies initialized');
-    logger.info({ context: 'Gateway' }, 'ready');
-  });
-  expect(
-    text
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { level: number }).level),
-  ).toEqual([20, 30]);
-});
-
 it('lets a process end although nobody reads its stdout any more', async () => {
   const program = `
     import { createLogger } from '@etude/platform/logging';

@@ -1,6 +1,4 @@
-import type { DynamicModule } from '@nestjs/common';
-import { LoggerModule } from 'nestjs-pino';
-import { type DestinationStream, type Logger as PinoLogger, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import type { BaseConfig } from './config.js';
 import { loggedTrace } from './tracing.js';
 
@@ -33,41 +31,20 @@ function serializeError(error: unknown): unknown {
   return { type: error.name, message: error.message, errorCode: code, stack: error.stack, ...cause };
 }
 
-const FRAMEWORK = ['NestFactory', 'InstanceLoader'];
-const INFO = 30;
-
-/** The framework's messages about its own start are logged at debug. */
-const hooks: LoggerOptions['hooks'] = {
-  logMethod(args, method, level) {
-    const { context = '' } = (args[0] ?? {}) as { context?: string };
-    if (level === INFO && FRAMEWORK.includes(context)) this.debug(...args);
-    else method.apply(this, args);
-  },
-};
-
-function options(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>) {
-  return {
-    name: service,
-    level: config.ETUDE_LOG_LEVEL,
-    redact: { paths: redactPaths, censor: '[redacted]' },
-    hooks,
-    mixin: loggedTrace,
-    serializers: { err: serializeError, error: serializeError },
-  };
-}
-
 /**
  * Lines go to `process.stdout`, which writes at once. At exit, pino's own destination retries without end if nobody reads stdout any more.
  * The process would then outlive its supervisor.
  */
 const STDOUT: DestinationStream = process.stdout.on('error', () => {});
 
-/** A logger for code outside Nest: JSON lines on stdout, redacted as in `loggerModule`. */
+/** JSON lines on stdout, without secrets. */
 export function createLogger(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>, sink: DestinationStream = STDOUT): PinoLogger {
-  return pino(options(service, config), sink);
-}
-
-/** Nest's logger as JSON lines on stdout. Inject `PinoLogger` or `Logger` of nestjs-pino. */
-export function loggerModule(service: string, config: Pick<BaseConfig, 'ETUDE_LOG_LEVEL'>): DynamicModule {
-  return LoggerModule.forRoot({ pinoHttp: [{ ...options(service, config), autoLogging: false }, STDOUT] });
+  const options = {
+    name: service,
+    level: config.ETUDE_LOG_LEVEL,
+    redact: { paths: redactPaths, censor: '[redacted]' },
+    mixin: loggedTrace,
+    serializers: { err: serializeError, error: serializeError },
+  };
+  return pino(options, sink);
 }

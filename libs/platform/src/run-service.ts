@@ -1,27 +1,29 @@
 import type { Server } from 'node:http';
 import { errorCode } from '@etude/contracts/errors';
-import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Logger } from 'nestjs-pino';
 import type { Tracing } from '@etude/contracts/tracing';
 import type { z } from 'zod';
 import { type BaseConfig, loadConfig } from './config.js';
 import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
-import { createLogger, loggerModule } from './logging.js';
+import { createLogger } from './logging.js';
 import { startTracing } from './tracing.js';
 
 /** Most time of a close, after the drain. A longer one is cut off, and another process takes over its work. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
+export type ServiceLogger = ReturnType<typeof createLogger>;
+
 export interface ServiceOptions {
   readonly name: string;
-  readonly module: DynamicModule;
   readonly config: BaseConfig;
+  readonly logger: ServiceLogger;
   readonly checks: Readonly<Record<string, HealthCheck>>;
-  /** Opens the service's own server, once the logger is in place. */
+  /** Opens the service's own server. */
   readonly listen?: () => Promise<void>;
   /** Lets work in progress come to a good end, before the service closes. */
   readonly drain?: () => Promise<unknown>;
+  readonly close: () => Promise<void>;
   /** Additional fields of the ready line, such as the server's port. */
   readonly ready?: () => Readonly<Record<string, unknown>>;
 }
@@ -35,10 +37,9 @@ function closeOnSignals(
   app: INestApplicationContext,
   health: HealthChecks,
   http: Server | undefined,
-  drain: ServiceOptions['drain'],
+  { drain, logger }: ServiceOptions,
 ): void {
   let closing = false;
-  const logger = app.get(Logger);
   const close = async () => {
     health.close();
     await drain?.();
@@ -52,7 +53,7 @@ function closeOnSignals(
   const onSignal = (signal: NodeJS.Signals) => {
     if (closing) process.exit(130);
     closing = true;
-    logger.log(`Closing on ${signal}`);
+    logger.info(`Closing on ${signal}`);
     close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -64,18 +65,18 @@ function closeOnSignals(
   process.off('SIGTERM', endAtOnce).on('SIGTERM', onSignal).on('SIGINT', onSignal);
 }
 
+class ServiceModule {}
+
 /**
- * Starts one service: logger, module, health over HTTP. On SIGTERM or SIGINT it drains and closes within `CLOSE_TIMEOUT_MS`; a second
- * signal ends it at once. Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work. The module must import
- * `loggerModule`.
+ * Starts one service, with health over HTTP. On SIGTERM or SIGINT it drains and closes within `CLOSE_TIMEOUT_MS`; a second signal ends it at
+ * once. Prints `{"ready":true,"service":...,"pid":...}` as one line on stdout once it takes work.
  */
 export async function runService(options: ServiceOptions): Promise<INestApplicationContext> {
-  const { name, module, config } = options;
+  const { name, config } = options;
   const port = config.ETUDE_HTTP_PORT;
   const health = new HealthChecks(options.checks);
-  const app = await NestFactory.createApplicationContext(module, { bufferLogs: true, abortOnError: false });
-  app.useLogger(app.get(Logger));
-  app.flushLogs();
+  const providers = [{ provide: 'service', useValue: { onApplicationShutdown: options.close } }];
+  const app = await NestFactory.createApplicationContext({ module: ServiceModule, providers }, { logger: false, abortOnError: false });
   let http: Server | undefined;
   try {
     http = port > 0 ? await startHealthServer(health, config.ETUDE_HTTP_HOST, port) : undefined;
@@ -85,7 +86,7 @@ export async function runService(options: ServiceOptions): Promise<INestApplicat
     await app.close();
     throw error;
   }
-  closeOnSignals(app, health, http, options.drain);
+  closeOnSignals(app, health, http, options);
   printLine({ ready: true, service: name, pid: process.pid, ...(port > 0 ? { httpPort: port } : {}), ...options.ready?.() });
   return app;
 }
@@ -113,25 +114,19 @@ export interface RunningWorker {
   close(): Promise<void>;
 }
 
-class WorkerModule {}
-
 /** The whole `main.ts` of a service without a server of its own. Its worker starts before the application and closes with it. */
 export async function runWorker<C extends BaseConfig>(
   name: string,
   schema: z.ZodType<C>,
-  start: (config: C, logger: ReturnType<typeof createLogger>, tracing: Tracing) => Promise<RunningWorker>,
+  start: (config: C, logger: ServiceLogger, tracing: Tracing) => Promise<RunningWorker>,
 ): Promise<void> {
   await runMain(name, async () => {
     const config = loadConfig(schema);
     const logger = createLogger(name, config);
     const tracing = await startTracing(name, config, logger);
     const worker = await start(config, logger, tracing);
-    const module = {
-      module: WorkerModule,
-      imports: [loggerModule(name, config)],
-      providers: [{ provide: 'worker', useValue: { onApplicationShutdown: () => worker.close().then(() => tracing.close()) } }],
-    };
+    const close = () => worker.close().then(() => tracing.close());
     const drain = () => worker.drain(config.ETUDE_DRAIN_MS);
-    await runService({ name, config, module, checks: worker.checks(), drain });
+    await runService({ name, config, logger, checks: worker.checks(), drain, close });
   });
 }
