@@ -5,7 +5,6 @@ const options: BubblewrapOptions = {
   bwrapPath: '/usr/bin/bwrap',
   pythonPath: '/usr/bin/python3',
   safePath: true,
-  sizes: true,
   missing: new Set(),
 };
 

@@ -13,7 +13,7 @@ const SHARED_MEMORY_MIB = 8;
 const PACKAGES = '/opt/etude/packages';
 
 /** Controls that an operator may do without, each by name in `ETUDE_SANDBOX_ALLOW_MISSING`. */
-export const OPTIONAL_CONTROLS = ['network', 'nested-namespaces', 'syscalls', 'disk'] as const;
+export const OPTIONAL_CONTROLS = ['network', 'nested-namespaces', 'syscalls'] as const;
 export type OptionalControl = (typeof OPTIONAL_CONTROLS)[number];
 
 export interface BubblewrapOptions {
@@ -21,8 +21,6 @@ export interface BubblewrapOptions {
   readonly pythonPath: string;
   /** Whether Python has the option `-P` (3.11 and later), which keeps the working directory off the import path. */
   readonly safePath: boolean;
-  /** Whether bwrap can set the size of a tmpfs, as 0.7 and later do. */
-  readonly sizes: boolean;
   readonly missing: ReadonlySet<OptionalControl>;
   /** Folder on this machine with packages that code may import, mounted read-only. Absent: the standard library only. */
   readonly packagesPath?: string;
@@ -35,10 +33,10 @@ export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxSha
     ...walls(options),
     ...(missing.has('nested-namespaces') ? [] : ['--disable-userns']),
     ...(missing.has('syscalls') ? [] : ['--seccomp', String(FIRST_FREE_FD)]),
-    ...tmpfs(options, '/dev/shm', SHARED_MEMORY_MIB),
+    ...tmpfs('/dev/shm', SHARED_MEMORY_MIB),
     // The whole machine shares its number of terminals, and bwrap sets no limit on a sandbox.
     ...words('--tmpfs /dev/pts --remount-ro /dev/pts --remount-ro /dev'),
-    ...tmpfs(options, '/tmp', shape.diskMiB),
+    ...tmpfs('/tmp', shape.diskMiB),
     ...bundle(),
     ...python(options, `from runner.supervisor import main;main(${zygote(options)})`),
   ];
@@ -93,9 +91,7 @@ function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[
   ];
 }
 
-function tmpfs({ sizes }: BubblewrapOptions, path: string, mib: number): string[] {
-  return [...(sizes ? ['--size', String(mib * MIB)] : []), '--tmpfs', path];
-}
+const tmpfs = (path: string, mib: number) => ['--size', String(mib * MIB), '--tmpfs', path];
 
 /** These must be the last mounts, because they make the root read-only. */
 function bundle(): string[] {

@@ -10,7 +10,7 @@ import { OPTIONAL_CONTROLS, type OptionalControl } from './bubblewrap-command.js
 import { BubblewrapDriver } from './bubblewrap-driver.js';
 import { NestSource, SingleSource, type SourceSettings } from './bubblewrap-sources.js';
 import { type HostUserRange, HostUsers } from './host-users.js';
-import { ALLOW_MISSING, controlMissing, probe } from './probe.js';
+import { controlMissing, probe } from './probe.js';
 import { expectHello, type SandboxShape, type SandboxSource } from './sandbox-driver.js';
 import { seccompFilter } from './seccomp.js';
 
@@ -111,10 +111,6 @@ interface ProvenSource {
 class Missing extends Set<OptionalControl> {
   constructor(private readonly allowed: readonly string[]) {
     super();
-    const unknown = allowed.find((name) => !OPTIONAL_CONTROLS.some((control) => control === name));
-    if (unknown === undefined) return;
-    const known = OPTIONAL_CONTROLS.join(', ');
-    throw new EtudeError('SANDBOX_CONTROL_MISSING', `${ALLOW_MISSING} names "${unknown}", but only ${known} may be missing`);
   }
 
   /** @throws EtudeError SANDBOX_CONTROL_MISSING where the control may not be missing */
@@ -132,24 +128,21 @@ class Missing extends Set<OptionalControl> {
  */
 async function provenSource(options: LocalOptions, shape: SandboxShape): Promise<ProvenSource> {
   const { bwrapPath = '/usr/bin/bwrap', pythonPath = '/usr/bin/python3', isolation = 'auto' } = options;
-  const [interpreter, version] = await Promise.all([buildBundle(pythonPath), bubblewrapVersion(bwrapPath)]);
-  const since = (minor: number) => version[0] > 0 || version[1] >= minor;
+  const [interpreter, canBeSingle] = await Promise.all([buildBundle(pythonPath), isRecentBubblewrap(bwrapPath)]);
   const seccomp = seccompFilter(arch);
   const user = process.getuid?.() === 0 ? NOBODY : undefined;
   const prove = async (kind: 'single' | 'nest') => {
     const missing = new Missing(options.allowMissingControls ?? []);
     if (!seccomp) missing.accept('syscalls', `there is no system call filter for ${arch}`);
-    // bubblewrap before 0.8 has no --disable-userns; the system call filter refuses namespaces as well.
-    if (kind === 'single' && !since(8)) missing.add('nested-namespaces');
-    if (kind === 'single' && !since(7)) missing.accept('disk', 'bubblewrap before 0.7 sets no size on a file system');
     const users = await HostUsers.take(options.userRange, kind === 'nest');
-    const settings = { bwrapPath, pythonPath, ...interpreter, sizes: since(7), seccomp, user, missing };
+    const settings = { bwrapPath, pythonPath, ...interpreter, seccomp, user, missing };
     return proveAll(settings, kind === 'single' ? SingleSource : NestSource, users, shape).catch((error: unknown) => {
       if (typeof users !== 'string') users.close();
       throw error;
     });
   };
-  return isolation === 'auto' ? prove('nest').catch(() => prove('single')) : prove(isolation);
+  if (isolation !== 'auto') return prove(isolation);
+  return canBeSingle ? prove('nest').catch(() => prove('single')) : prove('nest');
 }
 
 /** Tries again after each failure that it can accept: with a control missing, or with one user for all sandboxes. */
@@ -235,16 +228,16 @@ async function buildBundle(pythonPath: string): Promise<Pick<SourceSettings, 'bu
 }
 
 /**
- * The version of bubblewrap, as [major, minor].
+ * Whether bubblewrap is 0.8 or later, and so can put up all walls of a single sandbox.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING without bubblewrap, with the command that installs it
  */
-async function bubblewrapVersion(bwrapPath: string): Promise<readonly [number, number]> {
+async function isRecentBubblewrap(bwrapPath: string): Promise<boolean> {
   const { stdout } = await run(bwrapPath, ['--version']).catch((error: Error) => {
     throw unusable(`bubblewrap at ${bwrapPath} does not work: ${error.message}`);
   });
-  const found = /(\d+)\.(\d+)/.exec(stdout);
-  return [Number(found?.[1] ?? 0), Number(found?.[2] ?? 0)];
+  const [, major, minor] = /(\d+)\.(\d+)/.exec(stdout) ?? [];
+  return Number(major) > 0 || Number(minor) >= 8;
 }
 
 function unusable(what: string): EtudeError {

@@ -6,9 +6,6 @@ import { type ClaimedSandbox, unavailable } from './sandbox-driver.js';
 
 const PROBE = new URL('../runner/probe.py', import.meta.url);
 
-/** The setting that names the controls that may be missing. */
-export const ALLOW_MISSING = 'ETUDE_SANDBOX_ALLOW_MISSING';
-
 /**
  * Tries every control from inside the sandbox.
  *
@@ -36,7 +33,7 @@ export async function probe(
 /** @param optional whether the operator may allow the control to be missing */
 export function controlMissing(control: string, where: string, why: string, optional: boolean): EtudeError {
   const way = optional
-    ? `To run without it, set ${ALLOW_MISSING}=${control}.`
+    ? `To run without it, set ETUDE_SANDBOX_ALLOW_MISSING=${control}.`
     : 'This control is required: without it, code could reach outside the sandbox.';
   return new EtudeError('SANDBOX_CONTROL_MISSING', `the sandbox control "${control}" is not enforced ${where}: ${why}. ${way}`, {
     metadata: { control },
