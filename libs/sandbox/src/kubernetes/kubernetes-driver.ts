@@ -56,8 +56,8 @@ export class KubernetesDriver implements SandboxDriver {
   private readonly unsubscribe: () => void;
   private readonly deps: PoolDeps;
   private readonly controller = randomUUID();
-  /** null after a failure. Only `start` adds proofs, so a driver made by the constructor has none. */
-  private readonly proofs = new Map<TemplatePool, Promise<void> | null>();
+  /** Templates whose controls are still to be tried. Only `start` adds them. */
+  private readonly unproven = new Set<TemplatePool>();
   private closed = false;
 
   constructor(
@@ -107,7 +107,7 @@ export class KubernetesDriver implements SandboxDriver {
   async claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox> {
     signal.throwIfAborted();
     const pool = this.poolFor(shape);
-    if (this.proofs.has(pool)) await this.prove(pool);
+    if (this.unproven.has(pool)) await this.prove(pool);
     return this.claimFrom(pool, signal);
   }
 
@@ -176,6 +176,7 @@ export class KubernetesDriver implements SandboxDriver {
   }
 
   private async proveFirst(pool: TemplatePool): Promise<void> {
+    this.unproven.add(pool);
     await this.prove(pool).catch((error: unknown) => {
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
       const { logger } = this.options;
@@ -186,20 +187,8 @@ export class KubernetesDriver implements SandboxDriver {
     });
   }
 
-  /** Proves the template, unless it is proven. After a failure the next call tries again. */
-  private prove(pool: TemplatePool): Promise<void> {
-    const proof =
-      this.proofs.get(pool) ??
-      this.tryControls(pool).catch((error: unknown) => {
-        this.proofs.set(pool, null);
-        throw error;
-      });
-    this.proofs.set(pool, proof);
-    return proof;
-  }
-
   /** Tries every control from inside a pod of the template. @throws EtudeError SANDBOX_CONTROL_MISSING naming the control */
-  private async tryControls(pool: TemplatePool): Promise<void> {
+  private async prove(pool: TemplatePool): Promise<void> {
     const { allowMissingControls = [], logger } = this.options;
     const { name, template } = pool.kind;
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
@@ -212,6 +201,7 @@ export class KubernetesDriver implements SandboxDriver {
         if (!allowMissingControls.includes(control)) throw controlMissing(control, `in pods of the template "${name}"`, why, true);
         logger.warn({ template: name, control }, `a sandbox control is missing, as allowed: ${why}`);
       }
+      this.unproven.delete(pool);
     } finally {
       void sandbox.release();
     }

@@ -34,33 +34,21 @@ export interface RosterPod {
 const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' || view.phase === 'Failed';
 
 /**
- * The pods of one template, from the actions of this process and the events of the watch. Actions count at once, so that a slow
+ * The pods of one template by slot, from the actions of this process and the events of the watch. Actions count at once, so that a slow
  * watch repeats no action.
  */
-export class PodRoster {
-  private readonly bySlot = new Map<number, RosterPod>();
-
+export class PodRoster extends Map<number, RosterPod> {
   constructor(
     private readonly digest: string,
     private readonly now: () => number,
-  ) {}
-
-  get size(): number {
-    return this.bySlot.size;
-  }
-
-  [Symbol.iterator](): Iterator<RosterPod> {
-    return this.bySlot.values();
-  }
-
-  at(slot: number): RosterPod | undefined {
-    return this.bySlot.get(slot);
+  ) {
+    super();
   }
 
   /** Pods by state, without outdated ones that are not `ours`. One pass: this runs over thousands of pods many times a second. */
   counts(): Record<RosterState, number> {
     const counts = { creating: 0, starting: 0, free: 0, ours: 0, taken: 0, ending: 0 };
-    for (const pod of this) if (!pod.outdated || pod.state === 'ours') counts[pod.state] += 1;
+    for (const pod of this.values()) if (!pod.outdated || pod.state === 'ours') counts[pod.state] += 1;
     return counts;
   }
 
@@ -73,7 +61,7 @@ export class PodRoster {
   /** The free pod with the lowest order. Each controller has another order, so two rarely try the same pod. */
   nextFree(): RosterPod | null {
     let best: RosterPod | null = null;
-    for (const pod of this) {
+    for (const pod of this.values()) {
       if (pod.state !== 'free' || pod.outdated || !pod.link?.alive) continue;
       if (best === null || pod.order < best.order) best = pod;
     }
@@ -89,13 +77,13 @@ export class PodRoster {
   expect(slot: number, name: string): RosterPod {
     const state = { uid: null, view: null, state: 'creating', link: null, connecting: false, seen: false, outdated: false } as const;
     const pod: RosterPod = { name, slot, ...state, order: 0, addedMs: this.now(), sinceMs: this.now() };
-    this.bySlot.set(slot, pod);
+    this.set(slot, pod);
     return pod;
   }
 
   /** Takes in the API server's answer to a creation, which may come after the watch has shown the pod. */
   created(pod: RosterPod, view: PodView): void {
-    if (pod.uid === view.uid || this.bySlot.get(pod.slot) !== pod) return;
+    if (pod.uid === view.uid || this.get(pod.slot) !== pod) return;
     pod.uid = view.uid;
     pod.view = view;
     this.move(pod, 'starting');
@@ -104,7 +92,7 @@ export class PodRoster {
   /** Adds a pod after an attach. The watch may not have reported it yet. */
   adopt({ pod: name, uid }: PodPlace): RosterPod {
     const slot = Number(name.slice(name.lastIndexOf('-') + 1));
-    const known = this.bySlot.get(slot);
+    const known = this.get(slot);
     const pod = known?.uid === uid ? known : this.expect(slot, name);
     pod.uid = uid;
     this.move(pod, 'ours');
@@ -113,13 +101,13 @@ export class PodRoster {
 
   /** Drops a pod that was not created or is gone. */
   forget(pod: RosterPod): void {
-    if (this.bySlot.get(pod.slot) === pod) this.bySlot.delete(pod.slot);
+    if (this.get(pod.slot) === pod) this.delete(pod.slot);
     this.move(pod, 'ending');
   }
 
   /** Drops requested pods without a watch event or a connection within `unseenMaxMs`. */
   sweep(unseenMaxMs: number): void {
-    for (const pod of this)
+    for (const pod of this.values())
       if (!pod.seen && pod.link === null && pod.state !== 'ours' && this.now() - pod.addedMs > unseenMaxMs) this.forget(pod);
   }
 
@@ -127,7 +115,7 @@ export class PodRoster {
   observe({ pod: view, gone }: PodChange): RosterPod | undefined {
     const slot = Number(view.labels[LABELS.slot]);
     if (!Number.isInteger(slot)) return undefined;
-    const known = this.bySlot.get(slot);
+    const known = this.get(slot);
     if (known && !known.seen) {
       // A watch that lags behind the creation may still report a former pod of that name.
       if (known.uid === null ? gone || finished(view) : known.uid !== view.uid) return undefined;

@@ -61,7 +61,7 @@ export class PodStarter {
     const first = owed ? numberOf(this.kind.controller) % max : 0;
     for (let i = 0, left = count; i < max && left > 0; i += 1) {
       const slot = (first + i) % max;
-      if (this.roster.at(slot)) continue;
+      if (this.roster.has(slot)) continue;
       void this.create(slot);
       left -= 1;
     }
@@ -134,8 +134,6 @@ export class PoolBalance {
 
   constructor(
     private readonly sizes: SandboxTemplate['warm'],
-    /** From 0 to 1, different in each controller. */
-    private readonly jitter: number,
     private readonly deps: PoolDeps,
   ) {}
 
@@ -147,7 +145,7 @@ export class PoolBalance {
   /** Whether pods have been missing for so long that all controllers replace them. */
   get adopting(): boolean {
     const { now, settings } = this.deps;
-    return this.shortSinceMs !== null && now() - this.shortSinceMs >= settings.adoptAfterMs * (1 + this.jitter / 2);
+    return this.shortSinceMs !== null && now() - this.shortSinceMs >= settings.adoptAfterMs;
   }
 
   /**
@@ -173,7 +171,7 @@ export class PoolBalance {
   private onTheirWay(roster: PodRoster): number {
     const since = this.deps.now() - SLOW_START_MS;
     let count = 0;
-    for (const { state, addedMs } of roster) if ((state === 'creating' || state === 'starting') && addedMs >= since) count += 1;
+    for (const { state, addedMs } of roster.values()) if ((state === 'creating' || state === 'starting') && addedMs >= since) count += 1;
     return count;
   }
 }

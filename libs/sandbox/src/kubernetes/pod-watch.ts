@@ -10,21 +10,15 @@ export interface PodChange {
   readonly gone: boolean;
 }
 
-export interface PodFeed {
-  /** By name. */
-  readonly pods: ReadonlyMap<string, PodView>;
-  /** The error that ended the last watch; null while a watch runs. */
-  readonly lastError: string | null;
-  /** Calls `listener` with each change, in order, once `pods` shows it. @returns a function that unsubscribes */
-  subscribe(listener: (change: PodChange) => void): () => void;
-  close(): Promise<void>;
-}
+/** The members of a watch that pools use, and tests simulate. */
+export type PodFeed = Pick<PodWatch, 'pods' | 'lastError' | 'subscribe' | 'close'>;
 
 /** The pods by name, in the state that the server last sent, and those who listen to changes. */
 export class PodStore {
   readonly pods = new Map<string, PodView>();
   readonly #listeners = new Set<(change: PodChange) => void>();
 
+  /** Calls `listener` with each change, in order, once `pods` shows it. @returns a function that unsubscribes */
   subscribe(listener: (change: PodChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -87,8 +81,9 @@ const FAILURES_MAX = 5;
  * After 410, and after several failures in a row, it lists again and reports the differences as changes.
  * Why not the vendor's informer: it ends at any error except 410 and has no bookmarks.
  */
-export class PodWatch extends PodStore implements PodFeed {
+export class PodWatch extends PodStore {
   resourceVersion = '';
+  /** The error that ended the last watch; null while a watch runs. */
   lastError: string | null = null;
   readonly #options: typeof DEFAULTS & PodWatchOptions;
   readonly #closing = new AbortController();

@@ -48,7 +48,7 @@ export class TemplatePool {
     const { settings, now } = deps;
     this.roster = new PodRoster(kind.digest, now);
     this.starter = new PodStarter(kind, this.roster, deps, this.changed);
-    this.balance = new PoolBalance(kind.template.warm, numberOf(kind.controller) / 2 ** 32, deps);
+    this.balance = new PoolBalance(kind.template.warm, deps);
     const refusal = (before: number) => claimRefusal(kind, before, this.problem);
     this.queue = new WaitingLine({ waitingMax: settings.waitingMax, waitMs: settings.claimWaitMs, refusal });
     this.lookSoon();
@@ -121,7 +121,7 @@ export class TemplatePool {
     this.running = false;
     clearTimeout(this.timer);
     this.starter.close();
-    for (const pod of this.roster) {
+    for (const pod of this.roster.values()) {
       this.letGo(pod)?.abandon();
       if (all && (pod.state === 'free' || pod.state === 'starting')) void this.remove(pod, null);
     }
@@ -176,7 +176,8 @@ export class TemplatePool {
   /** Removes a pod that may have been bound without an answer. Reconnects to the free pods of its node, which may be unreachable too. */
   private distrust(pod: RosterPod): void {
     void this.remove(pod, null);
-    for (const other of this.roster) if (other.state === 'free' && other.view?.nodeName === pod.view?.nodeName) this.reconnect(other);
+    for (const other of this.roster.values())
+      if (other.state === 'free' && other.view?.nodeName === pod.view?.nodeName) this.reconnect(other);
   }
 
   private reconnect(pod: RosterPod): void {
@@ -245,7 +246,7 @@ export class TemplatePool {
   private look(): boolean {
     this.roster.sweep(this.deps.settings.unseenMaxMs);
     this.obstacle = null;
-    for (const pod of this.roster) if (pod.state === 'starting') this.noticeProblem(pod);
+    for (const pod of this.roster.values()) if (pod.state === 'starting') this.noticeProblem(pod);
     const plan = this.balance.plan(this.roster, this.queue.length);
     // While one pod can't be scheduled, no other pod can.
     if (!this.obstacle) this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
@@ -283,7 +284,7 @@ export class TemplatePool {
 
   /** Removes one free pod that matches. It is bound first, so that an earlier claim of another controller wins. */
   private retireOne(which: (pod: RosterPod) => boolean): void {
-    for (const pod of this.roster) {
+    for (const pod of this.roster.values()) {
       const link = pod.state === 'free' && which(pod) ? this.letGo(pod) : null;
       if (!link) continue;
       const bound = this.bind(this.own(pod, link), `retire-${this.kind.controller}`);
