@@ -23,3 +23,8 @@ it('keeps the error code for programs', () => {
   expect(explain(refused('x'), 'h:1')).toMatchObject({ code: 'INVALID_ARGUMENT' });
   expect(explain(serviceError(status.UNAVAILABLE, 'read ECONNRESET'), 'h:1')).toMatchObject({ code: 'UNAVAILABLE' });
 });
+
+it('says that a gateway does not answer', () => {
+  const error = explain(serviceError(status.UNAVAILABLE, 'Channel closed before call started'), 'h:1') as CliError;
+  expect([error.message, ...error.hint].join('\n')).toMatch(/^UNAVAILABLE: nothing answers there\ncheck the gateway at h:1/);
+});

@@ -90,10 +90,14 @@ function hints(error: ServiceError, address: string): string[] {
   return lines;
 }
 
+/** grpc-js' words for a call whose attempt to connect took too long. */
+const GAVE_UP = 'Channel closed before call started';
+
 /** Turns a failed call into a CliError with the wrong fields and hints. Returns any other error unchanged. */
 export function explain(error: unknown, address: string): unknown {
   if (!isServiceError(error)) return error;
   const name = answeredCode(error) ?? status[error.code] ?? 'UNKNOWN';
-  const message = `${name}: ${error.details || error.message}`;
+  const details = (error.details || error.message).replace(/ Resolution note: $/, '').replace(GAVE_UP, 'nothing answers there');
+  const message = `${name}: ${details}`;
   return new CliError(EXITS[error.code] ?? EXIT.internal, message, hints(error, address), { cause: error, code: name });
 }

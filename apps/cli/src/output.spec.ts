@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Output } from './output.js';
+import { bars, Output } from './output.js';
 
 function terminal(isTTY: boolean) {
   let text = '';
@@ -55,4 +55,13 @@ describe('Output', () => {
     expect(live.text()).toBe('0123456789012345678');
     expect(plain.text()).toBe('');
   });
+});
+
+it('draws bars as long as their share of the largest', () => {
+  const [first = '', second = ''] = bars([
+    ['round 1', 200],
+    ['round 2', 50],
+  ]).split('\n');
+  expect([first, second].map((line) => line.split('█').length - 1)).toEqual([40, 10]);
+  expect(second).toMatch(/^round 2 {2}█+ 50$/);
 });

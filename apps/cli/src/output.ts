@@ -70,6 +70,19 @@ export function table(rows: ReadonlyArray<readonly string[]>): string {
     .join('\n');
 }
 
+const BAR_WIDTH = 40;
+
+/** Bars of text, one line for each value, as long as its share of the largest. */
+export function bars(rows: ReadonlyArray<readonly [label: string, value: number]>): string {
+  const largest = Math.max(1, ...rows.map(([, value]) => value));
+  const width = Math.max(...rows.map(([label]) => label.length));
+  return rows
+    .map(
+      ([label, value]) => `${label.padEnd(width)}  ${'█'.repeat(Math.round((value / largest) * BAR_WIDTH))}${value > 0 ? ' ' : ''}${value}`,
+    )
+    .join('\n');
+}
+
 export const plural = (n: number, one: string) => `${n} ${n === 1 ? one : `${one}s`}`;
 
 /** The first line, cut with an ellipsis. */

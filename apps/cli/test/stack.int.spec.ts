@@ -81,6 +81,13 @@ describe('a stack in the background', () => {
     expect(state?.address).not.toBe(`127.0.0.1:${port}`);
   });
 
+  it('shows its processes, and what comparing facts has cost', async () => {
+    expect(await run('status')).toMatchObject({
+      exit: 0,
+      stdout: expect.stringMatching(/PROCESS[^]*0 facts wait to be compared; 0 model calls/),
+    });
+  });
+
   it('is not changed by a second start', async () => {
     const again = await run(...UP, '--detach');
     expect(again).toMatchObject({ exit: 0, stderr: expect.stringContaining('already running') });

@@ -18,7 +18,7 @@ import { inParallel, sampleOf, type SampleResult, summarize, type Summary, summa
 import { filesBelow } from '../files.js';
 import { ensureLocalKey, keyPath } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
-import { firstLine, table } from '../output.js';
+import { bars, firstLine, table } from '../output.js';
 import { details, jsonOf, SCRIPTED, tableOf } from '../show.js';
 import { settledSkills, SKILL_COLUMNS } from '../skills/skill-lines.js';
 import { signedAddress } from '../stack/down.js';
@@ -129,6 +129,16 @@ function comparison(first: Summary, second: Summary): string {
   return table(left.map(([name = '', value = ''], index) => [name, value, right[index]?.[1] ?? '']));
 }
 
+/** The learning curve: calls and tokens of each round as bars. */
+function curve(rounds: readonly Summary[]): string {
+  const plot = (name: 'modelCalls' | 'tokens', title: string) => `${title}\n${bars(rounds.map((round) => [round.run, round[name]]))}`;
+  return [
+    `Learning curve ${SCRIPTED}`,
+    plot('modelCalls', 'Model calls, with those of learning from the tasks'),
+    plot('tokens', 'Tokens'),
+  ].join('\n');
+}
+
 async function tell(cli: Cli, gateway: Gateway, script: string, home: string): Promise<number> {
   const problemsOf = (name: string) => readEntries(READERS.etude, join(cli.root, 'examples', 'demo', `${name}.jsonl`));
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
@@ -145,7 +155,7 @@ async function tell(cli: Cli, gateway: Gateway, script: string, home: string): P
   const mended = await runAgent(cli, gateway, home);
   heading('Compared');
   const scripted = firstRound.scripted || secondRound.scripted;
-  const text = `${comparison(firstRound, secondRound)}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: docs/quick-start.md`;
+  const text = `${comparison(firstRound, secondRound)}\n\n${curve([firstRound, secondRound])}\n\nThe answers came from a script ${SCRIPTED}. With a model of your own: docs/quick-start.md`;
   cli.out.data({ kind: 'summary', firstRound, secondRound, mended, scripted }, text);
   return mended && firstRound.passAt1 === 1 && secondRound.passAt1 === 1 ? EXIT.ok : EXIT.failed;
 }

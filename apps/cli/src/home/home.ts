@@ -8,6 +8,7 @@ export const keyPath = (home: string) => join(home, 'key');
 /** File with the digests of all keys, which the gateway reads. */
 export const keysPath = (home: string) => join(home, 'keys.json');
 export const logPath = (home: string, name: string) => join(home, 'logs', `${name}.log`);
+export const portsPath = (home: string) => join(home, 'ports.json');
 export const memoryPath = (home: string) => join(home, 'memory.sqlite');
 /** Key of the worker that signs evidence about skills; readable by its owner only. */
 export const proofSigningKeyPath = (home: string) => join(home, 'skill-signing-key.pem');

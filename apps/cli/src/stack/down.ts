@@ -1,13 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Cli, commandLine } from '../cli.js';
+import { type Settling, SettlingSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
+import { type Cli, commandLine, withGateway } from '../cli.js';
 import { findStack, type StackState } from '../home/stack-state.js';
 import { CliError, EXIT } from '../errors.js';
 import { table } from '../output.js';
 import { keyPath, memoryPath } from '../home/home.js';
-import { SCRIPTED } from '../show.js';
+import { jsonOf, SCRIPTED } from '../show.js';
 
 const STOP_TIMEOUT_MS = 30_000;
+const STATS_TIMEOUT_MS = 3_000;
 
 /**
  * Whether a process runs. One that ended can stay in the process table until its parent, or the first process of the machine or
@@ -69,6 +71,21 @@ export function stateText(state: StackState, home: string): string {
   return `${head}\n\n${table([['PROCESS', 'STATE', 'PID', 'RESTARTS'], ...rows])}`;
 }
 
+/** The gateway's numbers about comparing facts; null if it doesn't answer. */
+async function settlingOf(cli: Cli): Promise<Settling | null> {
+  return withGateway(cli, ({ memory }) => memory.getMemoryStats({}, { timeoutMs: STATS_TIMEOUT_MS })).then(
+    ({ settling = null }) => settling,
+    () => null,
+  );
+}
+
+/** `1 fact waits to be compared; 3 model calls, 2 of them today, and about 700 prompt tokens so far`, and the last failure. */
+function settlingText({ unsettled, modelCalls, modelCallsToday, promptTokens, failure }: Settling): string {
+  const waiting = unsettled === 1n ? '1 fact waits' : `${unsettled} facts wait`;
+  const spent = `${modelCalls} model calls, ${modelCallsToday} of them today, and about ${promptTokens} prompt tokens so far`;
+  return `memory: ${waiting} to be compared; ${spent}${failure === '' ? '' : `\nthe last comparison failed: ${failure}`}`;
+}
+
 /** `etude status`: returns 0 while the stack accepts tasks, else 4. */
 export async function status(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
@@ -76,6 +93,8 @@ export async function status(cli: Cli): Promise<number> {
     cli.out.data({ running: false }, `nothing runs in ${cli.home}; ${commandLine(cli, 'up')} starts it`);
     return EXIT.unavailable;
   }
-  cli.out.data({ running: true, ...state }, stateText(state, cli.home));
+  const settling = state.ready ? await settlingOf(cli) : null;
+  const data = { running: true, ...state, ...(settling && { settling: jsonOf(SettlingSchema, settling) }) };
+  cli.out.data(data, `${stateText(state, cli.home)}${settling === null ? '' : `\n\n${settlingText(settling)}`}`);
   return state.ready ? EXIT.ok : EXIT.unavailable;
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { GATEWAY_NODE_ARGS, PORTS, type Ports, SERVICE_NODE_ARGS, type StackOptions } from '../home/stack-state.js';
-import { ensureProofKeys, keysPath, logPath, memoryPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
+import { ensureProofKeys, keysPath, logPath, memoryPath, portsPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
 import type { Program } from './managed-process.js';
 
 /** The line that the cluster program prints once pods can be started. */
@@ -72,11 +72,31 @@ async function bind(port: number): Promise<number> {
   return bound;
 }
 
-/** The preferred port of each program, else any free one. They are not reserved: see `onFreePorts`. */
-export async function choosePorts(preferred: Partial<Ports>): Promise<Ports> {
+/** The first of these ports of loopback that is free, else any free port. The port is not reserved: see `onFreePorts`. */
+async function choosePort([first, ...others]: readonly number[]): Promise<number> {
+  return first === undefined ? bind(0) : bind(first).catch(() => choosePort(others));
+}
+
+/** Chooses the stack's ports: the preferred ones, else those of its last start, else free ones. So its addresses rarely change. */
+export async function choosePorts(preferred: Partial<Ports>, home: string): Promise<Ports> {
+  const path = portsPath(home);
+  const last = lastPorts(path);
   const chosen: Array<readonly [string, number]> = [];
-  for (const name of PORTS) chosen.push([name, await bind(preferred[name] ?? 0).catch(() => bind(0))]);
-  return Object.fromEntries(chosen) as Ports;
+  for (const name of PORTS) chosen.push([name, await choosePort([preferred[name], last[name]].filter((port) => port !== undefined))]);
+  const ports = Object.fromEntries(chosen) as Ports;
+  writeFileSync(path, JSON.stringify(ports));
+  return ports;
+}
+
+const LastPorts = z.partialRecord(z.enum(PORTS), z.int().min(1).max(65_535));
+
+/** The ports of the last start; none for a missing or damaged file, which the next start replaces. */
+function lastPorts(path: string): Partial<Ports> {
+  try {
+    return LastPorts.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return {};
+  }
 }
 
 export const newPassword = () => randomBytes(24).toString('base64url');

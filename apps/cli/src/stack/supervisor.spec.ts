@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { testFolder } from '@etude/test-support/test-folder';
 import { expect, it, onTestFinished } from 'vitest';
 import { choosePorts } from './programs.js';
 import { modelUrl, onFreePorts } from './supervisor.js';
@@ -43,10 +46,15 @@ it.each([
   expect(modelUrl({ OPENAI_BASE_URL })).toBe(shown);
 });
 
-it('chooses a free port if the preferred one is taken', async () => {
+it('chooses the ports of the last start if the preferred ones are taken', async () => {
+  const home = testFolder();
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   onTestFinished(() => void taken.close());
-  const grpc = (taken.address() as AddressInfo).port;
-  expect((await choosePorts({ grpc })).grpc).not.toBe(grpc);
+  const preferred = { grpc: (taken.address() as AddressInfo).port };
+  const first = await choosePorts(preferred, home);
+  expect(first.grpc).not.toBe(preferred.grpc);
+  expect(await choosePorts(preferred, home)).toEqual(first);
+  writeFileSync(join(home, 'ports.json'), '{"grpc": "damaged');
+  expect((await choosePorts(preferred, home)).grpc).not.toBe(preferred.grpc);
 });

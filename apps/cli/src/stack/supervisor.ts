@@ -93,7 +93,7 @@ class Stack {
     const { ETUDE_EMBEDDER: embedder, ETUDE_EMBEDDING_MODEL: server, ETUDE_EMBEDDER_SOCKET: given } = deps.environment;
     const embedderSocket = embedder === 'sentence' && !server && !given ? socketPath(options.home) : null;
     const start = async () => {
-      const ports = await choosePorts(options.ports);
+      const ports = await choosePorts(options.ports, options.home);
       const secrets = { redisPassword: newPassword(), sandboxToken: newPassword() };
       this.#setup = { options, environment: deps.environment, ports, cluster, embedderSocket, ...secrets };
       await this.#startAll(basePrograms(this.#setup));
