@@ -1,7 +1,5 @@
 import { errorCode } from '@etude/contracts/errors';
-import type { Scope } from '@etude/contracts/memory';
 import { expect, it, onTestFinished, type TestContext } from 'vitest';
-import type { ReadScope } from '../src/ports/memory.js';
 
 /** An empty memory of the kind under test, and the function that closes it. */
 export interface MemoryUnderTest<T> {
@@ -52,11 +50,3 @@ export async function requireRefusals(...calls: ReadonlyArray<Promise<unknown>>)
   const codes = await Promise.all(calls.map((call) => call.then(() => 'none', errorCode)));
   expect(codes).toEqual(calls.map(() => 'TENANT_MISSING'));
 }
-
-/** Names with a common prefix, so that a match by prefix fails the test. */
-const TENANTS = ['acme', 'acm', 'acme2'];
-const AGENTS = ['coder', 'tester'];
-export const OWNERS: readonly Scope[] = TENANTS.flatMap((tenant) => AGENTS.map((agent) => ({ tenant, agent, user: null })));
-export const READERS: readonly ReadScope[] = TENANTS.flatMap((tenant) => [null, ...AGENTS].map((agent) => ({ tenant, agent })));
-export const isReadBy = (owner: Scope, { tenant, agent }: ReadScope) =>
-  owner.tenant === tenant && (agent === null || owner.agent === agent);

@@ -1,5 +1,6 @@
-import type { Episode, Fact, Scope, Skill, Transition } from '@etude/contracts/memory';
+import type { DocumentChunk, DocumentRecord, Episode, Fact, Scope, Skill, Transition } from '@etude/contracts/memory';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
+import { factId } from '../src/facts/fact-plan.js';
 import type { AgentSettingsReader } from '../src/ports/agent-settings.js';
 import type { MemoryHit, CountedUse } from '../src/ports/memory.js';
 import { skillDigest } from '../src/skills/content-digest.js';
@@ -75,6 +76,36 @@ export function factOf(changes: Partial<Fact> = {}): Fact {
     ...changes,
   };
 }
+
+/** A fact with the id that follows from its owner and text. */
+export function storedFactOf(changes: Partial<Fact> = {}): Fact {
+  const fact = factOf(changes);
+  return { ...fact, id: factId(fact.scope, fact.text) };
+}
+
+export const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> = {}): DocumentRecord => ({
+  id: 'd1',
+  scope: SCOPE,
+  name: 'guide.md',
+  title: 'Guide to brewing',
+  mediaType: 'text/markdown',
+  digest: texts.join('|'),
+  bytes: 10,
+  chunks: texts.length,
+  createdAt: NEW_YEAR,
+  ...changes,
+});
+export const chunksOf = (document: DocumentRecord, texts: readonly string[]): DocumentChunk[] =>
+  texts.map((text, index) => ({
+    id: `${document.id}.${index}`,
+    scope: document.scope,
+    documentId: document.id,
+    index,
+    headings: ['Water'],
+    page: null,
+    text,
+    createdAt: NEW_YEAR,
+  }));
 
 export function hitOf(changes: Partial<MemoryHit> & Pick<MemoryHit, 'id'>): MemoryHit {
   const { id } = changes;

@@ -219,18 +219,6 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       expect(await after({ loadedAt: 10 })).toMatchObject({ offered: 3, used: 0, lastUsedAt: 30 });
     });
 
-    it('searches only the given owners', async ({ memory }) => {
-      for (const agent of ['coder', 'tester', '@tenant', '@user'])
-        for (const user of [null, 'ann', 'bob'])
-          await storeAt(
-            memory,
-            skillOf({ status: 'active', scope: { tenant: 'acme', agent, user }, name: `of_${agent.replace('@', '')}_${user}` }),
-          );
-      const scope = { tenant: 'acme', agent: 'coder', also: ['@tenant', 'unknown'], user: 'ann' };
-      const found = await memory.search(scope, { text: 'even numbers', limit: 20 });
-      expect(found.map(({ skill }) => skill.name).toSorted()).toEqual(['of_coder_ann', 'of_coder_null', 'of_tenant_ann', 'of_tenant_null']);
-    });
-
     it('counts a use of a global skill once and stores no words of a tenant', async ({ memory }) => {
       const everybody = { tenant: '@global', agent: '@tenant', user: null };
       await storeAt(memory, skillOf({ status: 'active', scope: everybody }));

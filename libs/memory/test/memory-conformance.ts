@@ -1,7 +1,7 @@
-import { conversationConformance } from '@etude/domain/testing/conversation-conformance';
-import { episodicMemoryConformance } from '@etude/domain/testing/episodic-memory-conformance';
+import { conversationConformance } from './conversation-conformance.js';
+import { episodicMemoryConformance } from './episodic-memory-conformance.js';
 import { proceduralMemoryConformance } from '@etude/domain/testing/procedural-memory-conformance';
-import { semanticMemoryConformance } from '@etude/domain/testing/semantic-memory-conformance';
+import { semanticMemoryConformance } from './semantic-memory-conformance.js';
 import type { Clock } from '@etude/domain/ports/clock';
 import { describe } from 'vitest';
 import { itemShowsConformance } from './item-shows-conformance.js';
@@ -25,11 +25,7 @@ export function memoryConformance(
     episodicMemoryConformance(() => layer('episodic'));
     semanticMemoryConformance(() => layer('semantic'));
     proceduralMemoryConformance(() => layer('procedural'));
-    conversationConformance(async () => {
-      const { memory, close } = await open();
-      const clear = async () => void (await memory.store.remove({ tenant: 'acme' }, 'semantic', {}));
-      return { memory: { ...memory.conversations, clear, search: (scope, query) => memory.semantic.search(scope, query) }, close };
-    });
+    conversationConformance(open);
     memoryRecallConformance(open);
     singleRecordsConformance(open);
     itemShowsConformance(open);

@@ -1,7 +1,6 @@
 import { isRetryable } from '@etude/contracts/errors';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { NEW_YEAR } from '@etude/domain/testing/memory-records';
-import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
+import { NEW_YEAR, storedFactOf as factOf } from '@etude/domain/testing/memory-records';
 import { createReadStream, writeFileSync, appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { isErased } from '../src/upkeep/erasure-marks.js';

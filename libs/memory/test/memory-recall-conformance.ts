@@ -1,8 +1,5 @@
-import type { Scope } from '@etude/contracts/memory';
-import type { MemoryLayer } from '@etude/contracts/task';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { ReadScope } from '@etude/domain/ports/memory';
-import { recall } from '@etude/domain/recall/recall';
 import { withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
@@ -13,7 +10,6 @@ import type { MemoryUnderTest } from './layers-isolation.js';
 const ALL = { tenant: 'acme', agent: null };
 const CONTEXT = 'sum the even numbers of a list';
 const YEAR_MS = 365 * 86_400_000;
-const markOf = ({ tenant, agent, user }: Scope) => `${tenant}-${agent}-${user ?? 'nobody'}`;
 const A_YEAR_LATER: Clock = { now: () => NEW_YEAR + YEAR_MS };
 
 /** The behaviour of all three layers together. `open` is called once per test. */
@@ -29,47 +25,6 @@ export function memoryRecallConformance(open: (options: { readonly clock: Clock 
       const texts = [...facts, ...experiences, ...procedures].map(({ text }) => Math.ceil(text.length / 4));
       expect(tokens).toBe(texts.reduce((sum, count) => sum + count, 0));
       expect(missing).toEqual([]);
-    });
-
-    it('recalls for a rollout exactly the records that its tenant, agent and user may read', async ({ memory }) => {
-      const scopes = ['acme', 'globex'].flatMap((tenant) =>
-        ['coder', 'other'].flatMap((agent) => [null, 'ann', 'bob'].map((user) => ({ tenant, agent, user }))),
-      );
-      for (const scope of scopes) {
-        const mark = markOf(scope);
-        await memory.semantic.store(`w-${mark}`, factOf({ scope, text: `${CONTEXT}: ${mark}`, subject: mark }));
-        const skill = skillOf({
-          name: mark.replaceAll('-', '_'),
-          scope,
-          status: 'active',
-          code: `def ${mark.replaceAll('-', '_')}(xs): pass`,
-        });
-        await storeAt(memory.procedural, skill);
-      }
-      const policy = { off: false, recallCount: 9, layers: ['semantic', 'procedural'] as MemoryLayer[] };
-      for (const scope of scopes) {
-        const read = { scope, cue: CONTEXT, policy, rolloutId: 'r', shows: () => true };
-        const { items } = await recall(read, memory);
-        const wanted = [...new Set([markOf(scope), markOf({ ...scope, user: null })])].toSorted();
-        expect(
-          items
-            .filter(({ kind }) => kind === 'fact')
-            .map(({ text }) => text.split(': ')[1])
-            .toSorted(),
-        ).toEqual(wanted);
-        const skills = items.filter(({ kind }) => kind === 'skill').map(({ id }) => id.replace(/@.*/, '').replaceAll('_', '-'));
-        expect(skills.toSorted()).toEqual(wanted);
-      }
-    });
-
-    it('recalls nothing unrelated to the context, unless the minimum similarity is 0', async ({ memory }) => {
-      await fill(memory);
-      const context = 'mooring a list in fog';
-      const { facts, experiences, procedures, tokens } = await memory.recall(ALL, { context });
-      expect([...facts, ...experiences, ...procedures].filter(({ similarity }) => similarity < 0.3)).toEqual([]);
-      const all = await memory.recall(ALL, { context, similarityMin: 0 });
-      expect(all.tokens).toBeGreaterThan(tokens);
-      expect([...all.facts, ...all.experiences, ...all.procedures].every((hit) => !('explanation' in hit))).toBe(true);
     });
 
     it('recalls skills that are shared with the reader, no other user’s, and counts that they were offered', async ({ memory }) => {

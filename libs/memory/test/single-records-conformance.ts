@@ -1,9 +1,8 @@
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
-import { chunksOf, documentOf } from '@etude/domain/testing/document-layer-conformance';
 import { type FakeAnswer, FakeChatModel } from '@etude/domain/testing/fake-chat-model';
 import { ALL, withMemory } from '@etude/domain/testing/memory-conformance-start';
-import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { chunksOf, documentOf, episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { storeAt } from '@etude/domain/testing/skill-lives';
 import { procedureSource } from '@etude/domain/skills/life/told-procedure';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';

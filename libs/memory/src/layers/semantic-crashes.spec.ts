@@ -1,9 +1,7 @@
 import type { Fact } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { chunksOf, documentOf } from '@etude/domain/testing/document-layer-conformance';
 import { ALL } from '@etude/domain/testing/memory-conformance-start';
-import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
-import { factOf } from '@etude/domain/testing/semantic-memory-conformance';
+import { chunksOf, documentOf, NEW_YEAR, SCOPE, storedFactOf as factOf } from '@etude/domain/testing/memory-records';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dyingStore, isSurvived } from '../../test/dying-store.js';

@@ -1,9 +1,8 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { Fact, Skill } from '@etude/contracts/memory';
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
-import { chunksOf, documentOf } from '@etude/domain/testing/document-layer-conformance';
 import { hasHiddenTests } from '@etude/domain/skills/content-digest';
-import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
+import { chunksOf, documentOf, episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
 import { proofOf } from '@etude/domain/testing/skill-lives';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';

@@ -1,40 +1,17 @@
-import type { Conversation, Message, Turn } from '@etude/contracts/conversation';
-import type { Scope } from '@etude/contracts/memory';
+import type { Message, Turn } from '@etude/contracts/conversation';
 import * as fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import type { MemoryHit, ReadScope, SearchQuery } from '../src/ports/memory.js';
-import { ALL, type MakeMemory, start, withMemory } from './memory-conformance-start.js';
-import { NEW_YEAR, SCOPE } from './memory-records.js';
-
-export interface AdditionUnderTest {
-  readonly scope: Scope;
-  readonly name: string;
-  readonly title: string;
-  readonly messages: readonly Message[];
-  readonly writeId: string;
-  readonly first: number | null;
-  readonly at: number;
-}
-
-/** Conversations, and the search that finds their turns. */
-export interface ConversationsUnderTest {
-  add(
-    addition: AdditionUnderTest,
-    signal?: AbortSignal,
-  ): Promise<{ conversation: Conversation; first: number; outcome: 'added' | 'appended' | 'unchanged' }>;
-  list(scope: ReadScope, page: { limit: number; afterKey?: string }): Promise<readonly Conversation[]>;
-  turns(scope: ReadScope, id: string, page: { limit: number; afterKey?: string }): Promise<readonly Turn[]>;
-  /** Empties the memory. */
-  clear(): Promise<void>;
-  search(scope: ReadScope, query: SearchQuery & { kinds?: readonly 'turn'[] }): Promise<readonly MemoryHit[]>;
-}
+import type { Addition } from '../src/layers/conversations.js';
+import type { Memory } from '../src/memory.js';
+import { ALL, type MakeMemory, start, withMemory } from '@etude/domain/testing/memory-conformance-start';
+import { NEW_YEAR, SCOPE } from '@etude/domain/testing/memory-records';
 
 const MAY = Date.UTC(2026, 4, 3, 9);
 
 const said = (text: string, name = 'Ann', at: number | null = MAY): Message => ({ role: 'user', name, text, at });
 let writes = 0;
 
-const additionOf = (messages: readonly Message[], changes: Partial<AdditionUnderTest> = {}): AdditionUnderTest => ({
+const additionOf = (messages: readonly Message[], changes: Partial<Addition> = {}): Addition => ({
   scope: SCOPE,
   name: 'chat 1',
   title: '',
@@ -46,27 +23,27 @@ const additionOf = (messages: readonly Message[], changes: Partial<AdditionUnder
 });
 
 /** All messages of the tenant's only conversation, read in pages. */
-async function messagesIn(memory: ConversationsUnderTest): Promise<readonly Message[]> {
-  const [conversation] = await memory.list(ALL, { limit: 9 });
-  const { id, turns: count } = conversation!;
+async function messagesIn(memory: Memory): Promise<readonly Message[]> {
+  const [conversation] = await memory.conversations.list(ALL, { limit: 9 });
+  const [id, count] = [conversation?.id ?? '', conversation?.turns ?? 0];
   const turns: Turn[] = [];
-  for (let page = await memory.turns(ALL, id, { limit: 7 }); page.length > 0;) {
+  for (let page = await memory.conversations.turns(ALL, id, { limit: 7 }); page.length > 0;) {
     turns.push(...page);
-    page = await memory.turns(ALL, id, { limit: 7, afterKey: page.at(-1)!.id });
+    page = await memory.conversations.turns(ALL, id, { limit: 7, afterKey: page.at(-1)!.id });
   }
   expect(turns.map(({ index }) => index)).toEqual(Array.from({ length: count }, (_, n) => n));
   return turns.map(({ role, name, text, at }) => ({ role, name, text, at }));
 }
 
 /** The promises of every memory about conversations and their turns. */
-export function conversationConformance(make: MakeMemory<ConversationsUnderTest>): void {
+export function conversationConformance(make: MakeMemory<Memory>): void {
   const it = withMemory(make);
   describe('with conversations', () => {
     it('finds a turn at once, with its speaker, its time and the turns around it', async ({ memory }) => {
       const told = [said('Where is the boat?', 'Ben'), said('At the shed.'), said('Thanks!', 'Ben', null), said('Mind the wasps.')];
-      const { conversation, first, outcome } = await memory.add(additionOf(told, { title: 'Boats' }));
+      const { conversation, first, outcome } = await memory.conversations.add(additionOf(told, { title: 'Boats' }));
       expect({ first, outcome, conversation }).toMatchObject({ first: 0, outcome: 'added', conversation: { turns: 4, title: 'Boats' } });
-      const [hit] = await memory.search(ALL, { text: 'shed', limit: 1 });
+      const [hit] = await memory.semantic.search(ALL, { text: 'shed', limit: 1 });
       expect(hit).toMatchObject({ kind: 'turn', title: 'Ann, 3 May 2026', text: 'At the shed.' });
       expect(hit?.turn).toMatchObject({ conversation: conversation.id, index: 1, role: 'user', name: 'Ann', at: MAY });
       expect(hit?.before?.map(({ text }) => text)).toEqual(['Where is the boat?']);
@@ -77,17 +54,17 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
     });
 
     it('finds an answer by the words of the question before it, and any turn by its speaker', async ({ memory }) => {
-      await memory.add(additionOf([said('Which harbour is closest?', 'Ben'), said('Kegimi.')]));
+      await memory.conversations.add(additionOf([said('Which harbour is closest?', 'Ben'), said('Kegimi.')]));
       const found = async (text: string) =>
-        (await memory.search(ALL, { text, limit: 5, kinds: ['turn'] })).map((hit) => hit.text).toSorted();
+        (await memory.semantic.search(ALL, { text, limit: 5, kinds: ['turn'] })).map((hit) => hit.text).toSorted();
       expect(await found('closest harbour')).toEqual(['Kegimi.', 'Which harbour is closest?']);
       expect(await found('Ben')).toContain('Which harbour is closest?');
     });
 
     it('lowers the turns of others where a question names one speaker', async ({ memory }) => {
-      await memory.add(additionOf([said('Do you sail on Mondays?', 'Ben'), said('I sail on Mondays.', 'Ann')]));
+      await memory.conversations.add(additionOf([said('Do you sail on Mondays?', 'Ben'), said('I sail on Mondays.', 'Ann')]));
       const lowered = async (text: string) => {
-        const hits = await memory.search(ALL, { text, limit: 5, kinds: ['turn'], explain: true });
+        const hits = await memory.semantic.search(ALL, { text, limit: 5, kinds: ['turn'], explain: true });
         const others = hits.filter(({ explanation }) => explanation?.['speaker'] !== undefined);
         expect(others.every(({ why = [] }) => why[0]?.endsWith('× 0.87 for another speaker'))).toBe(true);
         return others.map(({ turn }) => turn?.name);
@@ -99,8 +76,8 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
 
     it('appends to the conversation of that name, and keeps equal messages apart', async ({ memory }) => {
       const [ok, long] = [said('ok'), said(` ${'whole text, kept byte for byte. '.repeat(300)}\n`)];
-      await memory.add(additionOf([ok, ok]));
-      expect(await memory.add(additionOf([long, ok]))).toMatchObject({
+      await memory.conversations.add(additionOf([ok, ok]));
+      expect(await memory.conversations.add(additionOf([long, ok]))).toMatchObject({
         first: 2,
         outcome: 'appended',
         conversation: { turns: 4 },
@@ -110,34 +87,34 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
 
     it('adds the messages of one request once', async ({ memory }) => {
       const request = additionOf([said('one'), said('two')]);
-      await memory.add(request);
-      await memory.add(additionOf([said('three')]));
-      expect(await memory.add(request)).toMatchObject({ first: 0, outcome: 'unchanged' });
+      await memory.conversations.add(request);
+      await memory.conversations.add(additionOf([said('three')]));
+      expect(await memory.conversations.add(request)).toMatchObject({ first: 0, outcome: 'unchanged' });
       expect(await messagesIn(memory)).toEqual([said('one'), said('two'), said('three')]);
     });
 
     it('skips messages that are in their place already, and refuses other ones there', async ({ memory }) => {
       const [one, two, three] = [said('one'), said('two'), said('three')];
-      await memory.add(additionOf([one, two], { first: 0 }));
-      expect(await memory.add(additionOf([one, two], { first: 0 }))).toMatchObject({ outcome: 'unchanged' });
-      expect(await memory.add(additionOf([two, three], { first: 1 }))).toMatchObject({ outcome: 'appended' });
+      await memory.conversations.add(additionOf([one, two], { first: 0 }));
+      expect(await memory.conversations.add(additionOf([one, two], { first: 0 }))).toMatchObject({ outcome: 'unchanged' });
+      expect(await memory.conversations.add(additionOf([two, three], { first: 1 }))).toMatchObject({ outcome: 'appended' });
       for (const [messages, first, code] of [
         [[one, three], 0, 'ALREADY_EXISTS'],
         [[{ ...one, at: null }], 0, 'ALREADY_EXISTS'],
         [[three], 4, 'FAILED_PRECONDITION'],
       ] as const)
-        await expect(memory.add(additionOf(messages, { first }))).rejects.toMatchObject({ code });
+        await expect(memory.conversations.add(additionOf(messages, { first }))).rejects.toMatchObject({ code });
       expect(await messagesIn(memory)).toEqual([one, two, three]);
     });
 
     it('completes an addition that was aborted, also if others added meanwhile', async ({ memory }) => {
       const stop = new AbortController();
       const request = additionOf(Array.from({ length: 100 }, (_, n) => said(`number ${n}`)));
-      const cut = memory.add(request, stop.signal);
+      const cut = memory.conversations.add(request, stop.signal);
       stop.abort();
       await expect(cut).rejects.toMatchObject({ name: 'AbortError' });
-      await memory.add(additionOf([said('later')]));
-      await memory.add(request);
+      await memory.conversations.add(additionOf([said('later')]));
+      await memory.conversations.add(request);
       const all = await messagesIn(memory);
       expect(all.toSorted(byText)).toEqual([...request.messages, said('later')].toSorted(byText));
     });
@@ -149,12 +126,12 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
         fc.asyncProperty(requests, async (texts) => {
           const memory = await start(make);
           const all = texts.map((of) => additionOf(of.map((one) => said(one))));
-          await Promise.all([...all, ...all].map((request) => memory.add(request)));
+          await Promise.all([...all, ...all].map((request) => memory.conversations.add(request)));
           const stored = await messagesIn(memory);
           expect(stored.map((one) => one.text).toSorted()).toEqual(texts.flat().toSorted());
-          const hits = await memory.search(ALL, { text: 'ok, see you', limit: 100, kinds: ['turn'] });
+          const hits = await memory.semantic.search(ALL, { text: 'ok, see you', limit: 100, kinds: ['turn'] });
           expect(hits).toHaveLength(texts.flat().length);
-          await memory.clear();
+          await memory.store.remove({ tenant: 'acme' }, 'semantic', {});
         }),
         { numRuns: 4 },
       );
@@ -163,12 +140,12 @@ export function conversationConformance(make: MakeMemory<ConversationsUnderTest>
     it('keeps the conversations of two users apart', async ({ memory }) => {
       const ids = new Map<string, string>();
       for (const user of ['ann', 'bob']) {
-        const { conversation } = await memory.add(additionOf([said('the shed')], { scope: { ...SCOPE, user } }));
+        const { conversation } = await memory.conversations.add(additionOf([said('the shed')], { scope: { ...SCOPE, user } }));
         ids.set(user, conversation.id);
       }
       const ofAnn = { ...ALL, user: 'ann' };
-      expect(await memory.list(ofAnn, { limit: 9 })).toMatchObject([{ id: ids.get('ann') }]);
-      expect((await memory.search(ofAnn, { text: 'shed', limit: 9 })).map(({ user }) => user)).toEqual(['ann']);
+      expect(await memory.conversations.list(ofAnn, { limit: 9 })).toMatchObject([{ id: ids.get('ann') }]);
+      expect((await memory.semantic.search(ofAnn, { text: 'shed', limit: 9 })).map(({ user }) => user)).toEqual(['ann']);
     });
   });
 }

@@ -1,42 +1,18 @@
-import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
+import type { DocumentRecord } from '@etude/contracts/memory';
 import { expect } from 'vitest';
-import { ALL, type MakeMemory, withMemory } from './memory-conformance-start.js';
-import { NEW_YEAR, SCOPE } from './memory-records.js';
-import type { SemanticLayerUnderTest } from './semantic-memory-conformance.js';
+import { ALL, type MakeMemory, withMemory } from '@etude/domain/testing/memory-conformance-start';
+import { chunksOf, documentOf, SCOPE } from '@etude/domain/testing/memory-records';
+import type { SemanticLayer } from '../src/memory.js';
 
-export const documentOf = (texts: readonly string[], changes: Partial<DocumentRecord> = {}): DocumentRecord => ({
-  id: 'd1',
-  scope: SCOPE,
-  name: 'guide.md',
-  title: 'Guide to brewing',
-  mediaType: 'text/markdown',
-  digest: texts.join('|'),
-  bytes: 10,
-  chunks: texts.length,
-  createdAt: NEW_YEAR,
-  ...changes,
-});
-export const chunksOf = (document: DocumentRecord, texts: readonly string[]): DocumentChunk[] =>
-  texts.map((text, index) => ({
-    id: `${document.id}.${index}`,
-    scope: document.scope,
-    documentId: document.id,
-    index,
-    headings: ['Water'],
-    page: null,
-    text,
-    createdAt: NEW_YEAR,
-  }));
-
-const putInto = (memory: SemanticLayerUnderTest, texts: readonly string[], changes: Partial<DocumentRecord> = {}, signal?: AbortSignal) => {
+const putInto = (memory: SemanticLayer, texts: readonly string[], changes: Partial<DocumentRecord> = {}, signal?: AbortSignal) => {
   const document = documentOf(texts, changes);
   return memory.storeDocument(document, chunksOf(document, texts), signal);
 };
-const chunkTexts = async (memory: SemanticLayerUnderTest) =>
+const chunkTexts = async (memory: SemanticLayer) =>
   (await memory.search(ALL, { text: 'brewing guide', limit: 50, kinds: ['chunk'] })).map(({ text }) => text).toSorted();
 
 /** The promises of a semantic layer about documents and their searchable chunks. */
-export function documentLayerConformance(make: MakeMemory<SemanticLayerUnderTest>): void {
+export function documentLayerConformance(make: MakeMemory<SemanticLayer>): void {
   const it = withMemory(make);
   it('stores a document once and finds its chunks by title, headings and text', async ({ memory }) => {
     expect(await putInto(memory, ['Boil it.', 'Let it cool.'])).toBe('added');
