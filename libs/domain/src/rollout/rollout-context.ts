@@ -75,13 +75,14 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   episodeKept: boolean;
 }
 
-type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock' | 'tracing'> & { readonly journal: Omit<Journal, 'finish'> };
+type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock' | 'tracing'> & { readonly journal: Pick<Journal, 'entries' | 'append'> };
 
+/** @param limits null: none */
 export function contextOf<Deps extends ContextDeps>(
   { task, rolloutId }: RolloutInput,
   deps: Deps,
   signal: AbortSignal,
-  limits: StepLimits = task.spec.limits,
+  limits: StepLimits | null,
 ): RolloutContext<Deps> {
   const { spec, tenant } = task;
   const fingerprint = fingerprintOf(spec);
