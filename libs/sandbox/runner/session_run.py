@@ -128,7 +128,7 @@ class SessionRun(Run):
 
     def _take_call(self, report, size):
         number, tool, arguments = report.get("number"), report.get("tool"), report.get("arguments")
-        # An interrupted call has a number, but may never come.
+        # Numbers may leave gaps, since an interrupted call already has its number.
         is_numbered = type(number) is int and self.calls < number <= CALLS_MAX
         self.arguments_bytes += size
         # A frame adds some bytes to its arguments.

@@ -68,7 +68,7 @@ def attributes(value):
 
 class Encoder:
     """Turns values into messages. `foreign(value)` returns the tagged form of a value that is not plain data, `shared(class)` the name
-    of a class whose instances travel by value, or None. `known` values have numbers already."""
+    of a class whose instances travel by value, or None. Values in `known` get the first numbers."""
 
     def __init__(self, foreign, shared, known=()):
         self.foreign = foreign

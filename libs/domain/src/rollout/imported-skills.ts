@@ -55,7 +55,7 @@ export const answerImporting = (skills: readonly Skill[], scope: Scope) => {
   return { name: 'the answer', scope, dependencies: skills.map((skill) => dependencyOn(skill)), packages: [] };
 };
 
-/** As `loadedWith`; null if a needed skill is missing or not proven, or no sandbox has the packages. The task is then solved without. */
+/** Like `loadedWith`, but null if a skill is missing or not proven, or no sandbox has its packages. The task is then solved without skills. */
 export async function loadedOrNull(...asked: Parameters<typeof loadedWith>): Promise<Awaited<ReturnType<typeof loadedWith>> | null> {
   try {
     return await loadedWith(...asked);

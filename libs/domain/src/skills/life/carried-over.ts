@@ -110,7 +110,7 @@ export function joinedTests(known: readonly SkillTest[] = [], more: readonly Ski
 /** The mark of a copy for more readers. It says nothing against the code, and isn't passed on to other skills. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
 
-/** The mark names neither the owner nor the sources of the other skill. */
+/** The mark of code that a marked skill of another owner has too. It names neither that owner nor the sources of that skill. */
 export const SAME_CODE_MARK = 'its code is also that of a marked skill of this tenant';
 
 /**

@@ -10,7 +10,7 @@ import { runTests, SHORT_LIMITS, type TestPlace, type Trial } from './run-skill-
 type Input = Exclude<SkillTest, { kind: 'python' }>;
 
 const INPUTS_MAX = 24;
-/** Fewer new inputs say nothing. */
+/** With fewer new inputs, nothing is concluded. */
 const INPUTS_MIN = 4;
 const NEEDED = 'add held-out tests, or tests of calls with arguments, from which new inputs can be made';
 const REMEDY = 'if its answers form a closed set, let two tests share an answer, or add held-out tests';
