@@ -222,11 +222,12 @@ export function rolloutLearnProcessor({
       const opening = openLearning(journals.redis, journals.keys, rollout);
       const [journal, task] = await Promise.all([opening, tasks.get(tenant, taskId), stop.watching]);
       if (journal === null || task === null) return { outcome: 'over' };
+      stop.endIn(ports.limits.wallMs - journal.elapsedMs());
       const append: typeof journal.append = (...step) => stop.afterStep(journal.append(...step));
       const learning = { ...ports, journal: { ...journal, append }, givesUp: (error: unknown) => givesUp(error, job) };
-      await learnFromRollout({ task, rolloutId }, learning, stop.signal);
-      logger.info({ tenant, taskId, rolloutId, epoch: journal.epoch }, 'Learning from a rollout has ended');
-      return { outcome: 'done' };
+      const { state, error } = await learnFromRollout({ task, rolloutId }, learning, stop.signal);
+      logger.info({ tenant, taskId, rolloutId, epoch: journal.epoch, state, errorCode: error?.code }, 'Learning from a rollout has ended');
+      return { outcome: state };
     } catch (error) {
       if (error instanceof RolloutStop || errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'over' };
       throw jobError(error);

@@ -56,6 +56,10 @@ export const rolloutWorkerConfig = requireMemory(
     .extend({
       /** Rollouts at once in this process, and one more for every eight for tenants that have none running. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
+      /** Milliseconds after which learning from a task ends with a plain summary. */
+      ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
+      /** Most tokens of the model calls that learn from one task. */
+      ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
       /**
        * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory", "findings" and
        * "history", such as {"memory": 1000}.
@@ -143,13 +147,14 @@ export async function startRolloutWorker(
     templateFor: templatesOf(readSandboxPackages(config.ETUDE_SANDBOX_PACKAGES_PATH)),
     checker,
   };
+  const limits = { wallMs: config.ETUDE_LEARNING_WALL_MS, modelTokensMax: config.ETUDE_LEARNING_TOKENS_MAX };
   const deps = { tasks, journals: { redis, keys: producer.keys, ...retention }, logger };
   const options = { redisUrl, prefix, concurrency: config.ETUDE_ROLLOUT_CONCURRENCY, logger, tracing };
   const places = await RolloutPlaces.open(producer.redis, producer.keys, config.ETUDE_ROLLOUT_CONCURRENCY);
   const inLine = { ...options, concurrency: places.jobsMax, admit: places.admit };
   const consumers = [
     consume(RolloutRun, rolloutRunProcessor({ ...deps, ports }), inLine),
-    consume(RolloutLearn, rolloutLearnProcessor({ ...deps, ports }), options),
+    consume(RolloutLearn, rolloutLearnProcessor({ ...deps, ports: { ...ports, limits } }), options),
   ];
   await Promise.all(consumers.map((consumer) => consumer.ready()));
   return {

@@ -46,7 +46,7 @@ export const RolloutRun = queue({
 export const RolloutLearn = queue({
   name: 'rollout.learn',
   payload: RolloutRun.payload,
-  result: z.object({ outcome: z.enum(['done', 'over']) }),
+  result: z.object({ outcome: z.enum(['done', 'failed', 'over']) }),
   jobId: (p) => p.rolloutId,
   attemptsMax: 3,
   backoffMs: 2_000,

@@ -44,11 +44,8 @@ export class FakeJournalStore {
     if (this.#task.state !== 'running') this.events.push({ type: 'state', state: 'running' });
     if (epoch > 1) this.events.push({ type: 'worker', epoch });
     this.#task = { ...this.#task, state: 'running' };
-    const { startedAt } = this;
     return {
       ...this.#opened(epoch),
-      startedAt,
-      elapsedMs: () => this.now() - startedAt,
       append: async (entry, events) => this.#append(epoch, entry, events),
       finish: async (end) => this.#finish(epoch, end),
     };
@@ -90,7 +87,8 @@ export class FakeJournalStore {
   }
 
   #opened(epoch: number) {
-    return { rolloutId: this.rolloutId, epoch, entries: new Map(this.#entries) };
+    const { rolloutId, startedAt } = this;
+    return { rolloutId, epoch, startedAt, elapsedMs: () => this.now() - startedAt, entries: new Map(this.#entries) };
   }
 
   #append(epoch: number, entry: JournalEntry, events: readonly TaskEvent[]): { cancelRequested: boolean } {

@@ -136,6 +136,7 @@ export function journalConformance(make: () => Promise<JournalSubject>): void {
         await first.append(lessons, [started(9)]);
         const second = await learn(subject);
         expect(second.entries.get('t.lessons')).toEqual(lessons);
+        expect(second.startedAt).toBe(first.startedAt);
         await expect(first.append({ ...lessons, key: 't.skill' }, [])).rejects.toMatchObject(FENCED);
         await expect(first.finish({ state: 'done', error: null })).rejects.toMatchObject(FENCED);
         expect(await subject.task()).toMatchObject({ usage: usage(3), learning: { state: 'pending', usage: usage(1) } });

@@ -14,7 +14,7 @@ import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
 import { hitOf, settingsOf } from './memory-records.js';
 import { FakeSandboxes, type FakeRun } from './fake-sandboxes.js';
-import { learnFromRollout } from '../src/rollout/learn-from-rollout.js';
+import { type LearningDeps, learnFromRollout } from '../src/rollout/learn-from-rollout.js';
 import type { RolloutDeps, RolloutInput } from '../src/rollout/rollout-context.js';
 import { runRollout } from '../src/rollout/run-rollout.js';
 
@@ -89,6 +89,8 @@ export interface WorldGiven {
   readonly runs?: FakeRun;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
   readonly deps?: GivenDeps;
+  /** Limits of learning. */
+  readonly learning?: Partial<LearningDeps['limits']>;
   /** Settings of the task's agent. By default skills are learned and used. */
   readonly settings?: Partial<ProceduralMemorySettings>;
 }
@@ -159,8 +161,9 @@ export class World {
   /** Runs learning in one worker, where it is pending. */
   async learn(dies = (journal: LearningJournal) => journal): Promise<void> {
     const journal = this.journals.openLearning();
+    const limits = { wallMs: 600_000, modelTokensMax: 100_000, ...this.given.learning };
     if (journal === null) return;
-    await learnFromRollout(this.input, { ...this.deps, journal: dies(journal) }, new AbortController().signal);
+    await learnFromRollout(this.input, { ...this.deps, journal: dies(journal), limits }, new AbortController().signal);
   }
 
   get steps(): string[] {

@@ -48,7 +48,7 @@ export type LearningEnd = Pick<Learning, 'error'> & { readonly state: 'done' | '
  * The journal of the learning that follows a rollout, held by one worker under an epoch of its own. Its entries follow those of the rollout.
  * The task stays final, and no event is sent.
  */
-export interface LearningJournal extends Omit<Journal, 'finish' | 'startedAt' | 'elapsedMs'> {
+export interface LearningJournal extends Omit<Journal, 'finish'> {
   /** The last write. Its usage is the sum of the entries. */
   finish(end: LearningEnd): Promise<void>;
 }

@@ -17,10 +17,7 @@ export interface StepOutcome<Value> {
 
 const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'compact', 'bind', 'wrap', 'learn']);
 /** The limits that are checked between steps. */
-export interface StepLimits extends Pick<Limits, 'stepsMax' | 'wallMs' | 'modelTokensMax' | 'costUsdMax'> {
-  /** The used part of `wallMs`. */
-  elapsedMs(): number;
-}
+export type StepLimits = Pick<Limits, 'stepsMax' | 'wallMs' | 'modelTokensMax' | 'costUsdMax'>;
 
 const NO_USAGE = Usage.parse({});
 
@@ -35,9 +32,9 @@ export class DurableSteps {
   #attemptsSeen = new Set<number>();
 
   constructor(
-    private readonly journal: Pick<Journal, 'entries' | 'append'>,
+    private readonly journal: Omit<Journal, 'finish'>,
     private readonly clock: Clock,
-    private readonly limits: StepLimits | null,
+    private readonly limits: StepLimits,
     private readonly signal: AbortSignal,
     private readonly tracing: Tracing = UNTRACED,
   ) {}
@@ -94,8 +91,7 @@ export class DurableSteps {
     const { steps, inputTokens, outputTokens, costUsd } = this.#usage;
     if (this.#cancelRequested) throw new RolloutStop('cancelled');
     this.signal.throwIfAborted();
-    if (limits === null) return;
-    if (limits.elapsedMs() >= limits.wallMs) throw new RolloutStop('wall_time');
+    if (this.journal.elapsedMs() >= limits.wallMs) throw new RolloutStop('wall_time');
     if (steps >= limits.stepsMax) throw new RolloutStop('steps');
     if (!ASKS_MODEL.has(kind)) return;
     if (inputTokens + outputTokens >= limits.modelTokensMax) throw new RolloutStop('model_tokens');

@@ -113,7 +113,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
   };
   try {
     const { signal } = new AbortController();
-    if (step.startsWith('t.')) await learnFromRollout(input, { ...again, journal }, signal);
+    if (step.startsWith('t.')) await learnFromRollout(input, { ...again, journal, limits: UNLIMITED }, signal);
     else await runRollout(input, again, signal);
   } catch (error) {
     if (!(error instanceof Asked)) throw error;
@@ -122,6 +122,8 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
   const message = `the prompt of step "${step}" can't be made again, because memory or settings have changed since`;
   throw new EtudeError('FAILED_PRECONDITION', message);
 }
+
+const UNLIMITED = { wallMs: Infinity, modelTokensMax: Infinity };
 
 /** A journal in which one step is still to be done. The step's entry can still be read, because some decisions need it. */
 function journalWithout(step: string, entries: readonly JournalEntry[], rolloutId: string): Journal & LearningJournal {

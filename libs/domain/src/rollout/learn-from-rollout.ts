@@ -1,15 +1,17 @@
 import { errorCode } from '@etude/contracts/errors';
-import type { StopReason } from '@etude/contracts/task';
+import type { Limits, StopReason } from '@etude/contracts/task';
 import { z } from 'zod';
 import { rulesOf } from '../evaluation/evaluators.js';
 import { readJsonAnswer } from '../model-answer.js';
-import { LEARN_FROM, type LearningJournal } from '../ports/journal.js';
+import { LEARN_FROM, type LearningEnd, type LearningJournal } from '../ports/journal.js';
+import { approximateTokens } from '../recall/recollect.js';
 import { mayLearn } from '../skills/life/register-skill.js';
 import { countWordsUsed } from '../skills/life/told-procedure.js';
 import { pinnedToImports } from '../skills/proof/bundle-code.js';
 import { buildSkillCandidate, type NamedSkill, namesLike, skillName, type SolvedTask } from '../skills/proof/skill-candidate.js';
 import { withMarks } from '../trust/sources.js';
 import { type Attempt, bestOf, episodeOf, plainSummary, touchedBy } from './attempt-record.js';
+import { RolloutStop } from './durable-steps.js';
 import { lessonsRequest } from './prompts.js';
 import { askModel, contextOf, type RolloutContext, type RolloutDeps, type RolloutInput } from './rollout-context.js';
 
@@ -28,6 +30,8 @@ const NO_LESSONS = Lessons.parse({});
 
 export interface LearningDeps extends Pick<RolloutDeps, 'model' | 'outbox' | 'procedural' | 'settings' | 'clock' | 'givesUp' | 'tracing'> {
   readonly journal: LearningJournal;
+  /** `wallMs`: from the first start of learning. `modelTokensMax`: of its model calls, prompts included. */
+  readonly limits: Pick<Limits, 'wallMs' | 'modelTokensMax'>;
 }
 
 type LearningContext = RolloutContext<LearningDeps>;
@@ -41,27 +45,35 @@ export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'atte
 
 /**
  * Learns from an ended rollout that trains: writes its episode with summary and reflection and, on success, a skill candidate. The model is
- * asked at most once, for the parts that later tasks can use. If the answer can't be used, the episode gets a plain summary.
+ * asked at most once, for the parts that later tasks can use. If a limit comes first, or the answer can't be used, the episode gets a
+ * plain summary.
  *
  * The answer is journaled. Called again with the same journal, it asks no more and writes the same.
  *
- * @param signal an abort leaves learning to the next worker; with a `RolloutStop`, it is over
+ * @param signal an abort with a `RolloutStop` ends learning; any other abort leaves learning to the next worker
  * @throws RolloutStop for a cancel; EtudeError JOURNAL_FENCED; system errors, as `runRollout` does
  */
-export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, signal: AbortSignal): Promise<void> {
-  const { journal } = deps;
-  const context = contextOf(input, deps, signal, null);
+export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, signal: AbortSignal): Promise<LearningEnd> {
+  const { journal, limits } = deps;
+  const context = contextOf(input, deps, signal, { ...limits, stepsMax: Infinity, costUsdMax: null });
   context.attempts.push(...((journal.entries.get(LEARN_FROM)?.value ?? []) as Attempt[]));
+  let end: LearningEnd = { state: 'done', error: null };
   try {
-    const lessons = await askForLessons(context);
+    const lessons = await askForLessons(context).catch((error: unknown) => {
+      if (!(error instanceof RolloutStop) || error.reason === 'cancelled') throw error;
+      end = failedWith(error.code, `learning reached a limit: ${error.reason}`);
+      return NO_LESSONS;
+    });
     await keepEpisode(context, bestOf(context.attempts)?.judgement.verdict === 'AC' ? 'solved' : 'attempts', lessons);
   } catch (error) {
-    const told = { code: errorCode(error), message: error instanceof Error ? error.message : String(error) };
-    if (deps.givesUp(error)) await journal.finish({ state: 'failed', error: told });
+    if (deps.givesUp(error)) await journal.finish(failedWith(errorCode(error), error instanceof Error ? error.message : String(error)));
     throw error;
   }
-  await journal.finish({ state: 'done', error: null });
+  await journal.finish(end);
+  return end;
 }
+
+const failedWith = (code: string, message: string): LearningEnd => ({ state: 'failed', error: { code, message } });
 
 /** Writes the episode once, and counts the procedures that helped. Without lessons the summary is a plain one. */
 export async function keepEpisode(
@@ -91,15 +103,24 @@ const LESSONS_WITH_SKILL = 't.skill';
 
 /** Asks the model once for everything that is wanted, and proposes the skill. An answer that was accepted at once has no other lesson. */
 async function askForLessons(context: LearningContext): Promise<Lessons> {
-  const { promptTask, spec, attempts } = context;
+  const { promptTask, spec, attempts, deps } = context;
   const skill = await wantedSkill(context);
   // A skill that was tried in vain teaches nothing about the task.
   const own = attempts.filter(({ attempt }) => attempt > 0);
   const isReflecting = own.length > 1 || (own[0] ?? attempts[0])?.judgement.verdict !== 'AC';
   if (!isReflecting && skill === null) return NO_LESSONS;
+  const docstring = skill === null || isReflecting ? null : docstringOf(skill);
+  if (skill !== null && docstring !== null) {
+    // The author has described the code: no call is needed.
+    await putSkill(context, skill, { ...NO_LESSONS, description: docstring });
+    return NO_LESSONS;
+  }
   const { text } = await askModel(context, skill === null ? LESSONS : LESSONS_WITH_SKILL, 'learn', () => {
     const material = { attempts: isReflecting ? attempts : [], reference: spec.referenceSolution ?? null, code: skill?.code ?? null };
-    return lessonsRequest(promptTask, material);
+    const request = lessonsRequest(promptTask, material);
+    const tokens = request.messages.reduce((sum, { content }) => sum + approximateTokens(content), 0);
+    if (tokens >= deps.limits.modelTokensMax) throw new RolloutStop('model_tokens');
+    return request;
   });
   const read = readJsonAnswer(Lessons, text);
   const lessons = 'data' in read ? read.data : NO_LESSONS;
@@ -120,6 +141,18 @@ async function wantedSkill(context: LearningContext): Promise<SolvedTask | null>
   if (candidate === null || steps.replay(LESSONS) !== undefined) return null; // without tests it could never be verified
   const isWanted = steps.replay(LESSONS_WITH_SKILL) !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
   return isWanted ? solved : null;
+}
+
+const DOCSTRING_CHARS_MIN = 20;
+const DOCSTRING = /^[ \t]*("""|''')([^]*?)\1/;
+
+/** The docstring of the function that a task asked for; null if the code has no useful one. */
+function docstringOf({ code, evaluator }: SolvedTask): string | null {
+  const { entryPoint } = rulesOf(evaluator);
+  if (entryPoint === undefined) return null;
+  const [, body = ''] = new RegExp(`^def ${entryPoint}\\([^]*?\\)[^\\n]*:[ \\t]*\\n([^]*)`, 'm').exec(code) ?? [];
+  const docstring = (DOCSTRING.exec(body)?.[2] ?? '').replaceAll(/\s+/g, ' ').trim();
+  return docstring.length >= DOCSTRING_CHARS_MIN ? docstring : null;
 }
 
 /** Proposes a skill from code that the model wrote. Without a description, the prompt describes it. */

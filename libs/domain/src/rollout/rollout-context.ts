@@ -75,14 +75,13 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   episodeKept: boolean;
 }
 
-type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock' | 'tracing'> & { readonly journal: Pick<Journal, 'entries' | 'append'> };
+type ContextDeps = Pick<RolloutDeps, 'settings' | 'clock' | 'tracing'> & { readonly journal: Omit<Journal, 'finish'> };
 
-/** @param limits null: none */
 export function contextOf<Deps extends ContextDeps>(
   { task, rolloutId }: RolloutInput,
   deps: Deps,
   signal: AbortSignal,
-  limits: StepLimits | null,
+  limits: StepLimits = task.spec.limits,
 ): RolloutContext<Deps> {
   const { spec, tenant } = task;
   const fingerprint = fingerprintOf(spec);

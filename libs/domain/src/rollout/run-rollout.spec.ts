@@ -178,6 +178,29 @@ describe('training', () => {
     expect(world.outbox.of('skill')).toHaveLength(skills);
   });
 
+  it.each([
+    ['takes the docstring for the description', '    """Doubles any\n    number of loaves."""\n', [], 'Doubles any number of loaves.'],
+    ['asks for a description where the docstring tells nothing', '    """Doubles."""\n', ['t.skill'], 'Doubles.'],
+  ])('%s of an answer that was accepted at once', async (_, docstring, learned, description) => {
+    const code = `def twice(n: int = 1) -> int:\n${docstring}    return "right"`;
+    const model = new AnsweringModel((text) => (text.includes('# Lessons') ? '{"description": "Doubles."}' : fenced(code)));
+    const evaluator = { kind: 'function_cases' as const, entryPoint: 'twice', cases: [{ args: [2], expected: 2 }] };
+    const { world } = await ran({ spec: { ...spec, evaluator }, model });
+    expect(world.learned).toEqual(learned);
+    expect(world.outbox.of('skill')).toMatchObject([{ skill: { description: expect.stringContaining(description) } }]);
+  });
+
+  it.each([
+    ['tokens', { modelTokensMax: 100 }],
+    ['wall time', { wallMs: 0 }],
+  ])('keeps a plain summary where its limit of %s is reached, and the verdict stands', async (_, learning) => {
+    const world = new World({ spec, learning });
+    expect(await world.run()).toMatchObject({ state: 'succeeded', stopReason: 'solved' });
+    expect(world.learned).toEqual([]);
+    expect(world.journals.task.learning).toMatchObject({ state: 'failed', error: { message: expect.stringContaining('limit') } });
+    expect(world.outbox.of('episode')).toMatchObject([{ episode: { summary: expect.stringContaining('Solved'), reflection: null } }]);
+  });
+
   it("is not ended by the task's wall time", async () => {
     const world = new World({ spec: { ...spec, limits: { wallMs: 500, modelTokensMax: 61 } } });
     const journal = world.journals.open()!;

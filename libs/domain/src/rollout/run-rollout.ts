@@ -30,8 +30,7 @@ import { addCost, NO_COST } from '../model-answer.js';
  * The loop and the use of memory follow CoALA (Sumers et al. 2023), the critique Reflexion (Shinn et al. 2023).
  */
 export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal: AbortSignal): Promise<RolloutEnd> {
-  const limits = { ...input.task.spec.limits, elapsedMs: () => deps.journal.elapsedMs() };
-  const context = contextOf(input, deps, signal, limits);
+  const context = contextOf(input, deps, signal);
   try {
     const stopReason = await attemptUntilStopped(context);
     if (!mayTeach(context, stopReason)) await keepEpisode(context, stopReason);

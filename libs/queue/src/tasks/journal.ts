@@ -110,15 +110,16 @@ export async function openLearning(redis: Redis, keys: RedisKeys, rollout: Rollo
   const { tenant, taskId, rolloutId } = rollout;
   const places = taskKeys(keys, rollout);
   const [member, wake] = [memberOf(tenant, rolloutId), keys.wake(tenant, taskId)];
-  const opening = await runScript<[string, string[]] | []>(redis, 'openLearning', places, [member]);
+  const opening = await runScript<[string, string, string, string[]] | []>(redis, 'openLearning', places, [member]);
   if (opening.length === 0) return null;
-  const [epoch, flat] = opening;
+  const [epoch, startedAt, now, flat] = opening;
   const write = async (script: string, args: readonly string[]) => {
     if ((await runScript<number>(redis, script, places, [member, wake, epoch, ...args])) !== 1) throw fenced('learning', rolloutId, epoch);
   };
   return {
     rolloutId,
     epoch: Number(epoch),
+    ...timesOf(startedAt, now),
     entries: readEntries(flat),
     async append({ key, value, usage }) {
       await write('appendLearning', [key, JSON.stringify({ value: value ?? null, usage }), JSON.stringify(usage)]);

@@ -169,13 +169,15 @@ function scripts.finishRollout()
   return 1
 end
 
--- Takes pending learning for a worker. ARGV outbox member. Answers {}, or {epoch, journal as a flat list}.
+-- Takes pending learning for a worker. ARGV outbox member. Answers {}, or {epoch, startedAt, now, journal as a flat list}.
 function scripts.openLearning()
   if redis.call('HGET', TASK, 'learning') ~= 'pending' then
     redis.call('ZREM', LEARNING, ARGV[1])
     return {}
   end
-  return {tostring(redis.call('HINCRBY', ROLLOUT, 'learningEpoch', 1)), redis.call('HGETALL', JOURNAL)}
+  redis.call('HSETNX', ROLLOUT, 'learningAt', now())
+  local epoch = redis.call('HINCRBY', ROLLOUT, 'learningEpoch', 1)
+  return {tostring(epoch), redis.call('HGET', ROLLOUT, 'learningAt'), tostring(now()), redis.call('HGETALL', JOURNAL)}
 end
 
 -- Whether learning is pending under this epoch; '' stands for any.
@@ -198,12 +200,13 @@ function scripts.endLearning()
   return 1
 end
 
--- Makes failed learning pending again. ARGV outbox member, wake, key of what it starts from.
+-- Makes failed learning pending again, with its wall clock reset. ARGV outbox member, wake, key of what it starts from.
 -- Answers the state, or 'gone' where the journal is no longer kept.
 function scripts.reopenLearning()
   local state = redis.call('HGET', TASK, 'learning')
   if not state or redis.call('HEXISTS', JOURNAL, ARGV[3]) == 0 then return 'gone' end
   if state == 'done' then return state end
+  redis.call('HDEL', ROLLOUT, 'learningAt')
   redis.call('ZADD', LEARNING, now(), ARGV[1])
   noteLearning(ARGV[2], 'learning', 'pending', 'learningError', '')
   return 'pending'
