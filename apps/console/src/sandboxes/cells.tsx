@@ -5,6 +5,7 @@ import { type ApiError, follow, requestId, useApi } from '../api/client.js';
 import { toJson } from '@bufbuild/protobuf';
 import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { Output } from '../ui/code.js';
+import { List } from '../ui/list.js';
 import { told } from '../ui/text.js';
 
 /** A piece of code that ran or runs, with what came of it so far. */
@@ -96,30 +97,12 @@ interface Resource {
 }
 
 function Table({ data: { schema, data } }: { readonly data: Resource }) {
-  const names = schema.fields.map(({ name }) => name);
+  const columns = schema.fields.map(({ name }) => ({ title: name, cell: ({ row }: { row: Resource['data'][number] }) => told(row[name]) }));
+  const items = data.slice(0, ROWS_MAX).map((row, at) => ({ row, at }));
   return (
-    <div className="scrolled" tabIndex={0} role="region" aria-label="Table that the code displayed">
-      <table>
-        <thead>
-          <tr>
-            {names.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {data.slice(0, ROWS_MAX).map((row, at) => (
-            <tr key={at}>
-              {names.map((name) => (
-                <td key={name}>{told(row[name])}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <List label="Table that the code displayed" items={items} keyOf={({ at }) => `${at}`} columns={columns} empty="No rows." />
       {data.length > ROWS_MAX && <p className="quiet">{data.length - ROWS_MAX} more rows are not shown.</p>}
-    </div>
+    </>
   );
 }
