@@ -9,9 +9,9 @@ function claims() {
   const write = (_tenant: string, changes: readonly Change[]) => {
     if (state.isDown) return Promise.reject(new Error('gone'));
     return Promise.resolve(
-      changes.map(({ record }) => {
-        if (kept.has(record.key)) return false;
-        kept.set(record.key, record);
+      changes.map((change) => {
+        if (change.do === 'insert' && kept.has(change.record.key)) return false;
+        kept.set(change.record.key, change.record);
         return true;
       }),
     );

@@ -10,7 +10,7 @@ import type { Producer } from '../jobs/producer.js';
 import { RedisStore } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
-/** Priority of every wish's job. It is high, because somebody waits for the skill. */
+/** What callers are told of every wish. Their jobs run in the order of the wishes. */
 const PRIORITY = 7;
 /** Limits of a wish's texts that the model sees. A longer description is cut. A longer example is left out, since a part would mislead. */
 const DESCRIPTION_MAX_CHARS = 4_000;
@@ -81,7 +81,7 @@ export class WantedSkills extends RedisStore {
       due: async (tenant, id) => {
         const wanted = await this.get(tenant, id);
         if (wanted === null || !OPEN_STATES.has(wanted.state)) return null;
-        return { payload: { v: 1, tenant, id }, options: { priority: wanted.priority } };
+        return { payload: { v: 1, tenant, id } };
       },
       onDead: async (tenant, id, { code, message }) => {
         const stored = await this.load(tenant, id);
@@ -215,9 +215,7 @@ export class WantedSkills extends RedisStore {
   /** Adds the wish's job, after removing the ended job of an earlier round, which had the same id. */
   async #enqueue(tenant: string, id: string): Promise<void> {
     const payload = { v: 1 as const, tenant, id };
-    // When Redis is away, the reconciler adds the job.
-    await this.producer.forget(SkillRequest.name, SkillRequest.jobId(payload)).catch(() => undefined);
-    await this.producer.addForRecord(SkillRequest, payload, { priority: PRIORITY });
+    await this.producer.addForRecord(SkillRequest, payload, { again: true });
   }
 }
 

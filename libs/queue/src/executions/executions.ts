@@ -35,7 +35,7 @@ interface Errand {
 }
 
 /** A job with a priority is taken only while no job without one waits. */
-const SECOND_LINE: AddOptions = { priority: 0 };
+const SECOND_LINE: AddOptions = { priority: 1 };
 
 /** Requests and results of executions. They are kept outside of the queue, because they may be megabytes. */
 export class ExecutionStore extends RedisStore {

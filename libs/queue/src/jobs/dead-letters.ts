@@ -152,19 +152,13 @@ async function countsOf(producer: Producer, queue: Queue): Promise<QueueCounts> 
 
 /** BullMQ's score of a delayed job is its due time in ms times this, plus a counter. */
 const DELAY_STEP = 0x1000;
-/** Number of BullMQ priorities in use besides the places of rollouts, from 1. BullMQ's score of a job is priority × URGENCY_STEP plus a counter. */
-const URGENCIES = 10;
-const URGENCY_STEP = 0x1_0000_0000;
-
-/** Age of the job that has waited longest, with or without a priority. 0 where none waits. */
+/**
+ * Age of the job that has waited longest, with or without a priority; 0 where none waits. Only rollouts have several priorities. The first of
+ * them may have been given back by its worker.
+ */
 export async function oldestWaitingMs({ redis, keys }: Producer, queue: Queue, nowMs = Date.now()): Promise<number> {
-  const firsts = Array.from({ length: URGENCIES }, (_, i) =>
-    redis.zrangebyscore(queue.toKey('prioritized'), (i + 1) * URGENCY_STEP, `(${(i + 2) * URGENCY_STEP}`, 'LIMIT', 0, 1),
-  );
-  // Rollouts have any priority. The first of them may have been given back by its worker.
-  const rollouts =
-    queue.name === RolloutRun.name ? [redis.zrange(keys.waitingSince, '0', '0'), redis.zrange(queue.toKey('prioritized'), '0', '0')] : [];
-  const ids = [redis.lrange(queue.toKey('wait'), -1, -1), ...firsts, ...rollouts];
+  const ids = [redis.lrange(queue.toKey('wait'), -1, -1), redis.zrange(queue.toKey('prioritized'), '0', '0')];
+  if (queue.name === RolloutRun.name) ids.push(redis.zrange(keys.waitingSince, '0', '0'));
   const jobs = (await Promise.all((await Promise.all(ids)).flat().map((id) => queue.getJob(id)))) as Array<Job | undefined>;
   const oldest = Math.min(nowMs, ...jobs.filter((job) => job !== undefined).map(({ timestamp }) => timestamp));
   return nowMs - oldest;

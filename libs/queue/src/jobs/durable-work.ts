@@ -88,9 +88,9 @@ async function reconcileEntry(
   const queue = producer.queue(work.queue.name);
   const job = (await queue.getJob(work.queue.jobId(due.payload))) as Job | undefined;
   if (job && !job.finishedOn) {
-    // A job that was added while places changed may have a later one than its record.
-    const { place = Infinity } = due.options ?? {};
-    if (job.priority > place) await job.changePriority({ priority: place });
+    // A job that was added while the line of rollouts changed may have a later place than its record.
+    const { priority = Infinity } = due.options ?? {};
+    if (job.priority > priority) await job.changePriority({ priority });
     return { nextMs: ALIVE_AGAIN_MS, isClosed: false };
   }
   const death = job && deathOf(job);

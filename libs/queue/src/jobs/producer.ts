@@ -11,10 +11,8 @@ import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
 export interface AddOptions {
-  /** 0 to 9; a higher one is taken first. A job without a priority is taken before all that have one. */
+  /** From 1; a lower one is taken first. A job without a priority is taken before all that have one. */
   readonly priority?: number;
-  /** BullMQ's priority itself, from 1: the place of a rollout in the line of all tenants. */
-  readonly place?: number;
   /** The job is taken after this time. Default 0. */
   readonly delayMs?: number;
   /** An ended job of the same id is removed first. */
@@ -62,11 +60,9 @@ export class Producer {
     options: AddOptions = {},
   ): Promise<void> {
     const { jobId, data } = checked(declaration, payload);
-    const { priority, place, delayMs: delay = 0, again, traceparent = this.tracing.current } = options;
+    const { priority, delayMs: delay = 0, again, traceparent = this.tracing.current } = options;
     if (again) await this.forget(declaration.name, jobId);
-    // BullMQ takes a low number first, and jobs without a priority before all others.
-    const number = place ?? (priority === undefined ? undefined : Math.max(1, URGENCY_LEAST - priority));
-    const urgency = number === undefined ? {} : { priority: number };
+    const urgency = priority === undefined ? {} : { priority };
     const telemetry = traceparent === undefined ? {} : { telemetry: { metadata: traceparent } };
     const settings = { jobId, ...declaredOptions(declaration), ...urgency, ...telemetry, delay };
     const added = this.queue(declaration.name).add(declaration.name, data, settings);
@@ -191,8 +187,6 @@ function checked<P extends z.ZodType>(declaration: QueueDeclaration<P>, payload:
   }
   return { jobId, data };
 }
-
-const URGENCY_LEAST = 10;
 
 /** BullMQ's options for every job of a queue. */
 export function declaredOptions(declaration: QueueDeclaration) {

@@ -64,7 +64,7 @@ export class TaskStore extends RedisStore {
         const [state, asked, place, traceparent] = answer;
         if (!state || isFinal(state as TaskState)) return null;
         const notBefore = openQuestion(state, asked)?.deadlineAt;
-        const options = { place, traceparent: traceparent || undefined };
+        const options = { priority: place, traceparent: traceparent || undefined };
         return { payload: { v: 1, tenant, taskId, rolloutId }, options, notBefore };
       },
       onDead: async (tenant, rolloutId, { code, message }, diedAt) =>
@@ -128,7 +128,7 @@ export class TaskStore extends RedisStore {
     const [outcome, taskId, place, open] = await this.run<Submitted>('submitTask', places, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
     if (outcome === 'tasks' || outcome === 'submits') throw limitReached(tenant, outcome, Number(taskId), limits);
-    if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { place });
+    if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { priority: place });
     // Workers then look at the line again: see `RolloutPlaces`. The caller needn't wait for it.
     if (open === 1) void this.redis.publish(this.keys.line, '').catch(() => undefined);
     const record = await this.get(tenant, taskId);
@@ -181,7 +181,7 @@ export class TaskStore extends RedisStore {
     if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `must be "${told}", the open question, or empty`, { field: 'key' });
     const task = await this.get(tenant, taskId);
     // The job that asked may have ended under the same id.
-    const options = { place: Number(told), again: true, traceparent: task?.traceparent };
+    const options = { priority: Number(told), again: true, traceparent: task?.traceparent };
     if (outcome === 'answered') {
       this.#log('queued', task);
       await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, options);
