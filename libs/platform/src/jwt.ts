@@ -48,10 +48,8 @@ export type JwtConfig = z.infer<typeof jwtConfig>;
 /** Only signatures by a key pair: with a shared secret, every service that checks tokens could make them. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
 const CLOCK_TOLERANCE_S = 30;
-const FETCH_MS = 5_000;
 /** How soon an unknown key id makes the JWKS be fetched again. */
 const COOLDOWN_MS = 10_000;
-const KEPT_MS = 600_000;
 const NAME_CHARS_MAX = 200;
 const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
@@ -91,7 +89,7 @@ function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey
         'FAILED_PRECONDITION',
         `ETUDE_JWT_JWKS: ${jwks} must begin with https://, or with http:// on a loopback address: who changes the keys on their way could sign any token.`,
       );
-    return createRemoteJWKSet(url, { timeoutDuration: FETCH_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: KEPT_MS });
+    return createRemoteJWKSet(url, { cooldownDuration: COOLDOWN_MS });
   }
   const read = () => createLocalJWKSet(JSON.parse(readFileSync(jwks, 'utf8')) as JSONWebKeySet);
   try {

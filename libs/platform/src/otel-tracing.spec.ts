@@ -73,7 +73,7 @@ it('drops spans rather than waits for a collector that is stuck', async () => {
   await closed;
   vi.useRealTimers();
   // One batch on its way, and the queue.
-  expect(given).toBe(512 + 4_096);
+  expect(given).toBe(512 + 2_048);
 });
 
 it('tells of a collector that fails once', async () => {

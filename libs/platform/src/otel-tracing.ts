@@ -16,11 +16,6 @@ import type { ProcessTracing, TracingConfig } from './tracing.js';
 
 /** How long a closing process waits for the collector. */
 const FLUSH_MS = 1_500;
-/** Ended spans that wait for the collector. Further ones are dropped. */
-const QUEUE_MAX = 4_096;
-const BATCH_MAX = 512;
-const SEND_EVERY_MS = 2_000;
-const SEND_TIMEOUT_MS = 10_000;
 /** Characters of one value of content. */
 const CONTENT_MAX = 8_192;
 
@@ -43,17 +38,10 @@ export class OtelTracing implements ProcessTracing {
     exporter: SpanExporter = new OTLPTraceExporter(),
   ) {
     const named = resourceFromAttributes({ 'service.name': `etude-${service}`, 'service.instance.id': `${hostname()}-${process.pid}` });
-    const processor = new BatchSpanProcessor({
-      exporter: reporting(exporter, warn),
-      maxQueueSize: QUEUE_MAX,
-      maxExportBatchSize: BATCH_MAX,
-      scheduledDelayMillis: SEND_EVERY_MS,
-      exportTimeoutMillis: SEND_TIMEOUT_MS,
-    });
     this.#provider = new TracerProvider({
       resource: named.merge(detectResources({ detectors: [envDetector] })),
       sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.ETUDE_TRACE_RATIO) }),
-      spanProcessors: [processor],
+      spanProcessors: [new BatchSpanProcessor({ exporter: reporting(exporter, warn) })],
     });
     this.#tracer = this.#provider.getTracer('etude');
   }

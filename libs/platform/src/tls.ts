@@ -27,7 +27,7 @@ const LOOKED_EVERY_MS = 10_000;
 interface Pem {
   readonly cert: Buffer;
   readonly key: Buffer;
-  readonly ca: Buffer | undefined;
+  readonly ca?: Buffer;
 }
 
 /** The certificates of one process. Servers that are made with it take new files by themselves. */
@@ -58,10 +58,10 @@ export function controllerTls(config: TlsConfig): { readonly credentials: Channe
 function readPem(certPath: string, keyPath: string, caPath: string | undefined): Pem {
   try {
     const [cert, key] = [readFileSync(certPath), readFileSync(keyPath)];
-    const ca = caPath === undefined ? undefined : readFileSync(caPath);
+    const pem = { cert, key, ...(caPath === undefined ? {} : { ca: readFileSync(caPath) }) };
     // Refuses a key that isn't the certificate's.
-    createSecureContext({ cert, key, ...(ca ? { ca } : {}) });
-    return { cert, key, ca };
+    createSecureContext(pem);
+    return pem;
   } catch (error) {
     const files = [certPath, keyPath, caPath].filter(Boolean).join(', ');
     throw new EtudeError('FAILED_PRECONDITION', `The TLS files ${files} can't be used: ${(error as Error).message}.`);
@@ -72,9 +72,8 @@ type CaListener = Parameters<experimental.CertificateProvider['addCaCertificateL
 type IdentityListener = Parameters<experimental.CertificateProvider['addIdentityCertificateListener']>[0];
 
 class Certificates implements experimental.CertificateProvider {
-  /** What gives each listener of gRPC the current files. */
-  readonly #listeners = new Map<CaListener | IdentityListener, () => void>();
-  readonly #httpServers = new Set<Server & { setSecureContext(options: object): void }>();
+  /** What gives the current files to one listener of gRPC or one HTTP server. Both last as long as the process. */
+  readonly #tells: Array<() => void> = [];
   readonly #timer: NodeJS.Timeout;
   readonly grpc: ServerCredentials;
   #current: Pem;
@@ -92,8 +91,8 @@ class Certificates implements experimental.CertificateProvider {
 
   httpServer(answer: RequestListener): Server {
     const asks = { requestCert: this.isMutual, rejectUnauthorized: this.isMutual };
-    const server = createHttpsServer({ ...this.#options(), ...asks }, answer);
-    this.#httpServers.add(server);
+    const server = createHttpsServer({ ...this.#current, ...asks }, answer);
+    this.#tells.push(() => server.setSecureContext(this.#current));
     return server;
   }
 
@@ -101,39 +100,29 @@ class Certificates implements experimental.CertificateProvider {
     clearInterval(this.#timer);
   }
 
-  #options(): { cert: Buffer; key: Buffer; ca?: Buffer } {
-    const { cert, key, ca } = this.#current;
-    return { cert, key, ...(ca ? { ca } : {}) };
-  }
-
   #look(): void {
     const next = this.pem();
     if (next === this.#current) return;
     this.#current = next;
-    for (const server of this.#httpServers) server.setSecureContext(this.#options());
-    for (const tell of this.#listeners.values()) tell();
+    for (const tell of this.#tells) tell();
   }
 
-  #add(listener: CaListener | IdentityListener, tell: () => void): void {
-    this.#listeners.set(listener, tell);
+  #add(tell: () => void): void {
+    this.#tells.push(tell);
     process.nextTick(tell);
   }
 
   addCaCertificateListener(listener: CaListener): void {
-    this.#add(listener, () => listener(this.#current.ca ? { caCertificate: this.#current.ca } : null));
+    this.#add(() => listener(this.#current.ca ? { caCertificate: this.#current.ca } : null));
   }
 
   addIdentityCertificateListener(listener: IdentityListener): void {
-    this.#add(listener, () => listener({ certificate: this.#current.cert, privateKey: this.#current.key }));
+    this.#add(() => listener({ certificate: this.#current.cert, privateKey: this.#current.key }));
   }
 
-  removeCaCertificateListener(listener: CaListener): void {
-    this.#listeners.delete(listener);
-  }
+  removeCaCertificateListener(): void {}
 
-  removeIdentityCertificateListener(listener: IdentityListener): void {
-    this.#listeners.delete(listener);
-  }
+  removeIdentityCertificateListener(): void {}
 }
 
 export const httpServer = (tls: ServerTls | null, answer: RequestListener): Server =>
