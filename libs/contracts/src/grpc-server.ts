@@ -11,7 +11,7 @@ import {
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
 import { ERROR_KINDS, errorCode, EtudeError, isAbort } from './errors.js';
-import { type Handler, methodDefinition, type RefuseBytes, refusalOf } from './grpc.js';
+import { decodeRequest, type Handler, methodDefinition } from './grpc.js';
 import { boundedError, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
 export interface ServedCall {
@@ -28,13 +28,13 @@ export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S
 export interface ServingSettings<C> {
   /** Authenticates the caller before every handler. Errors that it throws become the status of the call. */
   open(call: ServedCall, method: DescMethod): C | Promise<C>;
-  /** Checks the bytes of a request. The caller learns of a refusal only after `open` has admitted the call. */
-  readonly refusal?: RefuseBytes;
+  /** Checks the bytes of a request, once `open` has admitted the call. Errors that it throws become the status of the call. */
+  checkBytes?(method: DescMethod, bytes: Uint8Array): void;
   /** Called for failures without a code; the caller receives only the id. An EtudeError INTERNAL is sent unchanged. */
   onMistake(method: string, errorId: string, error: unknown): void;
 }
 
-type AnyCall = ServerUnaryCall<object, object> | ServerWritableStream<object, object> | ServerReadableStream<object, object>;
+type AnyCall = ServerUnaryCall<Buffer, object> | ServerWritableStream<Buffer, object> | ServerReadableStream<Buffer, object>;
 
 function served(call: AnyCall): ServedCall {
   const gone = new AbortController();
@@ -61,12 +61,12 @@ export function statusOf(whole: EtudeError): Error & { code: number; details: st
  *
  * @throws EtudeError CANCELLED if the caller cancelled: a partial upload must never count as complete
  */
-async function* checked(call: ServerReadableStream<object, object>, signal: AbortSignal): AsyncIterable<object> {
-  for await (const request of call as AsyncIterable<object>) {
-    const refusal = refusalOf(request);
-    if (refusal) throw refusal;
-    yield request;
-  }
+async function* requestsOf(
+  call: ServerReadableStream<Buffer, object>,
+  decode: (bytes: Buffer) => object,
+  signal: AbortSignal,
+): AsyncIterable<object> {
+  for await (const bytes of call as AsyncIterable<Buffer>) yield decode(bytes);
   // When a call is cancelled, Node's HTTP/2 first ends its requests as if they were complete. The reset follows in a later packet.
   await new Promise<void>((resolve) => {
     if (signal.aborted) return resolve();
@@ -78,7 +78,7 @@ async function* checked(call: ServerReadableStream<object, object>, signal: Abor
 }
 
 /** Pulls answers no faster than the caller reads them, so that a slow caller costs the memory of one message. */
-async function pump(call: ServerWritableStream<object, object>, answers: AsyncIterable<object>, signal: AbortSignal): Promise<void> {
+async function pump(call: ServerWritableStream<Buffer, object>, answers: AsyncIterable<object>, signal: AbortSignal): Promise<void> {
   for await (const answer of answers) {
     signal.throwIfAborted();
     if (!call.write(answer)) await once(call, 'drain', { signal }).catch(() => undefined);
@@ -108,14 +108,15 @@ export function addService<S extends DescService, C>(
   };
   const handling = (method: DescMethod): UntypedHandleCall => {
     const handle = handlers[method.localName as keyof S['method']] as unknown as (request: object, call: C) => unknown;
+    const decode = (bytes: Buffer) => {
+      settings.checkBytes?.(method, bytes);
+      return decodeRequest(method, bytes);
+    };
     const run = async (call: AnyCall, context: ServedCall): Promise<unknown> => {
       const opened = await settings.open(context, method);
-      if (!('request' in call)) return handle(checked(call, context.signal), opened);
-      const refusal = refusalOf(call.request);
-      if (refusal) throw refusal;
-      return handle(call.request, opened);
+      return handle('request' in call ? decode(call.request) : requestsOf(call, decode, context.signal), opened);
     };
-    const streaming = (call: ServerWritableStream<object, object>): void => {
+    const streaming = (call: ServerWritableStream<Buffer, object>): void => {
       const context = served(call);
       const work = async () => pump(call, (await run(call, context)) as AsyncIterable<object>, context.signal);
       work().then(
@@ -133,7 +134,9 @@ export function addService<S extends DescService, C>(
     return method.methodKind === 'server_streaming' ? streaming : (answering as UntypedHandleCall);
   };
   const { methods } = service;
-  const definition = Object.fromEntries(methods.map((method) => [method.name, methodDefinition(method, settings.refusal)]));
+  // The handlers decode: grpc-js would answer INTERNAL for a mistake of the caller.
+  const undecoded = { requestDeserialize: (bytes: Buffer) => bytes };
+  const definition = Object.fromEntries(methods.map((method) => [method.name, { ...methodDefinition(method), ...undecoded }]));
   server.addService(definition, Object.fromEntries(methods.map((method) => [method.name, handling(method)])));
 }
 

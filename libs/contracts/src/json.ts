@@ -18,14 +18,6 @@ function isJson(value: unknown): boolean {
 /** Any JSON value. Keeps all keys, including "__proto__". */
 export const Json = z.unknown().refine(isJson, 'must be JSON') as unknown as z.ZodType<Json>;
 
-/** A key that JavaScript objects inherit. Schemas drop fields with this name, so no parameter may have it. */
-export const UNNAMEABLE = '__proto__';
-
-/** Whether the value itself has this key. Values nested in it may have it. */
-export function hasUnnameable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, UNNAMEABLE);
-}
-
 const isJsonObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value);
 
 /** Any JSON object. Keeps all keys, including "__proto__". */

@@ -261,12 +261,12 @@ const LIMITED: ReadonlySet<DescService> = new Set([memory, skills, agents, tools
 
 export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 
-/** Checks the size of a request before decoding. Returns null if it is acceptable, and for services without such limits. */
-export function sizeProblem(method: DescMethod, { byteLength }: Uint8Array): EtudeError | null {
+/** Checks the size of a request, for services with such limits. @throws EtudeError PAYLOAD_TOO_LARGE */
+export function requireSize(method: DescMethod, { byteLength }: Uint8Array): void {
   const bytesMax = bytesMaxOf(method);
-  if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return null;
+  if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return;
   const message = `A request of ${method.name} may have ${bytesMax} bytes; yours has ${byteLength}. Send less at once.`;
-  return new EtudeError('PAYLOAD_TOO_LARGE', message);
+  throw new EtudeError('PAYLOAD_TOO_LARGE', message);
 }
 
 /** The answers of a stream as one span. It is the current one while an answer is made, but not while the stream's reader works. */

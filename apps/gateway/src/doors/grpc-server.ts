@@ -6,7 +6,7 @@ import { type HealthCheck, portError } from '@etude/platform/health';
 import type { ServerTls } from '@etude/platform/tls';
 import type { handleBidiStreamingCall, MethodDefinition, Server } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
-import { type Calls, sizeProblem } from '../calls/calls.js';
+import { type Calls, requireSize } from '../calls/calls.js';
 
 export interface GrpcDoorParts {
   readonly calls: Calls;
@@ -30,7 +30,7 @@ export async function listenForGrpc(
           const traceparent = metadata.get('traceparent')[0]?.toString();
           return calls.admit(method, { ...call, authorization: metadata.get('authorization'), traceparent });
         },
-        refusal: sizeProblem,
+        checkBytes: requireSize,
         onMistake,
       });
     }

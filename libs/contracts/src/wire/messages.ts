@@ -19,7 +19,6 @@ import {
   ValueSchema,
 } from '@bufbuild/protobuf/wkt';
 import { z } from 'zod';
-import { hasUnnameable, UNNAMEABLE } from '../json.js';
 import { invalidField, joinPath, parsedBy, refuseAny, snakeCase, unwrapped, type Violation } from './validation.js';
 
 /**
@@ -232,10 +231,7 @@ class MessageReader {
   #message(type: z.ZodType, field: DescField, desc: DescMessage, value: unknown, at: string): unknown {
     if (isOf(field, 'Duration')) return millisecondsOf(value as Parameters<typeof millisecondsOf>[0]);
     if (isOf(field, 'Timestamp')) return timestampMs(value as Timestamp);
-    if (isOf(field, 'Struct')) {
-      if (type instanceof z.ZodRecord && hasUnnameable(value)) this.#say(`${at}.${UNNAMEABLE}`, 'is not a valid name of an argument');
-      return value;
-    }
+    if (isOf(field, 'Struct')) return value;
     if (!isOf(field, 'Value') && !isOf(field, 'ListValue')) return this.object(type, desc, value as Values, at);
     try {
       return toJson(desc, value as never);
