@@ -85,12 +85,14 @@ function running({ pods }: Seen): ReturnType<Look> {
   return [`${pods.length} pods`, listed([...bad, ...unplaced])];
 }
 
-/** A note after "ok: " is for operators too, such as a Redis that may evict. */
-function storesOf(seen: Seen): ReturnType<Look> {
-  const { checks } = Readiness.parse(JSON.parse(ask(seen, 'gateway', '/readyz')));
-  const said = Object.entries(checks).filter(([, text]) => text !== 'ok');
-  return [Object.keys(checks).join(', '), listed(said.map(([name, text]) => `${name}: ${text.replace(/^ok: /, '')}`))];
-}
+/** What a service says about the parts that it needs. A note after "ok: " is for operators too, such as a Redis that may evict. */
+const partsOf =
+  (service: Service): Look =>
+  (seen) => {
+    const { checks } = Readiness.parse(JSON.parse(ask(seen, service, '/readyz')));
+    const said = Object.entries(checks).filter(([, text]) => text !== 'ok');
+    return [Object.keys(checks).join(', '), listed(said.map(([name, text]) => `${name}: ${text.replace(/^ok: /, '')}`))];
+  };
 
 function queues(seen: Seen): ReturnType<Look> {
   const text = ask(seen, 'gateway', '/metrics');
@@ -105,21 +107,17 @@ function queues(seen: Seen): ReturnType<Look> {
   return [`${workers.size} queues`, listed([...idle, ...died])];
 }
 
-function sandboxes(seen: Seen): ReturnType<Look> {
-  const { checks } = Readiness.parse(JSON.parse(ask(seen, 'sandbox-controller', '/readyz')));
-  const bad = Object.entries(checks).filter(([, text]) => !text.startsWith('ok'));
-  const text = ask(seen, 'sandbox-controller', '/metrics');
-  const [warm, wait] = ['warm', 'claims_waiting'].map((name) => metric(text, `etude_sandbox_${name}`).get('') ?? 0);
-  const short = warm === 0 && wait! > 0 ? [`${wait} executions wait, and no sandbox is free`] : [];
-  return [`${warm} are ready`, listed([...bad.map(([name, why]) => `${name}: ${why}`), ...short])];
-}
-
 const CHECKS: ReadonlyArray<readonly [name: string, look: Look, cost: string, fix: string]> = [
   ['services', services, 'their work waits', 'kubectl describe deployment NAME, and kubectl logs deployment/NAME'],
   ['pods', running, 'fewer pods work', 'kubectl describe pod NAME shows the image, secret or node that is missing'],
-  ['stores', storesOf, 'accepted work can be lost or waits', 'docs/operations.md lists what Redis and Qdrant need'],
+  ['stores', partsOf('gateway'), 'accepted work can be lost or waits', 'docs/operations.md lists what Redis and Qdrant need'],
   ['queues', queues, 'work waits or has failed', 'raise the replicas of the worker; ./etude queues dead shows what failed'],
-  ['sandboxes', sandboxes, 'no code runs, or it waits', 'docs/kubernetes.md; kubectl get events in the namespace of the sandboxes'],
+  [
+    'sandboxes',
+    partsOf('sandbox-controller'),
+    'no code runs, or it waits',
+    'docs/kubernetes.md; kubectl get events in the namespace of the sandboxes',
+  ],
 ];
 
 /** Checks an installation from outside. Changes nothing and reads no secret. @throws Error if the cluster doesn't answer */
