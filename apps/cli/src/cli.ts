@@ -68,7 +68,7 @@ function credentialsOf({ ETUDE_TLS_CA_PATH: ca, ETUDE_TLS_CERT_PATH: cert, ETUDE
   return { credentials: credentials.createSsl(root, own, chain) };
 }
 
-export function openGateway(address: string, apiKey: string | undefined, tls: TlsSettings = {}): Gateway {
+function openGateway(address: string, apiKey: string | undefined, tls: TlsSettings = {}): Gateway {
   const settings = { ...(apiKey ? { apiKey } : {}), ...credentialsOf(tls) };
   const clients = Object.entries(SERVICES).map(([name, service]) => [name, createServiceClient(service, address, settings)] as const);
   const services = Object.fromEntries(clients) as unknown as Clients;

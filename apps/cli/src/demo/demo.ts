@@ -9,14 +9,14 @@ import { StepExplanationSchema, type TaskEvent, TaskEventSchema, TaskSchema, Tas
 import type { Command } from 'commander';
 import { waitForRun } from '../admin/admin.command.js';
 import { callSettings } from '../calls.js';
-import { type Cli, type Gateway, openGateway, type Start } from '../cli.js';
+import { type Cli, createCli, type Gateway, readSettings, type Start, withGateway } from '../cli.js';
 import { hand } from '../command.js';
 import { embedderSettings } from '../embedder/embedder.js';
-import { CliError, EXIT, explain } from '../errors.js';
+import { CliError, EXIT } from '../errors.js';
 import { type Problem, READERS, readEntries } from '../eval/problems.js';
 import { inParallel, sampleOf, type SampleResult, summarize, type Summary, summaryRows } from '../eval/run-sample.js';
 import { filesBelow } from '../files.js';
-import { ensureLocalKey, keyPath } from '../home/home.js';
+import { ensureLocalKey } from '../home/home.js';
 import { findStack, type SandboxDriver } from '../home/stack-state.js';
 import { bars, firstLine, table } from '../output.js';
 import { details, jsonOf, SCRIPTED, tableOf } from '../show.js';
@@ -198,16 +198,13 @@ async function demo(cli: Cli, { sandbox, keep = false }: DemoOptions): Promise<n
     },
   );
   cli.out.status('');
-  const address = (await findStack(home))?.address ?? '';
-  const gateway = openGateway(address, readFileSync(keyPath(home), 'utf8').trim());
+  // The stack of the demo, whatever gateway the environment names.
+  const own = createCli(readSettings({}), { json: cli.out.json, timeout: cli.globals.timeout, home }, cli.signal, cli.out);
   try {
-    const code = await tell(cli, gateway, script, home);
+    const code = await withGateway(own, (gateway) => tell(cli, gateway, script, home));
     if (keep) await keepOpen(cli, home, stack.ended);
     return code;
-  } catch (error) {
-    throw explain(error, address);
   } finally {
-    gateway.close();
     await stack.stop();
     cli.out.note(`\nThe demo has stopped. Its memory and logs stay in ${home} until the next demo.`);
   }
