@@ -24,7 +24,8 @@ export interface OpenAiChatOptions extends ConnectionOptions {
  */
 export class OpenAiChatModel implements ChatModel {
   readonly #connection: OpenAiConnection;
-  #dialect: Dialect = FULL_DIALECT;
+  /** The parts of the protocol that the server refused. */
+  #refused: ReadonlySet<Part> = new Set();
   #model: string | undefined;
 
   constructor(private readonly options: OpenAiChatOptions) {
@@ -43,26 +44,27 @@ export class OpenAiChatModel implements ChatModel {
     this.#connection.close();
   }
 
-  /** Asks again in a simpler dialect when the server refuses a part of the protocol, and remembers the dialect that worked. */
+  /** Asks again without each part of the protocol that the server refuses, and remembers those parts once it answers. */
   async #negotiate(request: ChatRequest, model: string, send: Send): Promise<Answer> {
-    for (let dialect = this.#dialect; ;) {
+    for (let refused = this.#refused; ;) {
+      const body = requestBody(request, model, refused);
       try {
-        const answer = await this.#ask(request, model, dialect, send);
-        this.#dialect = dialect;
+        const answer = await this.#ask(request, body, send);
+        this.#refused = refused;
         return answer;
       } catch (error) {
         const said = refusedText(error);
-        const next = said === null ? null : simpler(dialect, request, said);
-        if (!next) throw error;
-        dialect = next;
+        const part = said === null ? undefined : refusedPart(body, said);
+        if (part === undefined) throw error;
+        refused = new Set([...refused, part]);
       }
     }
   }
 
-  async #ask(request: ChatRequest, model: string, dialect: Dialect, send: Send): Promise<Answer> {
-    const sent = await send('/chat/completions', requestBody(request, model, dialect));
-    const read = await readAnswer(sent, this.options.answerBytesMax, this.#connection.context, request.onText);
-    const answer = usesText(request, dialect) ? calledInText(read) : read;
+  async #ask({ tools = [], onText }: ChatRequest, body: Body, send: Send): Promise<Answer> {
+    const sent = await send('/chat/completions', body);
+    const read = await readAnswer(sent, this.options.answerBytesMax, this.#connection.context, onText);
+    const answer = tools.length > 0 && body.tools === undefined ? calledInText(read) : read;
     return sent.headers['x-etude-scripted'] === undefined ? answer : { ...answer, scripted: true };
   }
 
@@ -81,32 +83,21 @@ function refusedText(error: unknown): string | null {
   return status === '400' || status === '422' ? said : null;
 }
 
-/** The parts of the protocol to use with a server. It starts with all of them and drops those that the server refuses. */
-interface Dialect {
-  readonly stream: boolean;
-  readonly streamOptions: boolean;
-  readonly tokenLimit: 'max_tokens' | 'max_completion_tokens';
-  readonly temperature: boolean;
-  /** Whether the server is asked for function calls. Otherwise tools are described as text. */
-  readonly tools: boolean;
-}
+/** Parts of the protocol that servers refuse. Without `max_tokens` the limit has its newer name; without `tools` they are described as text. */
+type Part = 'max_tokens' | 'temperature' | 'tools' | 'stream_options' | 'stream';
+type Body = ReturnType<typeof requestBody>;
 
-const FULL_DIALECT: Dialect = { stream: true, streamOptions: true, tokenLimit: 'max_tokens', temperature: true, tools: true };
-
-const usesText = ({ tools = [] }: ChatRequest, dialect: Dialect) => tools.length > 0 && !dialect.tools;
-
-export function requestBody(request: ChatRequest, model: string, dialect: Dialect): Record<string, unknown> {
-  const { tools = [] } = request;
-  const messages = usesText(request, dialect) ? messagesAsText(request.messages, tools) : request.messages.map(messageOnWire);
+function requestBody(request: ChatRequest, model: string, refused: ReadonlySet<Part>) {
+  const { tools = [], messages, temperature, outputTokensMax: limit } = request;
+  const [asText, stream] = [tools.length > 0 && refused.has('tools'), !refused.has('stream')];
   return {
     model,
-    messages,
-    ...(tools.length > 0 && dialect.tools ? { tools: tools.map(toolOnWire) } : {}),
-    ...(request.temperature !== undefined && dialect.temperature ? { temperature: request.temperature } : {}),
-    ...(request.outputTokensMax === undefined ? {} : { [dialect.tokenLimit]: request.outputTokensMax }),
-    ...(dialect.stream
-      ? { stream: true, ...(dialect.streamOptions ? { stream_options: { include_usage: true } } : {}) }
-      : { stream: false }),
+    messages: asText ? messagesAsText(messages, tools) : messages.map(messageOnWire),
+    tools: tools.length > 0 && !asText ? tools.map(toolOnWire) : undefined,
+    temperature: refused.has('temperature') ? undefined : temperature,
+    [refused.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens']: limit,
+    stream,
+    stream_options: stream && !refused.has('stream_options') ? { include_usage: true } : undefined,
   };
 }
 
@@ -114,25 +105,18 @@ const UNKNOWN_PART =
   /stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)/i;
 
 /**
- * The next simpler dialect after a refusal with this message; null where the refusal has another reason.
+ * The part of the request to leave out after a refusal with this message; undefined where the refusal has another reason.
  * Why: servers accept different parts of the protocol, and only a refusal tells which.
  */
-function simpler(dialect: Dialect, request: ChatRequest, message: string): Dialect | null {
-  if (request.outputTokensMax !== undefined && dialect.tokenLimit === 'max_tokens' && message.includes('max_completion_tokens')) {
-    return { ...dialect, tokenLimit: 'max_completion_tokens' };
-  }
-  if (request.temperature !== undefined && dialect.temperature && /temperature/i.test(message)) return { ...dialect, temperature: false };
-  if ((request.tools ?? []).length > 0 && dialect.tools && /\btools?\b|\bfunctions?\b|tool_c/i.test(message))
-    return { ...dialect, tools: false };
-  if (message !== '' && !UNKNOWN_PART.test(message)) return null;
-  if (dialect.stream && dialect.streamOptions) return { ...dialect, streamOptions: false };
-  if (dialect.stream) return { ...dialect, stream: false };
-  if ((request.tools ?? []).length > 0 && dialect.tools) return { ...dialect, tools: false };
-  return null;
+function refusedPart(body: Body, message: string): Part | undefined {
+  const has = (part: Part) => body[part] !== undefined && body[part] !== false;
+  if (has('max_tokens') && message.includes('max_completion_tokens')) return 'max_tokens';
+  if (has('temperature') && /temperature/i.test(message)) return 'temperature';
+  if (has('tools') && /\btools?\b|\bfunctions?\b|tool_c/i.test(message)) return 'tools';
+  if (message !== '' && !UNKNOWN_PART.test(message)) return undefined;
+  return (['stream_options', 'stream', 'tools'] as const).find(has);
 }
 
-/** How many times longer than its text a completion's body may be, because of escapes and the server's own fields. */
-const BODY_OVER_TEXT = 16;
 /** How much of a body is kept for the error message, in case it is no stream of events. */
 const START_CHARS = 1_000;
 
@@ -155,16 +139,14 @@ async function readAnswer(
       events.data = true;
       if (data.trim() === '[DONE]') events.done = true;
       if (!events.done) assembler.accept(parsedJson(data));
-      unread = 0;
     },
   });
-  let [start, document, unread] = ['', '', 0];
+  let [start, document] = ['', ''];
   for await (const text of body.text()) {
     start = (start + text).trimStart().slice(0, START_CHARS);
-    unread += text.length;
     if (start.startsWith('{')) document += text;
     else parser.feed(text);
-    if (assembler.full || assembler.fault || unread > textBytesMax * BODY_OVER_TEXT) break;
+    if (assembler.full || assembler.fault) break;
     if (assembler.finishReason !== null || events.done) body.finishSoon();
   }
   const value = parsedJson(document.trim());
