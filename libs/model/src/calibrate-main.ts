@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import type { Embedder } from '@etude/domain/ports/model';
 import {
   calibration,
@@ -76,32 +77,22 @@ export async function calibrateEmbedder(pairs: readonly LabelledPair[], embedder
 }
 
 const Pair = z.strictObject({ a: z.string().min(1), b: z.string().min(1), same: z.enum(['words', 'task', 'no']) });
-const BYTES_MAX = 16 * 1024 * 1024;
 const BUILT_IN = fileURLToPath(new URL('../pairs/', import.meta.url));
 
-const wrong = (path: string, what: string) => new EtudeError('INVALID_ARGUMENT', `${path}: ${what}`);
-
-function readLine(line: string, place: string): LabelledPair {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch (error) {
-    throw wrong(place, `not JSON: ${(error as Error).message}`);
-  }
-  const parsed = Pair.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw wrong(place, parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`.trim()).join('; '));
-}
-
-/** Reads JSON Lines of {a, b, same: "words" | "task" | "no"}, without empty lines. @throws EtudeError INVALID_ARGUMENT naming the line */
+/** Reads JSON Lines of {a, b, same: "words" | "task" | "no"}. @throws EtudeError INVALID_ARGUMENT naming the line; Error for no file */
 export function readPairs(path: string): LabelledPair[] {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (!stat?.isFile()) throw wrong(path, 'there is no such file');
-  if (stat.size > BYTES_MAX) throw wrong(path, `too large: at most ${BYTES_MAX / 1024 / 1024} MiB are read`);
   const lines = readFileSync(path, 'utf8').split(/\r?\n/);
   const pairs = lines.flatMap((line, i) => (line.trim() === '' ? [] : [readLine(line, `${path}, line ${i + 1}`)]));
-  if (pairs.length === 0) throw wrong(path, 'the file has no pair');
+  if (pairs.length === 0) throw new EtudeError('INVALID_ARGUMENT', `${path}: the file has no pair`);
   return pairs;
+}
+
+function readLine(line: string, place: string): LabelledPair {
+  const value = parsedJson(line);
+  const { data, error } = Pair.safeParse(value);
+  if (data) return data;
+  const what = error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`.trim()).join('; ');
+  throw new EtudeError('INVALID_ARGUMENT', `${place}: ${value === undefined ? 'not JSON' : what}`);
 }
 
 /** The pairs of the folder `pairs`: tasks with nearly the same words, tasks in other words, and facts. */

@@ -64,7 +64,7 @@ const Vectors = z.object({
 /**
  * Reads the vectors of an embeddings answer, which are in the order of the texts.
  *
- * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing, MODEL_ANSWER_EMPTY when there is no answer
+ * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing
  */
 function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
   const vectors = itemsOf(answer, context).map(({ embedding }) => embedding);
@@ -74,7 +74,6 @@ function readVectors(answer: string, expected: number, context: ServerContext): 
 
 function itemsOf(answer: string, context: ServerContext) {
   const said = `${serverName(context)} answered a request for embeddings`;
-  if (answer.trim() === '') throw new EtudeError('MODEL_ANSWER_EMPTY', `${said} with an empty body.`);
   const body = parsedJson(answer);
   if (body === undefined) throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${said} with text that is not JSON: ${quoted(answer, context)}`);
   const { error } = (body ?? {}) as { error?: unknown };

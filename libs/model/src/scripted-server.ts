@@ -1,9 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EtudeError } from '@etude/contracts/errors';
 import { approximateTokens } from './chat-answer.js';
 import { checkScript, type ScriptInput } from './script.js';
 import { ChatBody, type Conversation, conversationOf, filled, type Match, ScriptMatcher } from './script-matching.js';
@@ -53,7 +52,7 @@ export interface RunningScriptedModel {
  * Starts an HTTP server that speaks OpenAI's protocol and answers from a script. Every answer says that it comes from no model:
  * `system_fingerprint` is "scripted", and the header `x-etude-scripted` is 1.
  *
- * @throws EtudeError INVALID_ARGUMENT when the script is wrong, FAILED_PRECONDITION when the port is taken
+ * @throws EtudeError INVALID_ARGUMENT when the script is wrong; Error EADDRINUSE when the port is taken
  */
 export async function startScriptedModel({
   script: given,
@@ -65,7 +64,7 @@ export async function startScriptedModel({
   const server = createServer((request, response) => {
     serve(model, request, response).catch((error: unknown) => fail(response, error));
   });
-  await listen(server, port);
+  await once(server.listen(port, HOST), 'listening');
   const actual = (server.address() as AddressInfo).port;
   return {
     url: `http://${HOST}:${actual}/v1`,
@@ -79,17 +78,6 @@ export async function startScriptedModel({
       await closed;
     },
   };
-}
-
-async function listen(server: Server, port: number): Promise<void> {
-  server.listen(port, HOST);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-    const what = taken ? 'is taken; name another, or 0 for any free one' : `can't be opened: ${(error as Error).message}`;
-    throw new EtudeError('FAILED_PRECONDITION', `port ${port} on ${HOST} ${what}`, {}, { cause: error });
-  }
 }
 
 interface ScriptedModel {

@@ -64,10 +64,8 @@ export async function refusal(status: number, answer: ServerAnswer, context: Ser
   const value = parsedJson(text);
   const body = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
   const said = [body?.['error'], body?.['message'], body?.['detail']].find((part) => typeof part === 'string' || typeof part === 'object');
-  const plain = body ? text : text.replace(/<(style|script|head)[\s\S]*?<\/\1>|<[^>]*>/g, ' ');
-  const { message, code = body?.['code'] } = faultIn(said ?? { message: plain }) as { message: string; code?: unknown };
-  const fault = { status, message, code: textIn(code), retryAfterMs: retryAfterMs(headers, Date.now()), location: headers.location };
-  return faultError(fault, context);
+  const { message, code = body?.['code'] } = faultIn(said ?? { message: text }) as { message: string; code?: unknown };
+  return faultError({ status, message, code: textIn(code), retryAfterMs: retryAfterMs(headers, Date.now()) }, context);
 }
 
 /** The server that was called, for error messages. */
@@ -85,7 +83,6 @@ export interface ServerFault {
   readonly message: string;
   readonly code?: string;
   readonly retryAfterMs?: number;
-  readonly location?: string;
 }
 
 const MESSAGE_CHARS_MAX = 300;
@@ -122,8 +119,8 @@ function codeOf({ status, code }: ServerFault): ErrorCode {
   return RETRYABLE(status) ? 'MODEL_UNAVAILABLE' : 'MODEL_REFUSED';
 }
 
-function refusalAdvice({ status, location }: ServerFault, { settings }: ServerContext): string {
-  if (status >= 300 && status < 400) return `It redirects${location ? ` to ${location}` : ''}; set ${settings.baseUrl} to the new address.`;
+function refusalAdvice({ status }: ServerFault, { settings }: ServerContext): string {
+  if (status >= 300 && status < 400) return `It redirects; set ${settings.baseUrl} to the new address.`;
   if (status === 401 || status === 403) return `Check ${settings.apiKey}.`;
   if (status === 402 || status === 429) return `The account behind ${settings.apiKey} has no credit left; check its billing.`;
   if (status === 404 || status === 405 || status === 501)

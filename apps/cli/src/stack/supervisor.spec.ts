@@ -21,7 +21,7 @@ function startsThatSay(...words: string[]) {
 
 it.each([
   'redis ended with 1 before it was ready. The end of redis.log:\nWarning: Could not create server TCP listening socket 127.0.0.1:6379: bind: Address already in use',
-  'model ended with 2 before it was ready. The end of model.log:\nport 34099 on 127.0.0.1 is taken; name another, or 0 for any free one',
+  'model ended with 2 before it was ready. The end of model.log:\nlisten EADDRINUSE: address already in use 127.0.0.1:34099',
   'gateway ended with 1 before it was ready. The end of gateway.log:\n{"message":"Port 50051 on 127.0.0.1 is taken by another process. Stop what uses it"}',
   'qdrant ended with 101 before it was ready. The end of qdrant.log:\nError: Address already in use (os error 98)',
 ])('starts again if a port was taken: %s', async (words) => {
