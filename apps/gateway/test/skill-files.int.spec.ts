@@ -69,7 +69,7 @@ describe('an import', () => {
     expect((await skills().listSkills({ agent: 'full', status: SkillStatus.CANDIDATE })).skills).toEqual([]);
     const full = { status: status.FAILED_PRECONDITION, message: expect.stringContaining('max_skills is 2') as string };
     expect(await refusal(send(pack(3), { agent: 'full' }))).toMatchObject(full);
-    expect((await refusal(send(pack(1), { agent: 'off' }))).message).toContain('learns no skills');
+    expect((await refusal(send(pack(1), { agent: 'off' }))).message).toContain('Skills are off');
     expect(await refusal(rig.client(MemoryService).storeProcedure({ agent: 'full', name: 'one_more', prompt: 'Stir.' }))).toMatchObject(
       full,
     );

@@ -9,8 +9,6 @@ SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 DICTS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "Counter"}
 WRAPPERS = {"Annotated", "Final", "Required", "NotRequired", "ClassVar"}
 EXACT_INT = 2**53
-# JSON objects in JavaScript have no place for this key, so a caller could not pass it.
-UNNAMEABLE = "__proto__"
 EMPTY = {
     "parameters": [],
     "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
@@ -53,7 +51,7 @@ def is_json(value):
     if isinstance(value, (list, tuple)):
         return all(is_json(item) for item in value)
     if isinstance(value, dict):
-        return all(isinstance(key, str) and key != UNNAMEABLE and is_json(item) for key, item in value.items())
+        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return True
     if isinstance(value, int):
@@ -178,7 +176,7 @@ def parameter_of(argument, default, descriptions):
     return parameter
 
 
-def contract_of(function, name, problems):
+def contract_of(function, name):
     """The contract of a definition or a lambda that is called by this name."""
     args, is_lambda = function.args, isinstance(function, ast.Lambda)
     docstring = "" if is_lambda else ast.get_docstring(function) or ""
@@ -189,9 +187,6 @@ def contract_of(function, name, problems):
     rest = [(args.vararg, ast.List(elts=[], ctx=ast.Load()))] if args.vararg else []
     parameters, properties = [], {}
     for argument, default in list(zip(positional, defaults)) + rest + list(zip(args.kwonlyargs, args.kw_defaults)):
-        if argument.arg == UNNAMEABLE:
-            message = 'it has a parameter "__proto__", which JSON objects in JavaScript can not hold; rename the parameter'
-            problems.append({"line": argument.lineno, "message": message})
         parameter = parameter_of(argument, default, descriptions)
         schema = dict(schema_of(argument.annotation))
         if argument in args.posonlyargs:

@@ -100,7 +100,7 @@ def with_function(module, nodes, entry):
         node = node.value if isinstance(node.value, ast.Lambda) else None
     contract = OPEN
     if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-        contract = contract_of(node, entry, problems)
+        contract = contract_of(node, entry)
     if problems:
         raise Refused(*problems)
     if isinstance(node, ast.ClassDef):

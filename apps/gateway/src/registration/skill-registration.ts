@@ -6,7 +6,7 @@ import type { CodeAnalyser, ProofChecker } from '@etude/domain/ports/verificatio
 import type { MemoryOutbox, ProceduralMemory } from '@etude/domain/ports/memory';
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import type { SkillReader } from '@etude/domain/skills/life/find-skill';
-import { registerSkill, requireName } from '@etude/domain/skills/life/register-skill';
+import { registerSkill } from '@etude/domain/skills/life/register-skill';
 import type { TemplateFor } from '@etude/domain/skills/life/skill-packages';
 import { pinnedTo } from '@etude/domain/skills/proof/bundle-code';
 import { inspectCode, problemTexts, undeclaredProblems } from '@etude/domain/skills/proof/inspect-code';
@@ -69,7 +69,6 @@ export class SkillRegistration {
    */
   async completed(procedural: ProceduralMemory, { draft, reader }: Registration, signal: AbortSignal): Promise<Skill> {
     const { skill, isProgram } = draft;
-    requireName(skill.name);
     this.parts.templateFor(skill.packages ?? []);
     // A procedure is text, not Python.
     if (skill.kind === 'procedure') return skill;

@@ -7,10 +7,9 @@ import { SkillName, skillResourceName, UserId } from '@etude/contracts/ids';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { findSkill, type SkillReader } from '@etude/domain/skills/life/find-skill';
-import { requireName, wrongName } from '@etude/domain/skills/life/register-skill';
+import { requireEnabled } from '@etude/domain/skills/life/register-skill';
 import { loadFunctions } from '@etude/domain/skills/proof/bundle-code';
 import { type SkillCall, useSkill } from '@etude/domain/skills/proof/use-skill';
-import { notFoundFor } from '@etude/domain/tools/use-skill-tool';
 import { claimRequest } from '@etude/memory/layers/repeats';
 import type { Memory } from '@etude/memory/memory';
 import { z } from 'zod';
@@ -39,7 +38,7 @@ export const useCalls = {
     const reader = await readerOf(memory, request, call);
     if (reader === null) return notFound(request.name);
     const use = identifiedUse(memory, reader, request.requestId, { name, parameters, stdin });
-    await requireEnabled(deps, reader);
+    requireEnabled(reader.agent, (await deps.settings.get(reader.tenant, reader.agent)).settings);
     const asked = { reader, name, parameters, ...use, ...(stdin === '' ? {} : { stdin }) };
     const used = await useSkill(asked, { ...deps, procedural: memory.procedural }, signal);
     if (used === null) return request.noRequest ? notFound(request.name) : missing(deps, request, reader, parameters);
@@ -52,7 +51,7 @@ export const useCalls = {
     const named = request.names.map((name) => name.replace(/^skills\//, ''));
     const names = parseField(Names, named, 'names');
     const reader = ownScope(call, request);
-    await requireEnabled(deps, reader);
+    requireEnabled(reader.agent, (await deps.settings.get(reader.tenant, reader.agent)).settings);
     const { procedural } = await deps.memory.open();
     const { functions, code } = await loadFunctions(reader, names, { ...deps, procedural });
     return { functions: functions.map((one) => ({ ...one, name: skillResourceName(one.name) })), code };
@@ -62,7 +61,6 @@ export const useCalls = {
     const reader = ownScope(call, request);
     const requestId = optionalRequestId(request.requestId) ?? '';
     const name = parseField(SkillName, request.name.replace(/^skills\//, ''), 'name');
-    requireName(name);
     const description = parseField(Description, request.description, 'description');
     const example = request.example ?? null;
     if (JSON.stringify(example).length > EXAMPLE_MAX_CHARS)
@@ -115,19 +113,9 @@ async function readerOf({ procedural }: Memory, request: UseSkillRequest, call: 
   }
 }
 
-/** @throws EtudeError FAILED_PRECONDITION if skills are off for this agent */
-async function requireEnabled(deps: SkillDeps, { tenant, agent }: SkillReader): Promise<void> {
-  const { settings } = await deps.settings.get(tenant, agent);
-  if (settings.enabled) return;
-  const message = `Skills are switched off for agent "${agent}". A reviewer sets procedural_memory_settings.enabled with UpdateAgent, or the operator ETUDE_SKILLS_ENABLED for all.`;
-  throw new EtudeError('FAILED_PRECONDITION', message);
-}
-
 /** Requests the missing skill for later uses. No reviewer vouches for this wish. */
 async function missing(deps: SkillDeps, request: UseSkillRequest, reader: SkillReader, example: JsonObject) {
   const name = skillOfName(request.name);
-  const wrong = wrongName(name);
-  if (wrong !== null) return { ...notFound(request.name), error: notFoundFor(wrong) };
   try {
     const wanted = await deps.wishes.request(reader, { name, description: '', example });
     return { ...notFound(request.name), skillRequestSubmitted: true, wantedSkill: `wantedSkills/${wanted}` };

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import type { SandboxFile } from '@etude/contracts/sandbox';
-import { wrongName } from '../skills/life/register-skill.js';
 import { parametersOf } from './search-tool.js';
 import type { SkillFinder, SkillRunner, SkillWish, SkillWishes, ToolContext, ToolDefinition, ToolOutcome } from './tool-definition.js';
 import { defineTool } from './tool-definition.js';
@@ -45,7 +44,7 @@ const Output = z.strictObject({
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. If it doesn't exist, it is requested, unless its name could not be registered.
+ * Runs a skill without a model. If it doesn't exist, it is requested.
  *
  * @throws EtudeError FAILED_PRECONDITION if the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
  */
@@ -68,8 +67,6 @@ export async function useSkillByTool(
   const parameters = { ...taken, ...given.parameters };
   const used = await runner.use(context, { name, parameters, files, useId: context.callId }, signal);
   if (used === null) {
-    const wrong = wrongName(name);
-    if (wrong !== null) return { success: false, error: notFoundFor(wrong) };
     const example = Object.keys(parameters).length === 0 ? null : parameters;
     return askFor({ name, description, example }, context, wishes);
   }
@@ -91,9 +88,6 @@ async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes
     return { success: false, error: `Skill not found. ${(error as Error).message}`, result: { skill_request_submitted: false } };
   }
 }
-
-/** The error for a name under which no skill can be registered. No skill is then requested. */
-export const notFoundFor = (wrong: string) => `Skill not found, and not requested: ${wrong}. Use another name.`;
 
 export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   return defineTool({

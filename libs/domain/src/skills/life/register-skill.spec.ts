@@ -46,12 +46,6 @@ describe('registerSkill', () => {
     await expect(registerSkill(skillOf({ name: 'one' }), {}, off)).rejects.toMatchObject({ details: { field: 'enabled' } });
   });
 
-  it('refuses names that code can not import', async () => {
-    const deps = made();
-    for (const name of ['class', 'Sum', '1st', '', 'a-b', 'os', 'sys', 'skills', 'json'])
-      await expect(registerSkill(skillOf({ name }), {}, deps)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-  });
-
   it('carries held-out tests over to later versions', async () => {
     const deps = made();
     await registerSkill(skillOf({ heldOut: [heldOut(1)] }), {}, deps);
@@ -60,18 +54,18 @@ describe('registerSkill', () => {
   });
 });
 
-it('refuses to register content of a retired version, and names the call that restores it', async () => {
+it('refuses to register content of a retired version', async () => {
   const deps = made();
   const { procedural } = deps;
   const first = await storeAt(procedural, skillOf({ status: 'deprecated' }));
   await storeAt(procedural, skillOf({ code: "print('b')", status: 'active' }));
   await expect(registerSkill(skillOf(), { baseVersion: 1 }, deps)).rejects.toMatchObject({
     code: 'FAILED_PRECONDITION',
-    message: expect.stringContaining('it is deprecated, and version 2 is active. Nothing was stored: a reviewer rolls back to version 1'),
+    message: expect.stringContaining('it is deprecated, and version 2 is active. Nothing was stored'),
     details: { metadata: { version: '1', status: 'deprecated' } },
   });
   await procedural.move([{ key: keyOf(first), to: 'archived', by: 'ann', reason: 'old', at: NEW_YEAR + 9 }]);
-  await expect(registerSkill(skillOf(), {}, deps)).rejects.toMatchObject({ message: expect.stringContaining('restores sum_even@1') });
+  await expect(registerSkill(skillOf(), {}, deps)).rejects.toMatchObject({ message: expect.stringContaining('it is archived') });
   expect(await procedural.versions(SCOPE, 'sum_even')).toHaveLength(2);
 });
 

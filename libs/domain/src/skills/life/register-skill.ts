@@ -1,5 +1,4 @@
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
-import { SkillName } from '@etude/contracts/ids';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import {
   type ProceduralMemorySettings,
@@ -19,17 +18,6 @@ export interface RegistrationDeps {
   readonly settings: Pick<ProceduralMemorySettings, 'enabled' | 'maxSkills'>;
 }
 
-const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
-
-/** Python's keywords: code couldn't import a skill with such a name. */
-const KEYWORDS = words(
-  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield',
-);
-/** Modules of the standard library that a skill of the same name would hide. */
-const MODULES = words(
-  'abc ast asyncio base64 builtins collections contextlib copy csv ctypes dataclasses datetime decimal enum fractions functools glob hashlib heapq html http importlib inspect io itertools json logging math multiprocessing operator os pathlib pickle random re secrets shutil signal site skills socket sqlite3 ssl statistics string struct subprocess sys tempfile textwrap threading time traceback types typing unittest urllib uuid warnings weakref xml zipfile zlib',
-);
-
 /**
  * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content returns the existing
  * version with the sources of both. Equal content in other words (description, tags, category, examples, held-out tests) becomes the next
@@ -37,8 +25,8 @@ const MODULES = words(
  *
  * @param options.setAside see `StoreSkillOptions`; such a version needs no room
  * @param options.baseVersion the version that was edited; absent: the newest
- * @throws EtudeError INVALID_ARGUMENT for a name that can't be imported; ABORTED where `baseVersion` isn't the newest; FAILED_PRECONDITION
- *   where skills are switched off, there is no room, the version in use has another kind, or the version with this content is out of use
+ * @throws EtudeError ABORTED where `baseVersion` isn't the newest; FAILED_PRECONDITION where skills are switched off, there is no room, the
+ *   version in use has another kind, or the version with this content is out of use
  */
 export async function registerSkill(
   candidate: Skill,
@@ -47,7 +35,6 @@ export async function registerSkill(
 ): Promise<Skill> {
   const { procedural, settings } = deps;
   const { scope, name } = candidate;
-  requireName(name);
   requireEnabled(scope.agent, settings);
   const versions = await procedural.versions(scope, name);
   const otherKind = otherKindReason(candidate, versions.find(({ status }) => status === 'active') ?? null);
@@ -67,35 +54,14 @@ function requireLiving(stored: Skill, versions: readonly Skill[]): void {
   if (status !== 'deprecated' && status !== 'archived') return;
   const active = versions.find((other) => other.status === 'active');
   const inUse = active === undefined ? 'and no version is active' : `and version ${active.version} is active`;
-  const message = `version ${version} of skill "${name}" has this content already; it is ${status}, ${inUse}. Nothing was stored: a reviewer ${wayBack(stored)}, or change the content.`;
+  const message = `version ${version} of skill "${name}" has this content already; it is ${status}, ${inUse}. Nothing was stored: ask a reviewer to bring it back (RestoreSkill, RollbackSkill or VerifySkill), or change the content.`;
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'skill', metadata: { version: String(version), status } });
-}
-
-function wayBack({ name, version, status, proof }: Skill): string {
-  if (status === 'archived') return `restores ${name}@${version} (RestoreSkill)`;
-  if (proof === undefined) return `has ${name}@${version} verified again (VerifySkill)`;
-  return `rolls back to version ${version} (RollbackSkill)`;
-}
-
-/** @throws EtudeError INVALID_ARGUMENT for a name that code couldn't import */
-export function requireName(name: string): void {
-  const wrong = wrongName(name);
-  if (wrong !== null) throw new EtudeError('INVALID_ARGUMENT', wrong, { field: 'name' });
-}
-
-/** Why code can't import a skill of this name; null for a usable name. */
-export function wrongName(name: string): string | null {
-  const shown = `the name ${JSON.stringify(name)}`;
-  const parsed = SkillName.safeParse(name);
-  if (!parsed.success) return `${shown} ${parsed.error.issues[0]?.message ?? 'is wrong'}`;
-  if (KEYWORDS.has(name)) return `${shown} is a Python keyword`;
-  return MODULES.has(name) ? `${shown} is the name of a Python module` : null;
 }
 
 /** @throws EtudeError FAILED_PRECONDITION where skills are switched off for the agent */
 export function requireEnabled(agent: string, { enabled }: Pick<ProceduralMemorySettings, 'enabled'>): void {
   if (enabled) return;
-  const message = `agent "${agent}" learns no skills: its setting procedural_memory_settings.enabled is false`;
+  const message = `Skills are off for agent "${agent}". A reviewer sets procedural_memory_settings.enabled with UpdateAgent, or the operator ETUDE_SKILLS_ENABLED for all.`;
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'enabled' });
 }
 

@@ -66,13 +66,6 @@ describe('inspectCode', () => {
     expect(contract.docstring).toMatch(/^Does\./);
   });
 
-  it.each(['def f(a,\n  __proto__): ...', 'def f(a, *,\n  __proto__=1): ...', 'def f(a,\n  *__proto__): ...'])(
-    'refuses a parameter called __proto__: %s',
-    async (code) => {
-      expect(await problems(code)).toEqual([expect.stringMatching(/^line 2: .*"__proto__"/)]);
-    },
-  );
-
   it('allows other arguments only with **kwargs', async () => {
     expect((await read('def f(a, **rest): ...')).contract.inputSchema).not.toHaveProperty('additionalProperties');
     expect((await read('f = lambda a, b=2: a', { entryPoint: 'f' })).contract).toMatchObject({ signature: 'def f(a, b=2)' });
@@ -109,7 +102,7 @@ describe('inspectCode', () => {
 
   it('refuses actions at import by line (all cases: python/test/test_top_level.py)', async () => {
     expect(await problems('X = 1\nprint(X)\ndef f(): ...')).toEqual([
-      'line 2: it calls print() when it is loaded: the top level holds imports, definitions and constants; move it into a function',
+      'line 2: it runs print(X) when it is loaded: the top level holds imports, definitions and assignments; move it into a function',
     ]);
   });
 

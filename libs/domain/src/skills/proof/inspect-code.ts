@@ -96,7 +96,7 @@ export async function inspectCode(
 
 const whole = (message: string): Inspection => ({ problems: [{ line: null, message }] });
 
-/** Such as "line 3: it calls print() when it is loaded; …". */
+/** Such as "line 3: it runs print(x) when it is loaded; …". */
 export function problemTexts(problems: readonly CodeProblem[]): string[] {
   return problems.map(({ line, message }) => (line === null ? message : `line ${line}: ${message}`));
 }
