@@ -25,13 +25,9 @@ export interface StoredExecution {
 interface Errand {
   readonly request: ExecutionRequest;
   readonly signal: AbortSignal;
-  /** Rings when the result is stored; also wakes the waiter every LOOK_EVERY_MS. */
-  readonly bell: Bell;
   readonly place: PlaceInLine;
   /** Settles once the bell is subscribed, so that it rings for every later result. */
   readonly listening: Promise<unknown>;
-  /** Settles once the job was added. */
-  added: Promise<unknown>;
 }
 
 /** A job with a priority is taken only while no job without one waits. */
@@ -115,12 +111,11 @@ export class QueueSandboxes implements Sandboxes {
     const bell = new Bell(LOOK_EVERY_MS);
     using subscribed = channelsOf(redis).listen(keys.endedExecution(tenant, executionId), bell.ring);
     const listening = whileRedisAnswers(redis, subscribed.ready);
-    const place = this.#lines.enter(tenant, () => void this.#moveUp(errand));
-    const errand: Errand = { request, signal, bell, place, listening, added: Promise.resolve() };
+    const place = this.#lines.enter(tenant, bell);
     try {
       for (let round = 1; round <= ROUNDS_MAX; round++) {
         if (signal.aborted) throw abortError(signal);
-        const result = await this.#askAndWait(errand);
+        const result = await this.#askAndWait({ request, signal, place, listening });
         if (result) return result;
         // The job ended without a result: an earlier caller cancelled it, or its request or result has expired.
         await this.producer.forget(SandboxExecute.name, executionId);
@@ -138,22 +133,20 @@ export class QueueSandboxes implements Sandboxes {
    * @returns null where the job ended without a result
    * @throws the EtudeError that the job died of; AbortError
    */
-  async #askAndWait(errand: Errand): Promise<ExecutionResult | null> {
-    const { request, signal, bell, place, listening } = errand;
+  async #askAndWait({ request, signal, place, listening }: Errand): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
     const askedAt = Date.now();
     const [known] = await Promise.all([this.#store.prepare(request), listening]);
     if (known !== null) return known;
     const payload = { v: 1, tenant, executionId, taskId: taskOfExecution(executionId) } as const;
-    errand.added = this.producer.add(SandboxExecute, payload, place.isFirst ? {} : SECOND_LINE);
-    await errand.added;
+    await this.producer.add(SandboxExecute, payload, place.isFirst ? {} : SECOND_LINE);
     for (;;) {
-      await bell.rung(signal);
+      await place.bell.rung(signal);
       if (signal.aborted) throw await this.#abandon(request, signal);
       const end = await this.#look(request);
       if (end === 'running') {
-        // Another process may have added the job to the second line, or Redis was away when it should have moved up.
-        if (place.isFirst) void this.#moveUp(errand);
+        // Its place may have moved into the first line, or another process may have added the job to the second.
+        if (place.isFirst) void this.producer.urge(SandboxExecute.name, executionId).catch(() => undefined);
         continue;
       }
       if (signal.aborted) throw abortError(signal);
@@ -161,13 +154,6 @@ export class QueueSandboxes implements Sandboxes {
       if (end.kind === 'failed') await this.#forgive(request, end.error, askedAt);
       return null;
     }
-  }
-
-  /** Moves the job into the first line, unless it is there already or the caller has aborted. */
-  async #moveUp(errand: Errand): Promise<void> {
-    if (errand.signal.aborted) return;
-    // When Redis is away, the job is moved up at the next wake-up.
-    await errand.added.then(() => this.producer.urge(SandboxExecute.name, errand.request.executionId)).catch(() => undefined);
   }
 
   /** Reads the stored state of an execution: its result, else how its job ended, else `running`. */
@@ -208,10 +194,11 @@ function readResult(text: string, executionId: string): ExecutionResult {
 /** The most executions of one tenant that one process has in the first line at once. */
 export const FIRST_LINE_MAX = 4;
 
-/** The place of one execution. `moveUp` is called at most once, when it moves from the second line into the first. */
-export interface PlaceInLine {
+/** The place of one execution. */
+interface PlaceInLine {
   readonly tenant: string;
-  readonly moveUp: () => void;
+  /** Rings when the result is stored, and when the place moves into the first line; also wakes the waiter every LOOK_EVERY_MS. */
+  readonly bell: Bell;
   isFirst: boolean;
 }
 
@@ -222,12 +209,12 @@ export interface PlaceInLine {
  *
  * Each process counts only its own executions.
  */
-export class ExecutionLines {
+class ExecutionLines {
   readonly #places = new Map<string, readonly PlaceInLine[]>();
 
-  enter(tenant: string, moveUp: () => void): PlaceInLine {
+  enter(tenant: string, bell: Bell): PlaceInLine {
     const places = this.#places.get(tenant) ?? [];
-    const place = { tenant, moveUp, isFirst: places.length < FIRST_LINE_MAX };
+    const place = { tenant, bell, isFirst: places.length < FIRST_LINE_MAX };
     this.#places.set(tenant, [...places, place]);
     return place;
   }
@@ -240,6 +227,6 @@ export class ExecutionLines {
     const next = left[FIRST_LINE_MAX - 1];
     if (next === undefined || next.isFirst) return;
     next.isFirst = true;
-    next.moveUp();
+    next.bell.ring();
   }
 }

@@ -25,8 +25,8 @@ const TAKEN_BY_KUBELET = /^(Evicted|Preempting|Terminated|NodeShutdown|Shutdown)
 const OWN_DISK_LIMIT =
   /ephemeral local storage usage exceeds|usage of emptydir volume .* exceeds|exceeded its local ephemeral storage limit/i;
 
-/** `seen`: whether the rule applies. `what` and `detail` make the message. */
-type Rule = readonly [seen: boolean, exit: ExitReason, final: boolean, what: string, detail?: string | undefined];
+/** `seen`: whether the rule applies. `what` and `detail` make the message. The problem is final unless it `mayPass`. */
+type Rule = readonly [seen: boolean, exit: ExitReason, what: string, detail?: string | undefined, mayPass?: boolean];
 
 /**
  * The problem of a pod that this process has not ended, from its status alone; null for a pod that runs or starts.
@@ -35,8 +35,8 @@ type Rule = readonly [seen: boolean, exit: ExitReason, final: boolean, what: str
  */
 export function podProblem(pod: PodView, ageMs = 0): PodProblem | null {
   // Causes come before their effects: an evicted pod is deleted as well, and its container killed.
-  for (const [seen, exit, final, what, detail] of [...lostRules(pod), ...startRules(pod, ageMs), ...endRules(pod)])
-    if (seen) return { exit, final, message: detail ? `${what}: ${detail}` : what };
+  for (const [seen, exit, what, detail, mayPass = false] of [...lostRules(pod), ...startRules(pod, ageMs), ...endRules(pod)])
+    if (seen) return { exit, final: !mayPass, message: detail ? `${what}: ${detail}` : what };
   return null;
 }
 
@@ -50,31 +50,29 @@ function lostRules(pod: PodView): readonly Rule[] {
   const isEvicted = disruption.reason === 'TerminationByKubelet' || reason === 'Evicted';
   const killed = ends(pod).find(({ terminated }) => terminated.reason === 'OOMKilled');
   return [
-    [disruption.reason === 'DeletionByPodGC', 'node_lost', true, `${node} is gone`, disruption.message],
+    [disruption.reason === 'DeletionByPodGC', 'node_lost', `${node} is gone`, disruption.message],
     // An unreachable node's pods are marked at once and, by default, evicted by taint five minutes later.
     [
       disruption.reason === 'DeletionByTaintManager' && isUnreported(pod),
       'node_lost',
-      true,
       `${node} does not report any more`,
       disruption.message,
     ],
-    [reason === 'NodeLost' || pod.phase === 'Unknown', 'node_lost', true, `${node} does not report`, message],
+    [reason === 'NodeLost' || pod.phase === 'Unknown', 'node_lost', `${node} does not report`, message],
     // The kubelet may remove the containers of an evicted pod before it reads their exit (kubernetes/kubernetes#122160).
-    [traceless !== undefined && !isEvicted, 'node_lost', true, `${node} lost the container`, traceless?.terminated.message],
+    [traceless !== undefined && !isEvicted, 'node_lost', `${node} lost the container`, traceless?.terminated.message],
     [
       taken !== '' && OWN_DISK_LIMIT.test(`${disruption.message} ${message}`),
       'disk',
-      true,
       'the pod wrote more than its disk holds',
       message || disruption.message,
     ],
-    [taken !== '', 'evicted', true, `the pod was evicted (${taken})`, disruption.message || message],
-    [reason.startsWith('OutOf'), 'capacity', true, `the node had no room for the pod (${reason})`, message],
-    [reason === 'NodeAffinity' || reason === 'UnexpectedAdmissionError', 'infra', true, `the node refused the pod (${reason})`, message],
-    [killed !== undefined, 'oomkilled', true, `the kernel killed the container ${killed?.name}: its pod used more memory than its limit`],
-    [reason === 'DeadlineExceeded', 'infra', true, 'the pod reached its activeDeadlineSeconds', message],
-    [pod.deleting, 'evicted', true, `the pod ${pod.name} was deleted by somebody else`],
+    [taken !== '', 'evicted', `the pod was evicted (${taken})`, disruption.message || message],
+    [reason.startsWith('OutOf'), 'capacity', `the node had no room for the pod (${reason})`, message],
+    [reason === 'NodeAffinity' || reason === 'UnexpectedAdmissionError', 'infra', `the node refused the pod (${reason})`, message],
+    [killed !== undefined, 'oomkilled', `the kernel killed the container ${killed?.name}: its pod used more memory than its limit`],
+    [reason === 'DeadlineExceeded', 'infra', 'the pod reached its activeDeadlineSeconds', message],
+    [pod.deleting, 'evicted', `the pod ${pod.name} was deleted by somebody else`],
   ];
 }
 
@@ -82,18 +80,13 @@ function startRules({ status }: PodView, ageMs: number): Rule[] {
   const patient = ageMs < START_PATIENCE_MS;
   return status.containers.flatMap(({ name, waiting, terminated }): Rule[] => {
     const { reason = '', message = '' } = waiting ?? {};
-    const final = IMAGE_FINAL.test(reason) || IMAGE_REFUSED.test(message) || !patient;
+    const mayPass = patient && !IMAGE_FINAL.test(reason) && !IMAGE_REFUSED.test(message);
+    const isImage = IMAGE_FINAL.test(reason) || IMAGE_PASSING.test(reason);
     const neverRan = terminated !== null && NEVER_RAN.test(terminated.reason);
     return [
-      [
-        IMAGE_FINAL.test(reason) || IMAGE_PASSING.test(reason),
-        'image_pull',
-        final,
-        `the image of the pod can't be pulled (${reason})`,
-        message,
-      ],
-      [neverRan, 'infra', true, `the container ${name} could not be started (${terminated?.reason})`, terminated?.message],
-      [START_FAILED.test(reason), 'infra', !patient, `the container ${name} cannot be started (${reason})`, message],
+      [isImage, 'image_pull', `the image of the pod can't be pulled (${reason})`, message, mayPass],
+      [neverRan, 'infra', `the container ${name} could not be started (${terminated?.reason})`, terminated?.message],
+      [START_FAILED.test(reason), 'infra', `the container ${name} cannot be started (${reason})`, message, patient],
     ];
   });
 }
@@ -107,11 +100,11 @@ function endRules(pod: PodView): readonly Rule[] {
   const scheduled = status.conditions['PodScheduled'];
   const unschedulable = scheduled?.status === 'False' && scheduled.reason !== 'SchedulingGated';
   return [
-    [over && !end, 'infra', true, `the pod ended (${status.reason || phase})`, status.message],
-    [end?.exitCode === 0, 'infra', true, 'the supervisor exited: its lease expired, or it received a close request'],
-    [end !== undefined, 'kernel_lost', true, `the supervisor, process 1 of the pod, ended with ${how}`, end?.message],
-    [unschedulable, 'capacity', false, `no node can take the pod (${scheduled?.reason})`, scheduled?.message],
-    [isUnreported(pod), 'node_lost', false, `the node ${nodeName ?? 'unknown'} does not report any more`],
+    [over && !end, 'infra', `the pod ended (${status.reason || phase})`, status.message],
+    [end?.exitCode === 0, 'infra', 'the supervisor exited: its lease expired, or it received a close request'],
+    [end !== undefined, 'kernel_lost', `the supervisor, process 1 of the pod, ended with ${how}`, end?.message],
+    [unschedulable, 'capacity', `no node can take the pod (${scheduled?.reason})`, scheduled?.message, true],
+    [isUnreported(pod), 'node_lost', `the node ${nodeName ?? 'unknown'} does not report any more`, undefined, true],
   ];
 }
 
