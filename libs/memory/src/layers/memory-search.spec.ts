@@ -107,7 +107,7 @@ describe('a search of a layer', () => {
     const { episodic } = layers();
     await episodic.storeTransition(transitionOf());
     const [hit] = await episodic.search(ALL, { text: 'even numbers', limit: 1, explain: true });
-    const names = ['similarity', 'cosine', 'bm25', 'denseRank', 'wordsRank', 'fused', 'recency', 'worth', 'score'];
+    const names = ['similarity', 'cosine', 'bm25', 'fused', 'recency', 'worth', 'score'];
     expect(Object.keys(hit?.explanation ?? {}).toSorted()).toEqual(names.toSorted());
   });
 

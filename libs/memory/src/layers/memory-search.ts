@@ -1,5 +1,5 @@
 import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
-import { nameOf, newestFirst, ordered } from '../record-store.js';
+import { nameOf, newestFirst } from '../record-store.js';
 import type { LayerQuery } from '../memory.js';
 import { ARCHIVED, embedTexts, type LayerDeps, parseBody } from './records.js';
 import { rerank, rerankedMax } from './rerank.js';
@@ -10,7 +10,7 @@ import type { EmbedderProfile } from '@etude/domain/ports/model';
 import { type MemoryHit, type ReadScope, requireScope } from '@etude/domain/ports/memory';
 import { namesSpeaker, speakerOf } from '@etude/domain/recall/turn-text';
 import { SCRIPTED_SOURCE, searchableText } from '@etude/domain/retrieval/entries';
-import { BM25_TELLING, comparedWith, fusedScore, SIMILARITY_RELEVANT, sumOf } from '@etude/domain/retrieval/fuse';
+import { comparedWith, fusedScore, isRelevant, SIMILARITY_RELEVANT, sumOf } from '@etude/domain/retrieval/fuse';
 import { queryWordsOf, STOP_WORDS, wordsOf } from '@etude/domain/retrieval/words';
 
 /** A search result with its score. `docs/memory.md` describes the names in `explanation`. */
@@ -31,8 +31,6 @@ const CANDIDATES_PER_HIT = 4;
 const NEWER_MAX = 12;
 /** Ranks of turns that are looked at, as a multiple of the wanted hits, because a named speaker moves turns up. */
 const TURN_RANKS = 3;
-/** Differences below this are noise, since vectors have single precision. */
-const TIE = 1e-6;
 
 /**
  * The best records of a layer for a query, by meaning and by words. All filters are applied before the limit.
@@ -80,7 +78,7 @@ function relevantTo(query: string): (hit: RankedRecord) => boolean {
   const asked = queryWordsOf(query).filter(({ text }) => !STOP_WORDS.has(text));
   return ({ similarity, explanation, record }) => {
     const least = record.kind === 'turn' ? SIMILARITY_OF_TURN : SIMILARITY_RELEVANT;
-    if (similarity >= least || (explanation['bm25'] ?? 0) >= BM25_TELLING) return true;
+    if (isRelevant({ similarity, explanation }, least)) return true;
     if (asked.length === 0) return record.text.includes(query.trim());
     const words = new Set(wordsOf(`${record.title}\n${record.text}`).map(({ text }) => text));
     return asked.every(({ text }) => words.has(text));
@@ -167,33 +165,17 @@ const denseWeightOf = (kind: RecordKind, { denseWeight }: EmbedderProfile) => (k
 
 /** Ranks candidates, best first. Drops those that have neither a word nor any similarity in common with the query. */
 export function rankCandidates({ dense, words }: Candidates, profile: EmbedderProfile, now: number, similarityMin = 0): readonly Ranked[] {
-  const denseRanks = ranksOf(dense, ({ cosine }) => cosine);
-  const wordsRanks = ranksOf(words, ({ bm25 }) => bm25);
   const calibrate = (raw: number) => profile.calibrate(raw);
-  const ranked = [...new Map([...words, ...dense].map((candidate) => [nameOf(candidate), candidate]))].map(([name, candidate]) => {
-    const { cosine, bm25, createdAt, worth } = candidate;
-    const [denseRank, wordsRank] = [denseRanks.get(name), wordsRanks.get(name)];
-    const how = { denseWeight: denseWeightOf(candidate.kind, profile), calibrate, now };
-    const { fused, recency, score } = fusedScore({ cosine, bm25, createdAt, worth }, how);
+  const each = new Map([...words, ...dense].map((candidate) => [nameOf(candidate), candidate])).values();
+  const ranked = [...each].map((candidate) => {
+    const { kind, cosine, bm25, worth } = candidate;
     const similarity = calibrate(cosine);
-    const ranks = { ...(denseRank === undefined ? {} : { denseRank }), ...(wordsRank === undefined ? {} : { wordsRank }) };
-    return { candidate, similarity, score, explanation: { similarity, cosine, bm25, ...ranks, fused, recency, worth, score } };
+    const { fused, recency, score } = fusedScore(candidate, { denseWeight: denseWeightOf(kind, profile), calibrate, now });
+    return { candidate, similarity, score, explanation: { similarity, cosine, bm25, fused, recency, worth, score } };
   });
   return ranked
     .filter(({ similarity, candidate }) => similarity >= similarityMin && (similarity > 0 || candidate.bm25 > 0))
     .toSorted((a, b) => b.score - a.score || b.similarity - a.similarity || newestFirst(a.candidate, b.candidate));
-}
-
-/** Ranks from 1. Equal values share a rank, so that age and worth decide between them. */
-function ranksOf(list: readonly Candidate[], valueOf: (candidate: Candidate) => number): Map<string, number> {
-  const ranks = new Map<string, number>();
-  let last = { value: Infinity, rank: 0 };
-  for (const candidate of list) {
-    const value = valueOf(candidate);
-    last = { value, rank: last.value - value < TIE ? last.rank : ranks.size + 1 };
-    ranks.set(nameOf(candidate), last.rank);
-  }
-  return ranks;
 }
 
 /** Loads the ranked records in their order. Leaves out records that were removed or hidden since the search. */
@@ -226,8 +208,5 @@ async function candidatesOf(
   if (!archived) return shown;
   const where = { ...query.where, ...ARCHIVED };
   const [front, back] = await Promise.all([shown, store.search(scope, layer, { ...query, where, shown: false })]);
-  return {
-    dense: ordered([...front.dense, ...back.dense], ({ cosine }) => cosine, query.limit),
-    words: ordered([...front.words, ...back.words], ({ bm25 }) => bm25, query.limit),
-  };
+  return { dense: [...front.dense, ...back.dense], words: [...front.words, ...back.words] };
 }

@@ -23,7 +23,7 @@ import {
   collectionNames,
   decodeText,
   requireServer,
-  StoreModels,
+  storeModels,
   vectorName,
   WORDS,
 } from './store-schema.js';
@@ -42,7 +42,7 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   const server = new QdrantServer(options);
   const names = collectionNames(options.collectionPrefix);
   await requireServer(server);
-  const models = new StoreModels(server, names);
+  const models = storeModels(server, names);
   const { model } = options;
   const { layers } = names;
   const secret = await models.open(model);
@@ -193,19 +193,17 @@ async function setVectors(
   return after.points.some(({ payload }) => revisionIn(payload) === revision);
 }
 
-const TENANTS_PER_REQUEST = 10_000;
+/** More than any installation has. */
+const TENANTS_MAX = 1_000_000;
 
 /** All tenants with a point in these collections, sorted. Spans tenants, so it is only for maintenance of the whole store. */
 async function tenantsOf(server: QdrantServer, collections: readonly string[]): Promise<string[]> {
   const tenants = new Set<string>();
   for (const collection of collections) {
-    for (let limit = TENANTS_PER_REQUEST; ; limit *= 10) {
-      const request = { key: 'tenant', limit, exact: true };
-      const { hits } = await server.ask(`name the tenants in ${collection}`, (client) => client.facet(collection, request));
-      // The index may still name deleted tenants, with a count of 0.
-      for (const { value, count } of hits) if (count > 0 && value !== ANCHOR_TENANT) tenants.add(String(value));
-      if (hits.length < limit) break;
-    }
+    const request = { key: 'tenant', limit: TENANTS_MAX, exact: true };
+    const { hits } = await server.ask(`name the tenants in ${collection}`, (client) => client.facet(collection, request));
+    // The index may still name deleted tenants, with a count of 0.
+    for (const { value, count } of hits) if (count > 0 && value !== ANCHOR_TENANT) tenants.add(String(value));
   }
   return [...tenants].toSorted();
 }

@@ -170,90 +170,61 @@ export async function requireServer(server: QdrantServer): Promise<void> {
   throw new EtudeError('MEMORY_VERSION', message);
 }
 
+const modelId = (model: string) => pointId('model', model);
+
 /** Data of the whole store: its schema version, its secret, and its vector models. */
-export class StoreModels {
-  readonly #server: QdrantServer;
-  readonly #names: CollectionNames;
-
-  constructor(server: QdrantServer, names: CollectionNames) {
-    this.#server = server;
-    this.#names = names;
-  }
-
-  /** Creates what is missing and returns the store's secret. @throws EtudeError MEMORY_VERSION */
-  async open(model: Model): Promise<string> {
-    await ensureCollection(this.#server, this.#names.meta);
-    await this.#insert(SCHEMA_POINT, { schema: SCHEMA, secret: randomBytes(16).toString('hex') });
-    if ((await this.list()).length === 0) await this.#insert(this.#idOf(model.name), payloadOf(model, 'ready'));
-    const secret = await this.check();
-    const models = await this.list();
-    requireReadable(models, model, this.#where);
-    await ensureCollections(this.#server, this.#names, models);
-    return secret;
-  }
-
-  /** Returns the store's secret. @throws EtudeError MEMORY_VERSION for another schema version, MEMORY_UNAVAILABLE if it is gone */
-  async check(): Promise<string> {
-    const { meta } = this.#names;
-    const [point] = await this.#ask('read', (client) => client.retrieve(meta, { ids: [SCHEMA_POINT] }));
-    const { schema, secret } = point?.payload ?? {};
-    if (schema === SCHEMA && typeof secret === 'string') return secret;
-    if (schema === undefined) {
-      const message = `the collection ${meta} on Qdrant at ${this.#server.where} is empty; restore it from a snapshot`;
-      throw new EtudeError('MEMORY_UNAVAILABLE', message);
-    }
-    const message =
-      `the collections ${meta} and its neighbours on Qdrant at ${this.#server.where} are of version ${JSON.stringify(schema)}, and this release reads ${SCHEMA}; ` +
-      'run the release that wrote them, `etude memory export` there, and import into a new prefix here';
-    throw new EtudeError('MEMORY_VERSION', message);
-  }
-
-  async list(): Promise<VectorModel[]> {
-    const { points } = await this.#ask('read', (client, meta) => client.scroll(meta, { limit: MODELS_MAX }));
-    return points
-      .flatMap(({ payload }) => (typeof payload?.['model'] === 'string' ? [modelOf(payload)] : []))
-      .toSorted((a, b) => a.name.localeCompare(b.name));
-  }
-
-  async add(model: Model): Promise<void> {
-    await this.#insert(this.#idOf(model.name), payloadOf(model, 'building'));
-    await ensureCollections(this.#server, this.#names, [model]);
-  }
-
-  async setReady(name: string): Promise<void> {
-    const request = { payload: { state: 'ready' }, points: [this.#idOf(name)], wait: true };
-    await this.#ask('write to', (client, meta) => client.setPayload(meta, request));
-  }
-
-  async drop(name: string): Promise<void> {
-    for (const collection of Object.values(this.#names.layers)) await dropVector(this.#server, collection, name);
-    const request = { points: [this.#idOf(name)], wait: true };
-    await this.#ask('write to', (client, meta) => client.delete(meta, request));
-  }
-
-  /** @throws EtudeError NOT_FOUND */
-  async require(name: string): Promise<VectorModel> {
-    return storedModel(await this.list(), name, this.#where);
-  }
-
-  get #where(): string {
-    return `the memory ${this.#names.meta} on Qdrant at ${this.#server.where}`;
-  }
-
-  #idOf(model: string): string {
-    return pointId('model', model);
-  }
-
+export function storeModels(server: QdrantServer, names: CollectionNames) {
+  const { meta } = names;
+  const where = `the memory ${meta} on Qdrant at ${server.where}`;
+  const ask = <T>(what: 'read' | 'write to', request: (client: QdrantClient) => Promise<T>) => server.ask(`${what} ${meta}`, request);
   /** Leaves an existing point as it is. */
-  async #insert(id: string, payload: Record<string, unknown>): Promise<void> {
-    const request = { points: [{ id, payload, vector: {} }], update_mode: 'insert_only' as const, wait: true };
-    await this.#ask('write to', (client, meta) => client.upsert(meta, request));
-  }
-
-  #ask<T>(what: 'read' | 'write to', request: (client: QdrantClient, meta: string) => Promise<T>): Promise<T> {
-    const { meta } = this.#names;
-    return this.#server.ask(`${what} ${meta}`, (client) => request(client, meta));
-  }
+  const insert = (id: string, payload: Record<string, unknown>) =>
+    ask('write to', (client) => client.upsert(meta, { points: [{ id, payload, vector: {} }], update_mode: 'insert_only', wait: true }));
+  const models = {
+    /** Creates what is missing and returns the store's secret. @throws EtudeError MEMORY_VERSION */
+    async open(model: Model): Promise<string> {
+      await ensureCollection(server, meta);
+      await insert(SCHEMA_POINT, { schema: SCHEMA, secret: randomBytes(16).toString('hex') });
+      if ((await models.list()).length === 0) await insert(modelId(model.name), payloadOf(model, 'ready'));
+      const secret = await models.check();
+      const stored = await models.list();
+      requireReadable(stored, model, where);
+      await ensureCollections(server, names, stored);
+      return secret;
+    },
+    /** Returns the store's secret. @throws EtudeError MEMORY_VERSION for another schema version, MEMORY_UNAVAILABLE if it is gone */
+    async check(): Promise<string> {
+      const [point] = await ask('read', (client) => client.retrieve(meta, { ids: [SCHEMA_POINT] }));
+      const { schema, secret } = point?.payload ?? {};
+      if (schema === SCHEMA && typeof secret === 'string') return secret;
+      if (schema === undefined) throw new EtudeError('MEMORY_UNAVAILABLE', `${where} is empty; restore it from a snapshot`);
+      const message =
+        `${where} is of version ${JSON.stringify(schema)}, and this release reads ${SCHEMA}; run the release that wrote it, ` +
+        '`etude memory export` there, and import into a new prefix here';
+      throw new EtudeError('MEMORY_VERSION', message);
+    },
+    async list(): Promise<VectorModel[]> {
+      const { points } = await ask('read', (client) => client.scroll(meta, { limit: MODELS_MAX }));
+      return points
+        .flatMap(({ payload }) => (typeof payload?.['model'] === 'string' ? [modelOf(payload)] : []))
+        .toSorted((a, b) => a.name.localeCompare(b.name));
+    },
+    async add(model: Model): Promise<void> {
+      await insert(modelId(model.name), payloadOf(model, 'building'));
+      await ensureCollections(server, names, [model]);
+    },
+    async setReady(name: string): Promise<void> {
+      const request = { payload: { state: 'ready' }, points: [modelId(name)], wait: true };
+      await ask('write to', (client) => client.setPayload(meta, request));
+    },
+    async drop(name: string): Promise<void> {
+      for (const collection of Object.values(names.layers)) await dropVector(server, collection, name);
+      await ask('write to', (client) => client.delete(meta, { points: [modelId(name)], wait: true }));
+    },
+    /** @throws EtudeError NOT_FOUND */
+    require: async (name: string): Promise<VectorModel> => storedModel(await models.list(), name, where),
+  };
+  return models;
 }
 
 function payloadOf({ name, dimension }: Model, state: VectorModel['state']): Record<string, unknown> {

@@ -76,7 +76,7 @@ export class StoreFile {
 
   /** Everything that `work` reads comes from one snapshot. */
   async read<T>(view: TenantView, work: (rows: TenantRows) => T): Promise<T> {
-    return this.#patiently('BEGIN', () => work(new TenantRows(this.#prepare, view)));
+    return this.#run('BEGIN', () => work(new TenantRows(this.#prepare, view)));
   }
 
   /**
@@ -84,25 +84,24 @@ export class StoreFile {
    * number.
    */
   async write<T>(owners: Owners, work: (rows: TenantRows) => T, { enrols = false, unsynced = false } = {}): Promise<T> {
-    const change = () => this.#transaction('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners), enrols)));
-    return patiently(this.#options, unsynced ? () => this.#unsynced(change) : change);
+    return this.#run('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners), enrols)), unsynced);
   }
 
   /** Reads the rows of all tenants. For upkeep only, never to answer a caller. */
   async readWhole<T>(work: (db: DatabaseSync) => T): Promise<T> {
-    return this.#patiently('BEGIN', () => work(this.#db));
+    return this.#run('BEGIN', () => work(this.#db));
   }
 
   /** Like `readWhole`, but may write. */
   async writeWhole<T>(work: (db: DatabaseSync) => T): Promise<T> {
-    return this.#patiently('BEGIN IMMEDIATE', () => work(this.#db));
+    return this.#run('BEGIN IMMEDIATE', () => work(this.#db));
   }
 
   /** Reads from the file, and checks that it is still the one that was opened. */
   async check(): Promise<void> {
     const { path, model } = this.#options;
     this.#requireSame();
-    await this.#patiently('BEGIN', () => checkIdentity(this.#db, path, model));
+    await this.#run('BEGIN', () => checkIdentity(this.#db, path, model));
   }
 
   /** Size of the file and its write-ahead log. */
@@ -124,25 +123,18 @@ export class StoreFile {
     return statement;
   };
 
-  async #patiently<T>(begin: Begin, work: () => T): Promise<T> {
-    return patiently(this.#options, () => this.#transaction(begin, work));
-  }
-
-  /** The write-ahead log is synced as a whole and recovered in order, so the next synced transaction also covers this one. */
-  #unsynced<T>(change: () => T): T {
-    this.#requireOpen();
-    this.#db.exec('PRAGMA synchronous = NORMAL');
-    try {
-      return change();
-    } finally {
-      this.#db.exec('PRAGMA synchronous = FULL');
-    }
-  }
-
-  #transaction<T>(begin: Begin, work: () => T): T {
-    this.#requireOpen();
-    if (begin === 'BEGIN IMMEDIATE') this.#requireSame();
-    return transaction(this.#db, begin, work);
+  async #run<T>(begin: Begin, work: () => T, unsynced = false): Promise<T> {
+    return patiently(this.#options, () => {
+      if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `${this.where} was closed by this process`);
+      if (begin === 'BEGIN IMMEDIATE') this.#requireSame();
+      // The write-ahead log is synced as a whole and recovered in order, so the next synced transaction also covers this one.
+      if (unsynced) this.#db.exec('PRAGMA synchronous = NORMAL');
+      try {
+        return transaction(this.#db, begin, work);
+      } finally {
+        if (unsynced) this.#db.exec('PRAGMA synchronous = FULL');
+      }
+    });
   }
 
   /** Writes to a deleted or replaced file would be lost when its last reader closes it. */
@@ -150,10 +142,6 @@ export class StoreFile {
     if (identityOf(this.path) === this.#identity) return;
     const message = `${this.where} is gone, or was replaced since it was opened; restore it, then restart all services, so that all open the same file`;
     throw new EtudeError('MEMORY_UNAVAILABLE', message);
-  }
-
-  #requireOpen(): void {
-    if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `${this.where} was closed by this process`);
   }
 }
 
