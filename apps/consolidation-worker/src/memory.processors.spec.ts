@@ -49,7 +49,7 @@ function learned(...names: readonly string[]) {
 it('drops a learned skill beyond the limit of its agent and logs a warning', async () => {
   const { run, procedural, waiting, warnings, asked } = learned('one', 'two');
   expect(await Promise.all([run('one'), run('two')])).toEqual([{ applied: true }, { applied: false }]);
-  expect(await procedural.countNames(SCOPE, 9)).toBe(1);
+  expect(await procedural.countNames(SCOPE)).toBe(1);
   expect([...waiting.keys()]).toEqual([]);
   expect(asked).toEqual(['one']);
   expect(warnings).toMatchObject([{ agent: 'coder', skill: 'two' }]);

@@ -70,8 +70,8 @@ export class FakeProceduralMemory implements ProceduralMemory {
     yield* sorted(this.#visible(scope).filter(wanted), byName, byAgent, byUser, ({ version }) => version);
   }
 
-  async countNames(owner: SkillOwner, countMax: number): Promise<number> {
-    return Math.min(countMax, this.#names(owner));
+  async countNames(owner: SkillOwner): Promise<number> {
+    return this.#names(owner);
   }
 
   async move(moves: readonly SkillMove[]): Promise<readonly Skill[]> {

@@ -199,13 +199,13 @@ export function skillRegistryConformance(make: MakeMemory<ProceduralMemory>): vo
       await storeAt(memory, skillOf({ name: 'gone', status: 'archived' }));
       await storeAt(memory, skillOf({ name: 'bad', status: 'rejected' }));
       await memory.store(skillOf({ name: 'theirs', scope: { ...SCOPE, agent: 'tester' } }));
-      expect(await memory.countNames(OWNER, 10)).toBe(1);
+      expect(await memory.countNames(OWNER)).toBe(1);
       await memory.store(skillOf({ name: 'next' }));
-      expect([await memory.countNames(OWNER, 10), await memory.countNames(OWNER, 1)]).toEqual([2, 1]);
+      expect(await memory.countNames(OWNER)).toBe(2);
       for (const user of ['ann', 'bob']) await memory.store(skillOf({ name: `of_${user}`, scope: { ...SCOPE, user } }));
-      const counts = [null, 'ann', 'bob', 'cy'].map((user) => memory.countNames({ ...OWNER, user }, 10));
+      const counts = [null, 'ann', 'bob', 'cy'].map((user) => memory.countNames({ ...OWNER, user }));
       expect(await Promise.all(counts)).toEqual([2, 1, 1, 0]);
-      expect(await memory.countNames(OWNER, 10)).toBe(4);
+      expect(await memory.countNames(OWNER)).toBe(4);
     });
 
     it('stores the latest load and counts it as an offer, not as a use', async ({ memory }) => {

@@ -152,7 +152,7 @@ async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown>
     anyhow: await findSkill(registry, reader, name, { status: 'any' }),
     searched: (await searchSkills(registry, reader, { text: 'even numbers', limit: 50 })).map(({ skill }) => skill.name).toSorted(),
     versions: await Promise.all(owners.map((owner) => registry.versions(owner, name))),
-    counts: await Promise.all(owners.map((owner) => registry.countNames(owner, 50))),
+    counts: await Promise.all(owners.map((owner) => registry.countNames(owner))),
     got: await Promise.all(owners.map((owner) => registry.get(viewOf(owner, reader.user), name))),
     listed: await Promise.all(owners.map((owner) => Array.fromAsync(registry.every(viewOf(owner, reader.user))))),
     solved: await registry.byFingerprint(viewOf(reader, reader.user), 'f1'),

@@ -71,8 +71,8 @@ export interface SkillRegistry {
     statuses?: readonly SkillStatus[],
     fromName?: string,
   ): AsyncIterable<Skill>;
-  /** Number of the owner's skill names that have a version neither rejected nor archived. Counting stops at `countMax`. */
-  countNames(owner: SkillOwner, countMax: number): Promise<number>;
+  /** Number of the owner's skill names that have a version neither rejected nor archived. */
+  countNames(owner: SkillOwner): Promise<number>;
   /** Makes the moves in order; all belong to one tenant. A repeat after a crash skips the moves already made and makes the others. */
   move(moves: readonly SkillMove[]): Promise<readonly Skill[]>;
   /** Versions that call this skill of the owner: the active ones and those waiting for review. With `all`, versions of every status. */

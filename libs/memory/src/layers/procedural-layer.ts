@@ -58,7 +58,7 @@ export function proceduralLayer(deps: LayerDeps) {
     // A name sorts before the keys of its versions.
     every: (scope: ReadScope, statuses?: readonly SkillStatus[], fromName?: string) =>
       skillsIn(store, scope, statuses === undefined ? {} : { status: statuses }, fromName),
-    countNames: (owner, countMax) => countNames(store, owner, countMax),
+    countNames: (owner) => countNames(store, owner),
     move: (moves: readonly SkillMove[]) => moveSkills(deps, moves),
     dependents: (...args: Parameters<ProceduralMemory['dependents']>) => dependentsOf(store, ...args),
     countOffers: (offers) => countOffers(store, offers),

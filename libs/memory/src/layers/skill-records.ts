@@ -114,16 +114,15 @@ export async function dependentsOf(
   return found;
 }
 
-/** Counts the names of skills that are neither rejected nor archived, up to `countMax` and without `except`. */
-export async function countNames(store: RecordStore, owner: SkillOwner, countMax: number, except?: string): Promise<number> {
+/** Counts the names of skills that are neither rejected nor archived, without `except`. */
+export async function countNames(store: RecordStore, owner: SkillOwner, except?: string): Promise<number> {
   const living = await ownedSkills(store, owner, { where: { status: NOT_GONE } });
-  const names = new Set(living.map(({ skill }) => skill.name).filter((name) => name !== except));
-  return Math.min(names.size, countMax);
+  return new Set(living.map(({ skill }) => skill.name).filter((name) => name !== except)).size;
 }
 
 /** @param namesMax 0: no limit. @throws EtudeError FAILED_PRECONDITION if the owner has no room for a new name */
 export async function requireRoomFor(store: RecordStore, next: SkillOwner & { readonly name: string }, namesMax: number): Promise<void> {
-  if (namesMax > 0) requireRoom(next, await countNames(store, next, namesMax, next.name), namesMax);
+  if (namesMax > 0) requireRoom(next, await countNames(store, next, next.name), namesMax);
 }
 
 /** Counts offers in one write per tenant. Offers are lost if a skill changes meanwhile or the store can't be written. */

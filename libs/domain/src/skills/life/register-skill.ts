@@ -78,7 +78,7 @@ export async function mayLearn(
   planned = 0,
 ): Promise<boolean> {
   if (!enabled || !autoRegisterSkills) return false;
-  if (maxSkills === 0 || (await registry.countNames(scope, maxSkills)) + planned < maxSkills) return true;
+  if (maxSkills === 0 || (await registry.countNames(scope)) + planned < maxSkills) return true;
   return !needsRoom(await registry.versions(scope, name));
 }
 
