@@ -5,8 +5,8 @@ import json
 import sys
 
 from contract import EMPTY, OPEN, contract_of, identifier
-from mutants import bound_names, mutants_of
-from top_level import DEFINITIONS, is_text, problems_of, top_level
+from mutants import mutants_of
+from top_level import DEFINITIONS, bound_names, is_text, problems_of, top_level
 
 
 class Refused(Exception):

@@ -4,7 +4,7 @@ The kinds of breaking are those of DeMillo, Lipton and Sayward, "Hints on Test D
 """
 import ast
 
-from top_level import DEFINITIONS, dotted, is_main_guard, is_text, targets_of, top_level
+from top_level import DEFINITIONS, bound_names, dotted, is_main_guard, is_text, top_level
 
 ARITHMETIC = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult,
@@ -100,15 +100,6 @@ class Source:
         if text.startswith("(") and text.endswith(")"):
             text = text[:-1] + "\n" * self.data[start:end].count(b"\n") + ")"
         return (self.data[:start] + text.encode() + self.data[end:]).decode()
-
-
-def bound_names(node):
-    """Names that a statement at the top level binds."""
-    if isinstance(node, DEFINITIONS + (ast.ClassDef,)):
-        return [node.name]
-    if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return [part.id for target in targets_of(node) for part in ast.walk(target) if isinstance(part, ast.Name)]
-    return []
 
 
 def parts_of(module, entry):

@@ -102,7 +102,7 @@ describe('inspectCode', () => {
 
   it('refuses actions at import by line (all cases: python/test/test_top_level.py)', async () => {
     expect(await problems('X = 1\nprint(X)\ndef f(): ...')).toEqual([
-      'line 2: it runs print(X) when it is loaded: the top level holds imports, definitions and assignments; move it into a function',
+      'line 2: it runs print(X) when it is loaded: the top level holds imports, definitions and constants; move it into a function',
     ]);
   });
 
