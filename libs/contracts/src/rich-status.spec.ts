@@ -1,6 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { EtudeError } from './errors.js';
 import { boundedError, decodeStatus, encodeStatus, STATUS_DETAILS_KEY } from './rich-status.js';
 
@@ -35,23 +35,14 @@ function trailerBytes(error: EtudeError): number {
   return message + Math.ceil((encodeStatus(error).byteLength * 4) / 3);
 }
 
-describe('a bounded error', () => {
-  it('fits into trailers for any content', () => {
-    const words = fc.string({ unit: 'binary', maxLength: 5_000 });
-    const violation = fc.record({ field: words, description: words });
-    fc.assert(
-      fc.property(words, fc.array(violation, { maxLength: 50 }), words, (message, violations, value) => {
-        const error = new EtudeError('INVALID_ARGUMENT', message.repeat(3), { field: message, violations, metadata: { value } });
-        expect(trailerBytes(boundedError(error))).toBeLessThan(TRAILERS_MAX_BYTES - 500);
-      }),
-      { numRuns: 200 },
-    );
-  });
-
-  it('says how many violations are left out', () => {
-    const violations = Array.from({ length: 3_000 }, (_, i) => ({ field: `parameters.p${i}`, description: 'is not known' }));
-    const { details } = boundedError(new EtudeError('INVALID_ARGUMENT', 'wrong', { violations }));
-    expect(details.violations?.length).toBeLessThan(100);
-    expect(details.violations?.at(-1)?.description).toMatch(/^and \d+ more are wrong$/);
-  });
+it('makes a bounded error of any content fit into trailers', () => {
+  const words = fc.string({ unit: 'binary', maxLength: 5_000 });
+  const violation = fc.record({ field: words, description: words });
+  fc.assert(
+    fc.property(words, fc.array(violation, { maxLength: 50 }), words, (message, violations, value) => {
+      const error = new EtudeError('INVALID_ARGUMENT', message.repeat(3), { field: message, violations, metadata: { value } });
+      expect(trailerBytes(boundedError(error))).toBeLessThan(TRAILERS_MAX_BYTES - 500);
+    }),
+    { numRuns: 200 },
+  );
 });

@@ -57,9 +57,9 @@ export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode
  * It contains the message twice, with up to three characters for each one that isn't plain text.
  */
 const MESSAGE_MAX_BYTES = 1_500;
-const VIOLATIONS_MAX_BYTES = 2_000;
-const VIOLATION_MAX_CHARS = 300;
-const FIELD_MAX_CHARS = 100;
+const VIOLATIONS_MAX = 10;
+const FIELD_MAX_BYTES = 100;
+const DESCRIPTION_MAX_BYTES = 150;
 const METADATA_MAX_BYTES = 500;
 
 const bytesOf = (text: string) => Buffer.byteLength(encodeURIComponent(text.toWellFormed()).replaceAll('%20', ' '));
@@ -72,25 +72,17 @@ function cut(text: string, bytesMax: number): string {
   return `${kept.toWellFormed()}...`;
 }
 
-function someViolations(violations: NonNullable<ErrorDetails['violations']>): NonNullable<ErrorDetails['violations']> {
-  const kept: Array<{ field: string; description: string }> = [];
-  let left = VIOLATIONS_MAX_BYTES;
-  for (const { field, description } of violations) {
-    const one = { field: cut(field, FIELD_MAX_CHARS), description: cut(description, VIOLATION_MAX_CHARS) };
-    left -= bytesOf(one.field) + bytesOf(one.description);
-    if (left < 0) return [...kept, { field: one.field, description: `and ${violations.length - kept.length} more are wrong` }];
-    kept.push(one);
-  }
-  return kept;
-}
-
 /** Cuts an error to the size that a status can carry. */
 export function boundedError({ code, message, details }: EtudeError): EtudeError {
   const { field, violations, metadata, ...rest } = details;
+  const some = violations?.slice(0, VIOLATIONS_MAX).map((one) => ({
+    field: cut(one.field, FIELD_MAX_BYTES),
+    description: cut(one.description, DESCRIPTION_MAX_BYTES),
+  }));
   return new EtudeError(code, cut(message, MESSAGE_MAX_BYTES), {
     ...rest,
-    ...(field === undefined ? {} : { field: cut(field, FIELD_MAX_CHARS) }),
-    ...(violations === undefined ? {} : { violations: someViolations(violations) }),
+    ...(field === undefined ? {} : { field: cut(field, FIELD_MAX_BYTES) }),
+    ...(some === undefined ? {} : { violations: some }),
     ...(metadata === undefined || bytesOf(JSON.stringify(metadata)) > METADATA_MAX_BYTES ? {} : { metadata }),
   });
 }
