@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { ConsolidationRunJob, MemoryUpkeepJob, type QueueDeclaration } from '@etude/contracts/queues';
 import type { Clock } from '@etude/domain/ports/clock';
 import { type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
@@ -56,7 +55,7 @@ const WORKS: Readonly<Record<WorkName, Work>> = {
  * id is made from the time of the firing (`QueueDeclaration.firing`).
  *
  * @returns whether the schedule was new or differed from the one before
- * @throws EtudeError INVALID_ARGUMENT for a pattern or a time zone that BullMQ can't read, or a limit out of bounds
+ * @throws EtudeError INVALID_ARGUMENT for a limit out of bounds; the error of BullMQ for a pattern or a time zone that it can't read
  */
 export async function schedule<W extends WorkName>(
   producer: Producer,
@@ -72,14 +71,8 @@ export async function schedule<W extends WorkName>(
   // Writing an unchanged schedule again would skip a firing that is due now.
   if (known?.pattern === pattern && known.tz === timeZone && isDeepStrictEqual(known.template, template)) return false;
   const added = queue.upsertJobScheduler(schedulerId(tenant), { pattern, tz: timeZone }, { name: declaration.name, ...template });
-  try {
-    await whileRedisAnswers(producer.redis, added);
-    return true;
-  } catch (error) {
-    if (errorCode(error) !== 'INTERNAL') throw error;
-    const message = `the schedule "${pattern}" in time zone "${timeZone}" can't be read: ${(error as Error).message}`;
-    throw new EtudeError('INVALID_ARGUMENT', message, {}, { cause: error });
-  }
+  await whileRedisAnswers(producer.redis, added);
+  return true;
 }
 
 /** Removes a schedule. A run in progress continues. @returns whether there was a schedule */
@@ -144,7 +137,7 @@ export class NightlySchedules {
         if (isChanged) logger.info({ tenant, ...wanted }, `${setting} ${change}`);
       } catch (error) {
         this.#setAt.delete(tenant);
-        const details = { tenant, error: (error as Error).message };
+        const details = { tenant, ...wanted, error: (error as Error).message };
         logger.error(details, `${setting} could not be set for the tenant; check the value of the setting`);
       }
     }
