@@ -5,7 +5,6 @@ import type { Memory } from '@etude/memory/memory';
 import type { MemoryDeps } from '@etude/memory/open-memory';
 import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
 import { rerankServerFrom } from '@etude/model/rerank-server';
-import { counter, histogram } from '@etude/platform/metrics';
 import type { GatewayConfig } from '../config/gateway-config.js';
 
 /** Codes for a memory of another embedder or another version of Etude. Retries can't help; the operator must decide. */
@@ -54,40 +53,27 @@ export class MemoryAccess {
   }
 }
 
-const calls = counter({ name: 'etude_rerank_calls_total', help: 'Calls of the rerank server by outcome', labels: ['outcome'] });
-const seconds = histogram({ name: 'etude_rerank_call_seconds', help: 'How long calls of the rerank server took', labels: ['outcome'] });
-
 /** The rerankers of searches. A server and a chat model are both optional here. */
 export function rerankersOf(
   config: GatewayConfig,
   log: NonNullable<MemoryDeps['log']>,
-  tracing?: Tracing,
+  tracing: Tracing,
 ): Pick<MemoryDeps, 'chatModel' | 'reranker'> {
   const server = rerankServerFrom(config);
   const isModelSet = config.OPENAI_API_KEY !== undefined || config.OPENAI_BASE_URL !== DEFAULT_BASE_URL;
   return {
     ...(isModelSet ? { chatModel: chatModelFrom(config, tracing) } : {}),
-    ...(server === null ? {} : { reranker: observed(server, log) }),
+    ...(server === null ? {} : { reranker: observed(server, log, tracing) }),
   };
 }
 
-/** Counts and times the calls, and logs each failure: a search keeps its own order then, so nobody else would see it. */
-export function observed(reranker: Reranker, log: NonNullable<MemoryDeps['log']>): Reranker {
-  return {
-    async rank(query, texts, signal) {
-      const stop = seconds.startTimer();
-      let outcome = 'failed';
-      try {
-        const order = await reranker.rank(query, texts, signal);
-        outcome = 'ok';
-        return order;
-      } catch (error) {
+/** Measures the calls, and logs each failure: a search keeps its own order then, so nobody else would see it. */
+export const observed = (reranker: Reranker, log: NonNullable<MemoryDeps['log']>, tracing: Tracing): Reranker => ({
+  rank: (query, texts, signal) =>
+    tracing
+      .span('rerank', { kind: 'client' }, () => reranker.rank(query, texts, signal))
+      .catch((error: unknown) => {
         log('hits keep their own order: the rerank server failed', { code: errorCode(error), reason: (error as Error).message });
         throw error;
-      } finally {
-        calls.inc({ outcome });
-        stop({ outcome });
-      }
-    },
-  };
-}
+      }),
+});

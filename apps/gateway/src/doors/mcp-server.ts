@@ -73,8 +73,7 @@ export class McpServer extends HttpDoor {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refused = this.#refusal(request.headers);
     if (refused !== null) return refuseHttp(response, 403, refused);
-    const pathname = URL.parse(request.url ?? '/', 'http://gateway')?.pathname;
-    if (pathname === undefined) return refuseHttp(response, 400, `The request target is not a path. MCP is at ${PATH}.`);
+    const { pathname } = new URL(request.url ?? '/', 'http://gateway');
     if (pathname !== PATH) return refuseHttp(response, 404, `There is no ${pathname}; MCP is at ${PATH}.`);
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST');
