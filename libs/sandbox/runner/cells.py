@@ -1,11 +1,11 @@
-"""Cells for runs. Some are forked ahead, others on demand; a zygote that was killed is replaced."""
-from runner import processes
-from runner.zygote import SpareCell, ZygoteLost
+"""Cells for runs. One is forked ahead, others on demand; a zygote that was killed is replaced."""
+from contextlib import suppress
 
-# Spare cells of a pod: as many as a checked run takes.
-SPARES = 2
-# Processes of the user that are not the code's: the supervisor, the zygote, its middle fork, and the spare cells.
-PROCESSES_APART = 4 + SPARES
+from runner import processes
+from runner.zygote import Cell, ZygoteLost
+
+# Processes of the user that are not the code's: the supervisor, the zygote, its middle fork, and the checker.
+PROCESSES_APART = 4
 
 
 class CellPool:
@@ -13,7 +13,8 @@ class CellPool:
         self.zygote = zygote
         # PYTHONHASHSEED of the sandbox's first interpreter.
         self.hash_seed = 0
-        self.spares = []
+        # The cell that was forked ahead. A run takes it before its code starts, so that no code can signal it.
+        self.spare = None
         # The interpreter of a session, which keeps the names of its cells. Most sandboxes never start it.
         self.session = None
         # Whether a cell has run in it. When such an interpreter is lost, the next cell reports `stateLost`.
@@ -23,25 +24,24 @@ class CellPool:
         # The state of the session's scratchpad after its last cell, with which another interpreter begins; None if there is none.
         self.scratchpad = None
 
-    def fill(self, count):
-        """Forks spare cells until there are `count`."""
-        try:
-            while len(self.spares) < count:
-                self.spares.append(self._fork())
-        except (ZygoteLost, OSError):
-            # The next run tries again and reports the failure.
-            return
+    def fill(self):
+        """Forks a cell ahead. Not in a session, whose next cell may take none."""
+        # The next run tries again and reports the failure.
+        with suppress(ZygoteLost, OSError):
+            if self.spare is None and self.session is None:
+                self.spare = self._fork()
 
     def take(self):
-        return self.spares.pop(0) if self.spares else self._fork()
+        cell, self.spare = self.spare, None
+        return cell or self._fork()
 
     def _fork(self):
         """Call it only while no code runs. Code could take over a new interpreter that has not hidden itself yet."""
         try:
-            return SpareCell(self.zygote)
+            return Cell(self.zygote)
         except ZygoteLost:
             self.zygote.start_fresh(self.hash_seed)
-            return SpareCell(self.zygote)
+            return Cell(self.zygote)
 
     def reseed(self, hash_seed):
         if hash_seed != self.hash_seed:
@@ -50,23 +50,19 @@ class CellPool:
             self.zygote.start_fresh(hash_seed)
 
     def forget(self, reaped):
-        """Drops processes that have ended, since their pids may be reused, and processes that the code has signalled, since they may
-        end late. Call it when no code is alive."""
-        for cell in [cell for cell in self.spares if cell.pid in reaped or processes.is_doomed(cell.pid)]:
-            self.spares.remove(cell)
-            cell.close()
-        if self.zygote.connection is not None and (self.zygote.pid in reaped or processes.is_doomed(self.zygote.pid)):
+        """Drops processes that have ended, since their pids may be reused. Call it when no code is alive."""
+        if self.zygote.pid in reaped:
             self.zygote.stop()
         if self.session and self.session.pid in reaped:
             self.lose_session()
 
     def lose_all(self):
-        """Kills and drops the session's interpreter, the spare cells and the zygote."""
+        """Kills and drops the session's interpreter, the spare cell and the zygote."""
         self.lose_session()
-        for cell in self.spares:
-            processes.kill(cell.pid)
-            cell.close()
-        self.spares.clear()
+        if self.spare is not None:
+            processes.kill(self.spare.pid)
+            self.spare.close()
+            self.spare = None
         if self.zygote.connection is not None:
             processes.kill(self.zygote.pid)
             self.zygote.stop()
@@ -86,8 +82,7 @@ class CellPool:
 
     def apart(self):
         """Processes that belong to no run."""
-        zygote = {self.zygote.pid} if self.zygote.connection is not None else set()
-        return {1} | zygote | {cell.pid for cell in self.spares}
+        return {1} | ({self.zygote.pid} if self.zygote.connection is not None else set())
 
     def kept(self):
         """Processes that outlive a run."""

@@ -10,7 +10,6 @@ from contextlib import suppress
 import _socket
 
 from runner import kernel
-from runner.cells import SPARES
 from runner.connection import Claim, listen
 from runner.supervisor import Supervisor, warm_pool
 from runner.zygote import hide, preload
@@ -33,7 +32,7 @@ def main():
     if settings.get("FILTER"):
         kernel.filter_system_calls(bytes.fromhex(settings["FILTER"]))
     preload()
-    pool = warm_pool(fresh_zygote(), SPARES)
+    pool = warm_pool(fresh_zygote())
     claim = Claim(settings["TOKEN_SHA256"], unclaimed_s=int(settings.get("UNCLAIMED_MS", "600000")) / 1000)
     supervisor = Supervisor(pool, claim, settings.get("NAME"), refills=True)
     sock.bind((address, int(settings.get("PORT", "7070"))))

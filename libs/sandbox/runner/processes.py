@@ -7,8 +7,6 @@ from contextlib import suppress
 import _signal
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
-# Signals that end nothing, as the bits of a set.
-HARMLESS = sum(1 << (number - 1) for number in (_signal.SIGCHLD, _signal.SIGCONT, _signal.SIGSTOP, _signal.SIGTSTP, _signal.SIGURG, _signal.SIGWINCH))
 # How long a killed process may take to be gone, since freeing much memory takes the kernel a while.
 END_S = 5
 
@@ -69,17 +67,6 @@ def _kib_of(lines):
     """The kB fields of a status file. Parses strictly, since the code chooses the process's name in the first line."""
     fields = (line.split() for line in lines)
     return {field[0][:-1]: int(field[1]) for field in fields if len(field) == 3 and field[2] == "kB" and field[1].isdecimal()}
-
-
-def is_doomed(pid):
-    """Whether the process is gone or has a pending signal: on a busy machine a killed process looks alive for a while."""
-    try:
-        with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
-            fields = dict(line.split(":", 1) for line in file)
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    pending = int(fields["SigPnd"], 16) | int(fields["ShdPnd"], 16)
-    return pending & ~HARMLESS != 0 or fields["State"].strip()[0] in "ZX"
 
 
 def has_ended(pid):

@@ -54,7 +54,7 @@ class Run:
         self.deadline = self.started + self.limits["wallMs"] / 1000
         self.kills_before = processes.memory_kills()
         self.cpu_before_ms = self.pool.session_cpu_ms()
-        self.answer, self.judge = self._start_or_restart()
+        self.answer, self.judge = self._start_cells()
         try:
             self._watch()
             self.wall_ms = (time.monotonic() - self.started) * 1000
@@ -65,18 +65,6 @@ class Run:
         finally:
             for cell in self.cells:
                 cell.close()
-
-    def _start_or_restart(self):
-        try:
-            return self._start_cells()
-        except OSError:
-            # An earlier run killed the spare cells. No code of this run has started.
-            for cell in self.cells:
-                processes.kill(cell.pid)
-                cell.close()
-            self.cells.clear()
-            self.pool.lose_all()
-            return self._start_cells()
 
     def _start_cells(self):
         request = self.request
@@ -180,7 +168,7 @@ class Run:
 
     def _look(self):
         processes.reap(self.reaped)
-        load = processes.measure(self.pool.apart())
+        load = processes.measure(self.pool.apart() - self.reaped.keys())
         self.memory_peak_kib = max(self.memory_peak_kib, load.memory_kib)
         self.processes_full = self.processes_full or load.processes >= self.limits["processes"]
         room = space()
@@ -217,7 +205,7 @@ class Run:
         for cell in self.cells:
             if cell.pid not in self.reaped:
                 processes.kill(cell.pid)
-        processes.end_all_but(self.pool.kept())
+        processes.end_all_but(self.pool.kept() - self.reaped.keys())
         processes.reap(self.reaped)
         self.pool.forget(self.reaped)
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 from runner import processes, workspace
-from runner.cells import SPARES, CellPool
+from runner.cells import CellPool
 from runner.connection import FOREVER, READ, Claim, Connection, Loop, refusal
 from runner.execution import KEPT_BYTES_MAX, LIMITS, Execution, Request, trim
 from runner.files import SessionFiles
@@ -20,8 +20,6 @@ from runner.zygote import Zygote, hide, preload, sealed
 
 PROTOCOL = 2
 CONNECTIONS_MAX = 32
-# A local sandbox serves one execution, and most executions use one cell. A second spare cell would cost each sandbox a fork.
-LOCAL_SPARES = 1
 
 
 class Supervisor:
@@ -57,7 +55,7 @@ class Supervisor:
                 self.run(self.current)
                 self.current = None
                 if self.refills:
-                    self.pool.fill(SPARES)
+                    self.pool.fill()
 
     def turn(self, until):
         """Serves the connections once, until the monotonic clock shows `until` at the latest."""
@@ -207,19 +205,19 @@ def main(zygote_command):
     serve_sandbox(zygote_command)
 
 
-def warm_pool(zygote_command, spares):
-    """A pool of cells from a warm interpreter that has seen no payload, with `spares` cells forked ahead."""
+def warm_pool(zygote_command):
+    """A pool of cells from a warm interpreter that has seen no payload, with one forked ahead."""
     os.makedirs(workspace.WORK, exist_ok=True)
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
     pool = CellPool(zygote)
-    pool.fill(spares)
+    pool.fill()
     return pool
 
 
 def serve_sandbox(zygote_command):
     """Serves one connection over stdin and stdout. When the controller ends it, the whole sandbox ends."""
-    pool = warm_pool(zygote_command, LOCAL_SPARES)
+    pool = warm_pool(zygote_command)
     # After the forks, since a fork makes all pages shared again.
     rehearse()
     supervisor = Supervisor(pool, Claim())

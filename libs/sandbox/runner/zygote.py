@@ -171,8 +171,8 @@ def main_fresh():
 F_ADD_SEALS, SEALS = 1033, 0xF
 
 
-class SpareCell:
-    """One waiting cell and the supervisor's ends of its pipes."""
+class Cell:
+    """One cell and the supervisor's ends of its pipes."""
 
     def __init__(self, zygote):
         """Raises ZygoteLost, OSError."""
@@ -193,7 +193,7 @@ class SpareCell:
         self.control.setblocking(False)
 
     def start(self, payload, stdin=None, peer=None):
-        """Hands the payload over; the cell runs from here on. Raises OSError when the cell was killed while it waited."""
+        """Hands the payload over; the cell runs from here on."""
         source = sealed(json.dumps(payload).encode("ascii"))
         text = os.open("/dev/null", os.O_RDONLY) if stdin is None else sealed(stdin)
         fds = [source, text] + ([peer.fileno()] if peer is not None else [])
