@@ -1,37 +1,25 @@
 """System calls that the standard library lacks. Each raises OSError when it is refused."""
 import array
+import ctypes
 import errno
 import os
 import struct
 
-# Imported without the package ctypes, which costs each start 5 ms.
-import _ctypes
 import _socket
 
-_LIBC = _ctypes.dlopen(None, 2)
-
-
-class _Long(_ctypes._SimpleCData):
-    _type_ = "L"
-
-
-class _Pointer(_ctypes._SimpleCData):
-    _type_ = "P"
+_LIBC = ctypes.CDLL(None)
 
 
 def _call(name, *arguments):
     """Passes integers as long, bytes and arrays as their address."""
-    passed = tuple(_argument(argument) for argument in arguments)
-    if _ctypes.call_function(_ctypes.dlsym(_LIBC, name), passed) != 0:
+    if getattr(_LIBC, name)(*map(_argument, arguments)) != 0:
         raise OSError("%s was refused" % name)
 
 
 def _argument(value):
-    if value is None or isinstance(value, bytes):
-        return value
     if isinstance(value, array.array):
-        return _Pointer(value.buffer_info()[0])
-    return _Long(value)
+        return ctypes.c_void_p(value.buffer_info()[0])
+    return ctypes.c_ulong(value) if isinstance(value, int) else value
 
 
 PR_SET_DUMPABLE = 4
