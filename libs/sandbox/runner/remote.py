@@ -1,7 +1,8 @@
 """The checker's side of the line to the answer: sends requests and checks the replies."""
 import builtins
+import copy
 import importlib
-import json
+import itertools
 import threading
 
 from runner.frames import PeerGone
@@ -29,9 +30,9 @@ class AnswerLine:
         self.last_raised = None
         # Whether objects of the answer's classes may cross as stand-ins.
         self.lives = False
-        # Results of looks at objects since the last request that may change an object. `seen` is the result of the last request.
+        # Results of looks at objects since the last request that may change an object. Each look is asked for once, so that no object
+        # can show two things.
         self.looks = {}
-        self.seen = None
         self.turn = threading.RLock()
 
     def load(self):
@@ -58,27 +59,27 @@ class AnswerLine:
         with self.turn:
             if op in _CHANGES:
                 self.looks.clear()
-            value = self._ask(op, target, args, kwargs)
-            if op in _LOOKS:
-                self._note(target, op, repr(args))
-            return value
+            if op not in _LOOKS:
+                return self._ask(op, target, args, kwargs)
+            look = (*target.items(), op, repr(args))
+            if look not in self.looks:
+                self.looks[look] = self._ask(op, target, args, kwargs)
+            return self.looks[look]
 
-    def note_element(self, target, position):
-        """Fails the check if this element of a loop over the object differs from the one in an earlier loop."""
-        self._note(target, "element", position)
+    def elements(self, target):
+        """The elements of an object, each asked for once. As many as its length, if the tests asked for that before."""
+        look = (*target.items(), "elements")
+        if look not in self.looks:
+            self.looks[look], _unused = itertools.tee(self._elements(target))
+        return copy.copy(self.looks[look])
 
-    def note_end(self, target, count):
-        """Fails the check if a loop ended after fewer elements than in an earlier loop, or than the object's length."""
-        self.seen = "end"
-        self._note(target, "element", count)
-        length = self.looks.get((*target.items(), "len", "()"))
-        if length is not None and length != json.dumps([count, []]):
+    def _elements(self, target):
+        count = 0
+        for element in self.ask("iter", target, (), {}):
+            count += 1
+            yield element
+        if self.looks.get((*target.items(), "len", "()"), count) != count:
             self.peer.fail("an object had another number of elements than its length")
-
-    def _note(self, target, *look):
-        """Ends the line if the same look had another result since the last request that may change an object."""
-        if self.looks.setdefault((*target.items(), *look), self.seen) != self.seen:
-            self.peer.fail("an object gave two results for the same look, with no call in between")
 
     def _ask(self, op, target, args, kwargs):
         if self.peer.broken:
@@ -128,10 +129,7 @@ class AnswerLine:
                     raise ValueError("the answer changed an object that it was not sent")
                 decoder.fill(sent[number], content)
             if kind == "value":
-                value = decoder.value(reply["root"])
-                # Each reference is to a new object, whose looks are recorded apart.
-                self.seen = "reference" if decoder.has_references else json.dumps([reply["root"], reply["table"]])
-                return value
+                return decoder.value(reply["root"])
             error = self._exception(reply, decoder) if kind == "raised" else None
         except Exception:
             self.peer.fail("it sent a malformed reply")

@@ -54,8 +54,7 @@ class LiveStub(Stub):
         return _ask_for(self, int, "len")
 
     def __iter__(self):
-        source = _ask(self, "iter")
-        return _elements(source, _line(self), target_of(self)) if isinstance(source, Stub) else iter(source)
+        return _line(self).elements(target_of(self))
 
     def __contains__(self, wanted):
         return any(item is wanted or item == wanted for item in iter(self))
@@ -92,20 +91,6 @@ def _ask_for(stub, kind, op, *args):
     if type(value) is not kind:
         raise TypeError("the answer's object returned %s instead of %s" % (type(value).__name__, kind.__name__))
     return value
-
-
-def _elements(source, line, target):
-    """The elements of a live object. The same elements must come in each loop until a call, and as many as its length said."""
-    count = 0
-    while True:
-        try:
-            item = next(source)
-        except StopIteration:
-            line.note_end(target, count)
-            return
-        line.note_element(target, count)
-        count += 1
-        yield item
 
 
 def target_of(stub):

@@ -186,8 +186,6 @@ class Decoder:
 
     def __init__(self, resolve, class_of, table, known=(), own_code_wins=False):
         self.own_code_wins = own_code_wins
-        # Whether a value was not plain data, so that `resolve` was asked for it.
-        self.has_references = False
         self.resolve = resolve
         self.class_of = class_of
         # First all of them empty, then their contents, those of hashed containers last.
@@ -270,7 +268,6 @@ class Decoder:
             return tuple.__new__(kind, values)
         if tag == "E":
             return self.class_of(first).__members__[item[2]]
-        self.has_references = True
         return self.resolve(tag, item)
 
 
