@@ -4,7 +4,6 @@ import time
 
 from runner.connection import FOREVER
 from runner.frames import Malformed, Refused, boolean, encode_frame, natural, objects, text
-from runner.outcome import scratchpad_state
 
 LIMITS = ("cpuMs", "wallMs", "memoryMiB", "processes", "fileSizeMiB", "outputKiB", "diskMiB", "openFiles")
 # Fields that a run must have, by kind.
@@ -47,8 +46,6 @@ def _checked_run(run):
     for tool in objects(run, "tools"):
         if any(type(tool.get(name)) is not kind for name, kind in TOOL.items()):
             raise Malformed("a tool must have %s" % ", ".join(TOOL))
-    if run.get("scratchpad"):
-        run = {**run, "scratchpad": scratchpad_state(run["scratchpad"])}
     return {"setup": "", "args": [], "kwargs": {}, **run}
 
 

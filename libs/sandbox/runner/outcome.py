@@ -6,8 +6,6 @@ import re
 
 import _signal
 
-from runner.frames import Malformed
-
 DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
 # A value that takes one character in JSON takes its reader about a hundred bytes of memory.
@@ -24,14 +22,6 @@ ALL_ARGUMENTS_BYTES_MAX = 8 * 1024 * 1024
 ARGUMENTS_DEPTH_MAX = 30
 # An answer as JSON.
 ANSWER_BYTES_MAX = 1024 * 1024
-# Bounds of a scratchpad: stored values and their forms, and observations and failed approaches (notes).
-STORED_MAX = 200
-NAME_CHARS_MAX = 60
-SHOWN_CHARS_MAX = 100
-PICKLED_BYTES_MAX = 64 * 1024
-ALL_PICKLED_BYTES_MAX = 512 * 1024
-NOTES_MAX = 200
-NOTE_CHARS_MAX = 1000
 
 
 def value_excess(body, run):
@@ -67,42 +57,6 @@ def bounded_error(report):
         "message": str(report.get("message"))[:4000],
         "line": line if type(line) is int and 0 <= line < 2**31 else None,
     }
-
-
-def scratchpad_state(report):
-    """The checked state of a scratchpad: `values`, each with `name`, `shown`, and `pickled` (base64), `file` or `lost`, `observations`
-    and `failedApproaches`. Raises Malformed."""
-    if type(report) is not dict or type(report.get("values")) is not list or len(report["values"]) > STORED_MAX:
-        raise Malformed("a malformed scratchpad")
-    values = [_stored(value) for value in report["values"]]
-    # Four characters for three bytes, and padding.
-    if sum(len(value.get("pickled", "")) for value in values) > (ALL_PICKLED_BYTES_MAX // 3 + STORED_MAX) * 4:
-        raise Malformed("a scratchpad with too many pickled bytes")
-    return {"values": values, **{name: _notes(report.get(name)) for name in ("observations", "failedApproaches")}}
-
-
-def _stored(value):
-    if type(value) is not dict or any(type(text) is not str for text in value.values()):
-        raise Malformed("a malformed value of a scratchpad")
-    name, pickled = value.get("name", ""), value.get("pickled")
-    if not name.isidentifier() or len(name) > NAME_CHARS_MAX or value.get("file") not in (None, pickle_file(name)):
-        raise Malformed("a malformed value of a scratchpad")
-    if pickled is not None and not re.fullmatch("[A-Za-z0-9+/]{0,%d}={0,2}" % (PICKLED_BYTES_MAX // 3 * 4 + 4), pickled):
-        raise Malformed("a malformed pickled value")
-    bounds = {"shown": SHOWN_CHARS_MAX + 3, "lost": NOTE_CHARS_MAX}
-    known = ("name", "shown", "pickled", "file", "lost")
-    return {"shown": "", **{key: text[: bounds.get(key)] for key, text in value.items() if key in known}}
-
-
-def pickle_file(name):
-    """The file of a value that is too large for the report, relative to the working directory."""
-    return ".scratchpad/%s.pickle" % name
-
-
-def _notes(notes):
-    if type(notes) is not list or any(type(note) is not str for note in notes):
-        raise Malformed("malformed notes of a scratchpad")
-    return [note[:NOTE_CHARS_MAX] for note in notes[-NOTES_MAX:]]
 
 
 def is_shallow(found, depth_max):

@@ -1,15 +1,19 @@
 """The scratchpad of a session: values, observations and failed approaches that outlive cells and interpreters.
 
-User code is in this process and may replace anything, so process 1 checks what is reported.
+User code is in this process and may replace anything, so the controller checks what is reported.
 """
 import binascii
 import keyword
 import os
 
-from runner.outcome import (
-    ALL_PICKLED_BYTES_MAX, NAME_CHARS_MAX, NOTES_MAX, NOTE_CHARS_MAX, PICKLED_BYTES_MAX, SHOWN_CHARS_MAX, STORED_MAX, pickle_file,
-)
-
+# Bounds of `Scratchpad` in libs/contracts: stored values and their forms, and observations and failed approaches (notes).
+STORED_MAX = 200
+NAME_CHARS_MAX = 60
+SHOWN_CHARS_MAX = 100
+PICKLED_BYTES_MAX = 64 * 1024
+ALL_PICKLED_BYTES_MAX = 512 * 1024
+NOTES_MAX = 200
+NOTE_CHARS_MAX = 1000
 FUNCTIONS = ("store", "recall", "observe", "fail")
 RESERVED = (*FUNCTIONS, "memory", "tools")
 
@@ -106,7 +110,7 @@ class Memory:
             return Lost(("%s: %s" % (type(error).__name__, _text(str, error)))[:NOTE_CHARS_MAX // 4])
 
     def _state(self):
-        """What process 1 is told at the end of a cell. `outcome.scratchpad_state` describes it."""
+        """What process 1 is told at the end of a cell: a `Scratchpad` of libs/contracts."""
         self._values = {name: self._current(name) for name in self._values}
         room = ALL_PICKLED_BYTES_MAX
         values = []
@@ -143,6 +147,11 @@ class Memory:
             return {}, 0
         finally:
             sink.close()
+
+
+def pickle_file(name):
+    """The file of a value that is too large for the report, relative to the working directory."""
+    return ".scratchpad/%s.pickle" % name
 
 
 class Sink:

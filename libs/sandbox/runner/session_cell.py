@@ -17,7 +17,7 @@ import _signal
 
 from runner import answer, display
 from runner.frames import encode_frame
-from runner.outcome import DISPLAYS_MAX, DISPLAY_BYTES_MAX, has_too_many_values
+from runner.outcome import DISPLAY_BYTES_MAX, has_too_many_values
 from runner.scratchpad import Memory
 from runner.tools import Calls, read_message, tool_names
 
@@ -199,7 +199,7 @@ class Interrupts:
 
 
 class Reports:
-    """Sends reports to process 1, which enforces the same bounds."""
+    """Sends reports to process 1."""
 
     def __init__(self, control, interrupts):
         self.control = control
@@ -212,9 +212,6 @@ class Reports:
     def begin(self, cell):
         """`cell` is process 1's number for it."""
         self.cell = cell
-        self.bytes = 0
-        self.displays = 0
-        self.dropped = 0
 
     def display(self, bundle):
         if os.getpid() != self.pid:
@@ -223,13 +220,8 @@ class Reports:
             return
         self._await_printed()
         frame = self._display(bundle)
-        if self.bytes + len(frame) > DISPLAY_BYTES_MAX or has_too_many_values(frame):
+        if len(frame) > DISPLAY_BYTES_MAX or has_too_many_values(frame):
             frame = self._display({"text/plain": bundle["text/plain"] + "\n(its other forms are too large to be shown)"})
-        if self.displays == DISPLAYS_MAX or self.bytes + len(frame) > DISPLAY_BYTES_MAX:
-            self.dropped += 1
-            return
-        self.displays += 1
-        self.bytes += len(frame)
         self._send(frame)
 
     def began(self):
@@ -237,13 +229,8 @@ class Reports:
         self._send(encode_frame({"type": "began", "cell": self.cell}))
 
     def ended(self, exit_code, error, scratchpad):
-        if self.dropped:
-            text = "%d more outputs were dropped: a cell may show %d, of 8 MiB together" % (self.dropped, DISPLAYS_MAX)
-            self._send(self._display({"text/plain": text}))
         report = {"type": "ended", "cell": self.cell, "exitCode": exit_code, "error": error}
-        frame = encode_frame({**report, "scratchpad": scratchpad} if scratchpad else report)
-        # Only notes that are made of commas are too many.
-        self._send(encode_frame(report) if has_too_many_values(frame) else frame)
+        self._send(encode_frame({**report, "scratchpad": scratchpad} if scratchpad else report))
 
     def _display(self, bundle):
         return encode_frame({"type": "display", "cell": self.cell, "data": bundle})

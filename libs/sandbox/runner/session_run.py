@@ -16,7 +16,7 @@ from runner.frames import FrameReader
 from runner.kernel import send_fds
 from runner.outcome import (
     ALL_ARGUMENTS_BYTES_MAX, ANSWER_BYTES_MAX, ARGUMENTS_BYTES_MAX, ARGUMENTS_DEPTH_MAX, CALLS_MAX, DEPTH_MAX, DISPLAYS_MAX,
-    DISPLAY_BYTES_MAX, bounded_error, document, has_too_many_values, is_shallow, scratchpad_state,
+    DISPLAY_BYTES_MAX, bounded_error, document, has_too_many_values, is_shallow,
 )
 from runner.run import Run
 from runner.workspace import closing
@@ -24,9 +24,8 @@ from runner.zygote import sealed
 
 # Seconds from the interrupt to the end of the interpreter. On busy cores an interrupted cell takes a while to end by itself.
 INTERRUPT_S = 0.5
-# An honest interpreter keeps these bounds, so further reports are forged. The one further display says how many were left out.
-REPORTED_DISPLAYS_MAX = DISPLAYS_MAX + 1
-REPORTED_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
+# An honest interpreter sends no longer report.
+REPORT_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 CPU_UNLIMITED_MS = 10**12
 # Longest wait for the answer to a call. It doesn't count as wall time of the cell.
 ANSWER_WAIT_S = 15 * 60
@@ -47,6 +46,7 @@ class SessionRun(Run):
         self.over = False
         self.shown = 0
         self.shown_bytes = 0
+        self.dropped = 0
         self.state_lost = False
         self.scratchpad = None
         # Number of the last call of a tool, and the time since when it waits; None once it is answered.
@@ -60,7 +60,7 @@ class SessionRun(Run):
         if pool.session is None or processes.has_ended(pool.session.pid):
             pool.lose_session()
             pool.session = pool.take()
-            pool.session.reports = FrameReader(REPORTED_BYTES_MAX)
+            pool.session.reports = FrameReader(REPORT_BYTES_MAX)
             # CPU time is limited per cell. The run measures it, since the kernel's limit would count all cells together.
             limits = dict(self.limits, cpuMs=CPU_UNLIMITED_MS)
             pool.session.start({"role": "session", "limits": limits, "processesApart": PROCESSES_APART})
@@ -100,13 +100,14 @@ class SessionRun(Run):
         if report.get("cell") != self.pool.session_cells:
             return
         if kind == "display":
-            self.shown += 1
-            self.shown_bytes += size
             data = report.get("data")
             if type(data) is not dict or type(data.get("text/plain")) is not str:
                 raise ValueError("a malformed display")
-            if self.shown > REPORTED_DISPLAYS_MAX or self.shown_bytes > REPORTED_BYTES_MAX:
-                raise ValueError("more displays than an interpreter shows")
+            if self.shown == DISPLAYS_MAX or self.shown_bytes + size > DISPLAY_BYTES_MAX:
+                self.dropped += 1
+                return
+            self.shown += 1
+            self.shown_bytes += size
             self.output.tell()
             self.execution.add("display", run=self.index, data=data)
         elif kind == "tool_call":
@@ -116,13 +117,16 @@ class SessionRun(Run):
             if self.interrupted:
                 self._interrupt()
         elif kind == "ended":
+            if self.dropped:
+                text = "%d more outputs were dropped: a cell may show %d, of 8 MiB together" % (self.dropped, DISPLAYS_MAX)
+                self.execution.add("display", run=self.index, data={"text/plain": text})
             self.over = self.decided = True
             processes.send_signal(self.answer.pid, _signal.SIGSTOP)
             code = report.get("exitCode")
             self.ended = processes.Ended(code & 0xFF if type(code) is int else 1)
             self.error = bounded_error(report.get("error"))
             if "scratchpad" in report and "scratchpad" in self.request:
-                self.scratchpad = self.pool.scratchpad = scratchpad_state(report["scratchpad"])
+                self.scratchpad = self.pool.scratchpad = report["scratchpad"]
         else:
             raise ValueError("an unknown report")
 

@@ -231,9 +231,13 @@ for _ in range(300): observe("o"); fail("f")`;
     '{"values": [{"name": "a", "shown": "", "file": "../secret"}], "observations": [], "failedApproaches": []}',
     '{"values": [{"name": "a b", "shown": ""}], "observations": [], "failedApproaches": []}',
     '{"values": [], "observations": [1], "failedApproaches": []}',
-  ])('reports no state that an interpreter forges: %s', async (state, { session }) => {
+  ])('ends the sandbox of an interpreter that forges a state: %s', async (state, { session }) => {
     const forged = `${FORGE}\nforge({"type": "ended", "cell": 1, "exitCode": 0, "error": None, "scratchpad": ${state}})\nimport time; time.sleep(5)`;
-    expect((await work(session, forged)).ended.scratchpad).toBeUndefined();
+    await expect(work(session, forged)).rejects.toThrow('no result');
+    expect(await session.claimed.lost).toMatchObject({
+      exit: 'kernel_lost',
+      message: expect.stringContaining('malformed "run"') as string,
+    });
   });
 });
 
