@@ -17,7 +17,7 @@ import { generalise } from './generalise.js';
 
 const signal = new AbortController().signal;
 const PROMPT = 'What is the rent of so many rooms?';
-const rentCode = (city: string, rate: number | string) =>
+const rentCode = (city: string, rate: number) =>
   `def rent_in_${city}(rooms: int) -> int:\n    if rooms < 1:\n        return 0\n    return rooms * ${rate}\n`;
 const testsOf = (rate: number) => [call([2], 2 * rate), call([0], 0), call([1], rate)];
 
@@ -64,41 +64,8 @@ function world(answer: string, active: Readonly<Record<string, number>> = { oslo
   return { procedural, admit, propose, use, asked: model.asked };
 }
 
-it('makes one function by rule, which replaces its members when it is active', async () => {
-  const { procedural, admit, propose, use, asked } = world('', { oslo: 3, rome: 5 });
-  const { skill } = await propose(solved('bonn', 7, { importance: 1 }));
-  expect(skill).toMatchObject({ name: 'rent_in', fingerprints: ['oslo', 'rome', 'bonn'], cues: [PROMPT], origin: 'consolidation' });
-  expect([skill?.tests.length, asked.length]).toEqual([9, 0]);
-  expect(await admit(skill!)).toMatchObject({
-    status: 'active',
-    sources: ['tasks/toslo000000', 'tasks/trome000000', 'tbonn000000-r1.episode'],
-  });
-  expect(procedural.statuses()).toEqual(['rent_in_oslo@1 deprecated', 'rent_in_rome@1 deprecated', 'rent_in@1 active']);
-  expect(await procedural.get(scope, 'rent_in_rome')).toMatchObject({ statusReason: 'merged into rent_in@1', replacedBy: 'rent_in' });
-  expect(await findSkill(procedural, scope, 'rent_in_rome')).toMatchObject({ name: 'rent_in' });
-  expect(await Promise.all([use('rent_in_oslo'), use('rent_in_rome'), use('rent_in')])).toMatchObject([
-    { result: 6 },
-    { result: 10 },
-    { result: 6 },
-  ]);
-});
-
-it('lets its members come back when it goes', async () => {
-  const { procedural, admit, propose } = world('');
-  const active = await admit((await propose(solved('rome', 5))).skill!);
-  const decision = { by: 'ann', reason: 'not wanted', at: 99 };
-  await procedural.move([moveOf(active, 'archived', decision), ...(await membersBack(procedural, active, decision))]);
-  expect(procedural.statuses()).toEqual(['rent_in_oslo@1 active', 'rent_in@1 archived']);
-});
-
-it('answers a task of a member with the arguments of that member only', async () => {
-  const { skill } = await world('').propose(solved('rome', 5));
-  expect(asMember(skill!, 'rome')?.code).toContain('return rent_in(*args, **{**__import__("json").loads("{\\"number\\":5}"), **given})');
-  expect(asMember(skill!, 'elsewhere')).toBeNull();
-});
-
-const rome = solved('rome', 5, { code: 'def rent_in_rome(rooms: int) -> int:\n    return max(0, rooms) * 5\n' });
-const bonn = solved('bonn', 7, { code: 'def rent_in_bonn(rooms: int) -> int:\n    return rooms * 7 if rooms > 0 else 0\n' });
+const rome = solved('rome', 5);
+const bonn = solved('bonn', 7);
 const general = (body: string) =>
   JSON.stringify({
     code: `def rent(rooms: int, rate: int = 3) -> int:\n    ${body}\n`,
@@ -110,16 +77,46 @@ const general = (body: string) =>
       { member: 2, fixed: { rate: 7 } },
     ],
   });
+const RIGHT = general('return max(0, rooms) * rate');
 
-it('asks the model about the third solution where more than literals differ', async () => {
-  const { procedural, admit, propose, asked } = world(general('return max(0, rooms) * rate'));
+it('asks the model about the third solution', async () => {
+  const { propose, asked } = world(RIGHT);
   expect([(await propose(rome)).skill, asked.length]).toEqual([null, 0]);
   const { skill } = await propose(rome, bonn);
-  expect(asked).toHaveLength(1);
+  expect(skill).toMatchObject({ name: 'rent', fingerprints: ['oslo', 'rome', 'bonn'], cues: [PROMPT], origin: 'consolidation' });
+  expect([skill?.tests.length, asked.length]).toEqual([9, 1]);
   expect(asked[0]).not.toContain('expected');
-  await admit(skill!);
-  expect(procedural.statuses()).toEqual(['rent_in_oslo@1 deprecated', 'rent@1 active']);
-  expect([(await propose(rome, bonn)).skill, asked.length]).toEqual([null, 1]);
+});
+
+it('replaces its members when it is active', async () => {
+  const { procedural, admit, propose, use, asked } = world(RIGHT, { oslo: 3, rome: 5 });
+  expect(await admit((await propose(bonn)).skill!)).toMatchObject({
+    status: 'active',
+    sources: ['tasks/toslo000000', 'tasks/trome000000', 'tbonn000000-r1.episode'],
+  });
+  expect(procedural.statuses()).toEqual(['rent_in_oslo@1 deprecated', 'rent_in_rome@1 deprecated', 'rent@1 active']);
+  expect(await procedural.get(scope, 'rent_in_rome')).toMatchObject({ statusReason: 'merged into rent@1', replacedBy: 'rent' });
+  expect(await findSkill(procedural, scope, 'rent_in_rome')).toMatchObject({ name: 'rent' });
+  expect(await Promise.all(['rent_in_oslo', 'rent_in_rome', 'rent'].map(use))).toMatchObject([
+    { result: 6 },
+    { result: 10 },
+    { result: 6 },
+  ]);
+  expect([(await propose(bonn)).skill, asked.length]).toEqual([null, 1]);
+});
+
+it('lets its members come back when it goes', async () => {
+  const { procedural, admit, propose } = world(RIGHT);
+  const active = await admit((await propose(rome, bonn)).skill!);
+  const decision = { by: 'ann', reason: 'not wanted', at: 99 };
+  await procedural.move([moveOf(active, 'archived', decision), ...(await membersBack(procedural, active, decision))]);
+  expect(procedural.statuses()).toEqual(['rent_in_oslo@1 active', 'rent@1 archived']);
+});
+
+it('answers a task of a member with the arguments of that member only', async () => {
+  const { skill } = await world(RIGHT).propose(rome, bonn);
+  expect(asMember(skill!, 'rome')?.code).toContain('return rent(*args, **{**__import__("json").loads("{\\"rate\\":5}"), **given})');
+  expect(asMember(skill!, 'elsewhere')).toBeNull();
 });
 
 it('changes nothing else where the general function fails a test of a member', async () => {
@@ -129,7 +126,7 @@ it('changes nothing else where the general function fails a test of a member', a
 });
 
 it('has all marks of its members, so that it waits for review', async () => {
-  const { skill } = await world('').propose(solved('rome', 5, { touched: ['documents/d1'] }));
+  const { skill } = await world(RIGHT).propose(solved('rome', 5, { touched: ['documents/d1'] }), bonn);
   expect(reasonsForReview(skill!)).toEqual(['it was learned where text of documents/d1 was read']);
 });
 

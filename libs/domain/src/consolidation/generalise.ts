@@ -11,8 +11,8 @@ import { isSameOwner } from '../skills/life/skill-life.js';
 import { candidateFromTests } from '../skills/proof/skill-candidate.js';
 import { marksOf, withMarks } from '../trust/sources.js';
 import type { EpisodePage } from './pages.js';
+import { namelessCode } from './plan-merges.js';
 import { isSolved, seenBy, type Solved, TESTS_MAX, unique } from './propose-skill.js';
-import { alikeInShape, codeKey, type ShapedCode, sharedFunction } from './shared-shape.js';
 import { distinct } from '../skills/content-digest.js';
 
 export interface GeneralisingDeps {
@@ -30,7 +30,9 @@ export interface Generalised {
 const NOT_GENERALISED: Generalised = { skill: null, asked: null };
 
 /** One of several solutions of a family: the code of episodes, of a skill, or of both. */
-interface Member extends ShapedCode, SkillMember {
+interface Member extends SkillMember {
+  readonly code: string;
+  readonly entryPoint: string;
   readonly description: string;
   readonly tests: readonly SkillTest[];
   readonly heldOut: readonly SkillTest[];
@@ -53,9 +55,9 @@ const SIMILARITY_MIN = 0.7;
 const NEAR_MAX = 5;
 
 /**
- * Proposes one function with parameters for a family: functions of the page's group and similar active skills of the same owner. If they
- * differ in literals only, it is made by rule, else by one model call. It is verified with the tests of all members, and replaces member
- * skills when it comes into use. null without new code, or if a skill was made from all members before.
+ * Has the model write one function with parameters for a family: functions of the page's group and similar active skills of the same owner.
+ * It is verified with the tests of all members, and replaces member skills when it comes into use. null without new code, or if a skill was
+ * made from all members before.
  *
  * @param skills those that the page's owner can read
  * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
@@ -74,10 +76,6 @@ export async function generalise(
   if (!settings.enabled || !settings.autoRegisterSkills) return NOT_GENERALISED;
   const own = skills.filter(({ scope }) => isSameOwner(scope, first.scope));
   const members = membersOf(solved, await nearSkills(first, own, deps.procedural), unread);
-  const [alike = []] = alikeInShape(members);
-  const byRule = isWorthIt(alike, own) ? sharedFunction(alike, nameFor(alike, own)) : null;
-  const family = { group: group ?? [], own, at };
-  if (byRule !== null) return { skill: skillFrom(alike, byRule, family), asked: null };
   const known = members.filter(({ isNew }) => !isNew).length;
   if (known >= ASKED_FROM || members.length < ASKED_FROM || !isWorthIt(members, own)) return NOT_GENERALISED;
   const shown = members.slice(0, MEMBERS_MAX);
@@ -85,10 +83,8 @@ export async function generalise(
   const { code = null, entryPoint = '', description = '', calls = [] } = asked.data ?? {};
   if (code === null) return { skill: null, asked };
   const fixed = shown.map((_, place) => calls.find(({ member }) => member === place)?.fixed ?? {});
-  return {
-    skill: skillFrom(shown, { code, entryPoint, fixed }, { ...family, description, scripted: asked.scripted, model: asked.model }),
-    asked,
-  };
+  const { scripted, model } = asked;
+  return { skill: skillFrom(shown, { code, entryPoint, fixed, description, scripted, model }, { group: group ?? [], own, at }), asked };
 }
 
 type FunctionOf<T> = T & { readonly entryPoint: string };
@@ -127,7 +123,7 @@ function membersOf(
     const told = { description: summary, fingerprints: [fingerprint], cues: [prompt], sources: [id], untrusted: [], heldOut: [] };
     return { ...episode, ...told, fixed: {}, isNew };
   });
-  const same = Map.groupBy([...ofSkills, ...ofEpisodes], codeKey);
+  const same = Map.groupBy([...ofSkills, ...ofEpisodes], ({ code, entryPoint }) => namelessCode(code, entryPoint));
   return [...same.values()].map((all) => ({
     ...all[0]!,
     tests: distinct(all.flatMap(({ tests }) => tests)),
@@ -143,14 +139,6 @@ function isWorthIt(members: readonly Member[], own: readonly Skill[]): boolean {
   const sources = members.flatMap((member) => member.sources);
   const isMade = own.some((skill) => skill.members !== undefined && sources.every((source) => skill.sources.includes(source)));
   return members.length > 1 && members.some(({ isNew }) => isNew) && !isMade;
-}
-
-/** The words that all names share; "_general" follows where a skill of the owner has that name. */
-function nameFor(members: readonly Member[], own: readonly Skill[]): string {
-  const [words = [], ...others] = members.map(({ entryPoint }) => entryPoint.split('_'));
-  const common = words.filter((word) => others.every((other) => other.includes(word))).join('_');
-  const name = /^[A-Za-z]/.test(common) ? common : members[0]!.entryPoint;
-  return own.some((skill) => skill.name === name) ? `${name}_general` : name;
 }
 
 const General = z.strictObject({
@@ -191,18 +179,16 @@ interface Family {
   readonly group: readonly Episode[];
   readonly own: readonly Skill[];
   readonly at: number;
-  /** The model's; absent: the function was made by rule. */
-  readonly description?: string;
-  readonly scripted?: boolean;
-  readonly model?: string | null;
 }
 
+type Made = Pick<Skill, 'code' | 'description' | 'scripted' | 'model'> & {
+  readonly entryPoint: string;
+  readonly fixed: ReadonlyArray<SkillMember['fixed']>;
+};
+
 /** The candidate, with everything that its members have. */
-function skillFrom(
-  members: readonly Member[],
-  { code, entryPoint, fixed }: ShapedCode & { readonly fixed: ReadonlyArray<SkillMember['fixed']> },
-  { group, own, at, description = '', scripted = false, model = null }: Family,
-): Skill | null {
+function skillFrom(members: readonly Member[], made: Made, { group, own, at }: Family): Skill | null {
+  const { fixed, description, scripted, ...written } = made;
   const testsOf = (field: 'tests' | 'heldOut') =>
     distinct(
       members.flatMap((member, place) => member[field].slice(0, TESTS_MAX / members.length).map((test) => withFixed(test, fixed[place]!))),
@@ -211,12 +197,10 @@ function skillFrom(
   const told = description || members[0]!.description;
   const [prompt, fingerprint] = [members[0]!.cues[0] ?? '', members[0]!.fingerprints[0] ?? ''];
   const candidate = candidateFromTests({
+    ...written,
     scope: group[0]!.scope,
     prompt,
     fingerprint,
-    code,
-    entryPoint,
-    model,
     at,
     tests: testsOf('tests'),
     description: `${told}\n\nOne function for ${work}.`,

@@ -38,12 +38,12 @@ it('merges the skill with less evidence or success into the other', () => {
   ]);
 });
 
-const code = (name: string, doc: string) => ({ code: `def ${name}(n):\n    "${doc}"\n    return n * 2  # ${doc}\n`, entryPoint: name });
+const code = (name: string) => ({ code: `def ${name}(n):\n    return n * 2\n`, entryPoint: name });
 
-it('merges equal codes with other names, words and comments', () => {
-  const all = ['double', 'again'].map((name) => active(name, null, code(name, `Does ${name}.`)));
-  const ofAnn = active('anns', null, { ...code('anns', 'Of Ann.'), scope: { ...scope, user: 'ann' } });
-  expect(namesOf([ofAnn, active('twice', null, code('twice', 'Twice it.'), GOOD), ...all])).toEqual([
+it('merges equal codes with other names', () => {
+  const all = ['double', 'again'].map((name) => active(name, null, code(name)));
+  const ofAnn = active('anns', null, { ...code('anns'), scope: { ...scope, user: 'ann' } });
+  expect(namesOf([ofAnn, active('twice', null, code('twice'), GOOD), ...all])).toEqual([
     ['twice', 'double'],
     ['twice', 'again'],
   ]);

@@ -4,7 +4,6 @@ import type { SkillRegistry } from '../ports/memory.js';
 import { mergeMoves, wasBroughtBack } from '../skills/life/merged-skills.js';
 import { activatedAt, type Decision, isProofOf, isSameOwner } from '../skills/life/skill-life.js';
 import { marksOf } from '../trust/sources.js';
-import { codeKey } from './shared-shape.js';
 
 /** Two skills that do the same: `from` is merged into `into`. */
 export interface PlannedMerge {
@@ -75,9 +74,11 @@ function isMergeable(skill: Skill): boolean {
 
 /** Owner, code, and the content of the skills that it calls. */
 function whatItRuns({ scope: { tenant, agent, user }, code, entryPoint, dependencies = [] }: Skill): string {
-  const own = codeKey({ code, entryPoint: entryPoint ?? '' });
-  return JSON.stringify([tenant, agent, user, own, ...dependencies.map(({ digest }) => digest)]);
+  return JSON.stringify([tenant, agent, user, namelessCode(code, entryPoint ?? ''), ...dependencies.map(({ digest }) => digest)]);
 }
+
+/** Equal for functions that differ in their name only. */
+export const namelessCode = (code: string, entryPoint: string): string => code.trimEnd().replace(`def ${entryPoint}(`, 'def (');
 
 function mayReplace(a: Skill, b: Skill): boolean {
   return isSameOwner(a.scope, b.scope) && a.name !== b.name && contractOf(a) === contractOf(b);
