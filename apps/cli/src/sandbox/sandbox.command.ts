@@ -142,22 +142,17 @@ interface Place {
   readonly path: string;
 }
 
-async function* parts(cli: Cli, file: string, place: Place, total: number) {
+async function* parts(file: string, place: Place, total: number) {
   yield { part: { case: 'header' as const, value: { ...place, sizeBytes: BigInt(total) } } };
-  let sent = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: FILE_CHUNK_BYTES_MAX })) {
+  for await (const chunk of createReadStream(file, { highWaterMark: FILE_CHUNK_BYTES_MAX }))
     yield { part: { case: 'chunk' as const, value: chunk as Uint8Array } };
-    sent += (chunk as Uint8Array).byteLength;
-    cli.out.status(`uploading ${place.path}: ${bytesText(sent)} of ${bytesText(total)}`);
-  }
 }
 
 export function uploadFile(cli: Cli, name: string, file: string, path = basename(file)): Promise<number> {
   const total = statOf(file).size;
   const { signal } = cli;
   return withGateway(cli, async ({ sandboxes }) => {
-    const there = await ridingOut(signal, () => sandboxes.uploadFile(parts(cli, file, { name, path }, total), { signal }));
-    cli.out.status('');
+    const there = await ridingOut(signal, () => sandboxes.uploadFile(parts(file, { name, path }, total), { signal }));
     show(cli.out, SandboxFileSchema, there, `${path}  ${bytesText(Number(there.sizeBytes))}`);
     return EXIT.ok;
   });
@@ -169,13 +164,11 @@ export function downloadFile(cli: Cli, place: Place, file = basename(place.path)
   return withGateway(cli, async ({ sandboxes }) => {
     let bytes = 0;
     await writeWhole(file, async (write) => {
-      for await (const { chunk, sizeBytes } of sandboxes.downloadFile(place, { signal: cli.signal })) {
+      for await (const { chunk } of sandboxes.downloadFile(place, { signal: cli.signal })) {
         await write(chunk);
         bytes += chunk.byteLength;
-        cli.out.status(`downloading ${path}: ${bytesText(bytes)} of ${bytesText(Number(sizeBytes))}`);
       }
     });
-    cli.out.status('');
     if (file !== '-') cli.out.data({ path, file, sizeBytes: bytes }, `${file}  ${bytesText(bytes)}`);
     return EXIT.ok;
   });

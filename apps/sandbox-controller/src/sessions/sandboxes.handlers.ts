@@ -197,7 +197,7 @@ async function writeFile(
   }
   signal.throwIfAborted();
   if (sizeBytes !== undefined && at !== sizeBytes) {
-    const message = `The upload of ${JSON.stringify(path)} ended after ${at} of ${sizeBytes} bytes. Continue with offset ${at}, or start again with 0.`;
+    const message = `The upload of ${JSON.stringify(path)} ended after ${at} of ${sizeBytes} bytes. Continue with offset ${at}, or delete the file and start again.`;
     throw new EtudeError('ABORTED', message, { metadata: { path, uploadedBytes: String(at) } });
   }
   await files.write(path, at, new Uint8Array(), true);

@@ -70,13 +70,11 @@ export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
     readOnly: false,
     idempotent: false,
     async run(args, context, signal) {
-      const { operation, prompt, file_names: files } = args;
+      const { operation, prompt } = args;
       if (prompt === '' && operation !== 'use_skill') return failed(`Wrong arguments. "prompt" is missing: ${operation} needs it.`);
       const off = operation === 'execute' ? null : skillsAreOff(context);
       if (off !== null) return failed(off);
-      const { result, ...ended } = await OPERATIONS[operation](args, context, deps, signal);
-      const isUnread = files.length > 0 && (operation === 'search_skills' || operation === 'register_skill');
-      return { ...ended, result: isUnread ? { ...result, note: `${operation} reads no files.` } : result } as Answer;
+      return OPERATIONS[operation](args, context, deps, signal);
     },
   });
 }

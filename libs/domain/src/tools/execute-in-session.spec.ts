@@ -86,16 +86,6 @@ describe('code_interpreter in a session', () => {
     expect(fake.used).toHaveLength(1);
   });
 
-  it.each([
-    ['search_skills', {}],
-    ['register_skill', { skill_name: 'parse_csv', skill_description: 'Reads CSV.' }],
-  ])('says that %s reads no files', async (operation, more) => {
-    const { call, codeSessions } = startTools([]);
-    codeSessions.held.push('a.csv');
-    const asked = { prompt: 'def parse_csv(text):\n    return text', operation, file_names: ['a.csv'], ...more };
-    expect(await call('code_interpreter', asked)).toMatchObject({ success: true, result: { note: `${operation} reads no files.` } });
-  });
-
   it('refuses files without a session', async () => {
     const { call } = startTools([skillOf('parse_csv')]);
     const unnamed = await call('code_interpreter', { prompt: '1', file_names: ['data.csv'] }, {}, { session: 'default' });
