@@ -3,7 +3,7 @@ import { modelConfig } from '@etude/model/model-config';
 import { baseConfig, sandboxPackagesConfig } from '@etude/platform/config';
 import { publicKeysConfig, signingKeyConfig } from '@etude/platform/proof-keys';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-store';
-import { budgetConfig } from '@etude/queue/spend/spend-store';
+import { tenantLimitsConfig } from '@etude/queue/limits/tenant-limits';
 import type { ScheduleParts, ScheduleTimes } from '@etude/queue/jobs/scheduler';
 import { z } from 'zod';
 
@@ -42,7 +42,7 @@ export const consolidationWorkerConfig = requireMemory(
   baseConfig
     .extend(modelConfig.shape)
     .extend(memoryConfig.shape)
-    .extend(budgetConfig.shape)
+    .extend(tenantLimitsConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend(signingKeyConfig.shape)
     .extend(publicKeysConfig.shape)

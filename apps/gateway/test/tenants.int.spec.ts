@@ -1,6 +1,6 @@
 import { Queues } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { decodeStatus } from '@etude/contracts/rich-status';
-import { budgetConfig, SpendStore } from '@etude/queue/spend/spend-store';
+import { SpendStore } from '@etude/queue/spend/spend-store';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { gatewayForFile, refusal, SPEC } from './gateway.harness.js';
@@ -18,7 +18,7 @@ it('refuses tasks beyond the limits and the budget of a tenant, and tells what e
   expect((await tasks.submitTask({ spec: SPEC, requestId: 'first' })).name).toBe(first.name);
   await rig.emit('globex', first.name, []);
   for (let i = 0; i < 3; i++) await rig.tasks().submitTask({ spec: SPEC, requestId: `acme-${i}` });
-  await new SpendStore(rig.producer, budgetConfig.parse({})).count({ tenant: 'acme', agent: 'coder', purpose: 'generate' }, spent);
+  await new SpendStore(rig.producer, { ETUDE_TENANT_LIMITS: {} }).count({ tenant: 'acme', agent: 'coder', purpose: 'generate' }, spent);
   expect(await refusal(rig.tasks().submitTask({ spec: SPEC }))).toMatchObject({
     status: status.RESOURCE_EXHAUSTED,
     code: 'BUDGET_USED_UP',

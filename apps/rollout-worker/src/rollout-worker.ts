@@ -18,7 +18,8 @@ import { agentSettingsConfig, AgentSettingsStore, installationSettings } from '@
 import { WantedSkills, wishesOf } from '@etude/queue/agents/wanted-skills';
 import { QueueSandboxes } from '@etude/queue/executions/executions';
 import { consume } from '@etude/queue/jobs/consumer';
-import { budgetConfig, metered, SpendStore } from '@etude/queue/spend/spend-store';
+import { tenantLimitsConfig } from '@etude/queue/limits/tenant-limits';
+import { metered, SpendStore } from '@etude/queue/spend/spend-store';
 import { RolloutPlaces } from '@etude/queue/tasks/rollout-places';
 import { Producer } from '@etude/queue/jobs/producer';
 import { RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
@@ -49,7 +50,7 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(memoryConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend(taskConfig.shape)
-    .extend(budgetConfig.shape)
+    .extend(tenantLimitsConfig.shape)
     .extend(publicKeysConfig.shape)
     .extend(tlsConfig.shape)
     .extend(sandboxPackagesConfig.shape)

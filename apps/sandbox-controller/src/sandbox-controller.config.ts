@@ -55,8 +55,6 @@ const sessionConfig = {
   ETUDE_SANDBOX_ADVERTISED_ADDRESS: z.string().min(1).optional(),
   /** Most sessions in this controller. */
   ETUDE_SANDBOX_SESSIONS_MAX: count(10_000).default(32),
-  /** Most open sessions of one tenant, over all controllers, where `ETUDE_TENANT_LIMITS` has no other number. */
-  ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: count(10_000).default(16),
 };
 
 export const sandboxControllerConfig = baseConfig

@@ -26,7 +26,7 @@ beforeAll(async () => {
   writeKeys(keysPath, TENANTS);
   const env = {
     ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-the-inside',
-    ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: '100',
+    ETUDE_TENANT_LIMITS: '{"*": {"sandboxes": 100}}',
     ETUDE_SANDBOX_SESSIONS_MAX: '100',
     ETUDE_AUTH_KEYS_PATH: keysPath,
     ETUDE_AUTH_ANONYMOUS_TENANT: '',

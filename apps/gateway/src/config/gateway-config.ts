@@ -10,7 +10,7 @@ import { publicKeysConfig } from '@etude/platform/proof-keys';
 import { tlsConfig } from '@etude/platform/tls';
 import { agentSettingsConfig } from '@etude/queue/agents/agent-settings-store';
 import { auditConfig } from '@etude/queue/audit/audit-log';
-import { budgetConfig } from '@etude/queue/spend/spend-store';
+import { tenantLimitsConfig } from '@etude/queue/limits/tenant-limits';
 import { taskConfig } from '@etude/queue/tasks/task-store';
 import { OPEN_MAX } from '@etude/queue/agents/wanted-skills';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ export const gatewayConfig = requireMemory(
     .extend(mcpConfig.shape)
     .extend(agentSettingsConfig.shape)
     .extend(taskConfig.shape)
-    .extend(budgetConfig.shape)
+    .extend(tenantLimitsConfig.shape)
     .extend(publicKeysConfig.shape)
     .extend(jwtConfig.shape)
     .extend(tlsConfig.shape)

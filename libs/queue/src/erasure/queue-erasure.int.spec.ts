@@ -17,7 +17,7 @@ import { until } from '@etude/test-support/until';
 import type { Redis } from 'ioredis';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { budgetConfig, SpendStore } from '../spend/spend-store.js';
+import { SpendStore } from '../spend/spend-store.js';
 import { SettlingStore } from '../memory/settling-store.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { endedRollout, never, queueForFile, SOLVED } from '../../test/rig.js';
@@ -283,7 +283,7 @@ describe('erasing outside memory', () => {
     const pruned = { unusedDays: 1, failingRateMax: 0, failingUsesMin: 1, supersededDays: 0 };
     await rig.producer.add(MemoryUpkeepJob, { ...upkeep, work: 'prune', ...pruned });
     await new SettlingStore(rig.producer).end('acme', 'none', 'The model refused: acme.');
-    const spend = new SpendStore(rig.producer, budgetConfig.parse({}));
+    const spend = new SpendStore(rig.producer, { ETUDE_TENANT_LIMITS: {} });
     await spend.count({ tenant: 'acme', agent: 'a', purpose: 'settle' }, { inputTokens: 1, outputTokens: 1, costUsd: 0 });
     await rig.erasure.erase('acme', { all: true }, never());
     expect(await rig.erasure.find('acme', { all: true })).toEqual({});

@@ -24,8 +24,9 @@ export type TenantLimitsOf = (tenant: string) => TenantLimits;
 /** The settings of every service that keeps to limits of tenants. All services need the same. */
 export const tenantLimitsConfig = z.object({
   /**
-   * Limits of tenants, as a JSON object from tenant to limits, with "*" for all others: "weight", "tasks" (unfinished ones),
-   * "submitsPerMinute", "sandboxes", "tokensPerDay", "usdPerDay". For example {"*": {"tasks": 1000}, "acme": {"weight": 5}}.
+   * Limits of tenants, as a JSON object from tenant to limits, with "*" for all others: "weight", "tasks" (unfinished ones, usually 10,000),
+   * "submitsPerMinute", "sandboxes" (usually 16), and "tokensPerDay" and "usdPerDay" of model calls (UTC, prompts included; a begun call may
+   * exceed them). For example {"*": {"tasks": 1000}, "acme": {"weight": 5}}.
    */
   ETUDE_TENANT_LIMITS: z
     .string()
@@ -39,27 +40,11 @@ export const tenantLimitsConfig = z.object({
     .pipe(z.record(TenantId.or(z.literal('*')), Limits.partial())),
 });
 
-/** Settings whose limits hold where `ETUDE_TENANT_LIMITS` has none. */
-interface LimitSettings extends Partial<z.infer<typeof tenantLimitsConfig>> {
-  readonly ETUDE_TENANT_TOKENS_PER_DAY?: number;
-  readonly ETUDE_TENANT_USD_PER_DAY?: number;
-  readonly ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX?: number;
-}
+/** The tasks are fewer than the places that a tenant of weight 1 has in the line. */
+const USUAL: TenantLimits = { weight: 1, tasks: 10_000, submitsPerMinute: 0, sandboxes: 16, tokensPerDay: 0, usdPerDay: 0 };
 
-/** Fewer than the places that a tenant of weight 1 has in the line. */
-const TASKS_MAX = 10_000;
-
-export function limitsFrom(settings: LimitSettings): TenantLimitsOf {
-  const usual: TenantLimits = {
-    weight: 1,
-    tasks: TASKS_MAX,
-    submitsPerMinute: 0,
-    sandboxes: settings.ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX ?? 0,
-    tokensPerDay: settings.ETUDE_TENANT_TOKENS_PER_DAY ?? 0,
-    usdPerDay: settings.ETUDE_TENANT_USD_PER_DAY ?? 0,
-    ...settings.ETUDE_TENANT_LIMITS?.['*'],
-  };
-  const own = settings.ETUDE_TENANT_LIMITS ?? {};
+export function limitsFrom({ ETUDE_TENANT_LIMITS: own }: z.infer<typeof tenantLimitsConfig>): TenantLimitsOf {
+  const usual = { ...USUAL, ...own['*'] };
   return (tenant) => (Object.hasOwn(own, tenant) ? { ...usual, ...own[tenant] } : usual);
 }
 

@@ -1,7 +1,8 @@
 import type { ChatModel } from '@etude/domain/ports/model';
 import { expect, it } from 'vitest';
 import { queueForFile } from '../../test/rig.js';
-import { budgetConfig, metered, SpendStore } from './spend-store.js';
+import type { TenantLimits } from '../limits/tenant-limits.js';
+import { metered, SpendStore } from './spend-store.js';
 
 const startQueue = queueForFile();
 const never = new AbortController().signal;
@@ -11,10 +12,10 @@ const MODEL: ChatModel = {
   chat: async () => ({ text: 'ok', finishReason: 'stop', model: 'm', scripted: true, inputTokens: 60, outputTokens: 40, costUsd: 0.000_5 }),
 };
 
-function start(budget: object = {}) {
+function start(budget: Partial<TenantLimits> = {}) {
   const time = { at: NOON };
   const { producer } = startQueue();
-  const store = new SpendStore(producer, budgetConfig.parse(budget), () => time.at);
+  const store = new SpendStore(producer, { ETUDE_TENANT_LIMITS: { '*': budget } }, () => time.at);
   const model = metered(MODEL, store);
   const ask = (tenant: string, agent: string, purpose: string) => model.chat({ messages: [], account: { tenant, agent, purpose } }, never);
   return { store, time, ask, model };
@@ -38,8 +39,8 @@ it('counts each call by day, agent and purpose, for its tenant only', async () =
 });
 
 it.each([
-  ['tokens', { ETUDE_TENANT_TOKENS_PER_DAY: 200 }],
-  ['money', { ETUDE_TENANT_USD_PER_DAY: 0.001 }],
+  ['tokens', { tokensPerDay: 200 }],
+  ['money', { usdPerDay: 0.001 }],
 ])('refuses calls once the %s of the day are used up, until the next day', async (_what, budget) => {
   const { store, time, ask } = start(budget);
   await ask('acme', 'a', 'generate');

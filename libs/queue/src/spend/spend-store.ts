@@ -1,18 +1,10 @@
 import { EtudeError } from '@etude/contracts/errors';
 import type { ChatModel, ChatResponse, ModelAccount } from '@etude/domain/ports/model';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
 import { whileRedisAnswers } from '../redis/redis.js';
-import { limitsFrom, type TenantLimits, tenantLimitsConfig, type TenantLimitsOf } from '../limits/tenant-limits.js';
+import { limitsFrom, type TenantLimits, type tenantLimitsConfig, type TenantLimitsOf } from '../limits/tenant-limits.js';
 import { namesAfter, type Page, type PageAsk } from '../redis/pages.js';
-
-/** The settings of every service that asks a model for tenants. All services need the same. */
-export const budgetConfig = tenantLimitsConfig.extend({
-  /** Most tokens of a tenant's model calls per day (UTC), prompts included; 0: no limit. A begun call may exceed it. */
-  ETUDE_TENANT_TOKENS_PER_DAY: z.coerce.number().int().min(0).default(0),
-  /** Most US dollars of a tenant's model calls per day (UTC), by `ETUDE_MODEL_PRICE_*`; 0: no limit. */
-  ETUDE_TENANT_USD_PER_DAY: z.coerce.number().min(0).default(0),
-});
 
 /** Model calls of one day (UTC, "2026-11-28"), agent and purpose. */
 export interface Spend {
@@ -45,7 +37,7 @@ export class SpendStore {
 
   constructor(
     private readonly producer: Producer,
-    config: z.infer<typeof budgetConfig>,
+    config: z.infer<typeof tenantLimitsConfig>,
     private readonly now: () => number = Date.now,
   ) {
     this.limitsOf = limitsFrom(config);

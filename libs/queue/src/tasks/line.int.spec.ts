@@ -168,14 +168,12 @@ describe('limits of a tenant', () => {
     await submit('acme');
   });
 
-  it('are those of the tenant, then those of all, then those of other settings', () => {
-    const given = tenantLimitsConfig.parse({
-      ETUDE_TENANT_LIMITS: '{"*": {"sandboxes": 9, "tasks": 7}, "acme": {"tasks": 5, "usdPerDay": 1.5}}',
-    });
-    const limitsOf = limitsFrom({ ...given, ETUDE_TENANT_TOKENS_PER_DAY: 100, ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: 16 });
-    const all = { weight: 1, tasks: 7, submitsPerMinute: 0, sandboxes: 9, tokensPerDay: 100, usdPerDay: 0 };
+  it('are those of the tenant, then those of all', () => {
+    const text = '{"*": {"sandboxes": 9, "tasks": 7}, "acme": {"tasks": 5, "usdPerDay": 1.5}}';
+    const limitsOf = limitsFrom(tenantLimitsConfig.parse({ ETUDE_TENANT_LIMITS: text }));
+    const all = { weight: 1, tasks: 7, submitsPerMinute: 0, sandboxes: 9, tokensPerDay: 0, usdPerDay: 0 };
     expect([limitsOf('acme'), limitsOf('other')]).toEqual([{ ...all, tasks: 5, usdPerDay: 1.5 }, all]);
-    expect(limitsFrom({ ETUDE_SANDBOX_SESSIONS_PER_TENANT_MAX: 16 })('acme')).toMatchObject({ sandboxes: 16, tasks: 10_000 });
+    expect(limitsFrom(tenantLimitsConfig.parse({}))('acme')).toMatchObject({ sandboxes: 16, tasks: 10_000 });
   });
 
   it.each(['[]', '{', '{"*": {"task": 1}}', '{"a b": {}}', '{"acme": {"weight": 0}}', '{"acme": {"weight": 1.5}}'])(

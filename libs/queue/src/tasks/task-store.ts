@@ -46,7 +46,7 @@ export class TaskStore extends RedisStore {
   constructor(
     private readonly producer: Producer,
     { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
-    private readonly limitsOf: TenantLimitsOf = limitsFrom({}),
+    private readonly limitsOf: TenantLimitsOf = limitsFrom({ ETUDE_TENANT_LIMITS: {} }),
   ) {
     super(producer.redis, producer.keys);
     this.#retentionMs = retentionMs;
