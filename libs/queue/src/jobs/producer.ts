@@ -181,11 +181,7 @@ function checked<P extends z.ZodType>(declaration: QueueDeclaration<P>, payload:
     const message = `the payload for ${declaration.name} has ${bytes} bytes, more than ${PAYLOAD_MAX_BYTES}; put the data into its store and send its id`;
     throw new EtudeError('PAYLOAD_TOO_LARGE', message);
   }
-  const jobId = declaration.jobId(data);
-  if (jobId.includes(':') || /^\d*$/.test(jobId)) {
-    throw new EtudeError('JOB_PAYLOAD_INVALID', `job id "${jobId}" for ${declaration.name} must not be empty, a number, or hold ":"`);
-  }
-  return { jobId, data };
+  return { jobId: declaration.jobId(data), data };
 }
 
 /** BullMQ's options for every job of a queue. */

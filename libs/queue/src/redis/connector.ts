@@ -14,7 +14,7 @@ export function connectionOptions(url: string): RedisOptions {
   const address = readAddress(url);
   const { kind, hosts, username, password, name, options, tls } = address;
   const secure = tls ? { tls: tlsOf(address) } : {};
-  const base = { username, password, ...secure, reconnectOnError, ...(options.family ? { family: Number(options.family) } : {}) };
+  const base = { username, password, ...secure, reconnectOnError };
   if (kind === 'cluster') return { ...base, ...hosts[0], Connector: slotConnector(address, { ...base, ...hosts[0] }) };
   if (kind === 'single') return { ...base, ...hosts[0], db: Number(name) };
   return {
