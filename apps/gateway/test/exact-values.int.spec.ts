@@ -103,8 +103,7 @@ describe.each(overEach)('values over %s', (_wire, use) => {
 });
 
 it.each([
-  ['9007199254740993', /"value": 9007199254740993 is a whole number beyond 2\^53.*send it as a text/],
-  ['1e999', /too large for a number/],
+  ['9007199254740993', /"value": 9007199254740993 is beyond the numbers that are kept exactly; send it as a text/],
   ['"\\ud800"', /half of a surrogate pair/],
 ])('values that JSON can write but a number can not hold are refused instead of changed over REST and MCP: %s', async (value, message) => {
   const args = `{"skill_id":"echo","parameters":{"value":${value}}}`;

@@ -1,8 +1,5 @@
-/**
- * Who causes an error. Errors of the agent become observations, those of the caller return at the gateway, those of the system reach the
- * queue.
- */
-export type Fault = 'agent' | 'caller' | 'system';
+/** Who causes an error. Those of the caller return at the gateway, those of the system reach the queue. */
+export type Fault = 'caller' | 'system';
 
 interface ErrorKind {
   readonly grpc: number;

@@ -40,14 +40,11 @@ describe('parsing JSON without changes', () => {
   });
 
   it.each([
-    [
-      '{"a":{"n":9007199254740993}}',
-      /"n": 9007199254740993 is a whole number beyond 2\^53.*rounded to 9007199254740992; send it as a text/,
-    ],
-    ['[-9007199254740993]', /-9007199254740993 is a whole number/],
-    ['{"n":1e400}', /"n": 1e400 is too large for a number/],
-    [`{"n":${'9'.repeat(400)}}`, /"n": 9{40}\.\.\. is too large/],
-    ['{"t":"a\\ud800"}', /"t": the text "a\\ud800" has half of a surrogate pair/],
+    ['{"a":{"n":9007199254740993}}', /"n": 9007199254740993 is beyond the numbers that are kept exactly; send it as a text/],
+    ['[-9007199254740993]', /-9007199254740993 is beyond/],
+    ['{"n":1e400}', /"n": 1e400 is beyond/],
+    [`{"n":${'9'.repeat(400)}}`, /"n": 9{40} is beyond/],
+    ['{"t":"a\\ud800"}', /"t": a text has half of a surrogate pair/],
     ['{"\\udc00":1}', /half of a surrogate pair/],
   ])('refuses %.30s', (text, message) => {
     expect(() => parseExactJson(text)).toThrow(

@@ -60,17 +60,12 @@ export function parseExactJson(text: string): unknown {
 /** A reviver for JSON.parse. @param source the number as it was written */
 function refuseChanged(key: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
   const place = /^\d*$/.test(key) ? '' : `${JSON.stringify(key.slice(0, SHOWN_CHARS_MAX).toWellFormed())}: `;
-  for (const one of [key, value]) {
-    if (typeof one !== 'string' || one.isWellFormed()) continue;
-    const shown = JSON.stringify(one).slice(0, SHOWN_CHARS_MAX);
-    throw inexact(`${place}the text ${shown} has half of a surrogate pair, which is not valid Unicode; remove it`);
-  }
+  if ([key, value].some((one) => typeof one === 'string' && !one.isWellFormed()))
+    throw inexact(`${place}a text has half of a surrogate pair, which is not valid Unicode; remove it`);
   if (typeof value !== 'number') return value;
-  const shown = `${place}${source.length > SHOWN_CHARS_MAX ? `${source.slice(0, SHOWN_CHARS_MAX)}...` : source}`;
-  if (!Number.isFinite(value)) throw inexact(`${shown} is too large for a number; send it as a text`);
-  if (/^-?\d+$/.test(source) && BigInt(source) !== BigInt(value))
-    throw inexact(`${shown} is a whole number beyond 2^53, which would be rounded to ${BigInt(value)}; send it as a text`);
-  return value;
+  const isExact = Number.isFinite(value) && (!/^-?\d+$/.test(source) || BigInt(source) === BigInt(value));
+  if (isExact) return value;
+  throw inexact(`${place}${source.slice(0, SHOWN_CHARS_MAX)} is beyond the numbers that are kept exactly; send it as a text`);
 }
 
 const inexact = (what: string) => new EtudeError('INVALID_ARGUMENT', `The JSON can't be stored without changes. ${what}.`);

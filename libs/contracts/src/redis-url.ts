@@ -13,9 +13,9 @@ export interface RedisAddress {
 
 /**
  * Options of the URL. `ca`, `cert`, `key`: PEM files for TLS. `replicas`: number of replicas that have each record before it is
- * acknowledged. `sentinel-user`, `sentinel-password`: for the sentinels. `family`: 4 or 6.
+ * acknowledged. `sentinel-user`, `sentinel-password`: for the sentinels.
  */
-const OPTIONS = ['ca', 'cert', 'key', 'replicas', 'sentinel-user', 'sentinel-password', 'family'] as const;
+const OPTIONS = ['ca', 'cert', 'key', 'replicas', 'sentinel-user', 'sentinel-password'] as const;
 export type RedisUrlOption = (typeof OPTIONS)[number];
 
 const FORM = /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;

@@ -30,10 +30,8 @@ export function encodeStatus(error: EtudeError): Buffer {
 export const isServiceError = (error: unknown): error is ServiceError =>
   error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 
-function unpacked<D extends DescMessage>({ details }: Status, schema: D) {
-  const found = details.find(({ typeUrl }) => typeUrl.endsWith(`/${schema.typeName}`));
-  return found && anyUnpack(found, schema);
-}
+const unpacked = <D extends DescMessage>({ details }: Status, schema: D) =>
+  details.map((one) => anyUnpack(one, schema)).find((one) => one !== undefined);
 
 /** Decodes the details of a failed call: Etude's code, the wrong fields and the retry time; null if it has none of Etude. */
 export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode } & ErrorDetails) | null {

@@ -95,12 +95,6 @@ export class McpServer extends HttpDoor {
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 
-/** The host name without its port, IPv6 in brackets; null if it is invalid. */
-function hostnameOf(host: string): string | null {
-  const url = /[\s/?#@\\]/.test(host) ? null : URL.parse(`http://${host}`);
-  return url === null || url.hostname === '' ? null : url.hostname;
-}
-
 /**
  * Returns the reason to refuse a request; null: accepted. A web page can send requests to servers on its visitor's machine, even under the
  * page's own host name (DNS rebinding). But browsers always send the page's Origin and the used host name.
@@ -110,9 +104,9 @@ function refuser({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_M
   return (asked: IncomingHttpHeaders): string | null => {
     if (asked.origin !== undefined && !origins.includes(asked.origin))
       return 'This server does not answer this website. Add the origin of the website to ETUDE_MCP_ALLOWED_ORIGINS.';
-    const name = hostnameOf(asked.host ?? '');
+    const name = (asked.host ?? '').replace(/:\d+$/, '').toLowerCase();
     // On other addresses than loopback, the network decides the names. A key is required anyway.
-    if (name !== null && (names.length === 0 || names.includes(name))) return null;
+    if (names.length === 0 || names.includes(name)) return null;
     return 'This server does not answer under this host name. Add the name to ETUDE_MCP_ALLOWED_HOSTS.';
   };
 }
