@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { checkPath, filesOfFolder, type FolderFile } from '../src/skill-folder/file-collector.js';
 import { zipOf } from '@etude/test-support/zip';
-import { type ArchiveFormat, filesOfArchive } from '../src/skill-folder/read-archive.js';
+import { type ArchiveFormat, filesOfArchive as read } from '../src/skill-folder/read-archive.js';
 
 type TarEntry = Parameters<ReturnType<typeof tarPack>['entry']>[0] & { data?: string | Buffer };
 
@@ -31,7 +31,6 @@ async function zipNamed(names: Readonly<Record<string, string>>, mode = 0o100644
 }
 
 const refusal = (code: string, message: RegExp) => expect.objectContaining({ code, message: expect.stringMatching(message) });
-const read = (bytes: Uint8Array, format: ArchiveFormat) => filesOfArchive(bytes, format);
 
 describe('an archive', () => {
   const files = [file('SKILL.md'), file('scripts/a.py'), file('references/ä.md')];
@@ -157,11 +156,6 @@ describe('a hostile tar.gz', () => {
       refusal('PAYLOAD_TOO_LARGE', /exceeds the size limit/),
     );
   });
-
-  it('of too many entries is refused', async () => {
-    const folders = Array.from({ length: 900 }, (_, i): TarEntry => ({ name: `d${i}${noise(20).toString('hex')}`, type: 'directory' }));
-    await expect(read(await tarOf(folders), 'tar.gz')).rejects.toThrow(refusal('PAYLOAD_TOO_LARGE', /entries/));
-  });
 });
 
 describe.each<[ArchiveFormat, (files: readonly FolderFile[]) => Promise<Uint8Array>]>([
@@ -182,10 +176,6 @@ describe.each<[ArchiveFormat, (files: readonly FolderFile[]) => Promise<Uint8Arr
     for (const bytes of [Buffer.from('no archive'), Buffer.alloc(0), whole.subarray(0, -10), await pack([])])
       await expect(read(bytes, format)).rejects.toThrow(refusal('INVALID_ARGUMENT', /./));
   });
-});
-
-it('stops on abort', async () => {
-  await expect(filesOfArchive(await zipOf([file('a')]), 'zip', AbortSignal.abort())).rejects.toMatchObject({ code: 'CANCELLED' });
 });
 
 /** Incompressible bytes, the same on each call. */

@@ -17,7 +17,7 @@ import type { ToolCalls } from '@etude/queue/agents/tool-sessions';
 import type { WantedSkills } from '@etude/queue/agents/wanted-skills';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { MemoryAccess } from '../calls/memory-access.js';
-import { invalid, invalidField, refuseAny, type Violation } from '@etude/contracts/wire/validation';
+import { invalid, invalidField, refuseAny } from '@etude/contracts/wire/validation';
 import type { CheckedDraft } from './skill-draft.js';
 
 export interface SkillDeps {
@@ -79,10 +79,7 @@ export class SkillRegistration {
     if (skill.kind === 'snippet' && found.kind === 'function')
       throw invalidField('skill.kind', `must be "function" with tests, because the code defines the function ${found.entryPoint}`);
     const named: Skill = { ...skill, entryPoint: found.entryPoint, kind: found.kind === 'snippet' ? 'snippet' : skill.kind };
-    refuseAny([
-      ...undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })),
-      ...testProblems(named),
-    ]);
+    refuseAny(undeclaredProblems(skill.parameters, found.contract).map((description) => ({ field: 'skill.parameters', description })));
     return pinnedTo(found.uses, named, procedural);
   }
 
@@ -157,15 +154,4 @@ export class SkillRegistration {
 function jobOf(skill: Skill) {
   const round = (skill.history ?? []).length;
   return verificationOf(skill, round > 1 ? round : undefined);
-}
-
-/** Tests of functions must be calls, and tests of programs must be runs. */
-function testProblems({ kind, entryPoint, tests, heldOut = [] }: Skill): Violation[] {
-  if (kind !== 'function') return [];
-  const wrong = entryPoint === null ? 'call' : 'io';
-  const description =
-    entryPoint === null ? 'calls a function, but the skill is a program' : `runs a program, but the skill is the function ${entryPoint}`;
-  const wrongIn = (list: Skill['tests'], field: string) =>
-    list.flatMap((test, index) => (test.kind === wrong ? [{ field: `${field}[${index}]`, description }] : []));
-  return [...wrongIn(tests, 'skill.tests'), ...wrongIn(heldOut, 'skill.held_out_tests')];
 }

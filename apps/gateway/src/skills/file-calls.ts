@@ -29,7 +29,7 @@ const WITHOUT_TESTS = 'exported without its tests, because tests from tasks may 
 export const fileCalls = {
   async importSkill(requests, call, deps) {
     const { tenant, name: by, signal } = call;
-    const { head, came } = await readImport(requests, signal);
+    const { head, came } = await readImport(requests);
     const { dryRun, requestId } = head;
     const { reader, scope } = authorOf(call, head, 'head');
     const { found, notes } = findSkills(came.files);
@@ -148,9 +148,9 @@ const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
 /**
  * Reads a whole import into memory, up to the size limit.
  *
- * @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, CANCELLED
+ * @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE
  */
-async function readImport(requests: AsyncIterable<ImportSkillRequest>, signal: AbortSignal) {
+async function readImport(requests: AsyncIterable<ImportSkillRequest>) {
   const { head, rest } = await opened(requests, 'head');
   const format = FORMATS.find((one) => one === head.format);
   if (format === undefined) throw invalidField('head.format', `must be ${FORMATS.join(', ')}; it is ${JSON.stringify(head.format)}`);
@@ -158,7 +158,7 @@ async function readImport(requests: AsyncIterable<ImportSkillRequest>, signal: A
   const files = await filesIn(rest, bytesMax);
   if (format === 'folder') return { head, came: filesOfFolder(files) };
   if (files.length > 1) throw invalidField('file.path', 'must be the same in every message, because the messages are parts of one archive');
-  return { head, came: await filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format, signal) };
+  return { head, came: await filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format) };
 }
 
 async function filesIn(requests: AsyncIterable<ImportSkillRequest>, bytesMax: number): Promise<FolderFile[]> {

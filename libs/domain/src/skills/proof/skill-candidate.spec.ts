@@ -43,20 +43,6 @@ describe('buildSkillCandidate', () => {
     }
   });
 
-  it.each([
-    [
-      'class Stack:\n    def __init__(self, size=3):\n        self.size = size\n\n    def push(self, item: int):\n        pass\n\n    def pop(self):\n        pass\n\n    def _grow(self):\n        pass\n\n\ndef help(n):\n    pass\n',
-      'Stack(size=3), then .push(item: int)',
-    ],
-    ['class Stack:\n    pass\n', 'Stack()'],
-    ['def first(a, b=2):\n    pass\n\n\ndef last():\n    pass\n', 'first(a, b=2), last()'],
-  ])('tells how a snippet is used, without the values of tests', (code, use) => {
-    const tests = Evaluator.parse({ kind: 'python_tests', entryPoint: 'Stack', tests: 's = Stack(7)\ns.push(8)\nassert s.size == 7' });
-    const skill = buildSkillCandidate(solved({ evaluator: tests, code }));
-    expect(skill).toMatchObject({ kind: 'snippet', description: expect.stringMatching(/\n\nUse: .*$/) });
-    expect(skill?.description.split('Use: ')[1]).toBe(use);
-  });
-
   it('makes no candidate without cases or code', () => {
     expect(buildSkillCandidate(solved({ evaluator: Evaluator.parse({ kind: 'none' }) }))).toBeNull();
     expect(buildSkillCandidate(solved({ evaluator: Evaluator.parse({ kind: 'command', command: 'true' }) }))).toBeNull();

@@ -47,9 +47,7 @@ export function candidateFromTests(
   const code = standaloneCode(origin.code, tests, entryPoint);
   const kind = entryPoint === null || isCallable(code, entryPoint) ? 'function' : 'snippet';
   const name = freeName(skillName(prompt, entryPoint, origin.called), fingerprint, others);
-  const use = kind === 'snippet' ? useOfSnippet(code, entryPoint, tests) : '';
-  const description = `${describe(origin)}${use === '' ? '' : `\n\nUse: ${use}`}`;
-  const found = { name, scope, kind, description, code, entryPoint, tests, model, scripted, at } as const;
+  const found = { name, scope, kind, description: describe(origin), code, entryPoint, tests, model, scripted, at } as const;
   return newCandidate({ ...found, cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
 }
 
@@ -122,38 +120,4 @@ function freeName(name: string, fingerprint: string, others: readonly NamedSkill
     return known.length === 0 || known.some(({ fingerprints }) => fingerprints.includes(fingerprint));
   };
   return namesLike(name).find(isFree) ?? `${name}_${contentDigest(fingerprint).slice(0, HASH_CHARS)}`;
-}
-
-const CHARS_MAX = 400;
-const METHOD = /^[ \t]+def[ \t]+([a-z]\w*|__init__|__call__)[ \t]*\(self(?:[ \t]*,[ \t]*)?([^()]*)\)/gm;
-const FUNCTION = /^def[ \t]+([a-zA-Z]\w*)[ \t]*\(([^()]*)\)/gm;
-
-/**
- * How to use code that is shown and not called, by its signatures: "Stack(size), then .push(item), .pop()". Of a class, the methods that
- * its tests call, else all public ones. Values of tests don't appear, since they may be hidden. Empty if the list is too long.
- */
-function useOfSnippet(code: string, entryPoint: string | null, tests: readonly SkillTest[]): string {
-  const block = entryPoint === null ? undefined : new RegExp(`^class[ \\t]+${entryPoint}\\b[^]*?(?=\\n\\S|$(?![^]))`, 'm').exec(code)?.[0];
-  const functions = callsIn(code, FUNCTION).map(({ call }) => call);
-  const text = block === undefined ? functions.join(', ') : useOfClass(entryPoint ?? '', block, tests);
-  return text.length <= CHARS_MAX ? text : '';
-}
-
-function useOfClass(name: string, block: string, tests: readonly SkillTest[]): string {
-  const all = callsIn(block, METHOD);
-  const made = all.find((method) => method.name === '__init__')?.given ?? '';
-  const open = all.filter((method) => method.name !== '__init__');
-  const said = JSON.stringify(tests);
-  const called = open.filter((method) => said.includes(`.${method.name}(`));
-  const then = (called.length > 0 ? called : open).map(({ name: method, given, call }) =>
-    method === '__call__' ? `(${given})` : `.${call}`,
-  );
-  return [`${name}(${made})`, ...(then.length === 0 ? [] : [`then ${then.join(', ')}`])].join(', ');
-}
-
-function callsIn(text: string, pattern: RegExp) {
-  return [...text.matchAll(pattern)].map(([, name = '', given = '']) => {
-    const plain = given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
-    return { name, given: plain, call: `${name}(${plain})` };
-  });
 }

@@ -165,6 +165,7 @@ describe('a reason against a skill', () => {
     ['a class', { ...skillOf('class double: ...', tests, 'double'), kind: 'function' }, {}, /register it as a snippet$/],
     ['a function that is registered as a snippet', { ...doubling, kind: 'snippet' }, {}, /^the code defines the function double/],
     ['a call of a program', { ...program, tests }, {}, /^it is a program and has tests that call/],
+    ['a run of a function', { ...doubling, heldOut: [io('2', '4')] }, {}, /^it is the function double and has tests that run a program/],
     ['a lack of tests', { ...doubling, tests: [] }, {}, /^it has no tests$/],
     ['a call of a skill without a pin', skillOf(`from skills import other\n${double}`, tests, 'double'), {}, /not pinned to: other;/],
     ['a held-out test', { ...doubling, heldOut: [call([9], 18), call([5], 11)] }, {}, /^its held-out tests fail: wrong answer$/],

@@ -151,9 +151,11 @@ function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | nul
   if (unknown.length > 0)
     return `the code calls skills that it is not pinned to: ${unknown.join(', ')}; register it again when these skills are active`;
   if (skill.tests.length === 0) return 'it has no tests';
-  const isCalled = [...skill.tests, ...(skill.heldOut ?? [])].some(({ kind }) => kind !== 'io');
-  return skill.entryPoint === null && isCalled
-    ? 'it is a program and has tests that call a function; give it an entry point, or tests with input and output'
+  const all = [...skill.tests, ...(skill.heldOut ?? [])];
+  if (skill.entryPoint === null && all.some(({ kind }) => kind !== 'io'))
+    return 'it is a program and has tests that call a function; give it an entry point, or tests with input and output';
+  return skill.entryPoint !== null && all.some(({ kind }) => kind === 'io')
+    ? `it is the function ${skill.entryPoint} and has tests that run a program; give it calls`
     : null;
 }
 
