@@ -101,9 +101,9 @@ export const taskCalls = {
   async *watchTask({ name, resumeToken, text }, call, deps) {
     const { tenant, signal } = call;
     const taskId = await seenTask(name, call, deps.tasks);
-    const after = eventIdOf(resumeToken, taskId);
+    const afterId = eventIdOf(resumeToken, taskId);
     found(await deps.tasks.get(tenant, taskId), name);
-    yield* text ? deps.watcher.watchWithText(tenant, taskId, after, signal) : deps.watcher.watch(tenant, taskId, after, signal);
+    yield* deps.watcher.watch(tenant, taskId, { afterId, withText: text }, signal);
   },
 
   async getStep({ name, step }, call, { tasks, producer: { redis, keys } }) {

@@ -1,20 +1,18 @@
-import { EtudeError, unlessAborted } from '@etude/contracts/errors';
+import { unlessAborted } from '@etude/contracts/errors';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { isFinal, isUnjudged, type TaskRecord, type TaskResult } from '@etude/contracts/task';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { Bell, channelsOf } from '@etude/queue/redis/channels';
-import { isConnectionError } from '@etude/queue/redis/redis';
-import { listenToText, type ModelText, PendingText, readEvents, type StoredEvent } from '@etude/queue/tasks/events';
+import { readEvents, readEventsAndText, type StoredEvent, type TextEvent } from '@etude/queue/tasks/events';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { taskName } from '@etude/contracts/ids';
 import { toWire } from '@etude/contracts/wire/messages';
 import { resumeToken } from '../wire/names.js';
 
-/** How often a watch with text looks for it, in case it wasn't woken. */
+/** How often a wait for learning looks for its end, in case it wasn't woken. */
 const LOOK_EVERY_MS = 15_000;
-const AWAY = 'Redis became unreachable while events were read. Call again with the last resume_token.';
 
 /** Whether a task goes on only when its caller acts; also true without a task. */
 const isAtRest = (task: TaskRecord | null) => !task || isFinal(task.state) || task.state === 'input_required';
@@ -28,56 +26,22 @@ export class TaskWatcher {
     private readonly producer: Pick<Producer, 'redis' | 'keys'>,
   ) {}
 
-  /** The events as callers see them. The `finished` event contains the final task. */
+  /**
+   * The events as callers see them. The `finished` event contains the final task.
+   *
+   * @param withText whether to get the text of the model too, while it is written
+   */
   async *watch(
     tenant: string,
     taskId: string,
-    afterId: string | null,
+    { afterId, withText }: { readonly afterId: string | null; readonly withText: boolean },
     signal: AbortSignal,
-  ): AsyncGenerator<MessageInitShape<typeof TaskEventSchema>> {
-    for await (const stored of this.#events(tenant, taskId, afterId, signal)) {
+  ): AsyncGenerator<EventInit> {
+    const { redis, keys } = this.producer;
+    const read = withText ? readEventsAndText : readEvents;
+    for await (const stored of read(redis, keys, { tenant, taskId, afterId }, signal)) {
       const task = stored.event.type === 'finished' ? await this.tasks.get(tenant, taskId) : null;
       yield eventMessage(taskId, stored, task);
-    }
-  }
-
-  /** As `watch`, with the text of the model while it is written. It precedes the event of its step. */
-  async *watchWithText(
-    tenant: string,
-    taskId: string,
-    afterId: string | null,
-    signal: AbortSignal,
-  ): AsyncGenerator<MessageInitShape<typeof TaskEventSchema>> {
-    const { redis, keys } = this.producer;
-    const [texts, bell] = [new PendingText(), new Bell(LOOK_EVERY_MS)];
-    using listening = listenToText(redis, keys.text(tenant, taskId), (text) => {
-      texts.add(text);
-      bell.ring();
-    });
-    const events = this.watch(tenant, taskId, afterId, signal);
-    let token = afterId === null ? '' : resumeToken(taskId, afterId);
-    try {
-      await unlessAborted(listening.ready, signal);
-      for (;;) {
-        const next = { isRead: false };
-        const reading = events.next().finally(() => {
-          next.isRead = true;
-          bell.ring();
-        });
-        // Its error is thrown below.
-        reading.catch(() => undefined);
-        do {
-          await bell.rung(signal);
-          for (let text = texts.next(); text; text = texts.next()) yield textMessage(token, text);
-        } while (!next.isRead);
-        const { value, done } = await reading;
-        if (done) return;
-        token = value.resumeToken ?? token;
-        yield value;
-      }
-    } finally {
-      // Not awaited, because it would wait for the next event. Nobody needs its error.
-      events.return(undefined).catch(() => undefined);
     }
   }
 
@@ -98,7 +62,8 @@ export class TaskWatcher {
     const late = AbortSignal.timeout(Math.floor(withinMs));
     const either = AbortSignal.any([signal, late]);
     try {
-      for await (const { event } of this.#events(tenant, taskId, null, either))
+      const { redis, keys } = this.producer;
+      for await (const { event } of readEvents(redis, keys, { tenant, taskId, afterId: null }, either))
         if (event.type === 'finished' || (event.type === 'question' && isAtRest(await this.tasks.get(tenant, taskId)))) break;
       if (learning) await this.#untilLearned(tenant, taskId, either);
     } catch (error) {
@@ -117,29 +82,6 @@ export class TaskWatcher {
     while (isLearning(await this.tasks.get(tenant, taskId))) {
       await bell.rung(signal);
       signal.throwIfAborted();
-    }
-  }
-
-  /**
-   * Events after `afterId` (null: from the start) in order, up to `finished`. An abort takes effect at once, even while Redis is
-   * unreachable.
-   *
-   * @throws EtudeError QUEUE_UNAVAILABLE, NOT_FOUND; the signal's reason
-   */
-  async *#events(tenant: string, taskId: string, afterId: string | null, signal: AbortSignal): AsyncGenerator<StoredEvent> {
-    const source = readEvents(this.producer.redis, this.producer.keys, tenant, taskId, afterId ?? '', signal);
-    try {
-      for (;;) {
-        const next = await unlessAborted(source.next(), signal);
-        signal.throwIfAborted();
-        if (next.done) return;
-        yield next.value;
-      }
-    } catch (error) {
-      throw isConnectionError(error) ? new EtudeError('QUEUE_UNAVAILABLE', AWAY, {}, { cause: error }) : error;
-    } finally {
-      // Not awaited, because a read from an unreachable Redis may take long. Nobody needs its error.
-      source.return().catch(() => undefined);
     }
   }
 }
@@ -172,19 +114,15 @@ const CASES = {
   step: 'stepFinished',
   attempt_finished: 'attemptFinished',
   question: 'question',
+  model_text: 'modelText',
 } as const;
 
 /** @param task the finished task; needed only for the `finished` event */
-function eventMessage(taskId: string, { id, event, at }: StoredEvent, task: TaskRecord | null): EventInit {
+function eventMessage(taskId: string, { id, event, at }: StoredEvent | TextEvent, task: TaskRecord | null): EventInit {
   const told = { resumeToken: resumeToken(taskId, id), time: timestampFromMs(at) };
   if (event.type === 'finished') return { ...told, event: { case: 'finished', value: task ? { task: taskMessage(task) } : {} } };
   const name = CASES[event.type];
   const { message } = TaskEventSchema.field[name];
   const shown = event.type === 'attempt_finished' ? judgedMessage(event) : event;
   return { ...told, event: { case: name, value: message && toWire(message, shown) } } as EventInit;
-}
-
-/** @param token of the stored event before this text */
-function textMessage(token: string, value: ModelText): EventInit {
-  return { resumeToken: token, time: timestampFromMs(Date.now()), event: { case: 'modelText', value } };
 }

@@ -119,7 +119,8 @@ describe('an outage of Redis', () => {
     await journal?.append({ key: 'a1.one', value: 1, usage }, [{ type: 'attempt_started', attempt: 1 }]);
     const seen: string[] = [];
     const watching = (async () => {
-      for await (const { event } of readEvents(worker, keys, 'acme', record.id, '', never())) seen.push(event.type);
+      for await (const { event } of readEvents(worker, keys, { tenant: 'acme', taskId: record.id, afterId: null }, never()))
+        seen.push(event.type);
     })();
     await until(() => seen.length === 3);
     await server.pause();

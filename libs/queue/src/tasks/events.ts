@@ -1,4 +1,4 @@
-import { EtudeError } from '@etude/contracts/errors';
+import { EtudeError, unlessAborted } from '@etude/contracts/errors';
 import type { TaskEvent } from '@etude/contracts/task';
 import type { Redis } from 'ioredis';
 import { Bell, channelsOf, type Listening } from '../redis/channels.js';
@@ -13,66 +13,87 @@ export interface StoredEvent {
   readonly at: number;
 }
 
+/** Text that a model writes. It isn't stored: its id is that of the stored event before it. */
+export interface TextEvent extends Pick<StoredEvent, 'id' | 'at'> {
+  readonly event: ModelText & { readonly type: 'model_text' };
+}
+
 /** The most events that are read at once and held for one reader. */
 const BATCH = 100;
 /** How often a waiting reader polls for events, in case a message was lost. */
 const LOOK_EVERY_MS = 15_000;
 
+interface Reading {
+  readonly tenant: string;
+  readonly taskId: string;
+  /** Id of the last event seen; null for all events. */
+  readonly afterId: string | null;
+}
+
 /**
- * Reads a task's events in order, past and future ones, until `finished` or until `signal` aborts.
+ * Reads a task's events in order, past and future ones, until `finished`.
  *
  * Only one batch is held for a slow reader. Waiting readers share one connection. A worker's connection waits out an outage.
- * @param afterId id of the last event seen; empty for all events
  * @throws EtudeError NOT_FOUND where the task has no events, since it is unknown or expired;
- * QUEUE_UNAVAILABLE in an outage on a producer's connection, after which the caller can resume behind the last event
+ * QUEUE_UNAVAILABLE in an outage on a producer's connection, after which the caller can resume behind the last event;
+ * the signal's reason, at once
  */
-export async function* readEvents(
+export const readEvents = (redis: Redis, keys: RedisKeys, reading: Reading, signal: AbortSignal) =>
+  followTask(redis, keys, reading, signal, null) as AsyncGenerator<StoredEvent, void, undefined>;
+
+/** As `readEvents`, with the text of the model while it is written. It precedes the event of its step. */
+export const readEventsAndText = (redis: Redis, keys: RedisKeys, reading: Reading, signal: AbortSignal) =>
+  followTask(redis, keys, reading, signal, new PendingText());
+
+async function* followTask(
   redis: Redis,
   keys: RedisKeys,
-  tenant: string,
-  taskId: string,
-  afterId: string,
+  { tenant, taskId, afterId }: Reading,
   signal: AbortSignal,
-): AsyncGenerator<StoredEvent, void, undefined> {
-  let last = afterId || '0-0';
+  texts: PendingText | null,
+): AsyncGenerator<StoredEvent | TextEvent, void, undefined> {
+  const answer = <T>(work: Promise<T>) => unlessAborted(whileRedisAnswers(redis, work), signal);
+  const listenings: Listening[] = [];
+  const heard = async (listening: Listening) => answer((listenings.push(listening), listening.ready));
   const bell = new Bell(LOOK_EVERY_MS);
-  let listening: Listening | null = null;
+  const hear = (text: ModelText) => {
+    texts?.add(text);
+    bell.ring();
+  };
+  let id = afterId ?? '0-0';
   try {
-    while (!signal.aborted) {
-      const batch = await readBatch(redis, keys.events(tenant, taskId), last);
+    if (texts !== null) await heard(listenToText(redis, keys.text(tenant, taskId), hear));
+    for (let isWoken = false; ;) {
+      const batch = await answer(readBatch(redis, keys.events(tenant, taskId), id));
+      for (let text = texts?.next(); text; text = texts?.next()) yield { id, at: Date.now(), event: { type: 'model_text', ...text } };
       for (const stored of batch) {
-        if (signal.aborted) return;
+        signal.throwIfAborted();
         yield stored;
         if (stored.event.type === 'finished') return;
-        last = stored.id;
+        id = stored.id;
       }
       if (batch.length === BATCH) continue;
-      if (batch.length === 0 && (await isOver(redis, keys, tenant, taskId, last))) return;
-      if (listening) await bell.rung(signal);
-      else await (listening = channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring)).ready;
+      if (batch.length === 0 && (await answer(isOver(redis, keys, tenant, taskId, id)))) return;
+      if (isWoken) await bell.rung(signal);
+      else await heard(channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring));
+      isWoken = true;
     }
   } finally {
-    listening?.[Symbol.dispose]();
+    for (const listening of listenings) listening[Symbol.dispose]();
   }
 }
 
 async function readBatch(redis: Redis, stream: string, after: string): Promise<StoredEvent[]> {
-  const entries = await whileRedisAnswers(redis, redis.xrange(stream, `(${after}`, '+', 'COUNT', BATCH));
+  const entries = await redis.xrange(stream, `(${after}`, '+', 'COUNT', BATCH);
   return entries.map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? 'null') as TaskEvent, at: Number(id.split('-')[0]) }));
 }
 
 /** Whether the reader has seen the last event already. @throws EtudeError NOT_FOUND where the task has no events */
 async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
-  const reads = Promise.all([redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))]);
-  const [end, there] = await whileRedisAnswers(redis, reads);
+  const reads = [redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))] as const;
+  const [end, there] = await Promise.all(reads);
   if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention has expired`);
-  return end !== null && !isBefore(last, end);
-}
-
-function isBefore(a: string, b: string): boolean {
-  const [aMs = 0n, aN = 0n] = a.split('-').map(BigInt);
-  const [bMs = 0n, bN = 0n] = b.split('-').map(BigInt);
-  return aMs < bMs || (aMs === bMs && aN < bN);
+  return end === last;
 }
 
 /** Text that a model has just written in one step of a rollout. */

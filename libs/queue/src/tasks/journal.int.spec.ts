@@ -108,7 +108,8 @@ async function start() {
   const { tasks, redis, keys, submit } = startQueue();
   const { record, open } = await submit();
   const journal = (await open()) as RedisJournal;
-  const read = (afterId = '', signal = never()) => readEvents(redis, keys, 'acme', record.id, afterId, signal);
+  const read = (afterId: string | null = null, signal = never()) =>
+    readEvents(redis, keys, { tenant: 'acme', taskId: record.id, afterId }, signal);
   const step = (n: number) =>
     journal.append({ key: `a1.s${n}`, value: n, usage: Usage.parse({}) }, [{ type: 'attempt_started', attempt: n }]);
   const finish = () => journal.finish({ ...SOLVED, usage: Usage.parse({}) });
