@@ -26,7 +26,6 @@ export interface FactPlan {
   /** The stored fact that represents the told one. */
   readonly kept: Fact | null;
   readonly isTaken: boolean;
-  /** Ids of the facts that the kept one replaces. */
   readonly replaced: readonly string[];
 }
 
@@ -86,11 +85,10 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
  * it becomes valid one millisecond later, so that stored times alone order the two.
  */
 function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
+  const at = factTime(told.fact);
   const { id } = told.fact;
-  // An earlier life may have been deleted, so the lives aren't counted.
-  const lives = known.map(({ fact }) => lifeOf(id, fact.id));
-  const fact = { ...told.fact, id: lifeId(id, Math.max(0, ...lives) + 1) };
-  const at = factTime(fact);
+  // A replaced fact that is told again becomes a new record, so that the history keeps both times.
+  const fact = { ...told.fact, id: known.some((one) => one.fact.id === id) ? `${id}.${at.toString(36)}` : id };
   const rivals = rivalsOf(told, known, null).map((rival) => rival.fact);
   const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => lastTold(a) - lastTold(b))[0];
   const current = rivals.some((rival) => lastTold(rival) === at) ? { ...fact, validFrom: at + 1 } : fact;
@@ -200,7 +198,6 @@ export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecis
   };
 }
 
-/** The fact, with only these ids left to compare it with. */
 export function leftToCompare(fact: Fact, left: readonly string[]): Fact {
   const { unsettled: _, ...rest } = fact;
   return left.length === 0 ? rest : { ...rest, unsettled: [...left] };
@@ -211,20 +208,6 @@ type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject' | 'wordings'>;
 /** Id of a statement of one owner. Only outer blanks and the Unicode form don't count: `getUser` and `getuser` are two facts. */
 export function factId(scope: Fact['scope'], text: string): string {
   return `f${contentDigest([scope.tenant, scope.agent, scope.user, plainText(text)]).slice(0, 32)}`;
-}
-
-/**
- * Id of the n-th time that a statement became true, counted from 1. A replaced fact that is told again becomes a new record, so that the
- * history keeps both times.
- */
-export function lifeId(id: string, life: number): string {
-  return life === 1 ? id : `${id}.${life}`;
-}
-
-/** The number of the life whose id is `other`; 0 for the id of another statement. */
-export function lifeOf(id: string, other: string): number {
-  if (other === id) return 1;
-  return other.startsWith(`${id}.`) ? Number(other.slice(id.length + 1)) || 0 : 0;
 }
 
 const plainText = (text: string) => text.normalize('NFC').trim();
