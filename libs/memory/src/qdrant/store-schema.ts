@@ -152,21 +152,19 @@ const SERVER_MIN = { major: 1, minor: 18 };
 
 const VersionInfo = z.looseObject({ version: z.string().regex(/^\d+\.\d+/) });
 
-/** @throws EtudeError MEMORY_VERSION for an old Qdrant, MEMORY_UNAVAILABLE for a server that isn't Qdrant */
+/** @throws EtudeError MEMORY_VERSION for an old Qdrant, or a server that isn't Qdrant */
 export async function requireServer(server: QdrantServer): Promise<void> {
   const told: unknown = await server
     .ask('tell its version', (client) => client.versionInfo())
     .catch((error: unknown) => {
       if (errorCode(error) !== 'NOT_FOUND') throw error;
     });
-  const { version } = VersionInfo.safeParse(told).data ?? {};
-  if (version === undefined) {
-    const message = `the server at ${server.where} returns no version, so it isn't Qdrant; check the address and its port, usually 6333 (ETUDE_QDRANT_URL)`;
-    throw new EtudeError('MEMORY_UNAVAILABLE', message);
-  }
+  const { version = 'none' } = VersionInfo.safeParse(told).data ?? {};
   const [major = 0, minor = 0] = version.split('.', 2).map(Number);
   if (major > SERVER_MIN.major || (major === SERVER_MIN.major && minor >= SERVER_MIN.minor)) return;
-  const message = `Qdrant at ${server.where} is ${version}; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. Upgrade the server`;
+  const message =
+    `the server at ${server.where} has the version ${version} of Qdrant; this release needs ${SERVER_MIN.major}.${SERVER_MIN.minor} or newer. ` +
+    'Upgrade the server, or check the address and its port, usually 6333 (ETUDE_QDRANT_URL)';
   throw new EtudeError('MEMORY_VERSION', message);
 }
 
