@@ -277,7 +277,6 @@ export function compareKeys(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** A map key for a record, unique within its layer. */
 export function nameOf({ kind, key }: Pick<Candidate, 'kind' | 'key'>): string {
   return `${kind} ${key}`;
 }

@@ -45,7 +45,6 @@ export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
   return { messages: question(SYSTEM, asked), temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX };
 }
 
-/** A prompt's tokens, estimated from its size. */
 export function promptTokens({ messages }: ChatRequest): number {
   return messages.reduce((sum, { content }) => sum + Math.ceil(Buffer.byteLength(content) / BYTES_PER_TOKEN), 0);
 }
@@ -80,7 +79,6 @@ export interface Note {
   readonly about: string;
 }
 
-/** One prompt that asks about consecutive turns of one conversation. */
 export function readingRequest(turns: readonly Turn[]): ChatRequest {
   const lines = turns.map((turn) => cutText(transcriptLine(turn), TURN_CHARS_MAX));
   const asked = `${dataElement('before', turns[0]?.previous ?? '')}\n${dataElement('turns', lines)}`;

@@ -40,7 +40,6 @@ export interface SkillMove {
   readonly absorbs?: Skill;
 }
 
-/** One use of a skill, as it is counted. */
 export type CountedUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
 /** A skill version that was shown to a model or an agent, or loaded for it. */
@@ -81,7 +80,6 @@ export interface SkillRegistry {
   countOffers(offers: readonly SkillOffer[]): Promise<void>;
 }
 
-/** Reads the versions of a name. */
 export type SkillVersions = Pick<SkillRegistry, 'versions'>;
 
 export interface SearchQuery {

@@ -119,7 +119,6 @@ async function inOfferOrder(found: readonly Candidate[], { tenant }: ReadScope, 
   return scored.toSorted((a, b) => b.score - a.score);
 }
 
-/** A hit as its counters name it. */
 export function foundItem({ layer, kind, id, agent, user }: MemoryHit): FoundItem {
   return { layer, kind, id, owner: { agent, user: user ?? null } };
 }

@@ -2,7 +2,6 @@ import type { Message, Turn } from '@etude/contracts/conversation';
 import type { MemoryHit } from '../ports/memory.js';
 import { queryWordsOf, STOP_WORDS } from '../retrieval/words.js';
 
-/** The name of who speaks, or the role. */
 export const speakerOf = ({ name, role }: Pick<Message, 'name' | 'role'>) => (name === '' ? role : name);
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });

@@ -59,7 +59,6 @@ export function through(points: ReadonlyArray<readonly [number, number]>): (x: n
 export const areAnchors = ({ unrelated, sameTask, sameWords }: CosineAnchors) =>
   unrelated >= 0 && unrelated < sameTask && sameTask < sameWords && sameWords <= 1;
 
-/** A judged pair with its raw cosine by a model. */
 export interface ScoredPair {
   readonly same: LabelledPair['same'];
   readonly cosine: number;
@@ -104,7 +103,6 @@ export function fitCalibration(scored: readonly ScoredPair[], unrelated: readonl
   return areAnchors(anchors) ? anchors : null;
 }
 
-/** How a calibrated similarity judges a pair. */
 export function judged(similarity: number): LabelledPair['same'] {
   if (similarity >= SAME_WORDS) return 'words';
   return similarity >= SAME_TASK ? 'task' : 'no';

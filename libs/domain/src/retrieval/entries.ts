@@ -85,7 +85,6 @@ function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experienc
   return parts.filter((part) => part.trim() !== '').join('\n');
 }
 
-/** The fields for the rows of summary and reflection. */
 export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | 'rolloutId' | 'createdAt' | 'importance' | 'touched'>;
 
 /** One row for the summary and one for the reflection; none for an empty text. */
@@ -127,7 +126,6 @@ export function skillEntries(skill: Skill): SearchEntry[] {
   return texts.map((text) => ({ ...skillEntry(skill), indexed: searchableText(text) }));
 }
 
-/** The row of a skill without its indexed text. */
 export function skillEntry(skill: Skill): Omit<SearchEntry, 'indexed'> {
   const { name, version, kind, description, sources, updatedAt, successRate, usage } = skill;
   const [title, text] = [`${name}@${version}`, cut(description, TEXT_CHARS_MAX)];

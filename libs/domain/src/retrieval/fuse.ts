@@ -1,6 +1,5 @@
 import type { EmbedderProfile } from '../ports/model.js';
 
-/** A record with its scores from both searches. */
 export interface Match {
   readonly createdAt: number;
   /** Importance, confidence or success rate, 0 to 1. */

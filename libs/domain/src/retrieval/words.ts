@@ -129,7 +129,6 @@ const QUERY_TERMS_MAX = 32;
 
 /** The counted words of a record's searchable texts, all together. */
 export interface TermCounts {
-  /** How often each word occurs. */
   readonly counts: ReadonlyMap<string, number>;
   /** Number of words, repeats included. */
   readonly words: number;

@@ -57,7 +57,6 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
     },
     /** Number of conversations with turns that were not read for facts. */
     unread: (tenant: string) => store.count({ tenant }, LAYER, UNREAD),
-    /** See `readConversations`. */
     read: (tenant: string, reading: SettlingDeps) => readConversations(deps, facts, tenant, reading),
     /** By id, from behind the id `afterKey`. */
     list: async (scope: ReadScope, page: Page) => (await pageOf(store, scope, { kinds: ['conversation'] }, page)).map(conversationOf),

@@ -9,9 +9,6 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 /** Few, because a write of SQLite keeps other calls waiting. */
 const BATCH = 16;
 
-/** One version of a document's content, cut into chunks by one version of the parser. */
-type Edition = OfEdition<DocumentRecord> & { readonly chunks: readonly DocumentChunk[] };
-
 /**
  * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a
  * crash a repeat completes the work. If nobody repeats it, `mendDocuments` removes the stray chunks.
@@ -27,15 +24,19 @@ export async function storeDocument(
 ): Promise<'added' | 'replaced' | 'unchanged'> {
   chunks.forEach(({ scope }) => requireOwn(document.scope.tenant, scope));
   const { store } = deps;
-  const edition: Edition = { document, chunks, digest: editionDigest(document, chunks) };
-  const known = await loadOne(store, document.scope, LAYER, 'document', document.id);
-  const isKnown = known !== null && digestOf(known) === edition.digest;
-  if (isKnown && (await isWhole(store, edition))) return 'unchanged';
-  await insertChunks(deps, edition, signal);
-  await putDocument(deps, edition);
+  const digest = editionDigest(document, chunks);
+  const load = () => loadOne(store, document.scope, LAYER, 'document', document.id);
+  const known = await load();
+  if (known !== null && digestOf(known) === digest && (await isWhole(store, document, digest))) return 'unchanged';
+  await insertChunks(deps, document, chunks, digest, signal);
+  const outcome = await untilTaken(`document ${document.id}`, async () => {
+    const before = await load();
+    if (before !== null && digestOf(before) === digest) return 'unchanged';
+    if (!(await putRecord(store, documentRecord(document, digest), before))) return null;
+    return before === null ? 'added' : 'replaced';
+  });
   await removeStaleChunks(store, document);
-  if (isKnown) return 'unchanged';
-  return known === null ? 'added' : 'replaced';
+  return outcome;
 }
 
 /** The document, if all of its chunks are stored and none belongs to another edition. null otherwise, also while it is being stored. */
@@ -43,7 +44,7 @@ export async function wholeDocument(store: RecordStore, scope: DocumentRecord['s
   const record = await loadOne(store, scope, LAYER, 'document', id);
   if (record === null) return null;
   const document = documentOf(record);
-  return (await isWhole(store, { document, digest: digestOf(record) })) ? document : null;
+  return (await isWhole(store, document, digestOf(record))) ? document : null;
 }
 
 /** Removes chunks that have no document or belong to an older edition. Returns one sentence for each document it repaired. */
@@ -60,8 +61,13 @@ export async function mendDocuments(store: RecordStore, tenant: string): Promise
 }
 
 /** Inserts the missing chunks. Chunks that are already stored aren't embedded again. While a batch is written, the next one is embedded. */
-async function insertChunks({ store, embedder }: LayerDeps, edition: Edition, signal?: AbortSignal): Promise<void> {
-  const { chunks, document } = edition;
+async function insertChunks(
+  { store, embedder }: LayerDeps,
+  document: DocumentRecord,
+  chunks: readonly DocumentChunk[],
+  digest: string,
+  signal?: AbortSignal,
+): Promise<void> {
   const { scope } = document;
   const write = async (inserts: readonly Change[]) => {
     // A write may block this thread, so the texts of the next batch leave first.
@@ -71,7 +77,7 @@ async function insertChunks({ store, embedder }: LayerDeps, edition: Edition, si
   let inserts: readonly Change[] = [];
   for (let start = 0; start < chunks.length; start += BATCH) {
     signal?.throwIfAborted();
-    const records = chunks.slice(start, start + BATCH).map((chunk) => chunkRecord(edition, chunk));
+    const records = chunks.slice(start, start + BATCH).map((chunk) => chunkRecord(document, digest, chunk));
     const keys = records.map(({ key }) => key);
     const there = new Set((await store.load(scope, LAYER, 'chunk', keys)).map(({ key }) => key));
     const missing = records.filter(({ key }) => !there.has(key));
@@ -80,18 +86,9 @@ async function insertChunks({ store, embedder }: LayerDeps, edition: Edition, si
   await write(inserts);
 }
 
-async function isWhole(store: RecordStore, { document: { id, scope, chunks }, digest }: OfEdition<DocumentRecord>): Promise<boolean> {
+async function isWhole(store: RecordStore, { id, scope, chunks }: DocumentRecord, digest: string): Promise<boolean> {
   const count = (where: Fields) => store.count(scope, LAYER, { kinds: ['chunk'], where: { document: id, ...where } });
   return (await count({})) === chunks && (await count({ digest })) === chunks;
-}
-
-async function putDocument({ store }: LayerDeps, edition: Edition): Promise<void> {
-  const { document, digest } = edition;
-  await untilTaken(`document ${document.id}`, async () => {
-    const known = await loadOne(store, document.scope, LAYER, 'document', document.id);
-    if (known !== null && digestOf(known) === digest) return true;
-    return (await putRecord(store, documentRecord(edition), known)) || null;
-  });
 }
 
 /** Removes chunks of other editions. Reloads the document just before removing, so that chunks another writer stored meanwhile are kept. */
@@ -126,13 +123,8 @@ const INDEX_DIGITS = 6;
 /** Documents all get the highest worth, since nothing measures how useful one is. */
 const WORTH = 1;
 
-/** A document with the digest of its edition, see `editionDigest`. */
-export interface OfEdition<D> {
-  readonly document: D;
-  readonly digest: string;
-}
-
-export function documentRecord({ document, digest }: OfEdition<DocumentRecord>): MemoryRecord {
+/** @param digest see `editionDigest` */
+export function documentRecord(document: DocumentRecord, digest: string): MemoryRecord {
   const { id, scope, name, title, createdAt } = document;
   const named = { layer: LAYER, kind: 'document', key: id, scope, createdAt, worth: WORTH, shown: false } as const;
   return { ...named, fields: { id, digest }, title, text: name, sources: [name], body: bodyOf(document) };
@@ -140,7 +132,8 @@ export function documentRecord({ document, digest }: OfEdition<DocumentRecord>):
 
 /** The record of a chunk. Its body includes the document's title, so that search covers the title too. */
 export function chunkRecord(
-  { document: { id: document, name, title }, digest }: OfEdition<Pick<DocumentRecord, 'id' | 'name' | 'title'>>,
+  { id: document, name, title }: Pick<DocumentRecord, 'id' | 'name' | 'title'>,
+  digest: string,
   chunk: DocumentChunk,
 ): MemoryRecord {
   const { id, scope, index, headings, text, createdAt } = chunk;

@@ -1,6 +1,6 @@
 import type { LayerQuery } from '../memory.js';
 import type { Change, MemoryRecord, RecordFilter, RecordStore } from '../record-store.js';
-import { bodyOf, everyRecord, insertsOf, type LayerDeps, parseBody } from './records.js';
+import { bodyOf, everyValue, insertsOf, type LayerDeps, parseBody } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { type Episode, Scope, type Transition } from '@etude/contracts/memory';
 import { type EpisodicMemory, type MemoryHit, type ReadScope, wholeTenant } from '@etude/domain/ports/memory';
@@ -8,8 +8,6 @@ import { episodeEntries, episodeEntry, type NotedEpisode, transitionEntry } from
 import { z } from 'zod';
 
 const LAYER = 'episodic';
-/** Small, because a record can have several MiB. */
-const PAGE = 16;
 
 /** Stores transitions and episodes in full. Summaries and reflections of episodes go to the semantic layer. */
 export function episodicLayer(deps: LayerDeps) {
@@ -26,7 +24,7 @@ export function episodicLayer(deps: LayerDeps) {
       return (await searchLayer(deps, scope, LAYER, query)).map((ranked) => hitOf(ranked, query));
     },
     recent: (scope: ReadScope, sinceMs: number, limit: number) => newest(store, scope, { createdSince: sinceMs }, limit),
-    every: (scope: ReadScope, sinceMs: number) => valuesIn<Episode>(store, scope, { kinds: ['episode'], createdSince: sinceMs }),
+    every: (scope: ReadScope, sinceMs: number) => everyValue<Episode>(store, scope, LAYER, { kinds: ['episode'], createdSince: sinceMs }),
     /** Episodes in which the skill was used, newest first. */
     bySkill: (scope: ReadScope, skill: string, limit: number) => newest(store, scope, { where: { skill } }, limit),
     async get(scope: ReadScope, id: string): Promise<Episode | Transition | null> {
@@ -36,15 +34,11 @@ export function episodicLayer(deps: LayerDeps) {
     },
     async transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]> {
       const filter = { kinds: ['transition'], where: { rollout: rolloutId } } as const;
-      const found = await Array.fromAsync(valuesIn<Transition>(store, scope, filter));
+      const found = await Array.fromAsync(everyValue<Transition>(store, scope, LAYER, filter));
       return found.toSorted((a, b) => a.attempt - b.attempt || a.createdAt - b.createdAt);
     },
   };
   return layer satisfies EpisodicMemory;
-}
-
-async function* valuesIn<T>(store: RecordStore, scope: ReadScope, filter: RecordFilter): AsyncGenerator<T> {
-  for await (const record of everyRecord(store, scope, LAYER, filter, { size: PAGE })) yield parseBody<T>(record).value;
 }
 
 async function newest(store: RecordStore, scope: ReadScope, filter: RecordFilter, limit: number): Promise<readonly Episode[]> {

@@ -10,7 +10,6 @@ import { batchesOf } from '@etude/contracts/wire/batches';
 export interface TakenFact extends Pick<FactPlan, 'replaced'> {
   readonly fact: Fact;
   readonly outcome: FactOutcome;
-  /** Whether this write inserted a record. */
   readonly isAdded: boolean;
 }
 
@@ -119,7 +118,6 @@ async function writeCounts(store: RecordStore, tenant: string, counts: ReadonlyM
   for await (const batch of batchesOf(facts, { itemsMax: BATCH })) {
     const changes = batch.map((fact) => ({ do: 'update', record: counted(fact), revision: fact.revision }) as const);
     const done = await store.write(tenant, changes, how);
-    // Another writer changed one of them.
     const left = batch.filter((_, at) => done[at] !== true);
     await updateEach(store, left, counted, how);
   }

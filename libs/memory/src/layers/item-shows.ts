@@ -1,4 +1,4 @@
-import { bodyOf, everyRecord, parseBody, putRecord, untilTaken, withTaken, UNSEARCHED } from './records.js';
+import { bodyOf, everyValue, parseBody, putRecord, untilTaken, withTaken, UNSEARCHED } from './records.js';
 import { LAYERS, type MemoryRecord, type RecordStore } from '../record-store.js';
 import { errorCode } from '@etude/contracts/errors';
 import type { FoundItem, ItemShow, ItemShows, MemoryWrite } from '@etude/contracts/memory';
@@ -15,7 +15,6 @@ export interface ItemShowsQuery {
 }
 
 export type LayerShows = ItemShows & Pick<FoundItem, 'layer'>;
-const PAGE = 256;
 
 /**
  * Counts the ends of rollouts per item, for rollouts that were shown the item and rollouts from which it was withheld. The item's owner
@@ -41,9 +40,7 @@ export function itemShows(store: RecordStore) {
     /** The counters of the items that the reader sees, in no order. */
     async *list(scope: ReadScope, { layers = LAYERS, item }: ItemShowsQuery = {}): AsyncGenerator<LayerShows> {
       const filter = { kinds: ['shows'], ...(item === undefined ? {} : { where: { id: item } }) } as const;
-      for (const layer of layers)
-        for await (const record of everyRecord(store, scope, layer, filter, { size: PAGE }))
-          yield { ...parseBody<ItemShows>(record).value, layer };
+      for (const layer of layers) for await (const shows of everyValue<ItemShows>(store, scope, layer, filter)) yield { ...shows, layer };
     },
   } satisfies ShowCounters & Record<string, unknown>;
 }

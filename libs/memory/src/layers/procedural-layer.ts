@@ -1,6 +1,6 @@
 import type { LayerQuery } from '../memory.js';
 import type { Fields, RecordStore } from '../record-store.js';
-import { everyRecord, insertsOf, type LayerDeps, rewriteOf, untilTaken, withTaken } from './records.js';
+import { everyValue, insertsOf, type LayerDeps, rewriteOf, untilTaken, withTaken } from './records.js';
 import { searchLayer } from './memory-search.js';
 import { markApplied, wasApplied } from './repeats.js';
 import { inTurn, moveSkills } from './skill-moves.js';
@@ -28,7 +28,6 @@ import { noSuchSkill } from '@etude/domain/skills/life/skill-life';
 import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/skills/life/told-procedure';
 
 const LAYER = 'procedural';
-const PAGE = 64;
 const SAME_TASK_MAX = 100;
 
 /** Skills with their versions. Search finds active ones by name, description and cues. */
@@ -79,10 +78,8 @@ export function proceduralLayer(deps: LayerDeps) {
   } satisfies ProceduralMemory & Record<string, unknown>;
 }
 
-async function* skillsIn(store: RecordStore, scope: ReadScope, where: Fields, afterKey?: string): AsyncGenerator<Skill> {
-  const records = everyRecord(store, scope, LAYER, { kinds: ['skill'], where }, { size: PAGE, afterKey });
-  for await (const record of records) yield openedSkill(record).skill;
-}
+const skillsIn = (store: RecordStore, scope: ReadScope, where: Fields, afterKey?: string) =>
+  everyValue<Skill>(store, scope, LAYER, { kinds: ['skill'], where }, afterKey);
 
 async function storeOnce(deps: LayerDeps, given: Skill, options: StoreSkillOptions): Promise<Skill | null> {
   const { words, namesMax = 0, setAside } = options;

@@ -126,20 +126,27 @@ export async function loadOne(
   return (await store.load(scope, layer, kind, [key]))[0] ?? null;
 }
 
-/** All records that a reader sees and the filter accepts, in key order, read page by page. */
+const PAGE = 64;
+
+/** All records that a reader sees and the filter accepts, in key order from behind `afterKey`, read page by page. */
 export async function* everyRecord(
   store: RecordStore,
   scope: ReadScope,
   layer: MemoryLayer,
   filter: RecordFilter,
-  { size, afterKey }: { readonly size: number; readonly afterKey?: string | undefined },
+  afterKey?: string,
 ): AsyncGenerator<StoredRecord> {
   for (let after = afterKey; ;) {
-    const page = await store.find(scope, layer, filter, { order: 'key', limit: size, afterKey: after });
+    const page = await store.find(scope, layer, filter, { order: 'key', limit: PAGE, afterKey: after });
     yield* page;
     after = page.at(-1)?.key;
-    if (page.length < size) return;
+    if (page.length < PAGE) return;
   }
+}
+
+/** The values of `everyRecord`. */
+export async function* everyValue<T>(...asked: Parameters<typeof everyRecord>): AsyncGenerator<T> {
+  for await (const record of everyRecord(...asked)) yield parseBody<T>(record).value;
 }
 
 /** The change that stores a record without searchable texts in place of `known`, or as a new one. */

@@ -1,5 +1,5 @@
 import { type Change, compareKeys, type MemoryRecord, type RecordFilter, type RecordStore, type StoredRecord } from '../record-store.js';
-import { bodyOf, everyRecord, parseBody } from './records.js';
+import { bodyOf, everyRecord, everyValue, parseBody } from './records.js';
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
@@ -60,8 +60,6 @@ export function openedSkill(record: StoredRecord): StoredSkill {
   return { record, skill: value, taken };
 }
 
-const PAGE = 64;
-
 const userOf = ({ scope }: Skill) => scope.user ?? '';
 
 /** The owner's versions, oldest first. Without `owner.user`, those of every user; among equal versions, the one without a user is last. */
@@ -72,7 +70,7 @@ export async function ownedSkills(
 ): Promise<readonly StoredSkill[]> {
   const { tenant, agent, user } = owner;
   const view = user === undefined ? { tenant, agent } : viewOf(owner, user);
-  const found = await Array.fromAsync(everyRecord(store, view, LAYER, { ...filter, kinds: ['skill'] }, { size: PAGE }));
+  const found = await Array.fromAsync(everyRecord(store, view, LAYER, { ...filter, kinds: ['skill'] }));
   return found
     .filter(({ scope }) => user === undefined || scope.user === user)
     .map(openedSkill)
@@ -107,10 +105,7 @@ export async function dependentsOf(
   const found: Skill[] = [];
   const filter = { kinds: ['skill'], where: { skill: key.name, ...(all ? {} : { status: [...IN_USE] }) } } as const;
   for (const tenant of key.tenant === GLOBAL_TENANT ? await store.tenants() : [key.tenant])
-    for await (const record of everyRecord(store, { tenant, agent: null }, LAYER, filter, { size: PAGE })) {
-      const { skill } = openedSkill(record);
-      if (mayCall(skill, key)) found.push(skill);
-    }
+    for await (const skill of everyValue<Skill>(store, { tenant, agent: null }, LAYER, filter)) if (mayCall(skill, key)) found.push(skill);
   return found;
 }
 

@@ -4,7 +4,7 @@ import { factId } from '@etude/domain/facts/fact-plan';
 import type { ConsolidationUnit, UnitName, UnitPage } from '@etude/domain/ports/consolidation-units';
 import { type Change, compareKeys, type MemoryRecord, type RecordStore, type StoredRecord } from '../record-store.js';
 import { knownFact } from './fact-records.js';
-import { bodyOf, everyRecord, parseBody, putRecord, putting, untilTaken, updateEach, UNSEARCHED } from './records.js';
+import { bodyOf, everyValue, parseBody, putRecord, putting, untilTaken, updateEach, UNSEARCHED } from './records.js';
 import type { ShadowRecord } from './shadow-store.js';
 
 const LAYER = 'episodic';
@@ -108,16 +108,13 @@ export async function setHead(store: RecordStore, head: UnitHead, next: Partial<
   return stored === 'gone' ? null : stored;
 }
 
-const PAGE = 100;
-
 /** The units of a run, or the units that a crash cut off, for one agent or for all (null). */
 export async function findHeads(
   store: RecordStore,
   { tenant, agent }: { readonly tenant: string; readonly agent: string | null },
   where: { readonly name: string } | { readonly status: readonly UnitHead['state'][] },
 ): Promise<readonly UnitHead[]> {
-  const records = everyRecord(store, { tenant, agent }, LAYER, { kinds: [KIND], where }, { size: PAGE });
-  return (await Array.fromAsync(records)).map(headOf);
+  return Array.fromAsync(everyValue<UnitHead>(store, { tenant, agent }, LAYER, { kinds: [KIND], where }));
 }
 
 /** Cuts a deleted fact or skill out of its owner's units. Undoing then skips facts whose earlier values quote it. */

@@ -90,7 +90,6 @@ function trust(path: string): void {
   }
 }
 
-/** The properties of errors from Qdrant's client or `fetch`. */
 interface Thrown {
   readonly name?: string;
   readonly message?: string;

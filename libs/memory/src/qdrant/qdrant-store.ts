@@ -167,7 +167,6 @@ async function removeRecords(points: TenantPoints, collection: string, must: Con
   }
 }
 
-/** Returns false if the record is no longer at that revision. */
 async function setVectors(
   points: TenantPoints,
   collection: string,
@@ -232,7 +231,6 @@ async function purge(server: QdrantServer, names: CollectionNames): Promise<stri
   ];
 }
 
-/** Returns whether Qdrant finished in time. */
 async function vacuum(server: QdrantServer, collection: string): Promise<boolean> {
   const configure = (optimizers_config: typeof VACUUM_USUAL) =>
     server.ask(`clean ${collection}`, (client) => client.updateCollection(collection, { optimizers_config }));

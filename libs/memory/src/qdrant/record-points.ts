@@ -131,7 +131,6 @@ export function loadRecords(points: TenantPoints, collection: string, kind: Reco
   return recordsOf(points, collection, ids, []);
 }
 
-/** Newest first, then by key descending, starting after `after`. */
 export async function newestRecords(points: TenantPoints, collection: string, must: Conditions, { limit, after }: Omit<FindPage, 'order'>) {
   if (limit <= 0) return [];
   if (after === undefined) return recordsOf(points, collection, idsOf(await newestNamed(points, collection, must, limit)), must);

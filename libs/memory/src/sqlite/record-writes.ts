@@ -131,7 +131,6 @@ function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepa
  */
 type LateWords = Array<() => void>;
 
-/** Adds a record's words, its vectors, and their counts. */
 function addTexts(rows: TenantRows, model: number, id: number, prepared: PreparedChange, late: LateWords): void {
   const { vectors, terms, change } = prepared;
   const { layer } = change.record;
@@ -140,7 +139,6 @@ function addTexts(rows: TenantRows, model: number, id: number, prepared: Prepare
   if (terms.words > 0) late.push(() => insertWords(rows, layer, id, terms));
 }
 
-/** Removes a record's words, its vectors of every model, and their counts. */
 function removeTexts(
   rows: TenantRows,
   layer: MemoryLayer,

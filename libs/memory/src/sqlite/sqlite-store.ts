@@ -75,7 +75,6 @@ function tenantNames(db: DatabaseSync): string[] {
     .map(({ name }) => String(name));
 }
 
-/** Returns false if the record is no longer at that revision. */
 function setVectors(
   rows: TenantRows,
   stored: ModelRow,

@@ -50,7 +50,6 @@ export class StoreFile {
     return this.#options.lockWaitMs ?? LOCK_WAIT_MS;
   }
 
-  /** Names the file in messages. */
   get where(): string {
     return `the memory file ${this.path}`;
   }
@@ -104,7 +103,6 @@ export class StoreFile {
     await this.#run('BEGIN', () => checkIdentity(this.#db, path, model));
   }
 
-  /** Size of the file and its write-ahead log. */
   diskBytes(): number {
     return [this.path, `${this.path}-wal`].reduce((bytes, path) => bytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
   }
@@ -160,7 +158,6 @@ function transaction<T>(db: DatabaseSync, begin: Begin, work: () => T): T {
   }
 }
 
-/** null if there is no file. */
 function identityOf(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;

@@ -44,7 +44,6 @@ export function dropVectors(model: number): string {
   return `DROP TABLE ${codeTable(model)}; DROP TABLE ${vectorTable(model)}`;
 }
 
-/** Creates the tables in an empty file. */
 export function createSchema(db: DatabaseSync, { name, dimension }: Model): void {
   db.exec(CREATE_SCHEMA);
   const insert = db.prepare('INSERT INTO model (name, dimension, ready) VALUES (?, ?, 1)');
@@ -69,7 +68,6 @@ export function checkIdentity(db: DatabaseSync, path: string, model: Model): voi
 /** Selects `ModelRow`s. */
 export const MODELS = "SELECT id, name, dimension, iif(ready = 1, 'ready', 'building') AS state FROM model";
 
-/** A vector model of the file with its number. */
 export interface ModelRow extends VectorModel {
   readonly id: number;
 }

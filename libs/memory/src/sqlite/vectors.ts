@@ -79,7 +79,6 @@ export function insertVectors(
   rows.run('INSERT INTO embedding (model, record, tenant, vectors) VALUES (:model, :record, :tenant, :count)', { model, record, count });
 }
 
-/** Updates the traits of a record's vectors, for every model that has some. */
 export function updateVectors(rows: TenantRows, record: number, texts: number, traits: VectorTraits): void {
   const { agent, user, kind, worth, createdAt } = traits;
   for (const model of embeddedBy(rows, record)) {
@@ -143,7 +142,6 @@ function run(db: DatabaseSync, sql: string, ...values: ReadonlyArray<string | nu
   statement.run(...values);
 }
 
-/** The vector models, for a transaction on a tenant's rows. */
 export function modelsIn(rows: TenantRows): ModelRow[] {
   return rows.all<ModelRow>(`${MODELS} WHERE :tenant IS NOT NULL`);
 }

@@ -59,8 +59,8 @@ const RECORDS: readonly MemoryRecord[] = [
   ...noteRecords(episode),
   factRecord(factOf(), ['w1']),
   factRecord(factOf({ id: 'fact-2', text: 'It ended with none.', validTo: NEW_YEAR, supersededBy: 'fact-1' }), []),
-  documentRecord({ document, digest: DIGEST }),
-  chunkRecord({ document, digest: DIGEST }, chunk),
+  documentRecord(document, DIGEST),
+  chunkRecord(document, DIGEST, chunk),
   conversationRecord(conversation, ['w2 0']),
   turnRecord(turn),
   skillRecord(skillOf({ status: 'active', proof: proofOf(skillOf()) }), []),
@@ -74,7 +74,7 @@ function lineOf({ scope: { agent, user }, ...record }: MemoryRecord, change: obj
   return JSON.stringify({ ...record, agent, user, ...change });
 }
 
-const chunkLine = (change: object) => lineOf(chunkRecord({ document, digest: DIGEST }, chunk), change);
+const chunkLine = (change: object) => lineOf(chunkRecord(document, DIGEST, chunk), change);
 const factLine = (change: Partial<Fact>) => lineOf(factRecord(factOf(change), []));
 const skillLines = (...skills: readonly Skill[]) => skills.map((skill) => lineOf(skillRecord(skill, [])));
 const signedWith = (name: string, signature: string) => skillOf({ name, status: 'active', proof: proofOf(skillOf(), { signature }) });

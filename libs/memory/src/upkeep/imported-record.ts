@@ -71,7 +71,7 @@ const KINDS: { readonly [kind in ExportLine['kind']]: readonly [z.ZodType, (told
   fact: [Fact, ({ body }) => factRecord(body.value, body.taken)],
   summary: [EpisodeNote, noteRecord],
   reflection: [EpisodeNote, noteRecord],
-  document: [DocumentRecord, ({ line, body }) => ofDigest(line, (digest) => documentRecord({ document: body.value, digest }))],
+  document: [DocumentRecord, ({ line, body }) => ofDigest(line, (digest) => documentRecord(body.value, digest))],
   // A stored chunk has the title of its document.
   chunk: [DocumentChunk.extend({ title: z.string().optional() }), chunkOf],
   conversation: [Conversation, conversationOf],
@@ -92,7 +92,7 @@ function chunkOf({ line, body }: Told): MemoryRecord | string {
   const { title = '', ...chunk } = body.value as DocumentChunk;
   const [name = ''] = line.sources;
   if (line.sources.length !== 1 || name === '' || name.length > NAME_CHARS_MAX) return 'sources: has to be the name of its document';
-  return ofDigest(line, (digest) => chunkRecord({ document: { id: chunk.documentId, name, title }, digest }, chunk));
+  return ofDigest(line, (digest) => chunkRecord({ id: chunk.documentId, name, title }, digest, chunk));
 }
 
 /** Later messages for the owner's name go to the id that follows from the name. */
