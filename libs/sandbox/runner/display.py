@@ -1,12 +1,12 @@
 """Displays of values in a session: one dict by media type for each value, always with `text/plain`."""
 import binascii
 import io
+import json
 import math
 
-from runner.plain import EXACT_INT, described, encode_json, exact_text
+from runner.plain import EXACT_INT, described, exact_text
 
 TEXT_CHARS_MAX = 64 * 1024
-JSON_VALUES_MAX = 100_000
 TABLE_MEDIA_TYPE = "application/vnd.dataresource+json"
 ROWS_MAX = 1000
 # Display methods of a class, as in notebooks. `_repr_mimebundle_` returns data by media type.
@@ -53,17 +53,13 @@ def _told(data):
         return binascii.b2a_base64(data, newline=False).decode("ascii")
     if isinstance(data, str):
         return exact_text(str(data))
-    found = _json_or_none(data)
-    if found is None:
-        raise ValueError("this is neither text nor bytes nor JSON")
-    return found
+    return _as_json(data)
 
 
-def _json_or_none(value):
-    try:
-        return encode_json(value, JSON_VALUES_MAX)
-    except ValueError:
-        return None
+def _as_json(value):
+    """The value in JSON's own types; integers that JSON readers round as {"$int": digits}. Raises TypeError, ValueError, RecursionError."""
+    body = json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    return json.loads(body, parse_int=lambda digits: int(digits) if abs(int(digits)) <= EXACT_INT else {"$int": digits})
 
 
 def _method(name, media):
@@ -118,7 +114,10 @@ def _cell(value):
 
 
 def _listed(value):
-    return {"application/json": value} if type(value) in (dict, list) and _json_or_none(value) is not None else None
+    try:
+        return {"application/json": _as_json(value)} if type(value) in (dict, list) else None
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 FORMS = (*((name, _method(name, media)) for name, media in METHODS), ("savefig", _figure), ("its table", _table), ("its JSON", _listed))

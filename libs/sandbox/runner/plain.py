@@ -28,17 +28,12 @@ NODES_MAX = 1_000_000
 
 def encode(value):
     """The return value of a `call` as JSON. Raises ValueError when it is too deep, too large, or contains itself."""
-    return _Encoder(NODES_MAX).value(value, 0)
-
-
-def encode_json(value, parts_max):
-    """As `encode`, for JSON's own types only; text that is no Unicode becomes {"$repr": text}. Raises ValueError for other types."""
-    return _JsonEncoder(parts_max).value(value, 0)
+    return _Encoder().value(value, 0)
 
 
 class _Encoder:
-    def __init__(self, parts_max):
-        self.parts_left = parts_max
+    def __init__(self):
+        self.parts_left = NODES_MAX
 
     def value(self, value, depth):
         self.parts_left -= 1
@@ -83,23 +78,6 @@ class _Encoder:
             if isinstance(value, base):
                 return {"$set": [self.value(item, depth + 1) for item in _ordered(list(base.__iter__(value)))]}
         return {"$repr": repr(value)[:10_000]}
-
-
-class _JsonEncoder(_Encoder):
-    def value(self, value, depth):
-        if type(value) not in (str, int, float, bool, type(None), list, dict):
-            raise ValueError("no type of JSON's own")
-        return super().value(value, depth)
-
-    def scalar(self, value):
-        if type(value) is float and not math.isfinite(value):
-            raise ValueError("no number of JSON's own")
-        return {"$repr": repr(value)} if type(value) is str and exact_text(value) != value else super().scalar(value)
-
-    def mapping(self, value, depth):
-        if not all(type(key) is str and exact_text(key) == key for key in value):
-            raise ValueError("no key of JSON's own")
-        return {key: self.value(item, depth + 1) for key, item in value.items()}
 
 
 def _ordered(values):

@@ -189,16 +189,16 @@ Rich()`;
 
   it('is exact as JSON, even for values that JSON readers round', async ({ session: { cell } }) => {
     const code = String.raw`
-display([{"id": 9007199254740993, "__proto__": {"b": [2 ** 53, True]}}, "\udc00"])
+display([{"id": 9007199254740993, "__proto__": {"b": [2 ** 53, True]}}, 1.5])
 display({"\ud800": 1})
-display({1: "not JSON"})
+display([float("nan")])
 raise ValueError("bad \ud800")`;
     const { displays, result } = await cell(code);
     expect(JSON.stringify(displays[0]?.['application/json'])).toBe(
-      String.raw`[{"id":{"$int":"9007199254740993"},"__proto__":{"b":[9007199254740992,true]}},{"$repr":"'\\udc00'"}]`,
+      '[{"id":{"$int":"9007199254740993"},"__proto__":{"b":[9007199254740992,true]}},1.5]',
     );
     expect(displays[1]).toEqual({ 'text/plain': String.raw`{'\ud800': 1}` });
-    expect(displays[2]).toEqual({ 'text/plain': "{1: 'not JSON'}" });
+    expect(displays[2]).toEqual({ 'text/plain': '[nan]' });
     expect(result?.error).toMatchObject({ type: 'ValueError', message: String.raw`bad \ud800` });
   });
 
@@ -213,7 +213,7 @@ raise ValueError("bad \ud800")`;
       'class Bad:\n    def __repr__(self): raise ValueError("no")\n    def _repr_html_(self): 1 / 0\n    def _repr_json_(self): return {1, 2}\nBad()';
     const { displays, result } = await cell(code);
     expect(displays[0]?.['text/plain']).toMatch(
-      /repr raised ValueError: no[^]*_repr_html_ raised ZeroDivisionError[^]*_repr_json_ raised ValueError: this is neither/,
+      /repr raised ValueError: no[^]*_repr_html_ raised ZeroDivisionError[^]*_repr_json_ raised TypeError: Object of type set/,
     );
     expect(result).toMatchObject({ exit: 'ok' });
   });
