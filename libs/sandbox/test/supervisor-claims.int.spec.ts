@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { encodeFrame } from '../src/frames.js';
 import { program } from './sandbox-fixture.js';
 import { CLAIM, limitsOf, SupervisorProcess, TOKEN } from './supervisor-fixture.js';
 
@@ -10,20 +9,6 @@ const start = async (env: Record<string, string> = {}, before = '') => {
 };
 
 const bind = (claim: string) => ({ type: 'bind', claim, token: TOKEN, leaseMs: 60_000 });
-
-/** After a run that left a file /tmp/pause, process 1 stands still until its owner has sent something; its lease is over by then. */
-const PAUSING = `import os, select, sys, time
-sys.path.insert(0, "/opt/etude")
-from runner.supervisor import Supervisor
-turn = Supervisor.turn
-def paused(self, until):
-    if not self.current and os.path.exists("/tmp/pause"):
-        os.unlink("/tmp/pause")
-        os.write(2, b"paused")
-        select.select([self.owner.read_fd], [], [])
-        self.claim.ends_at = time.monotonic()
-    turn(self, until)
-Supervisor.turn = paused`;
 
 /** A clock that is ten days behind and ten days ahead in turn. */
 const JUMPING = `import time, itertools
@@ -74,22 +59,6 @@ describe('a claim', () => {
     await Promise.all([peer.drain(), supervisor.ended]);
     expect(performance.now() - from).toBeGreaterThan(3 * 1_500 + leaseMs - 200);
   });
-
-  it('outlives a pause of process 1 during which it was renewed', async () => {
-    const supervisor = await start({}, PAUSING);
-    const peer = await supervisor.bound();
-    peer.execute([program('open("/tmp/pause", "w").close()')]);
-    await expect.poll(() => supervisor.stderr, { timeout: 60_000 }).toContain('paused');
-    const next = { executionId: 'next', files: [], limits: limitsOf(), stopOnFailure: false, runs: [program('print(1)')] };
-    // In one write, so that process 1 finds both.
-    const frames = [
-      { type: 'lease', claim: CLAIM, leaseMs: 3_600_000 },
-      { type: 'execute', claim: CLAIM, ...next },
-    ];
-    peer.write(Buffer.concat(frames.map(encodeFrame)));
-    const results = [...(await peer.until('done')), ...(await peer.until('done'))].filter(({ type }) => type === 'run');
-    expect(results).toMatchObject([{ result: { exit: 'ok' } }, { result: { exit: 'ok' } }]);
-  });
 });
 
 describe('a sandbox without a claim', () => {
@@ -131,16 +100,5 @@ describe('a clock that is set while a sandbox runs', () => {
     const stopped = await peer.run(program('import time\ntime.sleep(600)'), { limits: limitsOf({ wallMs: 1_000 }) });
     expect(stopped).toMatchObject({ exit: 'wall' });
     expect(stopped.wallMs).toBeLessThan(30_000);
-  });
-
-  it('does not change the end of a lease', async () => {
-    const leaseMs = 3_000;
-    const supervisor = await start({}, JUMPING);
-    const from = performance.now();
-    const peer = await supervisor.bound(CLAIM, leaseMs);
-    await peer.run(program('import time\ntime.sleep(0.5)'));
-    peer.send({ type: 'lease', claim: CLAIM, leaseMs });
-    await Promise.all([peer.drain(), supervisor.ended]);
-    expect(performance.now() - from).toBeGreaterThan(500 + leaseMs - 50);
   });
 });
