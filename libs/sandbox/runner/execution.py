@@ -108,48 +108,48 @@ def trim(executions, current, sent):
 TELL_S = 0.005
 
 
+# Most bytes of the end of a stream that tell why the code failed.
+ENDING_BYTES = 1600
+
+
 class Stream:
-    """Keeps `bytes_max` bytes of a stream: the head, half of them, is reported piece by piece, the other half is the tail. All pieces
-    and the rest together are exactly `text()`. `cut` is the number of bytes lost between."""
+    """Keeps `bytes_max` bytes of a stream: the head, half of them, is reported piece by piece, the other half is the tail. `cut` is the
+    number of bytes lost between."""
 
     def __init__(self, bytes_max):
-        self.head_max = (bytes_max + 1) // 2
-        self.tail_max = bytes_max - self.head_max
-        self.head = bytearray()
+        self.head_room = (bytes_max + 1) // 2
+        self.tail_max = bytes_max // 2
+        # Bytes of the head that were not reported yet.
+        self.new = bytearray()
         self.tail = bytearray()
+        self.last = b""
         self.total = 0
-        self.told = 0
+        self.cut = 0
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data):
         self.total += len(data)
-        room = self.head_max - len(self.head)
-        if room > 0:
-            self.head += data[:room]
-            data = data[room:]
-        self.tail += data
+        self.last = (self.last + data)[-ENDING_BYTES:]
+        self.new += data[: self.head_room]
+        self.tail += data[self.head_room :]
+        self.head_room = max(0, self.head_room - len(data))
         # Trimmed only now and then, so that endless small writes don't move the tail each time.
         if len(self.tail) > 2 * self.tail_max + 65536:
             self._trim()
 
     def _trim(self):
-        if len(self.tail) > self.tail_max:
-            del self.tail[: len(self.tail) - self.tail_max]
+        excess = max(0, len(self.tail) - self.tail_max)
+        self.cut += excess
+        del self.tail[:excess]
 
-    @property
-    def cut(self):
-        self._trim()
-        return self.total - len(self.head) - len(self.tail)
-
-    def text(self):
-        self._trim()
-        return (self.head + self.tail).decode("utf-8", "replace")
+    def ending(self):
+        return self.last.decode("utf-8", "replace")
 
     def piece(self):
         """Text of the head that was not reported yet; an incomplete character stays for later."""
-        new = bytes(self.head[self.told :])
-        self.told += len(new)
-        return self.decoder.decode(new)
+        text = self.decoder.decode(bytes(self.new))
+        self.new.clear()
+        return text
 
     def rest(self):
         """All text that was not reported yet, for the end of the run."""
@@ -167,7 +167,7 @@ class Output:
 
     def serve(self):
         """Reports new output, at most every TELL_S. Returns when to call again."""
-        if all(stream.told == len(stream.head) for stream in self.streams.values()):
+        if not any(stream.new for stream in self.streams.values()):
             return FOREVER
         if time.monotonic() < self.told_at + TELL_S:
             return self.told_at + TELL_S

@@ -219,7 +219,7 @@ class Run:
         cpu_ms = max(0.0, self._ended_cpu_ms() + self.pool.session_cpu_ms())
         ended = self.ended_early.get(self.answer.pid)
         stdout, stderr = self.output.streams["stdout"], self.output.streams["stderr"]
-        printed = stderr.text()
+        printed = stderr.ending()
         result = {
             "exitCode": ended.exit_code if ended else None,
             "signal": ended.signal if ended else None,

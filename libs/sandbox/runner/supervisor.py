@@ -255,5 +255,5 @@ def _rehearse_run(run):
     run._take_report(encode_frame({"value": RESULT["value"]}))
     for sink in run.output.streams.values():
         sink.feed(b"text")
-        sink.text()
+        sink.ending()
         sink.rest()
