@@ -36,8 +36,6 @@ class Memory:
         self._tools = ()
         self._observations = []
         self._failed = []
-        # Values during whose report a cell was interrupted. They are not reported again, so that they stop no further cell.
-        self._slow = {}
 
     def store(self, name, value):
         name = _checked(name)
@@ -115,11 +113,7 @@ class Memory:
         room = ALL_PICKLED_BYTES_MAX
         values = []
         for name, value in self._values.items():
-            try:
-                told, size = self._told(name, value, min(PICKLED_BYTES_MAX, room))
-            except KeyboardInterrupt:
-                self._slow[name] = value
-                raise
+            told, size = self._told(name, value, min(PICKLED_BYTES_MAX, room))
             room -= size
             values.append({"name": name, **told})
         return {"values": values, "observations": self._observations, "failedApproaches": self._failed}
@@ -128,8 +122,6 @@ class Memory:
         """The value in the report, and how much of `room` it takes."""
         if isinstance(value, Lost):
             return {"shown": "", "lost": value.why}, 0
-        if name in self._slow and self._slow[name] is value:
-            return {"shown": "<%s, which takes too long to show>" % type(value).__name__[:40]}, 0
         kept, size = self._pickled(name, value, room)
         return {"shown": _text(repr, value), **kept}, size
 
