@@ -82,11 +82,7 @@ def report_exception(error):
         return _exit_status(error.code)
     try:
         flush()
-        trimmed = own_traceback(error.__traceback__)
-        if sys.excepthook is sys.__excepthook__:
-            traceback.print_exception(type(error), error, trimmed)
-        else:
-            sys.excepthook(type(error), error, trimmed)
+        traceback.print_exception(type(error), error, own_traceback(error.__traceback__))
     except BaseException:
         os.write(2, ("%s\n" % type(error).__name__).encode("utf-8", "replace"))
     return 1

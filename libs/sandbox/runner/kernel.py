@@ -100,11 +100,9 @@ def wipe_environment():
     with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
         # env_start and env_end; counted from the field behind the command's name.
         start, end = (int(field) for field in file.read().rpartition(")")[2].split()[47:49])
-    memory = os.open("/proc/self/mem", os.O_RDWR)
-    try:
-        os.pwrite(memory, bytes(end - start), start)
-    finally:
-        os.close(memory)
+    with open("/proc/self/mem", "r+b", buffering=0) as memory:
+        memory.seek(start)
+        memory.write(bytes(end - start))
 
 
 def refuse_memory_files():
@@ -117,11 +115,8 @@ def refuse_memory_files():
 
 
 def write_file(path, text):
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.write(fd, text.encode("ascii"))
-    finally:
-        os.close(fd)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
 
 
 STREAM = _socket.SOCK_STREAM
