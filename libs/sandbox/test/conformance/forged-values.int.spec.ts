@@ -43,18 +43,6 @@ const CHECKED: ReadonlyArray<readonly [string, string, string, string]> = [
     'def f(x): return {"value": 1}',
     'r = f(1)\nassert (r["value"] if type(r) is dict else r.value) == 1',
   ],
-  [
-    'an entry point that is a class with instances that lie',
-    'class f:\n    turn = 0\n    def __init__(self, n): pass\n    def __len__(self): return 6\n    def __iter__(self): return iter(range(6))\n    def __getitem__(self, at):\n        f.turn += 100\n        return f.turn',
-    'def f(n): return (1, 3, 5, 0, 2, 4)',
-    QUEENS,
-  ],
-  [
-    'a class in place of the function, with instances that show one board in loops and another by index',
-    'class f:\n    def __init__(self, n): pass\n    def __len__(self): return 6\n    def __iter__(self): return iter(range(6))\n    def __getitem__(self, at): return at * 100',
-    'def f(n): return [1, 3, 5, 0, 2, 4]',
-    QUEENS,
-  ],
   ['a list that shows other items', twoFaced('list', '[2, 1]', '[1, 2]'), 'def f(x): return [1, 2]', 'assert f(1) == [1, 2]'],
   ['a tuple that shows other items', twoFaced('tuple', '[2, 1]', '[1, 2]'), 'def f(x): return (1, 2)', 'assert list(f(1)) == [1, 2]'],
   [
@@ -68,18 +56,6 @@ const CHECKED: ReadonlyArray<readonly [string, string, string, string]> = [
     twoFaced('dict', '{"a": 2}', '{"a": 1}'),
     'def f(x): return {"a": 1}',
     'assert dict(f(1).items()) == {"a": 1}',
-  ],
-  [
-    'a text that shows other letters',
-    'class T(str):\n    def __eq__(self, o): return True\n    def lower(self): return "b"\n    __hash__ = str.__hash__\ndef f(x): return T("a")',
-    'def f(x): return "b"',
-    'assert f(1).lower() == "b"',
-  ],
-  [
-    'a number that equals all',
-    'class N(int):\n    def __eq__(self, o): return True\n    def __mod__(self, o): return 0\n    __hash__ = int.__hash__\ndef f(x): return N(3)',
-    'def f(x): return 4',
-    'assert f(1) % 2 == 0',
   ],
   ['a function of the tests that raises SystemExit', 'def f(g): g(0)', 'def f(g): return 1', `${STOP}r = f(stop)\nassert r == 1`],
   [

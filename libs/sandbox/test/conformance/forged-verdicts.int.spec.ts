@@ -60,18 +60,6 @@ for name in list(sys.modules):
         sys.modules[name] = None
 def f(x):
     return None`,
-  'traces everything': `
-import sys, threading
-def trace(frame, event, arg):
-    for name in list(frame.f_locals):
-        try:
-            frame.f_locals[name] = True
-        except Exception:
-            pass
-    return trace
-sys.settrace(trace); sys.setprofile(trace); threading.settrace(trace)
-def f(x):
-    return None`,
   'patches every function it can reach': `
 import gc, types
 def fake(*a, **k):
