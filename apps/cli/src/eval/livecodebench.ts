@@ -52,24 +52,12 @@ function unpacked(text: string): string {
 
 function programSpec({ question_title, question_content }: Entry, tests: readonly Test[]): object {
   const cases = tests.map(({ input, output, public: isPublic }) => ({ stdin: input, expectedStdout: output, public: isPublic }));
-  const ioCases = { cases, ...comparisonOf(tests.map(({ output }) => output)) };
+  const ioCases = { cases, comparison: 'COMPARISON_NUMERIC', tolerance: NO_TOLERANCE };
   return { prompt: `# ${question_title}\n\n${question_content}`, limits: programLimits(cases, {}), evaluator: { ioCases } };
 }
 
 /** LiveCodeBench compares numbers without any tolerance. The least tolerance is sent, because 0 means the default. */
 const NO_TOLERANCE = Number.MIN_VALUE;
-
-/**
- * Equal tokens or, like its own judge, equal numbers ("1" is "1.0"). As floats, whole numbers beyond 2^53 would be rounded.
- * @throws Error for outputs with such numbers and with decimals
- */
-function comparisonOf(outputs: readonly string[]): object {
-  const numbers = outputs.flatMap((output) => output.match(/(?<!\S)[+-]?\d[\d.]*(?!\S)/g) ?? []);
-  const large = numbers.some((token) => !token.includes('.') && !Number.isSafeInteger(Number(token)));
-  if (!large) return { comparison: 'COMPARISON_NUMERIC', tolerance: NO_TOLERANCE };
-  if (numbers.some((token) => token.includes('.'))) throw new Error('its outputs have decimals and whole numbers beyond 2^53');
-  return { comparison: 'COMPARISON_WHITESPACE' };
-}
 
 function functionSpec({ question_content, starter_code, metadata }: Entry, tests: readonly Test[]): object {
   const { func_name: entryPoint } = typeof metadata === 'string' ? Metadata.parse(JSON.parse(metadata || '{}')) : metadata;

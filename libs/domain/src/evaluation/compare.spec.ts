@@ -28,8 +28,9 @@ describe('sameOutput', () => {
     expect(sameOutput(`${'1'.repeat(1_000_000)}x`, '5', 'numeric', 1e-6)).toBe(false);
   });
 
-  it('distinguishes long whole numbers if the tolerance is zero', () => {
-    expect(sameOutput('100000000000000000001', '100000000000000000000', 'numeric', 0)).toBe(false);
+  it.each([0, Number.MIN_VALUE, 1e-9])('distinguishes long whole numbers if the tolerance is %d', (tolerance) => {
+    expect(sameOutput('100000000000000000001', '100000000000000000000', 'numeric', tolerance)).toBe(false);
+    expect(sameOutput('+7 7.0', '7 7', 'numeric', tolerance)).toBe(true);
   });
 });
 
