@@ -3,7 +3,7 @@ import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
 import type { Reembedding } from '@etude/contracts/memory-upkeep';
 import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/model';
-import type { Memory, Progress } from '@etude/memory/memory';
+import type { Memory } from '@etude/memory/memory';
 import { type EmbedderConfig, embedderFrom } from '@etude/model/model-config';
 import type { JobContext } from '@etude/queue/jobs/consumer';
 import { leaseEndOf } from '@etude/queue/jobs/job-end';
@@ -19,33 +19,35 @@ export interface ReembedDeps {
   readonly embedderOf: (model: string, dimension: number | null) => Promise<Embedder>;
 }
 
-/** How often progress is written and a stop is noticed. */
-const BEAT_MS = 1_000;
-
 /**
  * Moves all vectors to another model, one worker at a time, until no vector is missing, the move is stopped, or another move replaces it. A
  * repeat continues after the vectors that are done.
  */
 export async function moveVectors(id: string, deps: ReembedDeps, context: JobContext): Promise<void> {
-  const record = await deps.store.reembedding();
+  let record = await deps.store.reembedding();
   if (record.id !== id || record.state !== 'running') return;
-  const beat = new Beat(record, deps);
+  const stop = new AbortController();
+  const put: Put = async (change) => {
+    record = { ...record, ...change, updatedAt: deps.clock.now() };
+    if (!(await deps.store.putReembedding(record))) stop.abort();
+  };
   // After an earlier attempt, the vectors to drop may be gone already.
   const isFirst = context.attempt === 1 && context.stalledCount === 0;
   try {
-    await moveAll(record, beat, deps, isFirst, AbortSignal.any([context.signal, beat.stopped]));
+    await moveAll(record, put, deps, isFirst, AbortSignal.any([context.signal, stop.signal]));
   } catch (error) {
-    if (beat.stopped.aborted) return;
+    if (stop.signal.aborted) return;
     const isOver = context.isLastAttempt || !isRetryable(error);
     const said = `${errorCode(error)}: ${(error as Error).message}`;
-    if (leaseEndOf(context.signal) === null) await beat.put({ error: said, ...(isOver ? { state: 'failed' } : {}) });
+    if (leaseEndOf(context.signal) === null) await put({ error: said, ...(isOver ? { state: 'failed' } : {}) });
     throw error;
-  } finally {
-    beat.end();
   }
 }
 
-async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFirst: boolean, signal: AbortSignal): Promise<void> {
+/** Stores a change of the record. Stops the move if it was stopped, or replaced by another one. */
+type Put = (change: Partial<Reembedding>) => Promise<void>;
+
+async function moveAll(record: Reembedding, put: Put, deps: ReembedDeps, isFirst: boolean, signal: AbortSignal): Promise<void> {
   const { memory } = deps;
   const models = await memory.store.models();
   const to = await embedderFor(record, models.find(({ name }) => name === modelNameOf(record.model))?.dimension ?? null, deps);
@@ -59,11 +61,11 @@ async function moveAll(record: Reembedding, beat: Beat, deps: ReembedDeps, isFir
     if (isFirst && !names.includes(dropModel))
       throw new EtudeError('NOT_FOUND', `memory has no vectors of ${dropModel} to drop, only those of ${names.join(' and ')}`);
   }
-  const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => beat.tell(progress) });
+  const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => put({ ...progress, error: null }) });
   signal.throwIfAborted();
   if (state === 'running') throw new EtudeError('MEMORY_UNAVAILABLE', `${left} records changed during each embedding; the move is retried`);
   if (dropModel !== null) await memory.upkeep.dropModel(dropModel);
-  await beat.put({ state: 'ready', error: null });
+  await put({ state: 'ready', error: null });
 }
 
 /**
@@ -77,41 +79,6 @@ async function embedderFor({ model, dimension }: Reembedding, known: number | nu
     if (builtInOf(model) !== null || isRetryable(error)) throw error;
     const why = `the vectors can't be moved to ${model}: ${(error as Error).message}`;
     throw new EtudeError('INVALID_ARGUMENT', `${why}. Name sentence, lexical, or a model of the embeddings server with --dimension`);
-  }
-}
-
-/** Writes the progress once a second, and stops the move if its record says so. */
-class Beat {
-  readonly #stop = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-  #record: Reembedding;
-  #last: Promise<void> = Promise.resolve();
-
-  constructor(
-    record: Reembedding,
-    private readonly deps: ReembedDeps,
-  ) {
-    this.#record = record;
-    // If Redis is unreachable, the next beat tries again.
-    this.#timer = setInterval(() => void (this.#last = this.put({}).catch(() => undefined)), BEAT_MS);
-  }
-
-  get stopped(): AbortSignal {
-    return this.#stop.signal;
-  }
-
-  tell({ done, total }: Progress): void {
-    this.#record = { ...this.#record, done, total, error: null };
-  }
-
-  async put(change: Partial<Reembedding>): Promise<void> {
-    await this.#last;
-    this.#record = { ...this.#record, ...change, updatedAt: this.deps.clock.now() };
-    if (!(await this.deps.store.putReembedding(this.#record))) this.#stop.abort();
-  }
-
-  end(): void {
-    clearInterval(this.#timer);
   }
 }
 

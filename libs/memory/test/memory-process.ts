@@ -18,7 +18,7 @@ if (role === 'write') await write();
 if (role === 'erase') await erase();
 if (role === 'export') await exportTo(name);
 if (role === 'import') await memory.upkeep.importLines(TENANT, toldLines(name), {});
-if (role === 'reembed') await memory.upkeep.reembed(otherEmbedder(), { onProgress: tell });
+if (role === 'reembed') await memory.upkeep.reembed(otherEmbedder(), { onProgress: async (progress) => tell(progress) });
 if (role === 'tell') await tellFacts(name);
 if (role !== 'tell') console.log('done');
 await memory.close();

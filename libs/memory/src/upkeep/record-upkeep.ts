@@ -49,10 +49,13 @@ export function recordUpkeep(deps: UpkeepDeps) {
 }
 
 interface ReembedOptions {
-  readonly onProgress?: (progress: Progress) => void;
+  /** Awaited after each batch of records. */
+  readonly onProgress?: (progress: Progress) => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
+/** A few records, since their texts are embedded at once. */
+const BATCH = 128;
 /** Maximum number of passes. A record that changes while it is embedded is left for the next pass. */
 const PASSES_MAX = 1_000;
 
@@ -72,10 +75,11 @@ async function reembedRecords(store: RecordStore, to: Embedder, { onProgress, si
   try {
     for (let pass = 0; pass < PASSES_MAX && left > 0; pass += 1) {
       for (const tenant of await store.tenants())
-        for await (const page of walkOwned(store, { tenant }, { withoutVectorsOf: name }, { signal })) {
-          embedded += await fillPage(store, to, page, signal);
-          onProgress?.({ done: Math.min(embedded, total), total });
-        }
+        for await (const page of walkOwned(store, { tenant }, { withoutVectorsOf: name }, { signal }))
+          for await (const batch of batchesOf(page, { itemsMax: BATCH })) {
+            embedded += await fillVectors(store, to, batch, signal);
+            await onProgress?.({ done: Math.min(embedded, total), total });
+          }
       left = await countLeft(store, name);
     }
   } catch (error) {
@@ -84,16 +88,16 @@ async function reembedRecords(store: RecordStore, to: Embedder, { onProgress, si
   }
   if (left > 0) return { embedded, left, state: 'running' };
   await store.setModelReady(name);
-  onProgress?.({ done: total, total });
+  await onProgress?.({ done: total, total });
   return { embedded, left: 0, state: wasReady && embedded === 0 ? 'finished' : 'ready' };
 }
 
 /** @returns how many records got their vectors */
-async function fillPage(store: RecordStore, to: Embedder, page: readonly StoredRecord[], signal?: AbortSignal): Promise<number> {
-  const texts = page.map(indexedTextsOf);
+async function fillVectors(store: RecordStore, to: Embedder, records: readonly StoredRecord[], signal?: AbortSignal): Promise<number> {
+  const texts = records.map(indexedTextsOf);
   const vectors = (await embedTexts(to, texts.flat(), signal)).map(({ vector }) => vector);
   let filled = 0;
-  for (const [at, record] of page.entries())
+  for (const [at, record] of records.entries())
     if (await store.setVectors(record.scope.tenant, record, to.profile.model, vectors.splice(0, texts[at]!.length))) filled += 1;
   return filled;
 }
@@ -179,9 +183,6 @@ async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<s
 }
 
 const textOf = ({ name, version, scope }: Skill) => `skill ${name}@${version} of "${scope.agent}" in ${scope.tenant}`;
-
-/** A few records, since their texts are embedded at once. */
-const BATCH = 128;
 
 /**
  * Copies every record of every tenant, with notes of applied writes and marks of erasures, into a store that no service uses. Texts are

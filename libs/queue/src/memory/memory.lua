@@ -72,18 +72,6 @@ function scripts.startReembedding()
   return ARGV[1]
 end
 
--- Stops a running move. KEYS record. Answers the stored record, or false where there is none.
-function scripts.stopReembedding()
-  local known = redis.call('GET', KEYS[1])
-  if not known then return false end
-  local record = cjson.decode(known)
-  if record.state ~= 'running' then return known end
-  -- Changes the text itself, since encoding the decoded record would change nulls and numbers.
-  local stopped = string.gsub(known, '"state":"running"', '"state":"stopped"', 1)
-  redis.call('SET', KEYS[1], stopped)
-  return stopped
-end
-
 -- Stores progress of a running move. KEYS record. ARGV id, record. Answers 1, or 0 where the move was stopped or another one runs.
 function scripts.putReembedding()
   local known = redis.call('GET', KEYS[1])

@@ -154,8 +154,9 @@ export class UpkeepStore {
 
   /** Stops a running move. Vectors that were embedded stay, and `startReembedding` resumes there. Does nothing where no move runs. */
   async stopReembedding(): Promise<Reembedding> {
-    const text = await runScript<string | null>(this.producer.redis, 'stopReembedding', [this.producer.keys.reembedding], []);
-    return text ? readReembedding(text) : IDLE;
+    const record = await this.reembedding();
+    if (record.state === 'running') await this.putReembedding({ ...record, state: 'stopped' });
+    return this.reembedding();
   }
 
   /** The running or last move; `idle` where there was none. */
