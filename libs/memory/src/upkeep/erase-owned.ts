@@ -1,5 +1,4 @@
 import { unlinkFact } from '../layers/fact-settling.js';
-import { idOf } from '../layers/memory-search.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from '../layers/records.js';
 import { cutFromUnits } from '../layers/unit-records.js';
 import type { RecordStore, StoredRecord } from '../record-store.js';
@@ -16,7 +15,7 @@ import {
   walkOwned,
 } from './owned-records.js';
 import { EtudeError } from '@etude/contracts/errors';
-import type { Episode, RecalledItem, Scope, Skill, Transition } from '@etude/contracts/memory';
+import type { Episode, Skill, Transition } from '@etude/contracts/memory';
 import type { Clock } from '@etude/domain/ports/clock';
 import { isRecalledFrom, mayRead, namesOfRecord, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
 import { factOfRecord, namedFact } from '../layers/fact-records.js';
@@ -43,11 +42,13 @@ export async function eraseOwned(
   { before, signal }: EraseOptions,
 ): Promise<CountsByPlace> {
   const { store, clock } = deps;
+  const { tenant, record } = erased;
   await forbid(store, erased, before);
-  const recalled = await cutRecalled(store, erased, before, signal);
-  if (erased.record !== undefined) {
-    await unlinkFact(deps, erased.tenant, erased.record);
-    await cutFromUnits(store, erased.tenant, erased.record);
+  let recalled = 0;
+  if (record !== undefined) {
+    recalled = await cutRecalled(store, { tenant, ...record }, signal);
+    await unlinkFact(deps, tenant, record);
+    await cutFromUnits(store, tenant, record);
   }
   const ahead = await removeOwned(store, erased, { createdSince: clock.now() + AHEAD_MS }, signal);
   const removed = addCounts(ahead, await removeUntilNothing(store, erased, before, signal));
@@ -84,45 +85,17 @@ async function removeUntilNothing(store: RecordStore, erased: Erasable, before: 
   throw new EtudeError('MEMORY_UNAVAILABLE', `records of an erased owner were still written after ${PASSES_MAX} passes; try again`);
 }
 
-/**
- * Removes what is erased from the `recalled` lists of other transitions. In earlier versions a task without a user recalled every user's
- * memories. Call it before removing the records of owners, because it needs their ids.
- *
- * @param before ms since 1970; memories made later stay in the lists
- * @returns how many transitions were changed
- */
-async function cutRecalled(store: RecordStore, erased: Erasable, before: number, signal?: AbortSignal): Promise<number> {
-  const isErased = await recalledFrom(store, erased, before, signal);
-  if (isErased === null) return 0;
+/** Removes the record from the `recalled` lists of transitions. Returns how many were changed. An owner's records are recalled by the owner only. */
+async function cutRecalled(store: RecordStore, erased: RecordOfTenant, signal?: AbortSignal): Promise<number> {
   let changed = 0;
   const transitions = walkOwned(store, { tenant: erased.tenant }, { kinds: ['transition'] }, { layers: ['episodic'], signal });
   for await (const page of transitions)
     changed += await updateEach(store, page, (record) => {
       const { value, taken } = parseBody<Transition>(record);
-      const recalled = value.recalled.filter((item) => !isErased(value.scope, item));
+      const recalled = value.recalled.filter((item) => !isRecalledFrom(erased, value.scope, item));
       return recalled.length === value.recalled.length ? null : { ...record, body: bodyOf({ ...value, recalled }, taken) };
     });
   return changed;
-}
-
-type IsErased = (scope: Scope, item: RecalledItem) => boolean;
-
-/** Whether a memory that a task of this scope recalled is erased; null if no task recalled any. */
-async function recalledFrom(store: RecordStore, erased: Erasable, before: number, signal?: AbortSignal): Promise<IsErased | null> {
-  const { record, agent, user } = erased;
-  if (record !== undefined) return (scope, item) => isRecalledFrom({ tenant: erased.tenant, ...record }, scope, item);
-  if (agent === undefined && user === undefined) return null;
-  const names = new Set<string>();
-  for await (const page of walkErasable(store, erased, { createdBefore: before }, signal))
-    for (const found of page) names.add(nameOf(found.scope, found.layer, idOf(found)));
-  if (names.size === 0) return null;
-  const isOwn = (scope: Scope) => (agent === undefined || agent === scope.agent) && (user === undefined || user === scope.user);
-  return (scope, { layer, id }) => !isOwn(scope) && names.has(nameOf(scope, layer, id));
-}
-
-/** The name by which a task of the same agent recalls a record. Skills are numbered per user, so a skill's name includes the user. */
-function nameOf({ agent, user }: Scope, layer: string, id: string): string {
-  return `${agent} ${layer} ${id}${layer === 'procedural' ? ` ${user ?? ''}` : ''}`;
 }
 
 /**

@@ -31,12 +31,8 @@ export type CountsByPlace = Readonly<Record<string, number>>;
 
 type Bounds = Pick<RecordFilter, 'createdBefore' | 'createdSince'>;
 
-export async function* walkErasable(store: RecordStore, erased: Erasable, bounds: Bounds, signal?: AbortSignal) {
-  for (const { layer, kind, ...part } of partsOf(erased))
-    for await (const page of store.each(ownersOf(erased), layer, { ...bounds, ...part, kinds: [kind] })) {
-      signal?.throwIfAborted();
-      yield page;
-    }
+export async function* walkErasable(store: RecordStore, erased: Erasable, bounds: Bounds) {
+  for (const { layer, kind, ...part } of partsOf(erased)) yield* store.each(ownersOf(erased), layer, { ...bounds, ...part, kinds: [kind] });
 }
 
 export async function removeOwned(store: RecordStore, erased: Erasable, bounds: Bounds, signal?: AbortSignal): Promise<CountsByPlace> {

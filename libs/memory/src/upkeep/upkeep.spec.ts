@@ -63,22 +63,6 @@ describe('erasing', () => {
     expect(await upkeep.findErased(ACME)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.episode': 1 });
   });
 
-  it("removes the owner's memories from the recalled lists of others", async () => {
-    const item = { layer: 'semantic', kind: 'fact', title: 't', text: 'bob likes tea', score: 1, similarity: 1 } as const;
-    const recalled = [
-      { ...item, id: 'f1' },
-      { ...item, id: 'f2', text: 'kept' },
-    ];
-    await write(
-      factRecord({ id: 'f1', scope: bobs }),
-      factRecord({ id: 'f2', text: 'Whales sing at night.' }),
-      transitionRecord(transitionOf({ recalled })),
-    );
-    expect(await erase(BOB)).toEqual({ 'memory.semantic.fact': 1, 'memory.episodic.recalled': 1 });
-    const [left] = await store.find({ tenant: 'acme', agent: null }, 'episodic', {}, { order: 'key', limit: 9 });
-    expect(JSON.parse(left?.body ?? '')).toEqual({ value: transitionOf({ recalled: recalled.slice(1) }) });
-  });
-
   it('refuses records made before it, and stores records made after it', async () => {
     await forbid(store, BOB, now);
     const late = await write(factRecord({ id: 'f1', scope: bobs, createdAt: now - 1 })).catch((error: unknown) => error);

@@ -10,7 +10,7 @@ import {
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { ExecutionRequest, SessionRequest } from '@etude/contracts/sandbox';
 import { TaskSpec, Usage } from '@etude/contracts/task';
-import type { NamedRecord } from '@etude/contracts/memory-upkeep';
+import { ConsolidatedAgent, type NamedRecord } from '@etude/contracts/memory-upkeep';
 import { factId } from '@etude/domain/facts/fact-plan';
 import { transitionOf } from '@etude/domain/testing/memory-records';
 import { until } from '@etude/test-support/until';
@@ -397,7 +397,9 @@ describe('erasing one record outside memory', () => {
     const { runs, calls } = rig;
     for (const said of [text, 'Bob likes tea.']) {
       const run = await runs.create('acme', { agent: null, days: 7, dryRun: false }, '');
-      await runs.put({ ...run, state: 'done', plan: [`fact, general, confidence 0.5: ${said} [from t1, t2]`] });
+      const plan = [`fact, general, confidence 0.5: ${said} [from t1, t2]`];
+      await runs.report(run).putLine(ConsolidatedAgent.parse({ agent: 'coder', state: 'applied', plan }));
+      await runs.put({ ...run, state: 'done' });
     }
     const procedure = { name: 'skills/brew_oolong@1', agent: 'coder', user: null };
     for (const name of ['brew_oolong', 'brew_tea'])

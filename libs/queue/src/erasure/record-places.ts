@@ -154,8 +154,7 @@ const CONSOLIDATIONS = keyedPlace({
     const named = namedRecordOf(erased);
     if (named !== null && isOver(record)) {
       const agents = await new ConsolidationStore(producer).agents(tenant, id, { limit: Infinity, after: null });
-      // Earlier versions kept all lines in the record.
-      if (![record, ...agents].some(({ plan }) => plan.some((line) => quotes(line, named)))) return null;
+      if (!agents.some(({ plan }) => plan.some((line) => quotes(line, named)))) return null;
     }
     // A run that goes on may have read the record, and writes its plan at its end.
     if (named !== null && !isOver(record)) return record.createdAt < at ? async () => false : null;
