@@ -70,8 +70,6 @@ describe('a session over gRPC', () => {
       if (event.case !== 'toolCall') continue;
       told.push(event.value.tool, JSON.stringify(event.value.arguments['a']?.kind.case));
       expect((await refusal(client.answerToolCall(call))).code).toBe('INVALID_ARGUMENT');
-      const large = { case: 'error' as const, value: 'x'.repeat(1_100_000) };
-      expect((await refusal(client.answerToolCall({ ...call, answer: large }))).code).toBe('PAYLOAD_TOO_LARGE');
       const answer = { case: 'result' as const, value: { kind: { case: 'stringValue' as const, value: 'sum' } } };
       await client.answerToolCall({ ...call, answer });
       await client.answerToolCall({ ...call, answer: { case: 'error', value: 'late' } });

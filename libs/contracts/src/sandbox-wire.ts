@@ -1,4 +1,4 @@
-import { create, fromJson, type MessageInitShape, toJson, toJsonString } from '@bufbuild/protobuf';
+import { create, fromJson, type MessageInitShape, toJson } from '@bufbuild/protobuf';
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import {
   type AnswerToolCallRequest,
@@ -116,14 +116,9 @@ export function toolAnswerMessage(name: string, executionId: string, number: num
   return { ...call, answer: { case: 'result', value: fromJson(ValueSchema, JSON.parse(json) as Json) } };
 }
 
-/** @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
+/** The sandbox replaces a larger answer than TOOL_ANSWER_BYTES_MAX by an error. @throws EtudeError INVALID_ARGUMENT */
 export function toolAnswerOf({ answer }: AnswerToolCallRequest): CellToolAnswer {
   if (answer.case === undefined) throw invalidField('answer', 'is required; set result or error');
-  const size = Buffer.byteLength(answer.case === 'error' ? answer.value : toJsonString(ValueSchema, answer.value));
-  if (size > TOOL_ANSWER_BYTES_MAX)
-    throw new EtudeError('PAYLOAD_TOO_LARGE', `The answer has ${size} bytes as JSON; at most ${TOOL_ANSWER_BYTES_MAX} are allowed.`, {
-      field: answer.case,
-    });
   return answer.case === 'error' ? { success: false, error: answer.value } : { success: true, result: toJson(ValueSchema, answer.value) };
 }
 

@@ -39,9 +39,9 @@ export class WaitingLine<T> {
     this.waiting.shift()?.resolve(value);
   }
 
-  /** Rejects all waiting callers but the first `keep`. */
-  refuse(keep: number, error: () => Error): void {
-    for (const waiting of this.waiting.splice(keep)) waiting.reject(error());
+  /** Rejects all waiting callers. */
+  refuse(error: () => Error): void {
+    for (const waiting of this.waiting.splice(0)) waiting.reject(error());
   }
 
   private drop(waiting: PromiseWithResolvers<T>, why: (before: number) => Error): void {

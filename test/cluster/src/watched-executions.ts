@@ -110,13 +110,12 @@ export async function claimOnce(driver: SandboxDriver): Promise<void> {
   void sandbox.release();
 }
 
-/** Claims a sandbox. @returns the error of the claim, and how long the claim took */
+/** Claims a sandbox. @returns the error of the claim */
 export async function refusal(driver: SandboxDriver) {
-  const from = performance.now();
   const error = await claimOnce(driver).then(
     () => new Error('the claim was served'),
     (reason: Error & { details?: { metadata?: Record<string, string> } }) => reason,
   );
   const metadata = 'details' in error ? error.details?.metadata : {};
-  return { code: errorCode(error), exit: metadata?.['exit'], message: error.message, tookMs: performance.now() - from };
+  return { code: errorCode(error), exit: metadata?.['exit'], message: error.message };
 }

@@ -110,12 +110,11 @@ describe('the pool of pods', () => {
     cluster.refuse = new EtudeError('SANDBOX_CAPACITY', 'exceeded quota: pods', {
       metadata: { exit: 'capacity', reason: 'QuotaExceeded', status: '403' },
     });
-    const driver = driverOf(cluster, { free: 2, max: 4 });
+    const driver = driverOf(cluster, { free: 2, max: 4 }, () => 0, { claimWaitMs: 400 });
     await expect(driver.claim(SHAPE, never)).rejects.toMatchObject({
       code: 'SANDBOX_CAPACITY',
       message: expect.stringContaining('exceeded quota'),
     });
-    await sleep(400);
     expect(driver.figures().default?.creations).toBeLessThan(10);
     cluster.refuse = null;
     await ready(driver, 2);

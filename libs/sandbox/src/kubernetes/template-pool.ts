@@ -125,7 +125,7 @@ export class TemplatePool {
       this.letGo(pod)?.abandon();
       if (all && (pod.state === 'free' || pod.state === 'starting')) void this.remove(pod, null);
     }
-    this.queue.refuse(0, () => claimRefusal(this.kind, 0, { exit: 'infra', message: 'the controller is shutting down' }));
+    this.queue.refuse(() => claimRefusal(this.kind, 0, { exit: 'infra', message: 'the controller is shutting down' }));
   }
 
   /** Resolves when the removals that have begun are over. */
@@ -151,9 +151,6 @@ export class TemplatePool {
   }
 
   private wait(signal: AbortSignal, again: boolean): Promise<OwnPod> {
-    const { problem, held } = this.starter;
-    // No pod can come before the backoff ends.
-    if (problem && held && this.roster.supply === 0) return Promise.reject(claimRefusal(this.kind, this.queue.length, problem));
     const waiting = this.queue.wait(signal, again);
     this.lookSoon();
     return waiting;
@@ -250,12 +247,11 @@ export class TemplatePool {
     const plan = this.balance.plan(this.roster, this.queue.length);
     // While one pod can't be scheduled, no other pod can.
     if (!this.obstacle) this.starter.start(Math.min(plan.create, this.starter.startsMax), !this.balance.adopting);
-    if (this.starter.problem && this.starter.held) this.refuseHopeless(this.starter.problem);
     if (this.removals.size === 0) this.retireOld(this.obstacle !== null || (this.queue.length > 0 && plan.short === 0));
     return plan.short > 0 || this.queue.length > 0 || this.starter.problem !== null;
   }
 
-  /** Records why a pod doesn't start. After a final problem, removes the pod and refuses the claims that waited for it. */
+  /** Records why a pod doesn't start, for claims that get none in time. After a final problem, removes the pod. */
   private noticeProblem(pod: RosterPod): void {
     const problem = pod.view && podProblem(pod.view, this.deps.now() - pod.addedMs);
     if (!problem) return;
@@ -265,12 +261,6 @@ export class TemplatePool {
     }
     this.starter.failed(problem);
     void this.remove(pod, null);
-    this.refuseHopeless(problem);
-  }
-
-  private refuseHopeless(problem: PoolProblem): void {
-    const coming = this.roster.supply;
-    this.queue.refuse(coming, () => claimRefusal(this.kind, coming, problem));
   }
 
   /** Retires outdated pods one by one, at once when the current ones need the room, and pods that waited for too long. */
