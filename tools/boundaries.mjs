@@ -31,7 +31,6 @@ const VENDORS = {
   bullmq: '@etude/queue',
   ioredis: '@etude/queue',
   openai: '@etude/model',
-  undici: '@etude/model',
   'onnxruntime-node': '@etude/model',
   '@huggingface/tokenizers': '@etude/model',
   '@qdrant/js-client-rest': '@etude/memory',

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
+import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { abortError, EtudeError } from '@etude/contracts/errors';
 import { parsedJson } from '@etude/contracts/json';
-import type { Dispatcher } from 'undici';
-import { isSilence, quoted, refusal, ServerAnswer, type ServerContext, serverName } from './server-answer.js';
+import { quoted, refusal, ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 
 export interface CallLimits {
@@ -23,6 +25,8 @@ export interface ConnectionOptions {
   readonly timers?: RetryTimers;
   /** HTTP proxy for all calls. */
   readonly proxyUrl?: string;
+  /** Unix socket of a server on this machine, instead of the host and port of `baseUrl`. */
+  readonly socketPath?: string;
   /** Names of the settings for error messages. Default: those of the chat model. */
   readonly settings?: ServerContext['settings'];
 }
@@ -42,29 +46,18 @@ export type Send = (path: string, body: unknown) => Promise<ServerAnswer>;
 export class OpenAiConnection {
   readonly context: ServerContext;
   readonly #headers: Readonly<Record<string, string>>;
-  #dispatcher: Promise<Dispatcher> | null = null;
+  readonly #request: typeof httpRequest;
+  readonly #agent: HttpAgent;
 
   constructor(private readonly options: ConnectionOptions) {
-    const { baseUrl, apiKey, settings = SETTINGS } = options;
+    const { baseUrl, apiKey, settings = SETTINGS, concurrency, proxyUrl } = options;
     this.context = { baseUrl, ...(apiKey ? { apiKey } : {}), settings };
-    const { username, password } = new URL(baseUrl);
-    const basic = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
-    const authorization = apiKey ? `Bearer ${apiKey}` : username ? `Basic ${basic}` : undefined;
-    this.#headers = { accept: '*/*', 'user-agent': 'etude', ...(authorization ? { authorization } : {}) };
-  }
-
-  /** The HTTP client is imported by the first call, because it costs 13 MiB of memory. */
-  async #openDispatcher(): Promise<Dispatcher> {
-    const { Agent, ProxyAgent } = await import('undici');
-    const { baseUrl, concurrency, limits, proxyUrl } = this.options;
-    const secure = new URL(baseUrl).protocol === 'https:';
-    const agent = {
-      connections: concurrency,
-      keepAliveTimeout: secure ? IDLE_HTTPS_MS : IDLE_HTTP_MS,
-      headersTimeout: limits.idleTimeoutMs,
-      bodyTimeout: limits.idleTimeoutMs,
-    };
-    return proxyUrl ? new ProxyAgent({ uri: proxyUrl, proxyTunnel: secure, ...agent }) : new Agent(agent);
+    this.#headers = { accept: '*/*', 'user-agent': 'etude', ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}) };
+    const isSecure = new URL(baseUrl).protocol === 'https:';
+    const proxyEnv = proxyUrl ? { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl } : undefined;
+    const agent = { keepAlive: true, maxSockets: concurrency, timeout: isSecure ? IDLE_HTTPS_MS : IDLE_HTTP_MS, proxyEnv };
+    this.#request = isSecure ? httpsRequest : httpRequest;
+    this.#agent = isSecure ? new HttpsAgent(agent) : new HttpAgent(agent);
   }
 
   /**
@@ -96,38 +89,44 @@ export class OpenAiConnection {
   }
 
   close(): void {
-    void this.#dispatcher?.then((dispatcher) => dispatcher.destroy());
+    this.#agent.destroy();
   }
 
   /** Posts `body` as JSON to a path below the base URL, or gets the path if there is no body. */
   async #send(path: string, body: unknown, caller: AbortSignal): Promise<ServerAnswer> {
-    const url = new URL(this.options.baseUrl);
+    const { baseUrl, limits, socketPath } = this.options;
+    const url = new URL(baseUrl);
     url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
-    const signal = AbortSignal.any([caller, AbortSignal.timeout(this.options.limits.callTimeoutMs)]);
+    const silence = new AbortController();
+    const ends = { caller, silence: silence.signal, late: AbortSignal.timeout(limits.callTimeoutMs) };
+    const signal = AbortSignal.any(Object.values(ends));
     const sent =
       body === undefined
-        ? { method: 'GET' as const, headers: this.#headers }
-        : { method: 'POST' as const, headers: { ...this.#headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+        ? { method: 'GET', headers: this.#headers }
+        : { method: 'POST', headers: { ...this.#headers, 'content-type': 'application/json' } };
     try {
-      const dispatcher = await (this.#dispatcher ??= this.#openDispatcher());
-      const { request } = await import('undici');
-      const response = await request(url, { ...sent, signal, dispatcher });
-      const answer = new ServerAnswer(response, signal, (error) => this.#typed(error, caller, signal));
-      if (response.statusCode >= 200 && response.statusCode <= 299) return answer;
-      throw await refusal(response.statusCode, answer, this.context);
+      const request = this.#request(url, { ...sent, agent: this.#agent, signal, timeout: limits.idleTimeoutMs, socketPath });
+      request.on('error', () => undefined); // it also reaches the promises below
+      request.on('timeout', () => silence.abort());
+      request.end(body === undefined ? undefined : JSON.stringify(body));
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      const answer = new ServerAnswer(response, signal, (error) => this.#typed(error, ends));
+      const { statusCode = 0 } = response;
+      if (statusCode >= 200 && statusCode <= 299) return answer;
+      throw await refusal(statusCode, answer, this.context);
     } catch (error) {
-      throw this.#typed(error, caller, signal);
+      throw this.#typed(error, ends);
     }
   }
 
-  #typed(error: unknown, caller: AbortSignal, signal: AbortSignal): unknown {
+  #typed(error: unknown, { caller, silence, late }: Readonly<Record<'caller' | 'silence' | 'late', AbortSignal>>): unknown {
     if (caller.aborted) return abortError(caller);
     if (error instanceof EtudeError) return error;
     const { idleTimeoutMs, callTimeoutMs } = this.options.limits;
     const { code, message } = error as Error & { code?: string };
-    const why = signal.aborted
+    const why = late.aborted
       ? `did not finish its answer within ${callTimeoutMs / 1000} s`
-      : isSilence(error)
+      : silence.aborted
         ? `sent nothing for ${idleTimeoutMs / 1000} s`
         : `can't be reached: ${quoted(code ? `${code}: ${message}` : message, this.context)}`;
     return new EtudeError('MODEL_UNAVAILABLE', `${serverName(this.context)} ${why}.`, {}, { cause: error });

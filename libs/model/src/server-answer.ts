@@ -1,20 +1,20 @@
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { parsedJson } from '@etude/contracts/json';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
 
 /** How long a body may go on after the answer is complete. Then its connection is closed instead of used again. */
 const REST_MS = 500;
 
-export const isSilence = (error: unknown) => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(String((error as { code?: unknown }).code));
-
 export class ServerAnswer {
   #rest: NodeJS.Timeout | undefined;
 
-  /** @param typed returns the error to throw for a failed read */
+  /**
+   * @param signal ends the call
+   * @param typed returns the error to throw for a read that it ended
+   */
   constructor(
-    private readonly response: Dispatcher.ResponseData,
+    private readonly response: IncomingMessage,
     private readonly signal: AbortSignal,
     private readonly typed: (error: unknown) => unknown,
   ) {}
@@ -32,9 +32,9 @@ export class ServerAnswer {
   async *text(): AsyncGenerator<string> {
     const decoder = new TextDecoder();
     try {
-      for await (const bytes of this.response.body) yield decoder.decode(bytes as Buffer, { stream: true });
+      for await (const bytes of this.response) yield decoder.decode(bytes as Buffer, { stream: true });
     } catch (error) {
-      if (this.signal.aborted || isSilence(error)) throw this.typed(error);
+      if (this.signal.aborted) throw this.typed(error);
     } finally {
       clearTimeout(this.#rest);
       // One turn of the event loop frees the connection. Then the next call can use it.
@@ -51,7 +51,7 @@ export class ServerAnswer {
 
   /** Call it when everything needed has arrived: the rest of the body, such as the usage, gets REST_MS. */
   finishSoon(): void {
-    this.#rest ??= setTimeout(() => this.response.body.destroy(), REST_MS);
+    this.#rest ??= setTimeout(() => this.response.destroy(), REST_MS);
   }
 }
 

@@ -85,6 +85,12 @@ describe('answers of minimal servers', () => {
     expect(server.connections()).toBe(2);
   });
 
+  it('come through a proxy if one is set', async () => {
+    const proxy = await rawServer(json(whole('hi')));
+    expect((await answerFrom('http://models.example/v1', { proxyUrl: new URL(proxy.url).origin })).text).toBe('hi');
+    expect(proxy.requests[0]?.path).toBe('http://models.example/v1/chat/completions');
+  });
+
   it('may split a character over two packets', async () => {
     const stream = Buffer.from(delta('😀', 'stop') + DONE);
     const middle = stream.indexOf('😀') + 2;

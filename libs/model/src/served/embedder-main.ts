@@ -3,14 +3,12 @@ import { rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { errorCode } from '@etude/contracts/errors';
 import type { Embedder } from '@etude/domain/ports/model';
 import { CachedEmbedder } from '../cached-embedder.js';
 import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from '../sentence/sentence-embedder.js';
 
 /**
- * Serves an embedder to the other processes of a machine, over HTTP on a Unix socket, which only its owner can open. A POST with texts as JSON
- * gets their vectors, one after the other, or with status 500 the error as JSON.
+ * Serves an embedder to the other processes of a machine by OpenAI's protocol, over HTTP on a Unix socket, which only its owner can open.
  *
  * Calls of a client that leaves are given up. The embedder orders the calls: see `sentence-thread.ts`.
  *
@@ -34,12 +32,11 @@ async function answer(embedder: Embedder, request: IncomingMessage, response: Se
   const left = new AbortController();
   response.once('close', () => left.abort());
   try {
-    const vectors = await embedder.embed((await json(request)) as readonly string[], left.signal);
-    // In the machine's byte order, because both ends are on one machine.
-    response.end(Buffer.concat(vectors.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength))));
+    const { input } = (await json(request)) as { readonly input: readonly string[] };
+    const vectors = await embedder.embed(input, left.signal);
+    response.end(JSON.stringify({ data: vectors.map((vector) => ({ embedding: [...vector] })) }));
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    response.writeHead(500).end(JSON.stringify({ code: errorCode(error), message }));
+    response.writeHead(503).end(JSON.stringify({ error: error instanceof Error ? error.message : String(error) }));
   }
 }
 
