@@ -146,6 +146,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   task: 'tasks',
   sandbox: 'sandboxes',
   agent: 'agents',
+  run: 'consolidationRuns',
   wanted: 'wantedSkills',
   world: 'worlds',
 };

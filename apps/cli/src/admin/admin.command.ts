@@ -49,9 +49,6 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   exit: ({ state }) => (state === ConsolidationState.FAILED ? EXIT.failed : EXIT.ok),
 });
 
-const RUN = 'consolidationRuns/';
-const nameOfRun = (run = '') => (run.startsWith(RUN) ? run : `${RUN}${run}`);
-
 const RUNS = [
   plain(Consolidation.method.listConsolidationRuns, {
     command: 'list',
@@ -63,14 +60,12 @@ const RUNS = [
   plain(Consolidation.method.getConsolidationRun, {
     command: 'get <run>',
     help: 'show a run, with one line per agent',
-    ask: (_request, { args: [run] }) => ({ name: nameOfRun(run) }),
     after: (run, { cli, gateway }) => wholeRun(cli, gateway, run),
   }),
   plain(Consolidation.method.undoConsolidation, {
     command: 'undo <run>',
     help: 'take back what a run changed; what somebody changed since stays; for reviewers',
     flags: { '--agent <name>': 'only this agent' },
-    ask: (request, { args: [run] }) => ({ ...request, name: nameOfRun(run) }),
     text: ({ agents }) =>
       agents
         .map(({ agent, undone, kept }) => list(`${agent}, ${undone.length} undone`, [...undone, ...kept.map((one) => `kept ${one}`)]))

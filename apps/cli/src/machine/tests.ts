@@ -105,27 +105,17 @@ export async function runTests(
   if (wanted.length === 0)
     throw new CliError(EXIT.usage, `no test file has ${filters.map((filter) => JSON.stringify(filter)).join(' or ')} in its path`);
   const all = wanted.filter((file) => CLUSTER_SPEC.test(file) === cluster || (cluster && CONFORMANCE_SPEC.test(file)));
-  if (cluster) {
-    const run = [process.execPath, 'test/cluster/dist/main.js', 'run'];
-    const left = slow ? [] : all.filter((file) => SLOW_SPEC.test(file));
-    const outcome = await runVitest(
-      cli,
-      'test/cluster/vitest.cluster.ts',
-      all.filter((file) => !left.includes(file)),
-      run,
-    );
-    return summarize(
-      cli,
-      outcome,
-      left.map((what) => ({ what, why: 'takes minutes; --cluster --all runs it' })),
-    );
-  }
   // Installs Qdrant once. Otherwise every worker of vitest would install it.
-  if (all.some((file) => /qdrant|memory-adapters/.test(file))) await runNode(cli, ['test/support/dist/qdrant-main.js']);
-  const skips = skippedFiles(all, inspectTestNeeds(cli));
+  if (!cluster && all.some((file) => /qdrant|memory-adapters/.test(file))) await runNode(cli, ['test/support/dist/qdrant-main.js']);
+  const why = 'takes minutes; --cluster --all runs it';
+  const tooSlow = all.filter((file) => !slow && SLOW_SPEC.test(file)).map((what) => ({ what, why }));
+  const skips = cluster ? tooSlow : skippedFiles(all, inspectTestNeeds(cli));
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
-  return summarize(cli, await runVitest(cli, 'vitest.config.ts', left), skips);
+  const [config, ...through] = cluster
+    ? ['test/cluster/vitest.cluster.ts', process.execPath, 'test/cluster/dist/main.js', 'run']
+    : ['vitest.config.ts'];
+  return summarize(cli, await runVitest(cli, config, left, through), skips);
 }
 
 function summarize(cli: Cli, { passed, failed, skipped }: Outcome, skippedHere: readonly Told[]): number {
