@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { addAbortListener, once } from 'node:events';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import {
   type CallOptions,
@@ -91,12 +91,8 @@ function withMore(base: Metadata, { metadata }: CallSettings): Metadata {
   return all;
 }
 
-function cancelOn(signal: AbortSignal | undefined, call: { cancel(): void }): () => void {
-  const cancel = () => call.cancel();
-  if (signal?.aborted) cancel();
-  signal?.addEventListener('abort', cancel, { once: true });
-  return () => signal?.removeEventListener('abort', cancel);
-}
+const cancelOn = (signal: AbortSignal | undefined, call: { cancel(): void }): Disposable | undefined =>
+  signal && addAbortListener(signal, () => call.cancel());
 
 /** Unary calls and calls with a request stream, which both have one answer. */
 function oneAnswer(connection: Connection, method: DescMethod, metadata: Metadata) {
@@ -123,8 +119,8 @@ function oneAnswer(connection: Connection, method: DescMethod, metadata: Metadat
       });
       return call;
     };
-    const release = cancelOn(settings.signal, start());
-    return answer.promise.finally(release);
+    const cancelling = cancelOn(settings.signal, start());
+    return answer.promise.finally(() => cancelling?.[Symbol.dispose]());
   };
 }
 
@@ -133,11 +129,11 @@ function serverStreaming(connection: Connection, method: DescMethod, metadata: M
   return async function* stream(request: object, settings: CallSettings = {}) {
     const all = withMore(metadata, settings);
     const call = connection.client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, all, options(settings));
-    const release = cancelOn(settings.signal, call);
+    const cancelling = cancelOn(settings.signal, call);
     try {
       yield* call;
     } finally {
-      release();
+      cancelling?.[Symbol.dispose]();
       call.on('error', () => undefined); // leaving the loop early cancels, and grpc-js emits that as an error without a listener
       call.cancel();
     }

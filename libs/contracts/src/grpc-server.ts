@@ -176,16 +176,10 @@ export async function listenGrpc(
   });
   return {
     port: bound,
-    close: (graceMs) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(() => {
-          server.forceShutdown();
-          resolve();
-        }, graceMs);
-        server.tryShutdown(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      }),
+    async close(graceMs) {
+      const late = setTimeout(() => server.forceShutdown(), graceMs);
+      await new Promise((resolve) => server.tryShutdown(resolve));
+      clearTimeout(late);
+    },
   };
 }
