@@ -36,8 +36,7 @@ export function parseOr<S extends z.ZodType>(schema: S, value: unknown, code: Er
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
-  const unknownKeys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const path = [...issue.path, ...unknownKeys].map(String).join('.');
+  const path = issue.path.map(String).join('.');
   throw new EtudeError(code, `${what} is wrong at "${path || '(root)'}": ${issue.message}`, { field: path });
 }
 
