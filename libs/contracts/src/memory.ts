@@ -75,19 +75,19 @@ export type Transition = z.infer<typeof Transition>;
 export const SkillTest = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('io'),
-    stdin: z.string(),
+    stdin: z.string().default(''),
     expectedStdout: z.string(),
-    comparison: z.enum(['whitespace', 'exact', 'numeric']),
-    tolerance: z.number(),
+    comparison: z.enum(['whitespace', 'exact', 'numeric']).default('whitespace'),
+    tolerance: z.number().default(0),
   }),
   z.strictObject({
     kind: z.literal('call'),
-    args: z.array(Json),
-    kwargs: z.record(z.string(), Json),
+    args: z.array(Json).default([]),
+    kwargs: z.record(z.string(), Json).default({}),
     expected: Json,
-    tolerance: z.number(),
+    tolerance: z.number().default(0),
   }),
-  z.strictObject({ kind: z.literal('python'), setup: z.string(), tests: z.string() }),
+  z.strictObject({ kind: z.literal('python'), setup: z.string().default(''), tests: z.string() }),
 ]);
 export type SkillTest = z.infer<typeof SkillTest>;
 

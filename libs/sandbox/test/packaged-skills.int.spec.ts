@@ -1,28 +1,12 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Skill, SkillTest } from '@etude/contracts/memory';
-import { templatesOf } from '@etude/domain/skills/life/skill-packages';
-import { registryOf, skillOf, proven, TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
-import { useSkill } from '@etude/domain/skills/proof/use-skill';
-import { verifySkill } from '@etude/domain/skills/proof/verify-skill';
-import { FakeMemoryOutbox } from '@etude/domain/testing/fake-memory-outbox';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startLocalDriver } from '../src/local-driver.js';
 import { call, program, requestOf, startLocal, type StartedSandboxes } from './sandbox-fixture.js';
 import { SupervisorProcess } from './supervisor-fixture.js';
 
 const signal = new AbortController().signal;
-const PACKAGE = 'roman-digits==1.4.0';
-const CODE = 'from roman_digits import digits\ndef double(n: int) -> str:\n    return digits(n * 2)\n';
-const TESTS: SkillTest[] = [
-  { kind: 'call', args: [2], kwargs: {}, expected: 'IIII', tolerance: 0 },
-  { kind: 'call', args: [3], kwargs: {}, expected: 'IIIIII', tolerance: 0 },
-  { kind: 'python', setup: 'import roman_digits\n', tests: 'assert double(1) == roman_digits.digits(2)' },
-];
-const templateFor = templatesOf({ default: [], numerals: [PACKAGE] });
-const needing = (packages: string[], code = CODE): Skill => skillOf('double', code, { tests: TESTS, packages });
-
 let overlaysPath = '';
 let local: StartedSandboxes;
 
@@ -40,53 +24,12 @@ afterAll(async () => {
   await rm(overlaysPath, { recursive: true, force: true });
 });
 
-const verify = (skill: Skill) =>
-  verifySkill(
-    skill,
-    {
-      sandboxes: local.sandboxes,
-      analyser: { analyse: async () => [] },
-      mutationScoreMin: 0.5,
-      ground: { replaced: null, needed: [], dependents: [], similar: [] },
-      attempt: 1,
-      templateFor,
-    },
-    signal,
-  );
 const run = async (template: string | undefined, ...runs: Parameters<typeof requestOf>[0]) =>
   (await local.sandboxes.execute(requestOf(runs, template === undefined ? {} : { template }), signal)).runs;
 const startWith = async (path: string) => {
   const driver = await startLocalDriver({ warm: 0, overlaysPath: path });
   await driver.close();
 };
-
-describe('a skill with a package', () => {
-  it('is verified and used in the sandbox that has the package', async () => {
-    const skill = needing([PACKAGE]);
-    const verification = await verify(skill);
-    expect(verification).toMatchObject({ passed: true, reason: '', found: { testsPassed: 3 } });
-    const active = proven({ ...skill, ...(verification.contract === null ? {} : { contract: verification.contract }) });
-    const deps = { procedural: registryOf(active), sandboxes: local.sandboxes, outbox: new FakeMemoryOutbox(), checker: TEST_SIGNER };
-    const used = await useSkill(
-      { reader: active.scope, name: 'double', parameters: { n: 4 }, useId: 'u1' },
-      { ...deps, templateFor, clock: { now: () => 5 } },
-      signal,
-    );
-    expect(used).toMatchObject({ success: true, result: 'IIIIIIII' });
-  });
-
-  it('is refused with the allowed packages if no sandbox has its own', async () => {
-    expect(await verify(needing(['roman-digits==1.5.0']))).toMatchObject({
-      passed: false,
-      reason: 'No sandbox has roman-digits==1.5.0. Allowed are, together: roman-digits==1.4.0 (numerals).',
-    });
-  });
-
-  it('is not verified if it imports an undeclared package', async () => {
-    const { passed, reason } = await verify({ ...needing([]), origin: 'person' });
-    expect({ passed, reason }).toEqual({ passed: false, reason: expect.stringMatching(/raised ModuleNotFoundError at line 1/) });
-  });
-});
 
 describe('packages of a pod', () => {
   it('can be imported in every interpreter of its supervisor', async () => {

@@ -13,7 +13,7 @@ import { Failed, Loaded } from '../ui/states.js';
 import { Badge, counted, Details, firstLine, percent, Scripted, Section, When } from '../ui/text.js';
 import { Evidence } from './evidence.js';
 import { areTestsOpen, ownerOf, placeOfSkill, scopeWord, skillId, Status } from './skill-words.js';
-import { type Column, List, ReadList, TextFilter } from '../ui/list.js';
+import { type Column, ReadList, TextFilter } from '../ui/list.js';
 
 const COLUMNS: ReadonlyArray<Column<Skill>> = [
   {
@@ -108,7 +108,7 @@ function Shown({ review, skill }: { readonly review: SkillReview; readonly skill
       </Section>
       <Section title="Tests">
         {isOpen ? (
-          <SkillTests tests={review.tests} />
+          review.tests.map((test, at) => <Code key={test} code={testText(test)} label={`Test ${at + 1}`} />)
         ) : (
           <p className="quiet">{counted(skill.testCount, 'test')} made from the cases of tasks; they are not shown.</p>
         )}
@@ -128,47 +128,11 @@ function Shown({ review, skill }: { readonly review: SkillReview; readonly skill
   );
 }
 
-/** A test of a skill, as a review tells it in JSON. */
-type SkillTest =
-  | {
-      readonly kind: 'call';
-      readonly args: readonly unknown[];
-      readonly kwargs: Readonly<Record<string, unknown>>;
-      readonly expected: unknown;
-    }
-  | { readonly kind: 'io'; readonly stdin: string; readonly expectedStdout: string }
-  | { readonly kind: 'python'; readonly setup: string; readonly tests: string };
-
-function inputOf(test: SkillTest): string {
-  if (test.kind === 'io') return test.stdin;
-  if (test.kind === 'python') return test.setup;
-  const named = Object.entries(test.kwargs).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return [...test.args.map((value) => JSON.stringify(value)), ...named].join(', ');
+/** The text of a test that a review tells as JSON. */
+function testText(json: string): string {
+  const test = JSON.parse(json) as { readonly kind: string; readonly setup?: string; readonly tests?: string };
+  return test.kind === 'python' ? `${test.setup}${test.tests}` : JSON.stringify(test, null, 1);
 }
-
-function expectedOf(test: SkillTest): string {
-  if (test.kind === 'io') return test.expectedStdout;
-  return test.kind === 'python' ? test.tests : JSON.stringify(test.expected);
-}
-
-const WORDS = { call: 'call', io: 'program', python: 'asserts' } as const;
-
-const TEST_COLUMNS: ReadonlyArray<Column<SkillTest>> = [
-  { title: 'Kind', cell: ({ kind }) => WORDS[kind] },
-  { title: 'Input', cell: (test) => <pre>{inputOf(test)}</pre> },
-  { title: 'Expected', cell: (test) => <pre>{expectedOf(test)}</pre> },
-];
-
-/** The tests of a skill, side by side with what they expect. @param tests as JSON */
-const SkillTests = ({ tests }: { readonly tests: readonly string[] }) => (
-  <List
-    label="tests"
-    items={tests.map((test) => JSON.parse(test) as SkillTest)}
-    keyOf={(test) => JSON.stringify(test)}
-    columns={TEST_COLUMNS}
-    empty={<p>It has no tests.</p>}
-  />
-);
 
 /** Approves exactly the content that was shown, by its digest, or rejects it with a reason. */
 function Decide({ skill }: { readonly skill: Skill }) {

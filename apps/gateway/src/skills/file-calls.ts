@@ -10,7 +10,6 @@ import {
   tooLarge,
 } from '@etude/documents/skill-folder/file-collector';
 import { folderFromSkill, readSkill, withoutTests } from '@etude/documents/skill-folder/skill-folder';
-import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { contentDigest, hasHiddenTests, skillDigest } from '@etude/domain/skills/content-digest';
 import { newCandidate } from '@etude/domain/skills/life/skill-life';
 import { isWithoutDependency } from '@etude/domain/skills/proof/bundle-code';
@@ -38,7 +37,7 @@ export const fileCalls = {
     const imported = found.map((folder) => importedSkill(folder, scope, source, Date.now()));
     const memory = await deps.memory.open();
     const registrations = imported.map((draft): Registration => ({ draft, reader, baseVersion: 0, by }));
-    let waiting: readonly string[] = [];
+    const waiting: string[] = [];
     const { again, resultOf } = versionsWork(memory.procedural, call);
     const identified = { tenant, requestId, method: 'ImportSkill', body: { source, scope, dryRun } };
     const skills = await once<readonly Skill[]>(
@@ -47,12 +46,19 @@ export const fileCalls = {
       { scope },
       {
         act: async ({ at }) => {
-          const looked = await lookedAt(deps, memory.procedural, registrations, signal);
-          ({ waiting } = looked);
-          if (dryRun) return looked.checked.map((skill) => ({ ...skill, digest: skillDigest(skill) }));
-          const stored: Skill[] = [];
-          for (const one of looked.ready) stored.push(await deps.registration.register(memory.procedural, one, signal, at));
-          return stored;
+          const done: Skill[] = [];
+          for (const one of registrations) {
+            try {
+              const completed = dryRun ? await deps.registration.completed(memory.procedural, one, signal) : null;
+              if (completed !== null) done.push({ ...completed, digest: skillDigest(completed) });
+              else done.push(await deps.registration.register(memory.procedural, one, signal, at));
+            } catch (error) {
+              // Such as a skill of the same import, which waits for approval.
+              if (!isWithoutDependency(error)) throw error;
+              waiting.push(`${(error as Error).message}; then import the same again`);
+            }
+          }
+          return done;
         },
         again,
         // With waiting skills, no result is stored. A repeat then stores the skills whose dependencies became active.
@@ -74,33 +80,6 @@ export const fileCalls = {
     return { files: files.map(({ path, bytes: data }) => ({ path, data })), notes: isWhole ? [] : [WITHOUT_TESTS] };
   },
 } satisfies Handlers<typeof Skills, SkillDeps>;
-
-/**
- * Reads all skills before any is stored. Returns the ready skills as they would be stored. Returns one message for each skill that waits
- * for a called skill to become active, for example a skill of the same import.
- *
- * @throws EtudeError as registering each of them
- */
-async function lookedAt(
-  { registration }: SkillDeps,
-  procedural: ProceduralMemory,
-  registrations: readonly Registration[],
-  signal: AbortSignal,
-) {
-  const ready: Registration[] = [];
-  const checked: Skill[] = [];
-  const waiting: string[] = [];
-  for (const one of registrations) {
-    try {
-      checked.push(await registration.completed(procedural, one, signal));
-      ready.push(one);
-    } catch (error) {
-      if (!isWithoutDependency(error)) throw error;
-      waiting.push(`${(error as Error).message}; then import the same again`);
-    }
-  }
-  return { ready, checked, waiting };
-}
 
 /**
  * A candidate made from a folder. Its author is unknown, so it is never approved automatically.

@@ -93,22 +93,7 @@ function metadataOf({ name: _name, description: _description, metadata = {}, ...
 
 function testsIn(files: readonly FolderFile[]): Skill['tests'] {
   const told = files.some(({ path }) => path === CASES) ? jsonIn(CASES, textOf(files, CASES)) : [];
-  return [...parsed(CASES, Skill.shape.tests, withDefaults(told)), ...pythonTests(files)];
-}
-
-/** Defaults for the fields that an author may leave out in a test. */
-const TEST_DEFAULTS: Readonly<Record<string, object>> = {
-  call: { args: [], kwargs: {}, tolerance: 0 },
-  io: { stdin: '', comparison: 'whitespace', tolerance: 0 },
-  python: { setup: '' },
-};
-
-function withDefaults(tests: unknown): unknown {
-  if (!Array.isArray(tests)) return tests;
-  return tests.map((test: unknown) => {
-    const kind = typeof test === 'object' && test !== null && 'kind' in test ? String(test.kind) : '';
-    return Object.hasOwn(TEST_DEFAULTS, kind) ? { ...TEST_DEFAULTS[kind], ...(test as object) } : test;
-  });
+  return [...parsed(CASES, Skill.shape.tests, told), ...pythonTests(files)];
 }
 
 export function pythonTests(files: readonly FolderFile[]): Skill['tests'] {
