@@ -105,7 +105,7 @@ class AnswerLine:
         except Exception:
             self.peer.fail("it sent a malformed request")
         try:
-            value = next(function) if hasattr(function, "__next__") else function(*args, **kwargs)
+            value = function(*args, **kwargs)
         except StopIteration:
             return {"kind": "stop", "table": []}
         except PeerGone:
@@ -196,7 +196,7 @@ class AnswerLine:
         if isinstance(value, type) and self.setup_classes.get(value.__name__) is value:
             return ["C", value.__name__]
         if hasattr(value, "__next__"):
-            return ["it", self._keep(value)]
+            return ["it", self._keep(value.__next__)]
         if callable(value):
             return ["cb", self._keep(value)]
         raise TypeError("a value of type %s can't be passed to the answer" % type(value).__name__)

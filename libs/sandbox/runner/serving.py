@@ -168,16 +168,9 @@ class AnswerServer:
         if tag == "cb":
             return self.callbacks.setdefault(body[1], Callback(self, body[1]))
         if tag == "it":
-            return self._iterate(body[1])
+            # Ends when the call raises StopIteration.
+            return iter(Callback(self, body[1]), object())
         raise ValueError("unknown tag %r" % tag)
-
-    def _iterate(self, number):
-        while True:
-            try:
-                item = self.ask({"op": "next", "id": number}, (), {})
-            except StopIteration:
-                return
-            yield item
 
     def _class_of(self, name):
         """A class of the setup, as the answer may have defined it again, or one that only the tests know."""
