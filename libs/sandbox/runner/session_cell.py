@@ -80,13 +80,12 @@ class Session:
         # Modules that were written or uploaded just now are found.
         importlib.invalidate_caches()
         self.calls.begin(number)
+        self.kept = None
         exit_code, error = self._guarded(lambda: self._run(cell))
         self.calls.end()
-        self.kept = None
-        if os.getpid() == self.pid:
-            figures_code, figures_error = self._guarded(self._show_figures)
-            kept_code, kept_error = self._guarded(self._keep) if self.memory else (0, None)
-            exit_code, error = exit_code or figures_code or kept_code, error or figures_error or kept_error
+        for act in (self._show_figures, self._keep) if os.getpid() == self.pid else ():
+            code, raised = self._guarded(act)
+            exit_code, error = exit_code or code, error or raised
         answer.flush()
         if os.getpid() != self.pid:
             # This process is a fork that the cell made. The session continues only in the parent.
@@ -145,7 +144,7 @@ class Session:
             self.memory._provide(self.tools)
 
     def _keep(self):
-        self.kept = self.memory._state()
+        self.kept = self.memory and self.memory._state()
 
     def _show_figures(self):
         """Shows and closes open figures of matplotlib, if it is imported, except those that the code has shown itself."""
