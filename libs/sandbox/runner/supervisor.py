@@ -152,16 +152,6 @@ class Supervisor:
 
     def run(self, execution):
         """One result per run, then `done`, which goes out with the last one."""
-        for number, (result, is_last) in enumerate(self.results(execution)):
-            execution.note("run", run=number, result=result)
-            if not is_last or execution.kept_bytes > KEPT_BYTES_MAX:
-                self.tell_owner()
-                self.await_reader(execution)
-        execution.add("done")
-        execution.request = None
-
-    def results(self, execution):
-        """The results, each with whether it is the last one."""
         request = execution.request
         # A running session keeps the seed of its interpreter.
         if request.hash_seed is not None and self.pool.session is None:
@@ -170,10 +160,14 @@ class Supervisor:
             if not request.keep:
                 workspace.empty_all()
             result = self.result(execution, index, run)
-            is_last = index + 1 == len(request.runs) or result["exit"] == "cancelled" or (request.stop_on_failure and result["exit"] != "ok")
-            yield result, is_last
-            if is_last:
-                return
+            execution.note("run", run=index, result=result)
+            if result["exit"] == "cancelled" or (request.stop_on_failure and result["exit"] != "ok"):
+                break
+            if index + 1 < len(request.runs):
+                self.tell_owner()
+                self.await_reader(execution)
+        execution.add("done")
+        execution.request = None
 
     def result(self, execution, index, run):
         request = execution.request
