@@ -74,7 +74,7 @@ class Run:
             given = {name: value for name, value in request.items() if name not in ("kind", "stdin")}
             # Outside a session a cell keeps nothing, so it runs as a program.
             role = "program" if request["kind"] == "cell" else request["kind"]
-            cell.start({**base, "role": role, **given}, request.get("stdin", "").encode("utf-8", "replace"))
+            cell.start({**base, "role": role, **given}, request["stdin"].encode("utf-8", "replace"))
             return cell, None
         answer, judge = self._cell(), self._cell()
         ours, theirs = socket_pair()

@@ -137,7 +137,7 @@ class SessionRun(Run):
         self.arguments_bytes += size
         # A frame adds some bytes to its arguments.
         is_small = size <= ARGUMENTS_BYTES_MAX + 4096 and self.arguments_bytes <= ALL_ARGUMENTS_BYTES_MAX
-        is_known = any(known["name"] == tool for known in self.request.get("tools", ()))
+        is_known = any(known["name"] == tool for known in self.request["tools"])
         if not (is_numbered and is_small and is_known and type(arguments) is dict and is_shallow(arguments, ARGUMENTS_DEPTH_MAX)):
             raise ValueError("a call that no interpreter makes")
         if self.interrupted:
