@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
-import { abortError, EtudeError } from '@etude/contracts/errors';
+import { MessageChannel, Worker } from 'node:worker_threads';
+import { abortError, EtudeError, unlessAborted } from '@etude/contracts/errors';
 import { SENTENCE_MODEL } from '@etude/contracts/embedder-names';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { calibration } from '@etude/domain/retrieval/calibration';
-import type { FromSentenceThread, SentenceThreadData, ToSentenceThread } from './sentence-thread.js';
+import type { SentenceAnswer, SentenceCall, SentenceThreadData } from './sentence-thread.js';
 
 /** Fitted by `etude memory calibrate` on the built-in pairs; docs/embeddings.md has the figures. */
 const SENTENCE_ANCHORS = { unrelated: 0.32, sameTask: 0.493, sameWords: 0.933 };
@@ -51,9 +51,9 @@ const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' 
 export class SentenceEmbedder implements Embedder {
   readonly profile = SENTENCE_PROFILE;
   readonly #data: SentenceThreadData;
-  readonly #waiting = new Map<number, PromiseWithResolvers<Float32Array>>();
   #thread: Worker | null = null;
-  #lastId = 0;
+  /** Why the last thread ended, once it has. */
+  #ended: Promise<string> = Promise.resolve('');
 
   /**
    * @param of.folder holds `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2
@@ -64,56 +64,42 @@ export class SentenceEmbedder implements Embedder {
   }
 
   /** @throws EtudeError MODEL_UNAVAILABLE where the model can't be loaded; an AbortError */
-  async embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]> {
-    if (signal?.aborted) throw abortError(signal);
+  async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
+    if (signal.aborted) throw abortError(signal);
     if (texts.length === 0) return [];
-    const cut = texts.map((text) => text.slice(0, TEXT_CHARS_MAX));
-    const flat = await this.#ask(cut, signal);
+    const flat = await this.#ask({ texts: texts.map((text) => text.slice(0, TEXT_CHARS_MAX)) }, signal);
     // Copies, because a view of one vector would keep all vectors of the call in memory.
     return texts.map((_, i) => flat.slice(i * DIMENSION, (i + 1) * DIMENSION));
   }
 
-  #ask(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array> {
+  /** Each call has a channel of its own. It is closed to give the call up, and closes where the thread ends. */
+  async #ask(call: Pick<SentenceCall, 'texts'>, signal: AbortSignal): Promise<Float32Array> {
     const thread = (this.#thread ??= this.#start());
-    const id = (this.#lastId += 1);
-    const post = (message: ToSentenceThread) => thread.postMessage(message, []);
-    const giveUp = () => {
-      post({ cancel: id });
-      this.#settled(id)?.reject(abortError(signal as AbortSignal));
-    };
-    const waiting = Promise.withResolvers<Float32Array>();
-    this.#waiting.set(id, waiting);
-    signal?.addEventListener('abort', giveUp, { once: true });
-    thread.ref();
-    post({ id, texts });
-    return waiting.promise.finally(() => signal?.removeEventListener('abort', giveUp));
+    const { port1: ours, port2: port } = new MessageChannel();
+    const answer = new Promise<SentenceAnswer | null>((resolve) => ours.once('message', resolve).once('close', () => resolve(null)));
+    thread.postMessage({ ...call, port } satisfies SentenceCall, [port]);
+    try {
+      const said = await unlessAborted(answer, signal);
+      if (said !== null && 'vectors' in said) return said.vectors;
+      throw this.#unavailable(said?.error ?? (await this.#ended));
+    } catch (error) {
+      throw signal.aborted ? abortError(signal) : error;
+    } finally {
+      ours.close();
+    }
   }
 
   #start(): Worker {
     const thread = new Worker(THREAD, { workerData: this.#data, resourceLimits: { maxYoungGenerationSizeMb: 8 } });
-    const died = (why: string) => this.#thread === thread && this.#failed(why);
-    thread.on('message', (message: FromSentenceThread) => {
-      const waiting = this.#settled(message.id);
-      if ('vectors' in message) waiting?.resolve(message.vectors);
-      else waiting?.reject(this.#unavailable(message.error));
+    thread.unref();
+    this.#ended = new Promise((resolve) => {
+      thread.once('error', (error) => resolve(error instanceof Error ? error.message : String(error)));
+      thread.once('exit', (code) => {
+        this.#thread = null;
+        resolve(`its thread ended with ${code}`);
+      });
     });
-    thread.on('error', (error) => died(error instanceof Error ? error.message : String(error)));
-    thread.on('exit', (code) => died(`its thread ended with ${code}`));
     return thread;
-  }
-
-  #settled(id: number): PromiseWithResolvers<Float32Array> | undefined {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if (this.#waiting.size === 0) this.#thread?.unref();
-    return waiting;
-  }
-
-  #failed(why: string): void {
-    this.#thread = null;
-    const waiting = [...this.#waiting.values()];
-    this.#waiting.clear();
-    for (const { reject } of waiting) reject(this.#unavailable(why));
   }
 
   #unavailable(why: string): EtudeError {

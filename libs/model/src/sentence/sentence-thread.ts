@@ -14,13 +14,15 @@ export interface SentenceThreadData {
   readonly graph: string;
   readonly threads: number;
 }
-export type ToSentenceThread = { readonly id: number; readonly texts: readonly string[] } | { readonly cancel: number };
-export type FromSentenceThread =
-  /** The vectors of all texts in one array, each of length 1. */
-  { readonly id: number; readonly vectors: Float32Array } | { readonly id: number; readonly error: string };
-
-interface Call {
+export interface SentenceCall {
   readonly texts: readonly string[];
+  /** Takes the answer. The call is given up when it closes. */
+  readonly port: MessagePort;
+}
+/** The vectors of all texts in one array, each of length 1. */
+export type SentenceAnswer = { readonly vectors: Float32Array } | { readonly error: string };
+
+interface Call extends SentenceCall {
   readonly vectors: Float32Array;
   /** Index of the text whose windows run, and those that haven't run yet; null before its first. */
   at: number;
@@ -82,40 +84,40 @@ export function isUrgent(texts: readonly string[]): boolean {
 }
 
 /** Takes the call whose window runs next, and moves it behind the others. It is the first urgent call, else the one that waited longest. */
-export function takeTurn<T extends { readonly texts: readonly string[] }>(calls: Map<number, T>): readonly [number, T] | undefined {
-  const turn = [...calls].find(([, { texts }]) => isUrgent(texts)) ?? [...calls][0];
+export function takeTurn<T extends Pick<SentenceCall, 'texts'>>(calls: Set<T>): T | undefined {
+  const turn = [...calls].find(({ texts }) => isUrgent(texts)) ?? [...calls][0];
   if (turn === undefined) return undefined;
-  calls.delete(turn[0]);
-  calls.set(...turn);
+  calls.delete(turn);
+  calls.add(turn);
   return turn;
 }
 
 /** Runs the calls in turns of one window, so that an urgent call waits for at most one window, not for a whole import. */
 async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
-  const calls = new Map<number, Call>();
+  const calls = new Set<Call>();
   const arrivals = new EventEmitter();
-  port.on('message', (message: ToSentenceThread) => {
-    if ('cancel' in message) return calls.delete(message.cancel);
-    const { id, texts } = message;
-    calls.set(id, { texts, vectors: new Float32Array(texts.length * DIMENSION), at: 0, windows: null });
-    return arrivals.emit('call');
+  port.on('message', (asked: SentenceCall) => {
+    const call = { ...asked, vectors: new Float32Array(asked.texts.length * DIMENSION), at: 0, windows: null };
+    calls.add(call);
+    asked.port.once('close', () => calls.delete(call));
+    arrivals.emit('call');
   });
   const encode = loadEncode(data);
   const session = await loadSession(data);
-  const answer = async (id: number, call: Call) => {
+  const answer = async (call: Call) => {
     try {
       if (!(await advance(call, session, encode))) return;
-      port.postMessage({ id, vectors: call.vectors } satisfies FromSentenceThread, [call.vectors.buffer as ArrayBuffer]);
+      call.port.postMessage({ vectors: call.vectors } satisfies SentenceAnswer, [call.vectors.buffer as ArrayBuffer]);
     } catch (error) {
-      port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies FromSentenceThread);
+      call.port.postMessage({ error: error instanceof Error ? error.message : String(error) } satisfies SentenceAnswer, []);
     }
-    calls.delete(id);
+    calls.delete(call);
   };
   for (;;) {
     const turn = takeTurn(calls);
     if (turn === undefined) await once(arrivals, 'call');
-    else await answer(...turn);
-    // Lets messages arrive: new calls and cancels.
+    else await answer(turn);
+    // Lets messages arrive: new calls, and the ends of channels.
     await new Promise(setImmediate);
   }
 }
