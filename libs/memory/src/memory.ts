@@ -6,7 +6,7 @@ import type { appliedWrites } from './layers/repeats.js';
 import type { semanticLayer } from './layers/semantic-layer.js';
 import type { RecordKind, RecordStore, StoredRecord } from './record-store.js';
 import type { recordUpkeep } from './upkeep/record-upkeep.js';
-import type { Fact, Scope, Skill } from '@etude/contracts/memory';
+import type { Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ConsolidationUnits } from '@etude/domain/ports/consolidation-units';
 import type { MemoryHit, ReadScope, SearchQuery } from '@etude/domain/ports/memory';
@@ -23,15 +23,6 @@ export interface LayerQuery extends SearchQuery {
   readonly archived?: boolean;
   /** Asks the chat model to reorder the best hits. If it fails, the order stays and `explanation` has `rerankFailed`. */
   readonly rerank?: boolean;
-}
-
-export type FactOutcome = 'added' | 'reinforced' | 'superseded' | 'unchanged';
-
-export interface StoredFact {
-  readonly fact: Fact;
-  /** `superseded`: it superseded the facts in `replaced`. `unchanged`: this write was stored before. */
-  readonly outcome: FactOutcome;
-  readonly replaced: readonly string[];
 }
 
 export type SemanticLayer = ReturnType<typeof semanticLayer>;
@@ -118,15 +109,6 @@ export interface AppliedWrite {
   readonly applied: boolean;
   /** The stored skill for a write of kind `skill`, also if it was applied before; null for other kinds. */
   readonly skill: Skill | null;
-}
-
-export interface MemoryStats {
-  readonly adapter: string;
-  readonly model: { readonly name: string; readonly dimension: number };
-  /** Records by layer and kind. `records` includes the archived ones. */
-  readonly layers: ReadonlyArray<{ layer: MemoryLayer; kind: RecordKind; records: number; archived: number }>;
-  /** Size of the whole store with all tenants; null if the database doesn't tell. */
-  readonly diskBytes: number | null;
 }
 
 export interface ArchivePolicy {

@@ -29,10 +29,8 @@ export function requireReadable(stored: readonly VectorModel[], { name, dimensio
   const has = ready.map((model) => `${model.name} (${model.dimension} dimensions)`).join(' and ');
   const settings = ready.map((model) => embedderSetting(model.name, model.dimension)).join(' or ');
   const message =
-    known?.state === 'building' && known.dimension === dimension
-      ? `${where} has vectors of ${name} for a part of its records only; finish "etude memory reembed", and use ${has} until then`
-      : `${where} has vectors of ${has}, but ${name} (${dimension} dimensions) is configured. Start the services with the embedder ` +
-        `that it has (${settings} for every one of them), and move to ${name} with "etude memory reembed" from there`;
+    `${where} has whole vectors of ${has}, but ${name} (${dimension} dimensions) is configured. Start the services with the embedder ` +
+    `that it has (${settings} for every one of them), and move to ${name} with "etude memory reembed" from there`;
   throw new EtudeError('MEMORY_VERSION', message);
 }
 

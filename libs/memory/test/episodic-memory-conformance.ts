@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import type { EpisodicMemory } from '@etude/domain/ports/memory';
+import type { Memory } from '../src/memory.js';
 import type { MakeMemory } from '@etude/domain/testing/memory-conformance-start';
 import { ALL, requireRefusals, SCOPES_WITHOUT_TENANT, withMemory } from '@etude/domain/testing/memory-conformance-start';
 import { episodeOf, NEW_YEAR, SCOPE, transitionOf } from '@etude/domain/testing/memory-records';
@@ -7,7 +7,7 @@ import { episodeOf, NEW_YEAR, SCOPE, transitionOf } from '@etude/domain/testing/
 const DAY_MS = 86_400_000;
 
 /** The promises of every EpisodicMemory, whatever store it uses. */
-export function episodicMemoryConformance(make: MakeMemory<EpisodicMemory>): void {
+export function episodicMemoryConformance(make: MakeMemory<Memory['episodic']>): void {
   const it = withMemory(make);
   describe('as an EpisodicMemory', () => {
     it('returns transitions in order and in full', async ({ memory }) => {

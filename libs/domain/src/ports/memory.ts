@@ -124,20 +124,11 @@ export interface ReadScope {
   readonly also?: readonly string[];
 }
 
-/**
- * Stores every transition without loss, and the episodes that the transitions make up.
- *
- * Storing the same id again changes nothing. @throws EtudeError TENANT_MISSING, MEMORY_UNAVAILABLE, MEMORY_FULL
- * Not in it: forgetting, erasure.
- */
+/** Reads transitions and the episodes that they make up. Not in it: storing, which a write of the outbox does. @throws EtudeError TENANT_MISSING */
 export interface EpisodicMemory {
-  storeTransition(transition: Transition): Promise<void>;
-  storeEpisode(episode: Episode): Promise<void>;
   /** Finds transitions by prompt and draft, episodes by context, actions, skills, outcomes and reflection. */
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
-  /** Newest first; only episodes made at `sinceMs` (ms since 1970) or later. */
-  recent(scope: ReadScope, sinceMs: number, limit: number): Promise<readonly Episode[]>;
-  /** All episodes made at `sinceMs` or later, ordered by id so that a repeat gets the same order. Read page by page. */
+  /** All episodes made at `sinceMs` (ms since 1970) or later, ordered by id so that a repeat gets the same order. Read page by page. */
   every(scope: ReadScope, sinceMs: number): AsyncIterable<Episode>;
   /** All attempts of a rollout in order, with their full text. */
   transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]>;
@@ -163,7 +154,6 @@ export interface SemanticMemory {
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
   /** The current fact of exactly this owner with this category and subject; null if there is none. */
   about(owner: Scope, category: string, subject: string): Promise<Fact | null>;
-  list(scope: ReadScope, limit: number): Promise<readonly Fact[]>;
 }
 
 export type SkillWords = 'ignored' | 'edited' | 'kept';

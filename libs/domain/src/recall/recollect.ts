@@ -100,8 +100,7 @@ async function searchLayer(
 ): Promise<readonly Candidate[]> {
   const limit = count * CANDIDATES_PER_ITEM;
   const query: SearchQuery = { text: cutMiddle(cue, CUE_CHARS_MAX), limit, explain: true };
-  if (layer === 'episodic') return inOfferOrder(await episodic.search(scope, query), scope, counters);
-  if (layer === 'semantic') return inOfferOrder(await semantic.search(scope, query), scope, counters);
+  if (layer !== 'procedural') return inOfferOrder(await { episodic, semantic }[layer].search(scope, query), scope, counters);
   const found = await procedural.search(scope, { ...query, limit: limit * SKILLS_PER_CANDIDATE });
   const skills = found.map(({ skill, ...match }) => ({ ...skillHit(skill), ...match, skill }));
   return (await inOfferOrder(skills, scope, counters)).slice(0, limit);

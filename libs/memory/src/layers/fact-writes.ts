@@ -1,4 +1,3 @@
-import type { FactOutcome } from '../memory.js';
 import type { Change, IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
 import { factRecord, LAYER, similarFacts, type StoredKnownFact, surroundingFacts } from './fact-records.js';
 import { bodyOf, type LayerDeps, parseBody, untilTaken, updateEach, withTaken } from './records.js';
@@ -7,8 +6,11 @@ import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, planFact, type Told } from '@etude/domain/facts/fact-plan';
 import { batchesOf } from '@etude/contracts/wire/batches';
 
+export type FactOutcome = 'added' | 'reinforced' | 'superseded' | 'unchanged';
+
 export interface TakenFact extends Pick<FactPlan, 'replaced'> {
   readonly fact: Fact;
+  /** `superseded`: it superseded the facts in `replaced`. `unchanged`: this write was stored before. */
   readonly outcome: FactOutcome;
   readonly isAdded: boolean;
 }

@@ -4,7 +4,7 @@ import { factId, subjectKey } from '@etude/domain/facts/fact-plan';
 import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/domain/ports/memory';
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import { isSameOwner } from '@etude/domain/skills/life/skill-life';
-import type { LayerQuery, StoredFact } from '../memory.js';
+import type { LayerQuery } from '../memory.js';
 import type { FindPage, RecordStore } from '../record-store.js';
 import { markApplied, wasApplied } from './repeats.js';
 import { embedTexts, factTexts, type LayerDeps, OwnerTurns, rewriteOf, untilTaken } from './records.js';
@@ -41,7 +41,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     applyFacts: (tenant: string, unitId: string, facts: readonly Fact[], covered: readonly CoveredUnit[] = []) =>
       applyUnit(deps, take, tenant, { unitId, facts, covered }),
     /** Stores a fact once per `writeId`. The same words reinforce a known fact; a new fact with the same subject supersedes it. */
-    async store(writeId: string, told: Fact): Promise<StoredFact> {
+    async store(writeId: string, told: Fact): Promise<Omit<TakenFact, 'isAdded'>> {
       const fact = named(told);
       if (await wasApplied(store, fact.scope.tenant, LAYER, writeId)) return unchanged(store, writeId, fact);
       const indexed = await embedTexts(embedder, factTexts(fact));
@@ -137,7 +137,7 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
 }
 
 /** @throws EtudeError ALREADY_EXISTS if another owner used the write id; that owner's fact isn't returned */
-async function unchanged(store: RecordStore, writeId: string, fact: Fact): Promise<StoredFact> {
+async function unchanged(store: RecordStore, writeId: string, fact: Fact): Promise<Omit<TakenFact, 'isAdded'>> {
   const { scope, id } = fact;
   const [known] = await loadFacts(store, wholeTenant(scope), [(await notedFactId(store, scope.tenant, writeId)) ?? id]);
   if (known !== undefined && !isSameOwner(known.fact.scope, scope))

@@ -1,6 +1,6 @@
 import { idOf } from '../layers/memory-search.js';
 import { ARCHIVED, asArchived, isArchived, parseBody, updateEach } from '../layers/records.js';
-import type { ArchivePolicy, ArchiveReport, MemoryStats } from '../memory.js';
+import type { ArchivePolicy, ArchiveReport } from '../memory.js';
 import { LAYERS, type MemoryRecord, type Owners, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { OWNED_KINDS, walkOwned } from './owned-records.js';
 import type { Clock } from '@etude/domain/ports/clock';
@@ -68,7 +68,8 @@ function scoreOf(record: StoredRecord, clock: Clock): number {
   return forgettingScore({ worth: record.worth, ageMs: clock.now() - touchedAt, uses });
 }
 
-export async function memoryStats(store: RecordStore, { profile }: Embedder, tenant: string): Promise<MemoryStats> {
+/** The numbers of the tenant's records by layer and kind, the archived ones among them, and the size of the whole store with all tenants. */
+export async function memoryStats(store: RecordStore, { profile }: Embedder, tenant: string) {
   const counts = OWNED_KINDS.map(async ({ layer, kind }) => ({
     layer,
     kind,
