@@ -11,7 +11,7 @@ sys.path.insert(0, sys.argv[1])
 from runner import files, processes, session_cell, workspace  # noqa: E402
 from runner.frames import FrameReader  # noqa: E402
 from runner.kernel import send_fds, socket_pair  # noqa: E402
-from runner.outcome import bounded_error, document, scratchpad_state  # noqa: E402
+from runner.outcome import bounded_error, document  # noqa: E402
 from runner.zygote import sealed  # noqa: E402
 
 
@@ -117,7 +117,7 @@ class Host:
             tell({**report, "id": self.cell})
         elif kind == "ended":
             code, error = report["exitCode"], bounded_error(report["error"])
-            state = {"scratchpad": scratchpad_state(report["scratchpad"])} if "scratchpad" in report else {}
+            state = {"scratchpad": report["scratchpad"]} if "scratchpad" in report else {}
             self.ended({"exit": "nonzero" if code or error else "ok", "exitCode": code, "signal": None, "error": error, "stateLost": False, **state})
 
     def ended(self, outcome):
