@@ -149,7 +149,7 @@ function toolsOf(parts: Parts, embedder: Embedder, config: GatewayConfig): ToolR
   };
   return agentTools(
     deps,
-    worldTools(worlds, () => null),
+    worldTools(worlds.move, () => null),
   );
 }
 

@@ -136,7 +136,7 @@ export async function startRolloutWorker(
     procedural,
     outsideTools,
     embedder,
-    worlds: new RedisWorlds(producer.redis, producer.keys),
+    moveInWorld: new RedisWorlds(producer.redis, producer.keys).move,
     wishes: maskedWishes(wishesOf(new WantedSkills(producer))),
     withholding: { probability: config.ETUDE_RECALL_WITHHOLD_PROBABILITY, counters: memory.shows },
     promptBudgets: config.ETUDE_ROLLOUT_PROMPT_TOKENS,

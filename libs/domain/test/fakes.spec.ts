@@ -5,11 +5,9 @@ import { type FakeAnswer, FakeChatModel, neverAnswers } from './fake-chat-model.
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { FakeWorkSandboxes } from './fake-work-sandboxes.js';
-import { FakeWorlds } from './fake-worlds.js';
 import { journalConformance } from './journal-conformance.js';
 import { proceduralMemoryConformance } from './procedural-memory-conformance.js';
 import { workSandboxesConformance } from './work-sandboxes-conformance.js';
-import { worldsConformance } from './worlds-conformance.js';
 
 function fakeAnswer({ text = '', cut, refused, hangs }: ConformanceAnswer): FakeAnswer {
   if (refused) return new EtudeError('MODEL_REFUSED', 'the model refuses this');
@@ -20,7 +18,6 @@ function fakeAnswer({ text = '', cut, refused, hangs }: ConformanceAnswer): Fake
 describe('the fakes', () => {
   chatModelConformance(async (answers) => ({ model: new FakeChatModel(answers.map(fakeAnswer)) }));
   proceduralMemoryConformance(async () => ({ memory: new FakeProceduralMemory({ now: Date.now }) }));
-  worldsConformance(async () => new FakeWorlds());
   workSandboxesConformance(async () => {
     const workSandboxes = new FakeWorkSandboxes();
     return { workSandboxes, close: async () => workSandboxes.close() };

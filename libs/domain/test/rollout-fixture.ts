@@ -8,7 +8,6 @@ import type { ChatModel, ChatRequest, ChatResponse } from '../src/ports/model.js
 import { registryOf, proven, TEST_SIGNER } from './bundle-fixture.js';
 import type { LearningJournal } from '../src/ports/journal.js';
 import { LexicalEmbedder } from '../src/retrieval/lexical-embedder.js';
-import { FakeWorlds } from './fake-worlds.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeJournalStore } from './fake-journal.js';
 import { FakeMemoryOutbox } from './fake-memory-outbox.js';
@@ -134,7 +133,7 @@ export class World {
       ),
       settings: settingsOf({ ...LEARNS, ...this.given.settings }),
       embedder: new LexicalEmbedder(),
-      worlds: new FakeWorlds(),
+      moveInWorld: () => Promise.reject(new Error('this rollout is in no world')),
       wishes: { request: () => Promise.resolve('w1') },
       outsideTools: {
         list: async () => ({ tools: [], problems: [] }),

@@ -11,7 +11,7 @@ import { rolloutIdOf, WorldId } from '@etude/contracts/ids';
 import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
 import { toWire, wordOf } from '@etude/contracts/wire/messages';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
-import type { Worlds } from '@etude/domain/ports/worlds';
+import type { RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import { explainStep, stepDetail } from '@etude/domain/rollout/explain-rollout';
 import { lastSandboxIn } from '@etude/domain/rollout/rollout-sandbox';
 import type { Producer } from '@etude/queue/jobs/producer';
@@ -37,7 +37,7 @@ const PAGE = { max: 1_000, standard: 50 };
 interface TaskDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'checker' | 'templateFor'> {
   readonly tasks: TaskStore;
   readonly watcher: TaskWatcher;
-  readonly worlds: Worlds;
+  readonly worlds: Pick<RedisWorlds, 'get'>;
   readonly producer: Producer;
   readonly workSandboxes: Pick<RouterWorkSandboxes, 'close'>;
   readonly spend: SpendStore;

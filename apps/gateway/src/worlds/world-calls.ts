@@ -3,7 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { WorldSchema, type Worlds as WorldService } from '@etude/contracts/gen/etude/v1/worlds_pb';
 import { toWire } from '@etude/contracts/wire/messages';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
-import type { NamedWorld, Worlds } from '@etude/domain/ports/worlds';
+import type { NamedWorld, RedisWorlds } from '@etude/queue/worlds/worlds-store';
 import { worldTools } from '@etude/domain/tools/world-tools';
 import { inhabitantsOf, keyOf, picture, STAMINA_MAX, WorldPlan } from '@etude/domain/world/world';
 import type { Handlers } from '../calls/calls.js';
@@ -15,7 +15,7 @@ import { askedPage, optionalRequestId, worldOfName } from '../wire/names.js';
 const PAGE = { max: 1_000, standard: 50 };
 
 export interface WorldDeps extends Pick<SkillDeps, 'settings'> {
-  readonly worlds: Worlds;
+  readonly worlds: RedisWorlds;
 }
 
 /** `etude.v1.Worlds`. All agents and users of a tenant share its worlds. */
@@ -42,7 +42,7 @@ export const worldCalls = {
 
   async moveInWorld(request, call, { worlds, settings }) {
     const [mover, world] = [ownScope(call, request), worldOfName(request.name)];
-    const tools = worldTools(worlds, () => world);
+    const tools = worldTools(worlds.move, () => world);
     const tool = tools.find(({ name }) => name === request.tool);
     if (tool === undefined) throw invalidField('tool', `must be one of ${tools.map(({ name }) => name).join(', ')}`);
     const callId = optionalRequestId(request.requestId) ?? randomUUID();

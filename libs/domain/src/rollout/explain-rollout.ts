@@ -103,7 +103,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     questions: { ask: refuse },
     workSandboxes: { open: refuse },
     wishes: { request: refuse },
-    worlds: { create: refuse, get: refuse, list: refuse, move: refuse, remove: refuse },
+    moveInWorld: refuse,
     // Nobody asks the servers of others again.
     outsideTools: { list: async () => ({ tools: [], problems: [] }), call: refuse },
     embedder: new LexicalEmbedder(),

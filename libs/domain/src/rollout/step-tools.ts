@@ -109,7 +109,7 @@ export class StepTools {
       // The workbench keeps the plan, from the journaled call.
       writeTodosTool({ putTodos: async () => {} }),
       ...(spec.memory.off ? [] : [skillTool(context)]),
-      ...(world === undefined ? [] : worldTools(deps.worlds, () => world)),
+      ...(world === undefined ? [] : worldTools(deps.moveInWorld, () => world)),
       askCallerTool(context),
     ];
     return new StepTools(context, own, caller, servers.length === 0 ? [] : await listedTools(context, caller));

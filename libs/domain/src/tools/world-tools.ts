@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Worlds } from '../ports/worlds.js';
-import { ACTIONS, type Move, SEEN } from '../world/apply-move.js';
+import type { Scope } from '@etude/contracts/memory';
+import { ACTIONS, type Move, SEEN, type WorldOutcome } from '../world/apply-move.js';
 import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
 
 const NO_WORLD = 'This task is in no world. Name one with the label world=NAME';
@@ -10,11 +10,17 @@ const Stamina = z.number().describe('0 to 1.');
 const Inventory = z.record(z.string(), z.number().int());
 const World = z.string().min(1).max(64).optional().describe('Name of the world; default: that of the task.');
 
-/** Whether a tool only reads the world. A change of the world, which is a tick, makes its answer stale. */
-export const isWorldRead = (tool: string): boolean => tool === 'observe_location';
+/**
+ * Applies a move in the world of that name. A repeat with the same id changes nothing and has the same outcome; an observation is made
+ * anew.
+ *
+ * @param moveId unique per mover and world
+ * @throws EtudeError NOT_FOUND if there is no such world; ALREADY_EXISTS if the id was used for another move; QUEUE_UNAVAILABLE
+ */
+export type MoveInWorld = (mover: Scope, name: string, move: Move, moveId: string) => Promise<WorldOutcome>;
 
 /** The tools of agents in a world. @param worldName the world for calls without a world; null: they have none */
-export function worldTools(worlds: Worlds, worldName: (context: ToolContext) => string | null): readonly ToolDefinition[] {
+export function worldTools(moveIn: MoveInWorld, worldName: (context: ToolContext) => string | null): readonly ToolDefinition[] {
   const worldTool = (tool: Move['tool'], title: string, description: string, input: z.ZodRawShape, output: z.ZodObject) =>
     defineTool({
       name: tool,
@@ -22,12 +28,12 @@ export function worldTools(worlds: Worlds, worldName: (context: ToolContext) => 
       description,
       input: z.strictObject({ ...input, world: World }),
       output,
-      readOnly: isWorldRead(tool),
-      idempotent: isWorldRead(tool),
+      readOnly: tool === 'observe_location',
+      idempotent: tool === 'observe_location',
       async run(given, context) {
         const { world = worldName(context), ...args } = given as { readonly world?: string };
         if (world === null) return { success: false, error: NO_WORLD };
-        return worlds.move(context, world, { tool, ...args } as Move, context.callId);
+        return moveIn(context, world, { tool, ...args } as Move, context.callId);
       },
     });
   return [

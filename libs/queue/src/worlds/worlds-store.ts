@@ -1,7 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
-import type { Mover, NamedWorld, Worlds } from '@etude/domain/ports/worlds';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { applyMove, type Move, type WorldOutcome } from '@etude/domain/world/apply-move';
+import type { MoveInWorld } from '@etude/domain/tools/world-tools';
+import { applyMove, type WorldOutcome } from '@etude/domain/world/apply-move';
 import { characterName, newWorld, World, type WorldPlan } from '@etude/domain/world/world';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
@@ -22,8 +22,23 @@ interface Outcome {
   readonly at: number;
 }
 
-/** `Worlds` in Redis. A move replaces the text that it read, or starts again. */
-export class RedisWorlds extends RedisStore implements Worlds {
+export interface NamedWorld {
+  readonly name: string;
+  readonly world: World;
+  /** ms since 1970. */
+  readonly createdAt: number;
+  /** Time of the last change, ms since 1970. */
+  readonly updatedAt: number;
+}
+
+/**
+ * The worlds of a tenant. A world is kept until it is removed, or for 30 days after its last change. A move replaces the text that it read,
+ * or starts again.
+ *
+ * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ */
+export class RedisWorlds extends RedisStore {
+  /** Makes a world; the same plan again gives the world as it is. @throws EtudeError ALREADY_EXISTS if another plan has the name */
   async create(tenant: string, name: string, plan: WorldPlan): Promise<NamedWorld> {
     const at = Date.now();
     const text = JSON.stringify({ id: newId('w'), createdAt: at, updatedAt: at, world: newWorld(plan) } satisfies z.infer<typeof Stored>);
@@ -40,6 +55,7 @@ export class RedisWorlds extends RedisStore implements Worlds {
     return text === null ? null : { ...storedIn(text), name };
   }
 
+  /** Worlds by name, from the first name greater than `after`. */
   async list(tenant: string, { limit, after = '' }: { readonly limit: number; readonly after?: string }): Promise<readonly NamedWorld[]> {
     const names = await this.ask(this.redis.smembers(this.keys.worlds(tenant)));
     const found: NamedWorld[] = [];
@@ -52,7 +68,8 @@ export class RedisWorlds extends RedisStore implements Worlds {
     return found;
   }
 
-  async move({ tenant, agent, user }: Mover, name: string, move: Move, moveId: string): Promise<WorldOutcome> {
+  /** See `MoveInWorld`. A repeat is known for a day. */
+  readonly move: MoveInWorld = async ({ tenant, agent, user }, name, move, moveId) => {
     for (;;) {
       const text = await this.#text(tenant, name);
       const before = storedIn(text);
@@ -70,8 +87,9 @@ export class RedisWorlds extends RedisStore implements Worlds {
       if (first.digest === made.digest) return first.outcome;
       throw requestIdTaken(moveId, 'another move', {});
     }
-  }
+  };
 
+  /** False if there is no such world. */
   async remove(tenant: string, name: string): Promise<boolean> {
     const removed = this.redis.multi().del(this.keys.world(tenant, name)).srem(this.keys.worlds(tenant), name).exec();
     return (await this.ask(removed))?.[0]?.[1] === 1;
