@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import type { ExitReason } from '@etude/contracts/sandbox';
+import type { LostSandbox } from '../sandbox-driver.js';
 import { kubeReason, QUOTA_RACE } from './kube-errors.js';
 import { numberOf, podNameOf, tokenOf } from './pod-identity.js';
 import { type PodKind, podManifest, userOf } from './pod-spec.js';
@@ -8,23 +9,15 @@ import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
-/** Why pods can't be created or don't start. */
-export interface PoolProblem {
-  readonly exit: ExitReason;
-  readonly message: string;
-  readonly retryAfterMs?: number | undefined;
-}
-
 /** The error for a claim that got no pod: SANDBOX_CAPACITY if room is lacking, else SANDBOX_UNAVAILABLE. */
-export function claimRefusal({ name, template }: PodKind, before: number, problem: PoolProblem | null): EtudeError {
+export function claimRefusal({ name, template }: PodKind, before: number, problem: LostSandbox | null): EtudeError {
   const { max } = template.warm;
-  const { exit, retryAfterMs } = problem ?? { exit: 'capacity' };
+  const { exit } = problem ?? { exit: 'capacity' };
   const why = problem
     ? `no sandbox of the template "${name}" can be started: ${problem.message}`
     : `none of at most ${max} sandboxes of the template "${name}" became free; try again later, or raise its warm.max`;
   const message = `${why} (${before} claims wait before this one)`;
   return new EtudeError(exit === 'capacity' ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE', message, {
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     metadata: { exit, position: String(before), limit: String(max), template: name },
   });
 }
@@ -33,7 +26,7 @@ export function claimRefusal({ name, template }: PodKind, before: number, proble
 export class PodStarter {
   creations = 0;
   /** Why the last pod could not be created or started; null once one starts. */
-  problem: PoolProblem | null = null;
+  problem: LostSandbox | null = null;
   private waitMs = 0;
   private notBeforeMs = 0;
   private readonly stop = new AbortController();
@@ -67,13 +60,14 @@ export class PodStarter {
     }
   }
 
-  failed(problem: PoolProblem): void {
+  /** @param retryAfterMs the wait that the API server asked for */
+  failed(problem: LostSandbox, retryAfterMs = 0): void {
     const { backoffMs, backoffMaxMs } = this.deps.settings;
     // Several pods that fail together count as one failure.
     if (!this.held) this.waitMs = Math.min(backoffMaxMs, this.waitMs === 0 ? backoffMs : this.waitMs * 2);
-    const waitMs = Math.max(this.waitMs, problem.retryAfterMs ?? 0);
+    const waitMs = Math.max(this.waitMs, retryAfterMs);
     this.notBeforeMs = this.deps.now() + waitMs;
-    this.problem = { ...problem, retryAfterMs: waitMs };
+    this.problem = problem;
     this.deps.log.warn({ template: this.kind.name, exit: problem.exit, waitMs }, `no sandbox pod could be started: ${problem.message}`);
   }
 
@@ -108,7 +102,7 @@ export class PodStarter {
     this.roster.forget(pod);
     if (kubeReason(error) === QUOTA_RACE) return;
     const { metadata, retryAfterMs } = errorDetails(error);
-    this.failed({ exit: (metadata?.exit ?? 'infra') as ExitReason, message: (error as Error).message, retryAfterMs });
+    this.failed({ exit: (metadata?.exit ?? 'infra') as ExitReason, message: (error as Error).message }, retryAfterMs);
   }
 }
 

@@ -1,10 +1,8 @@
 import type { ExitReason } from '@etude/contracts/sandbox';
+import type { LostSandbox } from '../sandbox-driver.js';
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 
-interface PodProblem {
-  readonly exit: ExitReason;
-  /** The observed problem, for people, with the message of Kubernetes. */
-  readonly message: string;
+interface PodProblem extends LostSandbox {
   /** true: the pod will not recover. false: it may recover, and the waiting caller decides how long to wait. */
   readonly final: boolean;
 }

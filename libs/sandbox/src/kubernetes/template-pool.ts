@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { LostSandbox } from '../sandbox-driver.js';
 import { WaitingLine } from '../waiting-line.js';
 import { LABELS, numberOf, type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
 import type { BindOutcome, PodConnection } from './pod-link.js';
@@ -6,7 +7,7 @@ import { deletePod } from './pod-removal.js';
 import { PodRoster, type RosterPod } from './pod-roster.js';
 import { podProblem } from './pod-state.js';
 import type { PodKind } from './pod-spec.js';
-import { claimRefusal, PodStarter, PoolBalance, type PoolProblem } from './pod-starter.js';
+import { claimRefusal, PodStarter, PoolBalance } from './pod-starter.js';
 import type { PodChange } from './pod-watch.js';
 import type { PoolDeps } from './pool-settings.js';
 
@@ -35,7 +36,7 @@ export class TemplatePool {
   /** Number of binds that failed because another controller was sooner. */
   private conflicts = 0;
   /** A temporary problem that keeps a pod from starting; null without one. */
-  private obstacle: PoolProblem | null = null;
+  private obstacle: LostSandbox | null = null;
   private running = true;
   private due = false;
   private timer: NodeJS.Timeout | undefined;
@@ -133,7 +134,7 @@ export class TemplatePool {
     while (this.removals.size > 0) await Promise.all(this.removals);
   }
 
-  private get problem(): PoolProblem | null {
+  private get problem(): LostSandbox | null {
     return this.starter.problem ?? this.obstacle;
   }
 
