@@ -55,13 +55,6 @@ describe('output that is streamed', () => {
       { numRuns: 20 },
     );
   });
-
-  it('makes few frames of many small writes', async () => {
-    peer.execute([program('import os\nfor _ in range(20000): os.write(1, b"x")')]);
-    const frames = await peer.until('done');
-    expect(printed(frames, 'stdout')).toBe('x'.repeat(20_000));
-    expect(frames.length).toBeLessThan(1_000);
-  });
 });
 
 /** Processes of this name below this one. */
