@@ -3,10 +3,8 @@ import { type QueueDeclaration, QUEUES, RolloutLearn, RolloutRun, SkillRequest }
 import type { Job, Queue } from 'bullmq';
 import { deathOf, parseOr, readFailure } from './job-end.js';
 import type { Producer } from './producer.js';
-import type { WantedSkills } from '../agents/wanted-skills.js';
 import type { Page, PageAsk } from '../redis/pages.js';
 import { whileRedisAnswers } from '../redis/redis.js';
-import type { TaskStore } from '../tasks/task-store.js';
 
 export interface QueueCounts {
   readonly name: string;
@@ -45,8 +43,14 @@ export interface Redriven {
 export class DeadLetters {
   constructor(
     private readonly producer: Producer,
-    private readonly tasks: Pick<TaskStore, 'requeue' | 'reopenLearning'>,
-    private readonly wishes?: Pick<WantedSkills, 'reopen'>,
+    /** Puts a task back to `queued` before its rollout's job is redriven. Otherwise answers `gone` or the state that forbids it. */
+    private readonly tasks: {
+      requeue(tenant: string, taskId: string): Promise<string>;
+      /** The same for the learning of an ended task: answers `pending` if it can go on. */
+      reopenLearning(tenant: string, taskId: string): Promise<string>;
+    },
+    /** The same for a wish before its `skill.request` is redriven: answers `waiting`, `gone` or the state that forbids it. */
+    private readonly wishes?: { reopen(tenant: string, id: string): Promise<string> },
   ) {}
 
   async queues(): Promise<QueueCounts[]> {
