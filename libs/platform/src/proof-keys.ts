@@ -31,15 +31,13 @@ function keyIdOf(key: KeyObject): string {
 
 /** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION where it is missing, unreadable, or no Ed25519 key */
 export function fileProofSigner(path: string) {
-  const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
-  const key = keyFrom(setting, path, () => createPrivateKey(readText(setting, path)));
+  const key = privateKeyOf(path);
   return { keyId: keyIdOf(key), sign: (text: string) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 }
 
 /** Accepts only signatures by this installation's own key. @throws EtudeError as `fileProofSigner` */
 export function ownProofChecker(path: string) {
-  const setting = 'ETUDE_SKILLS_SIGNING_KEY_PATH';
-  const key = keyFrom(setting, path, () => createPublicKey(createPrivateKey(readText(setting, path))));
+  const key = createPublicKey(privateKeyOf(path));
   return checkerOf(() => new Map([[keyIdOf(key), key]]));
 }
 
@@ -64,34 +62,24 @@ function checkerOf(keys: () => ReadonlyMap<string, KeyObject>) {
 }
 
 function publicKeysOf(path: string): ReadonlyMap<string, KeyObject> {
-  const setting = 'ETUDE_SKILLS_PUBLIC_KEYS_PATH';
-  const texts = readText(setting, path).match(PUBLIC_KEY) ?? [];
-  if (texts.length === 0) throw wrong(setting, path, 'holds no public key');
-  const keys = texts.map((text) => keyFrom(setting, path, () => createPublicKey(text)));
+  const keys = keysIn('ETUDE_SKILLS_PUBLIC_KEYS_PATH', path, (text) => (text.match(PUBLIC_KEY) ?? []).map((one) => createPublicKey(one)));
   return new Map(keys.map((key) => [keyIdOf(key), key]));
 }
 
-function readText(setting: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw wrong(setting, path, `can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
-  }
-}
+const privateKeyOf = (path: string) => keysIn('ETUDE_SKILLS_SIGNING_KEY_PATH', path, (text) => [createPrivateKey(text)])[0]!;
 
 /** Errors never quote the contents of a key file. */
-function keyFrom(setting: string, path: string, read: () => KeyObject): KeyObject {
-  let key: KeyObject;
+function keysIn(setting: string, path: string, parse: (text: string) => readonly KeyObject[]): readonly KeyObject[] {
+  const wrong = (why: string) => new EtudeError('FAILED_PRECONDITION', `The key file ${path} of ${setting} ${why}. ${HOW}`);
+  let keys: readonly KeyObject[];
   try {
-    key = read();
+    keys = parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    if (error instanceof EtudeError) throw error;
-    throw wrong(setting, path, 'holds no key in PEM');
+    const { syscall, code } = error as NodeJS.ErrnoException;
+    throw wrong(syscall === undefined ? 'holds no key in PEM' : `can't be read (${code})`);
   }
-  if (key.asymmetricKeyType !== 'ed25519') throw wrong(setting, path, `holds a key of type ${key.asymmetricKeyType}, not Ed25519`);
-  return key;
-}
-
-function wrong(setting: string, path: string, why: string): EtudeError {
-  return new EtudeError('FAILED_PRECONDITION', `The key file ${path} of ${setting} ${why}. ${HOW}`);
+  if (keys.length === 0) throw wrong('holds no public key');
+  const other = keys.find(({ asymmetricKeyType }) => asymmetricKeyType !== 'ed25519');
+  if (other !== undefined) throw wrong(`holds a key of type ${other.asymmetricKeyType}, not Ed25519`);
+  return keys;
 }
