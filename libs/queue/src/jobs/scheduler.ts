@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConsolidationRunJob, MemoryUpkeepJob, type QueueDeclaration } from '@etude/contracts/queues';
 import type { Clock } from '@etude/domain/ports/clock';
+import type { z } from 'zod';
 import { type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 import { parseOr } from './job-end.js';
 import { declaredOptions, type Producer } from './producer.js';
@@ -11,16 +12,13 @@ export interface ScheduleTimes {
   readonly timeZone: string;
 }
 
+/** The limits of one kind of upkeep. */
+type Limits<W> = Omit<Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: W }>, 'v' | 'id' | 'tenant' | 'work'>;
+
 interface ScheduledWork {
   readonly nightly: ScheduleTimes & { readonly days: number };
-  readonly archive: ScheduleTimes & { readonly scoreMax: number; readonly olderThanDays: number };
-  /** A limit of 0 is off. */
-  readonly prune: ScheduleTimes & {
-    readonly unusedDays: number;
-    readonly failingRateMax: number;
-    readonly failingUsesMin: number;
-    readonly supersededDays: number;
-  };
+  readonly archive: ScheduleTimes & Limits<'archive'>;
+  readonly prune: ScheduleTimes & Limits<'prune'>;
 }
 type WorkName = keyof ScheduledWork;
 

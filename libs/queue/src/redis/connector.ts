@@ -47,16 +47,11 @@ function readAddress(url: string): RedisAddress {
 }
 
 function tlsOf({ options }: RedisAddress): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
-  const files = (['ca', 'cert', 'key'] as const).filter((name) => options[name]);
-  return Object.fromEntries(files.map((name) => [name, readPem(name, options[name] ?? '')]));
-}
-
-function readPem(name: string, path: string): Buffer {
+  const files = (['ca', 'cert', 'key'] as const).flatMap((name) => (options[name] ? [[name, options[name]] as const] : []));
   try {
-    return readFileSync(path);
+    return Object.fromEntries(files.map(([name, path]) => [name, readFileSync(path)]));
   } catch (cause) {
-    const message = `the file ${path} of the option "${name}" of ETUDE_REDIS_URL cannot be read: ${(cause as Error).message}`;
-    throw new EtudeError('INVALID_ARGUMENT', message, {}, { cause });
+    throw new EtudeError('INVALID_ARGUMENT', `a file of ETUDE_REDIS_URL cannot be read: ${(cause as Error).message}`, {}, { cause });
   }
 }
 
