@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isLoopback } from './gateway-config.js';
+import { isLoopback } from './outside-tools.js';
 
 it.each(['127.0.0.1', '127.9.9.9', '::1', 'localhost'])('%s is loopback', (host) => {
   expect(isLoopback(host)).toBe(true);

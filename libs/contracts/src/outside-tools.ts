@@ -4,11 +4,13 @@ import type { Json } from './json.js';
 /** MCP servers outside of Etude whose tools an agent may call. */
 
 const SERVERS_MAX = 10;
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
+
+/** Whether only this machine can be meant by a host. Names other than localhost could resolve to any address. */
+export const isLoopback = (host: string) => LOOPBACK.test(host);
 
 /** Whether nobody between can read or change what this address sends. */
-export const isHttpsOrLoopback = ({ protocol, hostname }: URL) =>
-  protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+export const isHttpsOrLoopback = ({ protocol, hostname }: URL) => protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 
 /** The settings of agents hold only references. The operator's file of secrets holds the values. */
 const SecretReference = z

@@ -1,6 +1,6 @@
-import { isIP } from 'node:net';
 import { EtudeError } from '@etude/contracts/errors';
 import { TenantId } from '@etude/contracts/ids';
+import { isLoopback } from '@etude/contracts/outside-tools';
 import { memoryConfig, requireMemory } from '@etude/memory/memory-config';
 import { modelConfig } from '@etude/model/model-config';
 import { rerankConfig } from '@etude/model/rerank-server';
@@ -75,12 +75,6 @@ export const gatewayConfig = requireMemory(
     }),
 );
 export type GatewayConfig = z.infer<typeof gatewayConfig>;
-
-/** Whether only this machine can reach a server on `host`. Names other than localhost could resolve to any address. */
-export function isLoopback(host: string): boolean {
-  if (host === 'localhost' || host === '::1') return true;
-  return isIP(host) === 4 && host.startsWith('127.');
-}
 
 /** Refuses settings with which nobody could call, or everybody could. @throws EtudeError FAILED_PRECONDITION */
 export function checkAuthentication(config: GatewayConfig): void {

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { SERVICES } from '@etude/contracts/grpc';
+import { isLoopback } from '@etude/contracts/outside-tools';
 import type { McpHttp } from '@etude/mcp/http';
 import { refuseHttp } from '@etude/mcp/refuse-http';
 import { counter, histogram } from '@etude/platform/metrics';
 import type { ServerTls } from '@etude/platform/tls';
-import { z } from 'zod';
 import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
-import { type GatewayConfig, isLoopback } from '../config/gateway-config.js';
+import type { GatewayConfig } from '../config/gateway-config.js';
 import { HttpDoor, keyOf, type RestError } from './http-door.js';
 import { jsonOf } from './rest-request.js';
 
@@ -111,6 +111,4 @@ function refuser({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_M
   };
 }
 
-const { version } = z
-  .object({ version: z.string() })
-  .parse(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')));
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string };
