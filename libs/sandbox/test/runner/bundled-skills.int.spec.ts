@@ -1,4 +1,4 @@
-import { bundledCode, dependencyOn, loadingCode } from '@etude/domain/skills/proof/bundle-code';
+import { bundledCode, dependencyOn } from '@etude/domain/skills/proof/bundle-code';
 import { skillOf } from '@etude/domain/testing/bundle-fixture';
 import { describe, expect, it } from 'vitest';
 import { call, checked, program, useSandboxes } from '../sandbox-fixture.js';
@@ -26,10 +26,5 @@ describe('code that calls skills', () => {
     expect((await sandboxes.one(program(bundle(`${code}f(None)\n`)))).stderr).toMatch(
       /File "solution.py", line 5, in f\n\s+return twice\(x\)/,
     );
-  });
-
-  it('runs after skills that were loaded before it', async () => {
-    const code = `${loadingCode([increment])}\nfrom skills import increment\ndef f(x): return increment(x)`;
-    expect(await sandboxes.one(call(code, [1]))).toMatchObject({ exit: 'ok', value: 2 });
   });
 });

@@ -77,16 +77,6 @@ describe('names of arguments', () => {
   });
 });
 
-it.each([
-  ['a\ud800', 'a\\ud800'],
-  ['\udc00\ud800', '\\udc00\\ud800'],
-  ['😀\udfff', '😀\\udfff'],
-  ['😀', '😀'],
-  ['\\ud800', '\\ud800'],
-])('escapes lone surrogates of %j', (text, escaped) => {
-  expect(plainValue(text)).toBe(escaped);
-});
-
 describe('a value that code returned', () => {
   it('keeps every key and marks texts that are not Unicode', () => {
     expect(JSON.stringify(exactValue(json('{"__proto__":{"a":["\\ud800x",1]}}')))).toBe(

@@ -24,11 +24,9 @@ const UPPER = [call('one', 'ONE'), call('two', 'TWO'), call('six', 'SIX')];
 describe('a skill that others share', () => {
   it.each([
     ['fails outside its table', `def f(n):\n    return ${TABLE}[n]`, SQUARES],
-    ['gives nothing outside its table', `def f(n):\n    return ${TABLE}.get(n)`, SQUARES],
     ['gives a constant outside its table', `def f(n):\n    return ${TABLE}.get(n, 49)`, SQUARES],
     ['gives the input outside its table', `def f(n):\n    return ${TABLE}.get(n, n)`, SQUARES],
     ['takes the nearest of its table', `def f(n):\n    table = ${TABLE}\n    return table[min(table, key=lambda k: abs(k - n))]`, SQUARES],
-    ['compares the input', 'def f(s):\n    if s == "one":\n        return "ONE"\n    return "TWO" if s == "two" else "SIX"', UPPER],
     ['prints from a table', 'print({"2": 4, "5": 25, "9": 81}[input()])', [io('2', '4'), io('5', '25'), io('9', '81')]],
   ])('is rejected if it %s', async (_how, code, tests) => {
     const reason = expect.stringMatching(/^it may know only its tests: /);
@@ -59,12 +57,6 @@ describe('a skill that others share', () => {
       [call(2000, true), call(1900, false), call(2024, true), call(2023, false)],
     ],
     ['answers yes or no', 'def f(s):\n    return s == s[::-1]', [call('abba', true), call('abc', false), call('x', true)]],
-    [
-      'reads a format',
-      'def f(s):\n    y, m, d = s.split("-")\n    return f"{int(d)}.{int(m)}.{int(y)}"',
-      [call('2024-01-15', '15.1.2024')],
-    ],
-    ['sorts', 'def f(items):\n    return sorted(items)', [call([3, 1, 2], [1, 2, 3]), call([], []), call([5, 4], [4, 5])]],
     [
       'refuses some inputs',
       'def f(s):\n    if len(s) % 2:\n        raise ValueError(s)\n    return s[: len(s) // 2]',
