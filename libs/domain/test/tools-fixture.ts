@@ -10,20 +10,12 @@ import { FakeMemoryOutbox } from './fake-memory-outbox.js';
 import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
 import { hitOf, skillOf as recordOf } from './memory-records.js';
 import type { SkillReader } from '../src/skills/life/find-skill.js';
+import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { agentTools } from '../src/tools/agent-tools.js';
 import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '../src/tools/register-skill-tool.js';
 import type { WorkCellOutcome } from '../src/ports/sandboxes.js';
 import type { CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
-import type {
-  SkillCall,
-  SkillFinder,
-  SkillRunner,
-  SkillWish,
-  SkillWishes,
-  Todo,
-  ToolContext,
-  ToolSessions,
-} from '../src/tools/tool-definition.js';
+import type { SkillCall, SkillWish, SkillWishes, Todo, ToolContext, ToolSessions, ToolSkills } from '../src/tools/tool-definition.js';
 
 /** The most files that a session lists. */
 const FILES_MAX = 1_000;
@@ -42,8 +34,6 @@ export const skillOf = (name: string, more: Partial<Skill> = {}): Skill =>
     ...more,
   });
 
-const pinOf = ({ name, version, digest, scope }: Skill): SkillDependency => ({ name, ...scope, version, digest });
-
 /** The outcome of a call that is refused with these words. */
 export const refusal = (words: string | RegExp) => ({
   success: false,
@@ -51,7 +41,7 @@ export const refusal = (words: string | RegExp) => ({
 });
 
 /** A list of skills, all with the same similarity. */
-export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, SkillWishes {
+export class FakeSkills implements ToolSkills, SkillRegistrar, SkillWishes {
   readonly offered: string[] = [];
   readonly used: SkillCall[] = [];
   readonly registered: Array<ToolSkillDraft & { readonly by: string }> = [];
@@ -73,13 +63,13 @@ export class FakeSkills implements SkillFinder, SkillRunner, SkillRegistrar, Ski
   async countOffers(skills: readonly Skill[]) {
     this.offered.push(...skills.map(({ name }) => name));
   }
-  find(reader: SkillReader, name: string): Promise<Skill | null>;
-  find(reader: SkillReader, names: readonly string[]): ReturnType<SkillRunner['find']>;
-  async find(_reader: SkillReader, wanted: string | readonly string[]): Promise<never> {
-    if (typeof wanted === 'string') return (this.skills.find(({ name }) => name === wanted) ?? null) as never;
+  async find(_reader: SkillReader, wanted: string) {
+    return this.skills.find(({ name }) => name === wanted) ?? null;
+  }
+  async load(_reader: SkillReader, wanted: readonly string[]) {
     const found = this.skills.filter(({ name }) => wanted.includes(name));
     const functions = found.map(({ name, version, description }) => ({ name, version, signature: `def ${name}(text)`, description }));
-    return { functions, pins: found.map(pinOf) } as never;
+    return { functions, pins: found.map(dependencyOn) };
   }
   async use(_reader: SkillReader, call: SkillCall) {
     this.used.push(call);
@@ -184,7 +174,7 @@ export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Parti
     clock: new FakeClock(1_000),
     provenance: async () => ({ source: 'told', episodes: [] }),
   };
-  const skillParts = { finder: fake, runner: fake, registrar: fake, wishes: fake };
+  const skillParts = { skills: fake, registrar: fake, wishes: fake };
   const deps = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder(), memory };
   const registry = agentTools({ ...deps, skillPath: (tenant, name) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}` });
   let calls = 0;

@@ -5,7 +5,7 @@ import { keyOf } from '@etude/domain/skills/life/skill-life';
 import { bundledCode, loadFunctions } from '@etude/domain/skills/proof/bundle-code';
 import { loadedWith, useSkill } from '@etude/domain/skills/proof/use-skill';
 import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '@etude/domain/tools/register-skill-tool';
-import type { SkillFinder, SkillRunner } from '@etude/domain/tools/tool-definition';
+import type { ToolSkills } from '@etude/domain/tools/tool-definition';
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../skills/read-calls.js';
@@ -37,29 +37,23 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
 };
 
 /** The tools' calls on skills, over the gateway's memory and sandboxes. */
-export function toolSkills(deps: SkillDeps): {
-  readonly finder: SkillFinder;
-  readonly runner: SkillRunner;
-  readonly registrar: SkillRegistrar;
-} {
+export function toolSkills(deps: SkillDeps): { readonly skills: ToolSkills; readonly registrar: SkillRegistrar } {
   const { registration } = deps;
   const opened = async () => (await deps.memory.open()).procedural;
-  const finder: SkillFinder = {
+  const skills: ToolSkills = {
     search: async (reader, query) => searchSkills(await opened(), reader, query),
     find: async (reader, name) => findSkill(await opened(), reader, name),
     async list(reader) {
-      const skills: Skill[] = [];
+      const listed: Skill[] = [];
       for await (const skill of everySkillBehind(await opened(), { ...reader, everyUser: false }, { status: 'active', tags: [] }, null))
-        if (skills.push(skill) >= LISTED_MAX) break;
-      return skills;
+        if (listed.push(skill) >= LISTED_MAX) break;
+      return listed;
     },
-    async countOffers(skills) {
-      if (skills.length > 0) await (await opened()).countOffers(skills.map(keyOf));
+    async countOffers(shown) {
+      if (shown.length > 0) await (await opened()).countOffers(shown.map(keyOf));
     },
-  };
-  const runner: SkillRunner = {
     use: async (reader, call, signal) => useSkill({ reader, ...call }, { ...deps, procedural: await opened() }, signal),
-    find: async (reader, names) => loadFunctions(reader, names, { ...deps, procedural: await opened() }),
+    load: async (reader, names) => loadFunctions(reader, names, { ...deps, procedural: await opened() }),
     async bundle({ tenant, agent, user }, pins, code) {
       const caller = { name: 'the code', scope: { tenant, agent, user }, dependencies: [...pins] };
       const { needed, ...place } = await loadedWith(caller, { ...deps, procedural: await opened() });
@@ -72,7 +66,7 @@ export function toolSkills(deps: SkillDeps): {
       const draft = { skill: candidateOf(bare, reader), isProgram: false };
       try {
         const skill = await registration.completed(await opened(), { draft, reader, baseVersion: 0, by: '' }, signal);
-        return { entryPoint: skill.entryPoint, runnable: await runner.bundle(reader, skill.dependencies ?? [], code) };
+        return { entryPoint: skill.entryPoint, runnable: await skills.bundle(reader, skill.dependencies ?? [], code) };
       } catch (error) {
         return { problems: refusalsOf(error) };
       }
@@ -92,7 +86,7 @@ export function toolSkills(deps: SkillDeps): {
       }
     },
   };
-  return { finder, runner, registrar };
+  return { skills, registrar };
 }
 
 function reasonOf(status: SkillStatus, reason: string): string {

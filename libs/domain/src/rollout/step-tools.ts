@@ -188,8 +188,10 @@ function parametersOf({ properties }: Readonly<Record<string, unknown>>): readon
 /** Runs a skill by its name and counts the use. A rollout whose memory is off uses none. */
 function skillTool({ deps }: RolloutContext): ToolDefinition {
   return useSkillTool({
-    finder: { find: (reader, name) => findSkill(deps.procedural, reader, name) },
-    runner: { use: (reader, call, signal) => useSkill({ reader, ...call }, deps, signal) },
+    skills: {
+      find: (reader, name) => findSkill(deps.procedural, reader, name),
+      use: (reader, call, signal) => useSkill({ reader, ...call }, deps, signal),
+    },
     wishes: deps.wishes,
   });
 }

@@ -22,10 +22,10 @@ export interface AgentToolsDeps extends CodeInterpreterDeps {
 export function agentTools(deps: AgentToolsDeps, unlisted: readonly ToolDefinition[] = []): ToolRegistry {
   const [recall, ...recallOne] = memoryTools(deps.memory);
   const remember = recallOne.pop();
-  const [categories, ...listOne] = listSkillsTools(deps.finder);
+  const [categories, ...listOne] = listSkillsTools(deps.skills);
   const listed: readonly ToolDefinition[] = [
     codeInterpreterTool(deps),
-    searchTool(deps.finder, new NearTools(() => listed, deps.embedder)),
+    searchTool(deps.skills, new NearTools(() => listed, deps.embedder)),
     useSkillTool(deps),
     executeCodeTool(deps),
     loadFunctionsTool(deps),

@@ -5,13 +5,10 @@ import { CODE_MAX_CHARS, executeCode, type ExecuteCodeDeps } from './execute-cod
 import { executeInSession, NO_SESSION, readSessionFiles, type SessionCodeDeps, withoutFiles } from './execute-in-session.js';
 import { RegisterInput, registerSkillByTool, type RegisterSkillToolDeps } from './register-skill-tool.js';
 import { foundSkill, FoundSkill, offeredSkills, QUERY_MAX_CHARS, RESULTS_MAX, SIMILARITY_MIN } from './search-tool.js';
-import { defineTool, type SkillFinder, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
+import { defineTool, skillsAreOff, type ToolContext, type ToolDefinition, type ToolOutcome } from './tool-definition.js';
 import { useSkillByTool, type UseSkillToolDeps } from './use-skill-tool.js';
 
-export type CodeInterpreterDeps = ExecuteCodeDeps &
-  SessionCodeDeps &
-  RegisterSkillToolDeps &
-  UseSkillToolDeps & { readonly finder: SkillFinder };
+export type CodeInterpreterDeps = ExecuteCodeDeps & SessionCodeDeps & RegisterSkillToolDeps & UseSkillToolDeps;
 
 const Input = z.strictObject({
   prompt: z
@@ -100,9 +97,9 @@ const OPERATIONS: Readonly<Record<Input['operation'], Operation>> = {
     return error === '' ? { success: true, result } : { success: false, error, result };
   },
 
-  async search_skills({ prompt }, context, { finder }) {
+  async search_skills({ prompt }, context, { skills }) {
     const text = prompt.slice(0, QUERY_MAX_CHARS);
-    const hits = await offeredSkills({ text, limit: RESULTS_MAX, similarityMin: SIMILARITY_MIN }, context, finder);
+    const hits = await offeredSkills({ text, limit: RESULTS_MAX, similarityMin: SIMILARITY_MIN }, context, skills);
     return { success: true, result: { skills: hits.map(foundSkill) } };
   },
 

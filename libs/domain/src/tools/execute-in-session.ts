@@ -4,7 +4,7 @@ import { TASK_FILES_MAX_BYTES } from '@etude/contracts/task';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { endingOf } from './execute-code.js';
-import type { SessionKey, SkillRunner, ToolContext, ToolOutcome, ToolSessions } from './tool-definition.js';
+import type { SessionKey, ToolSkills, ToolContext, ToolOutcome, ToolSessions } from './tool-definition.js';
 import type { WorkCellOutcome, WorkSandbox } from '../ports/sandboxes.js';
 
 /** The session of calls without a session id. Nothing is kept between these calls. */
@@ -17,7 +17,7 @@ const TABLE = 'application/vnd.dataresource+json';
 export interface SessionCodeDeps {
   readonly codeSessions: CodeSessions;
   readonly sessions: ToolSessions;
-  readonly runner: SkillRunner;
+  readonly skills: ToolSkills;
 }
 
 export interface SessionResult {
@@ -36,13 +36,13 @@ export interface SessionResult {
 export async function executeInSession(
   { code, fileNames }: { readonly code: string; readonly fileNames: readonly string[] },
   context: ToolContext,
-  { codeSessions, sessions, runner }: SessionCodeDeps,
+  { codeSessions, sessions, skills }: SessionCodeDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<SessionResult> | { readonly unavailable: string }> {
   if (context.session === NO_SESSION) return NAMELESS;
   const { loaded } = await sessions.read(context);
   const names = loaded.map(({ name }) => name);
-  const functions = loaded.length === 0 ? null : await runner.bundle(context, loaded, `from skills import ${names.join(', ')}\n`);
+  const functions = loaded.length === 0 ? null : await skills.bundle(context, loaded, `from skills import ${names.join(', ')}\n`);
   const session = await codeSessions.open(context, functions?.template, signal);
   if ('unavailable' in session) return session;
   if (functions?.template !== undefined && functions.template !== session.template)

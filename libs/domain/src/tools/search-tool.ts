@@ -3,7 +3,7 @@ import { SkillCategory, type SkillParameter } from '@etude/contracts/skill-proof
 import { z } from 'zod';
 import { provenanceOf } from '../recall/recall.js';
 import { cosineOf } from '../retrieval/calibration.js';
-import { defineTool, type SkillFinder, skillsAreOff, type ToolContext, type ToolDefinition } from './tool-definition.js';
+import { defineTool, type ToolSkills, skillsAreOff, type ToolContext, type ToolDefinition } from './tool-definition.js';
 import type { Embedder } from '../ports/model.js';
 
 export const FoundSkill = z.strictObject({
@@ -21,13 +21,13 @@ export const RESULTS_MAX = 5;
 const TOOLS_SHOWN = 3;
 const TOOL_SIMILARITY_MIN = 0.3;
 
-type Query = Parameters<SkillFinder['search']>[1];
-type Hit = Awaited<ReturnType<SkillFinder['search']>>[number];
+type Query = Parameters<ToolSkills['search']>[1];
+type Hit = Awaited<ReturnType<ToolSkills['search']>>[number];
 
 /** Finds skills for a text, best first, and counts each as offered. */
-export async function offeredSkills(query: Query, context: ToolContext, finder: SkillFinder): Promise<readonly Hit[]> {
-  const hits = await finder.search(context, query);
-  await finder.countOffers(hits.map(({ skill }) => skill));
+export async function offeredSkills(query: Query, context: ToolContext, skills: ToolSkills): Promise<readonly Hit[]> {
+  const hits = await skills.search(context, query);
+  await skills.countOffers(hits.map(({ skill }) => skill));
   return hits;
 }
 
@@ -41,7 +41,7 @@ export function parametersOf({ contract, parameters }: Pick<Skill, 'contract' | 
   return contract?.parameters ?? parameters;
 }
 
-export function searchTool(finder: SkillFinder, tools: NearTools): ToolDefinition {
+export function searchTool(skills: ToolSkills, tools: NearTools): ToolDefinition {
   return defineTool({
     name: 'search',
     title: 'Search skills and tools',
@@ -71,10 +71,10 @@ export function searchTool(finder: SkillFinder, tools: NearTools): ToolDefinitio
       const { settings } = context;
       const off = skillsAreOff(context);
       const [found, near] = await Promise.all([
-        off === null ? offeredSkills({ text, limit, similarityMin }, context, finder) : [],
+        off === null ? offeredSkills({ text, limit, similarityMin }, context, skills) : [],
         tools.search(text, TOOLS_SHOWN, signal),
       ]);
-      const skills = found.map((hit) => {
+      const hits = found.map((hit) => {
         const { origins, untrustedOrigins } = provenanceOf({ id: hit.skill.name, kind: 'skill', sources: hit.skill.sources });
         const recommended = hit.similarity >= settings.skillSearchThreshold;
         return { ...foundSkill(hit), recommended, origins, untrusted_origins: untrustedOrigins };
@@ -82,7 +82,7 @@ export function searchTool(finder: SkillFinder, tools: NearTools): ToolDefinitio
       const listed = near
         .filter(({ similarity }) => similarity >= TOOL_SIMILARITY_MIN)
         .map(({ tool, similarity }) => ({ name: tool.name, description: tool.describe(settings), similarity }));
-      return { success: true, result: { skills, tools: listed, ...(off === null ? {} : { note: off }) } };
+      return { success: true, result: { skills: hits, tools: listed, ...(off === null ? {} : { note: off }) } };
     },
   });
 }
@@ -128,7 +128,7 @@ const CategoryId = z.union([SkillCategory, z.literal(UNCATEGORISED)]);
 const READS = { readOnly: true, idempotent: true, needsSkills: true } as const;
 
 /** Tools that list skills by category, for agents that don't know what to search for. */
-export function listSkillsTools(finder: SkillFinder): readonly ToolDefinition[] {
+export function listSkillsTools(skills: ToolSkills): readonly ToolDefinition[] {
   return [
     defineTool({
       name: 'list_skill_categories',
@@ -137,7 +137,7 @@ export function listSkillsTools(finder: SkillFinder): readonly ToolDefinition[] 
       input: z.strictObject({}),
       output: z.strictObject({ categories: z.array(Category).optional() }),
       ...READS,
-      run: async (_args, context) => ({ success: true, result: { categories: counted(await finder.list(context), 1) } }),
+      run: async (_args, context) => ({ success: true, result: { categories: counted(await skills.list(context), 1) } }),
     }),
     defineTool({
       name: 'list_subcategories',
@@ -147,7 +147,7 @@ export function listSkillsTools(finder: SkillFinder): readonly ToolDefinition[] 
       output: z.strictObject({ subcategories: z.array(Category).optional() }),
       ...READS,
       async run({ category_id: parent }, context) {
-        const below = (await finder.list(context)).filter((skill) => categoryOf(skill).startsWith(`${parent}.`));
+        const below = (await skills.list(context)).filter((skill) => categoryOf(skill).startsWith(`${parent}.`));
         return { success: true, result: { subcategories: counted(below, parent.split('.').length + 1) } };
       },
     }),
@@ -159,11 +159,11 @@ export function listSkillsTools(finder: SkillFinder): readonly ToolDefinition[] 
       output: z.strictObject({ skills: z.array(Listed).optional(), total: z.number().int().optional() }),
       ...READS,
       async run({ subcategory_id: id }, context) {
-        const inside = (await finder.list(context)).filter((skill) => `${categoryOf(skill)}.`.startsWith(`${id}.`));
+        const inside = (await skills.list(context)).filter((skill) => `${categoryOf(skill)}.`.startsWith(`${id}.`));
         const shown = inside.slice(0, LISTED_MAX);
-        await finder.countOffers(shown);
-        const skills = shown.map(({ name, category = '', description, version }) => ({ name, category, description, version }));
-        return { success: true, result: { skills, total: inside.length } };
+        await skills.countOffers(shown);
+        const listed = shown.map(({ name, category = '', description, version }) => ({ name, category, description, version }));
+        return { success: true, result: { skills: listed, total: inside.length } };
       },
     }),
   ];

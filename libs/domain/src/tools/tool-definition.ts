@@ -4,6 +4,7 @@ import type { SkillReader } from '../skills/life/find-skill.js';
 import type { LoadedFunction } from '../skills/proof/bundle-code.js';
 import type { SkillCall as CallOfSkill, SkillUse } from '../skills/proof/use-skill.js';
 import type { Skill } from '@etude/contracts/memory';
+import type { FoundSkill, SearchQuery } from '../ports/memory.js';
 
 export interface ToolContext {
   readonly tenant: string;
@@ -101,26 +102,8 @@ function wrongArguments({ issues }: z.ZodError): string {
   return `Wrong arguments. ${shown.join(' ')}${more}`;
 }
 
-/** Finds active skills that one reader can see. Not in it: running them. */
-export interface SkillFinder {
-  /** Best first. */
-  search(
-    reader: SkillReader,
-    query: { readonly text: string; readonly limit: number; readonly similarityMin: number },
-  ): Promise<ReadonlyArray<{ readonly skill: Skill; readonly similarity: number }>>;
-  /** The skill of that name with the narrowest owner; null if there is none. */
-  find(reader: SkillReader, name: string): Promise<Skill | null>;
-  /** All active skills, by name. Of equal names only the one with the narrowest owner. */
-  list(reader: SkillReader): Promise<readonly Skill[]>;
-  /** Counts each skill as offered. Losing a count is not an error. */
-  countOffers(skills: readonly Skill[]): Promise<void>;
-}
-
 /** A use of a skill by a tool, which gives a program no standard input. */
 export type SkillCall = Pick<CallOfSkill, 'name' | 'parameters' | 'files' | 'useId'>;
-
-/** A function that later code of the session can call. */
-type FunctionInReach = Omit<LoadedFunction, 'digest'>;
 
 export interface BundledCode {
   readonly code: string;
@@ -129,18 +112,29 @@ export interface BundledCode {
 }
 
 /**
- * Runs skills without a model.
+ * The skills of one reader, for tools: found, run and loaded.
  *
  * @throws EtudeError FAILED_PRECONDITION if a skill is not active, can't be called, or its code differs from the proven one
  */
-export interface SkillRunner {
-  /** null if the reader has no skill of that name in any status. */
+export interface ToolSkills {
+  /** Active skills, best first. */
+  search(
+    reader: SkillReader,
+    query: Required<Pick<SearchQuery, 'text' | 'limit' | 'similarityMin'>>,
+  ): Promise<ReadonlyArray<Pick<FoundSkill, 'skill' | 'similarity'>>>;
+  /** The active skill of that name with the narrowest owner; null if there is none. */
+  find(reader: SkillReader, name: string): Promise<Skill | null>;
+  /** All active skills, by name. Of equal names only the one with the narrowest owner. */
+  list(reader: SkillReader): Promise<readonly Skill[]>;
+  /** Counts each skill as offered. Losing a count is not an error. */
+  countOffers(skills: readonly Skill[]): Promise<void>;
+  /** Runs a skill without a model. null if the reader has no skill of that name in any status. */
   use(reader: SkillReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
   /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND naming all that are missing */
-  find(
+  load(
     reader: SkillReader,
     names: readonly string[],
-  ): Promise<{ readonly functions: readonly FunctionInReach[]; readonly pins: readonly SkillDependency[] }>;
+  ): Promise<{ readonly functions: ReadonlyArray<Omit<LoadedFunction, 'digest'>>; readonly pins: readonly SkillDependency[] }>;
   /** Puts the module `skills` in front of `code`, with these functions and all they call, exactly as pinned. */
   bundle(reader: SkillReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
 }

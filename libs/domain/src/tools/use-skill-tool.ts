@@ -3,12 +3,11 @@ import { errorCode } from '@etude/contracts/errors';
 import { SkillName } from '@etude/contracts/ids';
 import type { SandboxFile } from '@etude/contracts/sandbox';
 import { parametersOf } from './search-tool.js';
-import type { SkillFinder, SkillRunner, SkillWish, SkillWishes, ToolContext, ToolDefinition, ToolOutcome } from './tool-definition.js';
+import type { SkillWish, SkillWishes, ToolContext, ToolDefinition, ToolOutcome, ToolSkills } from './tool-definition.js';
 import { defineTool } from './tool-definition.js';
 
 export interface UseSkillToolDeps {
-  readonly finder: Pick<SkillFinder, 'find'>;
-  readonly runner: Pick<SkillRunner, 'use'>;
+  readonly skills: Pick<ToolSkills, 'find' | 'use'>;
   readonly wishes: SkillWishes;
 }
 
@@ -51,7 +50,7 @@ export type UsedSkill = z.input<typeof Output>;
 export async function useSkillByTool(
   { skill_id: skillId, action_description: description, difficulty_modifier: difficulty, files = [], ...given }: UseOfSkill,
   context: ToolContext,
-  { finder, runner, wishes }: UseSkillToolDeps,
+  { skills, wishes }: UseSkillToolDeps,
   signal: AbortSignal,
 ): Promise<ToolOutcome<UsedSkill>> {
   const name = nameOf(skillId);
@@ -60,12 +59,12 @@ export async function useSkillByTool(
       success: false,
       error: `"skill_id" is not a valid skill name: ${JSON.stringify(name.slice(0, 100))}. Search for a skill first.`,
     };
-  const skill = await finder.find(context, name);
+  const skill = await skills.find(context, name);
   const declared = new Set(skill === null ? [] : parametersOf(skill).map((parameter) => parameter.name));
   const situation = { ...(description === '' ? {} : { action_description: description }), difficulty_modifier: difficulty };
   const taken = Object.fromEntries(Object.entries(situation).filter(([parameter]) => declared.has(parameter)));
   const parameters = { ...taken, ...given.parameters };
-  const used = await runner.use(context, { name, parameters, files, useId: context.callId }, signal);
+  const used = await skills.use(context, { name, parameters, files, useId: context.callId }, signal);
   if (used === null) {
     const example = Object.keys(parameters).length === 0 ? null : parameters;
     return askFor({ name, description, example }, context, wishes);
