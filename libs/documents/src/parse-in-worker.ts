@@ -93,13 +93,11 @@ function answerOf(child: ChildProcess, task: ChildTask): Promise<ChildAnswer> {
   return new Promise((resolve, reject) => {
     child.once('message', (answer) => resolve(answer as ChildAnswer));
     child.once('error', (cause) =>
-      reject(new EtudeError('INTERNAL', `the parser of ${JSON.stringify(name)} did not start: ${cause.message}`, {}, { cause })),
+      reject(new EtudeError('INTERNAL', `${JSON.stringify(name)} did not reach its parser: ${cause.message}`, {}, { cause })),
     );
     child.once('exit', (code, killedBy) =>
       reject(unreadable(name, `ended its parser (${killedBy ?? `exit code ${code}`}); the file is damaged or malicious`)),
     );
-    child.send(task, (cause) => {
-      if (cause) reject(new EtudeError('INTERNAL', `${JSON.stringify(name)} did not reach its parser: ${cause.message}`, {}, { cause }));
-    });
+    child.send(task);
   });
 }

@@ -62,7 +62,7 @@ export async function startScriptedModel({
   const script = checkScript(given);
   const model: ScriptedModel = { name: `scripted/${script.name}`, source, matcher: new ScriptMatcher(script), calls: [] };
   const server = createServer((request, response) => {
-    serve(model, request, response).catch((error: unknown) => fail(response, error));
+    serve(model, request, response).catch((error: Error) => response.destroy(error));
   });
   await once(server.listen(port, HOST), 'listening');
   const actual = (server.address() as AddressInfo).port;
@@ -103,13 +103,6 @@ async function serve(model: ScriptedModel, request: IncomingMessage, response: S
   const body = await json(request).catch((error: Error) => error);
   if (body instanceof Error) return refuse(response, 400, `the request is not JSON: ${body.message}`);
   return chat(model, body, response);
-}
-
-/** Answers an error of this server with a status. Does nothing if the caller went away. */
-function fail(response: ServerResponse, error: unknown): void {
-  if (response.destroyed) return;
-  if (response.headersSent) response.destroy();
-  else refuse(response, 500, `the scripted model failed: ${(error as Error).message}`);
 }
 
 async function chat({ name, source, matcher, calls }: ScriptedModel, given: unknown, response: ServerResponse): Promise<void> {

@@ -1,7 +1,6 @@
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { parsedJson } from '@etude/contracts/json';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
 
 /** How long a body may go on after the answer is complete. Then its connection is closed instead of used again. */
 const REST_MS = 500;
@@ -37,8 +36,6 @@ export class ServerAnswer {
       if (this.signal.aborted) throw this.typed(error);
     } finally {
       clearTimeout(this.#rest);
-      // One turn of the event loop frees the connection. Then the next call can use it.
-      await setImmediate();
     }
   }
 

@@ -10,7 +10,7 @@ const labels = (name: string) => ({ 'app.kubernetes.io/name': `etude-${name}`, '
 function recorded() {
   const deployments = NAMES.map((name) => ({
     kind: 'Deployment',
-    metadata: { name: `etude-${name}`, labels: labels('') },
+    metadata: { name: `etude-${name}`, namespace: 'n', labels: labels('') },
     spec: {
       replicas: 2,
       selector: { matchLabels: labels(name) },
@@ -19,7 +19,7 @@ function recorded() {
   }));
   const pods = NAMES.map((name) => ({
     kind: 'Pod',
-    metadata: { name: `etude-${name}-7d`, labels: labels(name) },
+    metadata: { name: `etude-${name}-7d`, namespace: 'n', labels: labels(name) },
     spec: { containers: [{ name }] },
     status: {
       phase: 'Running',

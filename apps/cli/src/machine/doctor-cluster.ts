@@ -13,7 +13,7 @@ type Service = (typeof SERVICES)[number];
 const NAME = 'app.kubernetes.io/name';
 const Item = z.object({
   kind: z.string(),
-  metadata: z.object({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
+  metadata: z.object({ name: z.string(), namespace: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
   spec: z.object({
     replicas: z.number().default(1),
     selector: z.object({ matchLabels: z.record(z.string(), z.string()).default({}) }).optional(),
@@ -55,13 +55,14 @@ const listed = (names: readonly string[]) => (names.length === 0 ? null : names.
 function ask({ kubectl, pods }: Seen, service: Service, path: string): string {
   const pod = pods.find((one) => one.metadata.labels[NAME] === `etude-${service}` && isReady(one));
   if (pod === undefined) throw new Error(`no pod of ${service} is ready`);
-  return kubectl('get', '--raw', `/api/v1/namespaces/{namespace}/pods/${pod.metadata.name}:8080/proxy${path}`);
+  const { name, namespace } = pod.metadata;
+  return kubectl('get', '--raw', `/api/v1/namespaces/${namespace}/pods/${name}:8080/proxy${path}`);
 }
 
-/** Values of one metric by the value of its only label, '' for a metric without labels. */
+/** Values of one metric by queue. */
 function metric(text: string, name: string): Map<string, number> {
-  const lines = text.matchAll(new RegExp(`^${name}(?:\\{\\w+="([^"]*)"\\})? (\\S+)$`, 'gm'));
-  return new Map([...lines].map(([, label = '', value]) => [label, Number(value)]));
+  const lines = text.matchAll(new RegExp(`^${name}\\{queue="([^"]*)"\\} (\\S+)$`, 'gm'));
+  return new Map([...lines].map(([, queue = '', value]) => [queue, Number(value)]));
 }
 
 function services({ deployments, stores }: Seen): ReturnType<Look> {
@@ -141,8 +142,7 @@ export function inspectCluster(kubectl: Kubectl): Finding[] {
 const kubectlIn =
   (namespace: string): Kubectl =>
   (...args) => {
-    const given = args.map((arg) => arg.replace('{namespace}', namespace));
-    const run = spawnSync('kubectl', ['-n', namespace, ...given], { encoding: 'utf8', timeout: 20_000, maxBuffer: 64 * 1024 * 1024 });
+    const run = spawnSync('kubectl', ['-n', namespace, ...args], { encoding: 'utf8', timeout: 20_000, maxBuffer: 64 * 1024 * 1024 });
     if (run.status === 0) return run.stdout;
     throw new Error((run.error?.message ?? run.stderr).trim().split('\n').at(-1));
   };

@@ -77,7 +77,7 @@ function writeTemplates(): string {
 }
 
 try {
-  const said: ClusterReady = { ready: true, kubeconfig, namespace: await prepareNamespace(), image, templates: writeTemplates() };
+  const said: ClusterReady = { ready: true, kubeconfig, namespace: await prepareNamespace(), templates: writeTemplates() };
   process.stdout.write(`${JSON.stringify(said)}\n`);
   // Keeps this process alive, because the cluster ends with it.
   setInterval(() => undefined, 60_000);

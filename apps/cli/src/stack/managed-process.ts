@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from 'node:fs';
 import { dirname } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Program {
@@ -31,7 +32,7 @@ const LONGEST_WAIT_MS = 10_000;
 /** A program that ran this long before it died is restarted after the shortest pause. */
 const STEADY_MS = 30_000;
 const LOG_MAX_BYTES = 20 * 1024 * 1024;
-const TAIL_CHARS = 4_000;
+const TAIL_LINES = 12;
 
 /** Opens a log to append to. A log over 20 MiB is renamed to `.1` first. */
 function openLog(path: string): WriteStream {
@@ -53,7 +54,7 @@ export class ManagedProcess {
   /** The output line that contains the ready text. */
   readyLine = '';
   #child: ChildProcess | null = null;
-  #tail = '';
+  #tail: readonly string[] = [];
   #heardReady: (how: string) => void = () => undefined;
   readonly #stopping = new AbortController();
   readonly #log: WriteStream;
@@ -76,8 +77,7 @@ export class ManagedProcess {
   /** Resolves once the program is ready. @throws Error with the end of its output if it ends before or isn't ready in time */
   async start(): Promise<void> {
     const how = await this.#run();
-    if (how !== 'ready')
-      throw new Error(`${this.name} ${how}. The end of ${this.program.logPath}:\n${this.#tail.trim().split('\n').slice(-12).join('\n')}`);
+    if (how !== 'ready') throw new Error(`${this.name} ${how}. The end of ${this.program.logPath}:\n${this.#tail.join('\n')}`);
     this.onChange(`${this.name} is ready`);
     void this.#keepAlive();
   }
@@ -96,17 +96,16 @@ export class ManagedProcess {
     this.#log.end();
   }
 
-  #hear(text: string): void {
+  #hear(line: string): void {
     const { progress, ready } = this.program;
-    this.#tail = (this.#tail + text).slice(-TAIL_CHARS);
-    if (!this.#log.writableEnded) this.#log.write(text);
+    this.#tail = [...this.#tail, line].slice(-TAIL_LINES);
+    if (!this.#log.writableEnded) this.#log.write(`${line}\n`);
     if (this.ready) return;
-    for (const line of text.split('\n')) {
-      const said = progress?.exec(line)?.[1];
-      if (said) this.onChange(said);
-    }
-    this.readyLine = this.#tail.split('\n').find((line) => line.includes(ready)) ?? '';
-    if (this.readyLine !== '') this.#heardReady('ready');
+    const said = progress?.exec(line)?.[1];
+    if (said) this.onChange(said);
+    if (!line.includes(ready)) return;
+    this.readyLine = line;
+    this.#heardReady('ready');
   }
 
   /** Starts the process. Returns "ready", or the reason of a failed start after the process was killed. */
@@ -114,8 +113,8 @@ export class ManagedProcess {
     const { command, args, env, cwd, readyTimeoutMs: timeoutMs = READY_TIMEOUT_MS } = this.program;
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
-    this.#tail = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => this.#hear(chunk.toString()));
+    this.#tail = [];
+    for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', (line) => this.#hear(line));
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#heardReady = resolve;
     const timer = setTimeout(() => resolve(`was not ready within ${timeoutMs / 1_000} s`), timeoutMs);

@@ -16,7 +16,6 @@ export const ClusterReady = z.object({
   ready: z.literal(true),
   kubeconfig: z.string(),
   namespace: z.string(),
-  image: z.string(),
   templates: z.string(),
 });
 export type ClusterReady = z.infer<typeof ClusterReady>;
