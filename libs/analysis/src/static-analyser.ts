@@ -49,7 +49,10 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
     if (signal?.aborted) throw cancelled();
     if (text.length > charsMax) return [notAnalysed(`it is longer than ${charsMax} characters`)];
     this.#process ??= await startChild(this.#limits);
-    const answer = await ask(this.#process, { text, language }, wallMs, signal);
+    const bound = AbortSignal.any([AbortSignal.timeout(wallMs), ...(signal ? [signal] : [])]);
+    const answering = answerOf(this.#process, bound, `it took longer than ${wallMs} ms`);
+    if (this.#process.connected) this.#process.send({ text, language } satisfies AnalyserTask, () => undefined);
+    const answer = (await answering) as TextAnswer;
     if ('findings' in answer) return answer.findings;
     // After any failure the process can't be trusted.
     this.#stop();
@@ -69,10 +72,6 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
     await this.#turn;
     // A process may have started meanwhile.
     this.#stop();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 }
 
@@ -112,15 +111,6 @@ async function startChild({ startMs, memoryMiB }: typeof LIMITS): Promise<ChildP
   throw new EtudeError('INTERNAL', `the analysers did not start: ${why} ${said}`.trim());
 }
 
-/** Never rejects: a failure is returned as `failed`, after which the caller has to kill the process. */
-async function ask(child: ChildProcess, task: AnalyserTask, wallMs: number, signal?: AbortSignal): Promise<TextAnswer> {
-  const bound = AbortSignal.any([AbortSignal.timeout(wallMs), ...(signal ? [signal] : [])]);
-  const answer = answerOf(child, bound, `it took longer than ${wallMs} ms`);
-  if (child.connected) child.send(task, () => undefined);
-  const found = await answer;
-  return found === 'ready' ? { failed: 'the analysers sent an unexpected message' } : found;
-}
-
 /** Folders with the analysers' own code, which the process may read. */
 function readable(): string[] {
   const { resolve } = createRequire(CHILD);
@@ -129,6 +119,7 @@ function readable(): string[] {
   return [dirname(dirname(CHILD)), contracts, ...(packages ? [packages] : [])];
 }
 
+/** Never rejects: a failure is returned as `failed`, after which the caller has to kill the process. */
 async function answerOf(child: ChildProcess, signal: AbortSignal, tooLate: string): Promise<ChildAnswer> {
   const over = new AbortController();
   const bound = { signal: AbortSignal.any([signal, over.signal]) };

@@ -1,7 +1,13 @@
-import { afterAll, describe, expect, it } from 'vitest';
-import { RuffSecretlintAnalyser } from '../src/static-analyser.js';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type AnalyserLimits, RuffSecretlintAnalyser } from '../src/static-analyser.js';
 
 const analyser = new RuffSecretlintAnalyser();
+
+function limited(limits: AnalyserLimits): RuffSecretlintAnalyser {
+  const own = new RuffSecretlintAnalyser(limits);
+  onTestFinished(() => own.close());
+  return own;
+}
 afterAll(() => analyser.close());
 
 const found = async (code: string, language?: 'python' | 'text') =>
@@ -101,21 +107,21 @@ describe('text that attacks the analysers', () => {
   });
 
   it('refuses a text that is too long', async () => {
-    await using small = new RuffSecretlintAnalyser({ charsMax: 10 });
+    const small = limited({ charsMax: 10 });
     expect(await small.analyse('x = 1 + 2 + 3')).toMatchObject([
       { rule: 'not-analysed', message: expect.stringContaining('longer than 10') },
     ]);
   });
 
   it('stops after the time limit and analyses the next text', async () => {
-    await using hurried = new RuffSecretlintAnalyser({ wallMs: 1 });
+    const hurried = limited({ wallMs: 1 });
     const slow = `x = [${'1, '.repeat(400_000)}]`;
     expect(await hurried.analyse(slow)).toMatchObject([{ rule: 'not-analysed', message: expect.stringContaining('longer than 1 ms') }]);
     expect(await hurried.analyse(slow)).toHaveLength(1);
   });
 
   it('stops at the memory limit', async () => {
-    await using small = new RuffSecretlintAnalyser({ memoryMiB: 32 });
+    const small = limited({ memoryMiB: 32 });
     const large = `x = [${'f(a, b), '.repeat(200_000)}]`;
     expect(await small.analyse(large)).toMatchObject([{ rule: 'not-analysed', message: expect.stringContaining('too large') }]);
   });
