@@ -8,7 +8,6 @@ import {
 } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { type ModelSpend, UsageReportSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/client.js';
-import { Chart } from '../ui/chart.js';
 import { ChoiceFilter, type Column, List, ReadList, TextFilter } from '../ui/list.js';
 import { Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
@@ -160,7 +159,6 @@ function Spend() {
                 ['US dollars per day at most', usdPerDay > 0 ? usdPerDay : 'no limit'],
               ]}
             />
-            <SpendChart rows={rows} />
             <List
               label="model calls"
               items={rows}
@@ -172,22 +170,5 @@ function Spend() {
         )}
       </Loaded>
     </>
-  );
-}
-
-function SpendChart({ rows }: { readonly rows: readonly ModelSpend[] }) {
-  const days = [...new Set(rows.map(({ day }) => day))].toSorted();
-  if (days.length < 2) return null;
-  const points = days.map((day) => ({
-    x: Date.parse(day),
-    y: rows.filter((row) => row.day === day).reduce((sum, row) => sum + tokensOf(row), 0),
-  }));
-  return (
-    <Chart
-      title="Tokens per day"
-      points={points}
-      xText={(at) => new Date(at).toISOString().slice(0, 10)}
-      yText={(y) => Math.round(y).toLocaleString('en')}
-    />
   );
 }
