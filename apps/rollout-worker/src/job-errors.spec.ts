@@ -1,10 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { RolloutWaits } from '@etude/domain/ports/journal';
 import { expect, it } from 'vitest';
-import { givesUp, jobError } from './rollout-run.processor.js';
+import { givesUp } from './rollout-run.processor.js';
 
 const down = new EtudeError('MODEL_UNAVAILABLE', 'down');
-const connection = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
 it.each([
   ['gives up', 'the last attempt', down, true, false],
@@ -14,13 +13,8 @@ it.each([
   ['continues', 'another worker took the rollout', new EtudeError('JOURNAL_FENCED', 'over'), true, false],
   ['continues', 'a shutdown of this worker', new DOMException('shutdown', 'AbortError'), true, true],
   ['continues', 'a question to the caller', new RolloutWaits({ key: 'a1', text: 'Which?', deadlineAt: 1 }), true, false],
-  ['continues', 'an outage of Redis', connection, true, false],
+  ['continues', 'an outage of Redis', new EtudeError('QUEUE_UNAVAILABLE', 'away'), true, false],
 ])('%s after %s', (end, _, error, isLastAttempt, isAborted) => {
   const signal = isAborted ? AbortSignal.abort() : new AbortController().signal;
   expect(givesUp(error, { isLastAttempt, signal })).toBe(end === 'gives up');
-});
-
-it('makes a lost connection a retryable error', () => {
-  expect(jobError(connection)).toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
-  expect(jobError(down)).toBe(down);
 });

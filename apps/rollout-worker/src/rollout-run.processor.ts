@@ -1,4 +1,4 @@
-import { errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
+import { type ErrorCode, errorCode, EtudeError, isAbort, isRetryable } from '@etude/contracts/errors';
 import type { RolloutLearn, RolloutRun } from '@etude/contracts/queues';
 import { isFinal, type TaskRecord } from '@etude/contracts/task';
 import { type RolloutEnd, RolloutWaits } from '@etude/domain/ports/journal';
@@ -9,7 +9,7 @@ import { runRollout } from '@etude/domain/rollout/run-rollout';
 import { counter } from '@etude/platform/metrics';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import type { RedisKeys, RolloutAddress } from '@etude/queue/redis/keys';
-import { type connectRedis, isConnectionError, type QueueLogger } from '@etude/queue/redis/redis';
+import type { connectRedis, QueueLogger } from '@etude/queue/redis/redis';
 import { watchCancel } from '@etude/queue/redis/channels';
 import { openJournal, openLearning, questionsOf, type RedisJournal } from '@etude/queue/tasks/journal';
 import { TextPublisher } from '@etude/queue/tasks/events';
@@ -93,7 +93,7 @@ export function rolloutRunProcessor({
         logger.info(failed, 'A rollout has ended');
         rollouts.inc({ state: 'failed', reason: 'error' });
       }
-      throw jobError(error);
+      throw error;
     }
   };
 }
@@ -186,17 +186,13 @@ export function stopSignal(
   };
 }
 
-/** Makes a lost connection a retryable error, because the task did not cause it. */
-export function jobError(error: unknown): unknown {
-  if (!isConnectionError(error)) return error;
-  const message = `Redis went away during the rollout (${(error as Error).message}); the rollout continues when Redis is back.`;
-  return new EtudeError('QUEUE_UNAVAILABLE', message, {}, { cause: error });
-}
+/** After these, this or another worker goes on, however many attempts are left. */
+const GOES_ON: ReadonlySet<ErrorCode> = new Set(['JOURNAL_FENCED', 'QUEUE_UNAVAILABLE']);
 
 /** Whether the queue will not retry after this error, so that the task ends with it. */
 export function givesUp(error: unknown, job: { readonly isLastAttempt: boolean; readonly signal: AbortSignal }): boolean {
-  if (job.signal.aborted || isAbort(error) || isConnectionError(error) || errorCode(error) === 'JOURNAL_FENCED') return false;
-  if (error instanceof RolloutWaits) return false;
+  if (job.signal.aborted || isAbort(error) || error instanceof RolloutWaits) return false;
+  if (GOES_ON.has(errorCode(error))) return false;
   return job.isLastAttempt || !isRetryable(error);
 }
 
@@ -230,7 +226,7 @@ export function rolloutLearnProcessor({
       return { outcome: state };
     } catch (error) {
       if (error instanceof RolloutStop || errorCode(error) === 'JOURNAL_FENCED') return { outcome: 'over' };
-      throw jobError(error);
+      throw error;
     }
   };
 }

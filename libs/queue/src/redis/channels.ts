@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { reportOutages } from './redis.js';
+import { reportOutages, whileRedisAnswers } from './redis.js';
 
 /** Called with each message of a channel, and with null after a reconnect, when messages may have been missed. */
 export type ChannelListener = (message: string | null) => void;
@@ -59,7 +59,7 @@ export function channelsOf(redis: Redis): Channels {
  * stored with the task or execution. Waits for Redis.
  *
  * @param isRequested reads the stored request: now and after every reconnect
- * @returns the watch, which is ready when every cancel is noticed
+ * @returns the watch, which is ready when every cancel is noticed, or fails with QUEUE_UNAVAILABLE
  */
 export function watchCancel(redis: Redis, channel: string, isRequested: () => Promise<boolean>, stop: () => void): Listening {
   // When Redis is away, the request is read again after the next reconnect.
@@ -69,7 +69,9 @@ export function watchCancel(redis: Redis, channel: string, isRequested: () => Pr
       () => undefined,
     );
   const listening = channelsOf(redis).listen(channel, (message) => (message === null ? void read() : stop()));
-  const ready = listening.ready.then(read).then(() => undefined);
+  const ready = whileRedisAnswers(redis, listening.ready)
+    .then(read)
+    .then(() => undefined);
   ready.catch(() => undefined);
   return { ...listening, ready };
 }
