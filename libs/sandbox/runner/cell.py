@@ -9,7 +9,7 @@ import sys
 import _signal
 
 from runner import answer, checker, serving, session_cell
-from runner.kernel import receive_fds, refuse_memory_files, set_readable, socket_of
+from runner.kernel import close_others, receive_fds, refuse_memory_files, set_readable, socket_of
 from runner.workspace import WORK
 
 # Memory of an interpreter before the first line of an answer, added to the answer's limit.
@@ -29,7 +29,8 @@ def main(control_fd, stdout_fd, stderr_fd):
             os._exit(0)
         payload = _read_payload(fds[0])
         os.dup2(fds[1], 0)
-        kept = _close_others([control.detach()] + fds[2:])
+        kept = [control.detach(), *fds[2:]]
+        close_others(*kept)
         os.chdir(WORK)
         _take_limits(payload["limits"], payload["processesApart"])
         _run(payload, kept)
@@ -76,19 +77,6 @@ def _read_payload(fd):
     with open(fd, "rb") as file:
         file.seek(0)
         return json.loads(file.read())
-
-
-def _close_others(keep):
-    """Closes all descriptors but 0 to 2 and copies of those in `keep`. Returns the copies in the same order."""
-    high = [os.dup(fd) for fd in keep]
-    base = max(high) + 1
-    moved = []
-    for offset, fd in enumerate(high):
-        os.dup2(fd, base + offset, inheritable=False)
-        moved.append(base + offset)
-    os.closerange(3, base)
-    os.closerange(base + len(moved), 65536)
-    return moved
 
 
 def _take_limits(limits, processes_apart):

@@ -119,6 +119,15 @@ def write_file(path, text):
         file.write(text)
 
 
+def close_others(*kept):
+    """Closes all descriptors but 0 to 2 and those in `kept`."""
+    lowest = 3
+    for fd in sorted(kept):
+        os.closerange(lowest, fd)
+        lowest = fd + 1
+    os.closerange(lowest, 65536)
+
+
 STREAM = _socket.SOCK_STREAM
 PACKETS = _socket.SOCK_SEQPACKET
 
@@ -138,7 +147,7 @@ def send_fds(sock, message, fds):
 def receive_fds(sock, fds_max):
     """Message and descriptors; an empty message when the other side is gone."""
     fds = array.array("i")
-    message, ancillary, _flags, _address = sock.recvmsg(1, _socket.CMSG_LEN(fds_max * fds.itemsize))
+    message, ancillary, _flags, _address = sock.recvmsg(1, _socket.CMSG_LEN(fds_max * fds.itemsize), _socket.MSG_CMSG_CLOEXEC)
     for level, kind, data in ancillary:
         if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
             fds.frombytes(data[: len(data) - len(data) % fds.itemsize])

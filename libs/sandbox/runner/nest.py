@@ -82,8 +82,7 @@ class Nest:
         uid, gid = os.getuid(), os.getgid()
         for other in (0, 1):
             os.dup2(fd, other)
-        os.closerange(3, kept)
-        os.closerange(kept + 1, 65536)
+        kernel.close_others(kept)
         network = kernel.CLONE_NEWNET if self.own_network else 0
         kernel.unshare(
             kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | network

@@ -13,7 +13,7 @@ import sys
 import _signal
 
 from runner.frames import write_all
-from runner.kernel import PACKETS, be_killed_first, receive_fds, send_fds, set_readable, socket_of, socket_pair, wipe_environment
+from runner.kernel import PACKETS, be_killed_first, close_others, receive_fds, send_fds, set_readable, socket_of, socket_pair, wipe_environment
 
 PID = struct.Struct("=i")
 NO_CELL = b"-"
@@ -98,18 +98,16 @@ class Zygote:
 
     def fork_from_here(self):
         """Forks the zygote from this process, which must not have seen a payload."""
-        mine, theirs = socket_pair(PACKETS)
+        theirs = self._connect()
         self.pid = os.fork()
         if self.pid == 0:
             _leave_supervisor(theirs)
         theirs.close()
-        mine.settimeout(START_S)
-        self.connection = mine
 
     def start_fresh(self, hash_seed):
         """Starts a new interpreter, for a hash seed of its own or in place of one that was killed."""
         self.stop()
-        mine, theirs = socket_pair(PACKETS)
+        theirs = self._connect()
         os.set_inheritable(theirs.fileno(), True)
         environment = {"PYTHONHASHSEED": str(hash_seed), "ETUDE_ZYGOTE": str(theirs.fileno())}
         null = os.open("/dev/null", os.O_RDWR)
@@ -117,8 +115,12 @@ class Zygote:
         self.pid = os.posix_spawn(self.command[0], self.command, environment, file_actions=actions)
         os.close(null)
         theirs.close()
-        mine.settimeout(START_S)
-        self.connection = mine
+
+    def _connect(self):
+        """The zygote's end of a new connection."""
+        self.connection, theirs = socket_pair(PACKETS)
+        self.connection.settimeout(START_S)
+        return theirs
 
     def stop(self):
         if self.connection is not None:
@@ -148,8 +150,7 @@ def _leave_supervisor(sock):
         null = os.open("/dev/null", os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)
-        os.closerange(3, sock.fileno())
-        os.closerange(sock.fileno() + 1, 4096)
+        close_others(sock.fileno())
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
         be_killed_first()
         serve(sock)
