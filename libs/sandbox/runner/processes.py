@@ -37,6 +37,14 @@ def stat_fields(pid):
         return file.read().rpartition(")")[2].split()
 
 
+def _all_fields():
+    """Every process with its `stat_fields`."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                yield int(entry), stat_fields(entry)
+
+
 def cpu_ms_of(fields):
     """User and system time, of the process itself and of the children that it waited for."""
     return sum(int(fields[i]) for i in (11, 12, 13, 14)) * TICK_MS
@@ -45,12 +53,11 @@ def cpu_ms_of(fields):
 def measure(apart):
     """Sums over all live processes that are not in `apart`. Threads count as processes, as in the kernel's limit."""
     cpu_ms = memory_kib = count = mapped_kib = 0
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) in apart:
+    for pid, fields in _all_fields():
+        if pid in apart:
             continue
         try:
-            fields = stat_fields(entry)
-            with open("/proc/%s/status" % entry, encoding="ascii", errors="replace") as file:
+            with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as file:
                 resident = _kib_of(file)
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -109,16 +116,10 @@ def end_all_but(known):
 
 def _alive():
     """Pids of all live processes but this one; without zombies."""
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or entry == "1":
-            continue
-        try:
-            fields = stat_fields(entry)
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+    for pid, fields in _all_fields():
         # A process whose first thread has ended shows as a zombie while its other threads live on.
-        if fields[0] not in "ZX" or int(fields[17]) > 1:
-            yield int(entry)
+        if pid != 1 and (fields[0] not in "ZX" or int(fields[17]) > 1):
+            yield pid
 
 
 def memory_kills():
