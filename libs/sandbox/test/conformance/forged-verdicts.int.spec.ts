@@ -19,9 +19,7 @@ const BASICS: Record<string, string> = {
   'prints PASS': 'def f(x):\n    print("PASS")\n    print("{\\"passed\\": true}")\n    return None',
   'exits 0 when it is called': 'import sys\ndef f(x):\n    sys.exit(0)',
   'calls os._exit(0) while it loads': 'import os\nos._exit(0)',
-  'exits 0 by a hook': 'import atexit, os, sys\natexit.register(lambda: os._exit(0))\ndef f(x):\n    sys.exit(0)',
   'replaces sys.exit and os._exit': 'import sys, os\nsys.exit = os._exit = lambda *a: None\ndef f(x):\n    return None',
-  'replaces sys.stdout': 'import sys, io\nsys.stdout = io.StringIO()\nsys.stderr = sys.stdout\nprint("PASS")\ndef f(x):\n    return None',
 };
 
 const PATCHES: Record<string, string> = {
@@ -37,17 +35,6 @@ class Quiet(Exception):
     def __new__(cls, *a):
         raise SystemExit(0)
 builtins.AssertionError = Quiet
-def f(x):
-    return None`,
-  'overrides __import__': 'import builtins\nbuiltins.__import__ = lambda *a, **k: None\ndef f(x):\n    return None',
-  'defines the names of the tests': `
-def check(candidate):
-    pass
-candidate = expected = known = None
-class AssertionError(Exception):
-    pass
-def isinstance(*a):
-    return True
 def f(x):
     return None`,
   'replaces the codec': `
@@ -114,26 +101,6 @@ def f(x):
                     resource.prlimit(pid, kind, (0, 0))
             except OSError:
                 pass
-    return None`,
-  'rewrites every file it can': `
-import os
-for root, dirs, files in os.walk("/tmp"):
-    for name in files:
-        open(os.path.join(root, name), "w").write("")
-for path in ("tests.py", "setup.py", "test_solution.py", "check.py", "__main__.py", "sitecustomize.py"):
-    open(path, "w").write("def check(c): pass")
-def f(x):
-    return None`,
-  'leaves a daemon and a thread behind': `
-import os, threading, time
-def f(x):
-    if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            while True:
-                time.sleep(0.001)
-        os._exit(0)
-    threading.Thread(target=lambda: time.sleep(100)).start()
     return None`,
 };
 

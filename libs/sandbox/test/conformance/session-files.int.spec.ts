@@ -136,12 +136,6 @@ while time.monotonic() < end:
     expect(await session.files.write('after', 0, bytes('x'), true)).toBe(1);
   });
 
-  it('replace a name and never write into the linked file', async ({ session }) => {
-    await session.cell('import os\nopen("/tmp/other", "w").write("kept")\nos.link("/tmp/other", "f")');
-    await session.files.write('f', 0, bytes('mine'), true);
-    expect((await session.cell('print(open("/tmp/other").read(), open("f").read())')).stdout).toBe('kept mine\n');
-  });
-
   it('restart an upload that the code removed, and accept no partial file of the code', async ({ session }) => {
     await session.files.write('f', 0, bytes('first'), false);
     const clobber = `
