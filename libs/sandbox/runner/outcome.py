@@ -82,6 +82,7 @@ def _refuse(text):
 
 
 CHECKER_LOST = {"type": "CheckerLost", "message": "the checker was stopped while the answer ran", "line": None}
+NO_VALUE = {"type": "NoValue", "message": "the code ended before the call gave a value", "line": None}
 
 
 def exit_reason(ended, error, stderr, disk_full, processes_full):
@@ -107,39 +108,29 @@ def exit_reason(ended, error, stderr, disk_full, processes_full):
 
 
 def conclude(result, kind, report, stopped, reason_of):
-    """Completes the result of any run without tests. `report` is the cell's report or None, `stopped` the exit reason of a run that
-    was stopped or None, `reason_of(error)` the exit reason otherwise."""
-    if kind == "call":
-        if report and "error" in report:
-            result["error"] = bounded_error(report["error"]) or dict(CHECKER_LOST)
-        elif report and "value" in report:
+    """Completes the result of a run outside of sessions. `report` is that of its cell or its checker, {} where none came, `stopped` the
+    exit reason of a run that was stopped or None, `reason_of(error)` the exit reason otherwise."""
+    error = bounded_error(report.get("error"))
+    passed = kind == "checked" and report.get("passed") is True
+    if kind == "checked" and not passed and not stopped:
+        error = error or CHECKER_LOST
+    reason = stopped or ("ok" if passed else reason_of(error))
+    if reason == "ok" and kind == "call":
+        if "value" in report:
             result["value"] = report["value"]
-    reason = stopped or reason_of(result.get("error"))
-    if kind == "call" and reason == "ok" and "value" not in result:
-        reason = "nonzero"
-        result["error"] = {"type": "NoValue", "message": "the code ended before the call gave a value", "line": None}
-    if reason != "ok":
-        result.pop("value", None)
-    result["exit"] = reason
-
-
-def judge(result, report, stopped, reason_of):
-    """Completes the result of code with tests, which passed if the checker's report says so. Parameters as for `conclude`."""
-    report = report or {}
-    passed = report.get("passed") is True and not stopped
-    error = None if passed else (bounded_error(report.get("error")) or dict(CHECKER_LOST))
-    if passed:
-        result.update(exit="ok", exitCode=0, signal=None)
-    elif stopped:
-        result["exit"] = stopped
-    else:
-        reason = reason_of(error)
-        result["exit"] = "nonzero" if reason == "ok" else reason
-        if result["exit"] == "nonzero":
+        else:
+            reason, error = "nonzero", NO_VALUE
+    if kind == "checked":
+        # Only the checker's report lets a run pass, not the end of the answer.
+        reason = "nonzero" if reason == "ok" and not passed else reason
+        result["passed"] = reason == "ok"
+        if passed and not stopped:
+            result.update(exitCode=0, signal=None)
+        elif reason == "nonzero":
             result["exitCode"] = result["exitCode"] or 1
-    if error and not (stopped and error["type"] == CHECKER_LOST["type"]):
+    if error:
         result["error"] = error
-    result["passed"] = passed
+    result["exit"] = reason
 
 
 NUMBERS = ("stdoutCutBytes", "stderrCutBytes", "cpuMs", "wallMs", "memoryPeakKiB")

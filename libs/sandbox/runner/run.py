@@ -10,7 +10,7 @@ from runner.connection import READ
 from runner.execution import Output
 from runner.frames import FrameReader
 from runner.kernel import socket_pair
-from runner.outcome import conclude, document, exit_reason, judge, value_excess
+from runner.outcome import conclude, document, exit_reason, value_excess
 from runner.workspace import space
 
 LOOK_S = 0.025
@@ -239,12 +239,8 @@ class Run:
         return result
 
     def _conclude(self, result, ended, stderr):
-        report = self.frame if isinstance(self.frame, dict) and not self.lied else None
-        reason_of = partial(self._reason, ended, stderr)
-        if self.judge:
-            judge(result, report, self.stopped, reason_of)
-        else:
-            conclude(result, self.request["kind"], report, self.stopped, reason_of)
+        report = {} if self.lied or self.frame is None else self.frame
+        conclude(result, self.request["kind"], report, self.stopped, partial(self._reason, ended, stderr))
 
     def _reason(self, ended, stderr, error):
         return exit_reason(ended, error, stderr, self.disk_full, self.processes_full)
