@@ -46,14 +46,7 @@ export class DrivenSandboxes implements Sandboxes {
   }
 }
 
-interface Partial {
-  stdout: string;
-  stderr: string;
-  readonly displays: Display[];
-  readonly startedMs: number;
-}
-
-const nothing = (): Partial => ({ stdout: '', stderr: '', displays: [], startedMs: performance.now() });
+const nothing = () => ({ stdout: '', stderr: '', displays: [] as Display[] });
 
 export const unmeasuredRun = (exit: ExitReason, type: string, message: string): RunResult => ({
   exit,
@@ -91,7 +84,6 @@ export class RunAssembly implements ExecutionSink {
 
   /** Ends the current run as lost, with the output it had. Results of another sandbox may follow. */
   lose({ exit, message }: LostSandbox): void {
-    const wallMs = performance.now() - this.partial.startedMs;
-    this.result({ ...unmeasuredRun(exit, 'SandboxLost', message), wallMs });
+    this.result(unmeasuredRun(exit, 'SandboxLost', message));
   }
 }

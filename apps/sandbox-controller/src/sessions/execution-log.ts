@@ -21,7 +21,6 @@ const TEXT_MAX = 256 * 1024;
 export class ExecutionLog implements ExecutionSink {
   readonly #events: ExecutionEvent[] = [];
   readonly #grown = new EventEmitter().setMaxListeners(0);
-  readonly #startedMs = performance.now();
   #ended: { readonly error: Error | null } | null = null;
 
   get hasOutcome(): boolean {
@@ -57,7 +56,7 @@ export class ExecutionLog implements ExecutionSink {
   lose(end: LostSandbox | null): void {
     if (this.hasOutcome) return;
     const { error, ...run } = unmeasuredRun(end?.exit ?? 'cancelled', 'SandboxLost', end?.message ?? '');
-    this.result({ ...run, wallMs: performance.now() - this.#startedMs, ...(end ? { error } : {}) });
+    this.result({ ...run, ...(end ? { error } : {}) });
   }
 
   /** Ends all readers after the last event. They throw `error` unless it is null. */

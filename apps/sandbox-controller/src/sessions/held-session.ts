@@ -1,6 +1,7 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { sandboxName } from '@etude/contracts/ids';
 import type { SandboxLimits, SandboxRun, SandboxSession } from '@etude/contracts/sandbox';
+import { memberOf } from '@etude/queue/redis/keys';
 import type { SessionEnd } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxExecution } from '@etude/sandbox/sandbox-driver';
 import { ExecutionLog } from './execution-log.js';
@@ -16,9 +17,6 @@ export const shuttingDown = () =>
   new EtudeError('SHUTTING_DOWN', 'This sandbox controller is shutting down; call again, with the last resume_token.', {
     retryAfterMs: 500,
   });
-
-/** Unique, because neither part contains a "/". */
-export const keyOf = ({ tenant, id }: { readonly tenant: string; readonly id: string }): string => `${tenant}/${id}`;
 
 export interface SessionExecution {
   readonly executionId: string;
@@ -54,7 +52,7 @@ export class HeldSession {
   ) {}
 
   get key(): string {
-    return keyOf(this.session);
+    return memberOf(this.session.tenant, this.session.id);
   }
 
   /** Replaces the expiry by one in `ms`, on the monotonic clock. */

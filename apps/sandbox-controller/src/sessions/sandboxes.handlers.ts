@@ -5,7 +5,6 @@ import {
   CreateSandboxRequestSchema,
   type ExecuteRequest,
   ExecuteRequestSchema,
-  type RenewSandboxRequest,
   RenewSandboxRequestSchema,
   type Sandboxes,
   SearchSandboxFilesRequestSchema,
@@ -102,7 +101,10 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
       sandboxMessage(await host.open({ ...sessionRequestOf(tenant, request), uncounted }, signal)),
     getSandbox: atGateway,
     listSandboxes: atGateway,
-    renewSandbox: async (request, { tenant }) => sandboxMessage(await host.renew(tenant, sandboxIdOf(request.name), ttlOf(request))),
+    async renewSandbox(request, { tenant }) {
+      const { ttlMs } = fromWire(Renewed, RenewSandboxRequestSchema, request);
+      return sandboxMessage(await host.renew(tenant, sandboxIdOf(request.name), ttlMs));
+    },
     closeSandbox: async ({ name }, { tenant }) => sandboxMessage(await host.close(tenant, sandboxIdOf(name))),
     async *execute(request, { tenant, signal, traceparent }) {
       const held = await find(request.name, tenant);
@@ -110,7 +112,8 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
       let seen = eventsSeen(request.resumeToken, execution.executionId);
       // A caller with a token has seen an event, so an unknown execution must not run again.
       const log = await held.execute(execution, seen === 0);
-      if (seen === 0) void tracing.span('sandbox.run', spanOf(execution, traceparent), () => held.settled());
+      const start: SpanStart = { ...(traceparent && { parent: traceparent }), values: { 'etude.execution': execution.executionId } };
+      if (seen === 0) void tracing.span('sandbox.run', start, () => held.settled());
       for await (const event of log.read(seen, signal)) yield eventMessage(execution.executionId, (seen += 1), event);
     },
     async answerToolCall(request, { tenant }) {
@@ -154,12 +157,6 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
     },
   };
 }
-
-/** The span of an execution, which may go on after its caller left. */
-const spanOf = ({ executionId }: SessionExecution, parent: string | undefined): SpanStart => ({
-  ...(parent === undefined ? {} : { parent }),
-  values: { 'etude.execution': executionId },
-});
 
 /** Describes a file, also one whose upload is unfinished. @throws EtudeError NOT_FOUND */
 async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {
@@ -236,8 +233,6 @@ function sessionRequestOf(tenant: string, request: CreateSandboxRequest): Sessio
   const asked = { ...request, requestId: requestId || `made-${randomUUID()}`, limits };
   return { tenant, ...fromWire(Asked, CreateSandboxRequestSchema, asked) };
 }
-
-const ttlOf = (request: RenewSandboxRequest) => fromWire(Renewed, RenewSandboxRequestSchema, request).ttlMs;
 
 /** @throws EtudeError INVALID_ARGUMENT */
 function executionOf(request: ExecuteRequest, session: SandboxSession): SessionExecution {

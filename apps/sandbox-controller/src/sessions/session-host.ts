@@ -3,6 +3,7 @@ import { errorCode, EtudeError } from '@etude/contracts/errors';
 import type { SandboxSession, SessionRequest } from '@etude/contracts/sandbox';
 import { endedError, noSandboxError } from '@etude/contracts/sandbox-wire';
 import { counter } from '@etude/platform/metrics';
+import { memberOf } from '@etude/queue/redis/keys';
 import type { QueueLogger } from '@etude/queue/redis/redis';
 import {
   newSandboxId,
@@ -12,7 +13,7 @@ import {
   type StoredSession,
 } from '@etude/queue/sandboxes/sandbox-sessions';
 import type { ClaimedSandbox, SandboxDriver } from '@etude/sandbox/sandbox-driver';
-import { heldElsewhere, HeldSession, keyOf, shuttingDown } from './held-session.js';
+import { heldElsewhere, HeldSession, shuttingDown } from './held-session.js';
 
 const sessionEnds = counter({ name: 'etude_sandbox_sessions_ended_total', help: 'Sessions that ended, by how', labels: ['state'] });
 
@@ -84,7 +85,7 @@ export class SessionHost {
    */
   async find(tenant: string, id: string): Promise<HeldSession> {
     this.#refuseWhenClosing();
-    const held = this.#held.get(keyOf({ tenant, id }));
+    const held = this.#held.get(memberOf(tenant, id));
     if (held) return held;
     const { session, controllerId } = await this.#stored(tenant, id);
     throw session.state === 'open' ? heldElsewhere(id, controllerId) : endedError(session);
@@ -134,7 +135,7 @@ export class SessionHost {
   async reconcile(): Promise<void> {
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
-    const recorded = new Map((await store.heldBy(controllerId)).map((one) => [keyOf(one), one]));
+    const recorded = new Map((await store.heldBy(controllerId)).map((one) => [memberOf(one.tenant, one.id), one]));
     for (const held of before) {
       if (recorded.has(held.key) || this.#held.get(held.key) !== held) continue;
       const stored = await store.get(held.session.tenant, held.session.id);
