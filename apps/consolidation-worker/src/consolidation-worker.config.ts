@@ -14,8 +14,6 @@ const cron = (example: string) =>
     .regex(/^\S+( \S+){4,5}$/, `must be a cron pattern of five or six fields, such as "${example}"`)
     .optional();
 
-const timeZone = () => z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').optional();
-
 function isTimeZone(name: string): boolean {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
@@ -24,14 +22,6 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-const ZONE = 'its time zone, such as "Europe/Berlin"';
-/** Settings that a schedule needs: schedule, setting, its description. */
-const NEEDED = [
-  ['ETUDE_CONSOLIDATION_SCHEDULE', 'ETUDE_CONSOLIDATION_TIME_ZONE', ZONE],
-  ['ETUDE_ARCHIVE_SCHEDULE', 'ETUDE_ARCHIVE_TIME_ZONE', ZONE],
-  ['ETUDE_ARCHIVE_SCHEDULE', 'ETUDE_ARCHIVE_SCORE_MAX', 'the score below which it archives, such as 0.2'],
-  ['ETUDE_SKILLS_PRUNE_SCHEDULE', 'ETUDE_SKILLS_PRUNE_TIME_ZONE', ZONE],
-] as const;
 const PRUNE_LIMITS = [
   'ETUDE_SKILLS_PRUNE_UNUSED_DAYS',
   'ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX',
@@ -54,8 +44,8 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_SETTLING_CALLS_PER_DAY: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
       /** Cron pattern of nightly runs. Unset: on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: cron('0 3 * * *'),
-      /** IANA name, needed with a schedule. */
-      ETUDE_CONSOLIDATION_TIME_ZONE: timeZone(),
+      /** IANA name of the time zone of all schedules. */
+      ETUDE_SCHEDULES_TIME_ZONE: z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').default('UTC'),
       /** Days that a nightly run looks back. */
       ETUDE_CONSOLIDATION_DAYS: z.coerce.number().int().min(1).max(3_650).default(7),
       /** Most model calls of a run; 0: no limit. */
@@ -68,16 +58,12 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_CONSOLIDATION_SKILLS_WAIT_MS: z.coerce.number().int().min(0).max(3_000_000).default(60_000),
       /** Cron pattern for archiving the least needed records. Unset: on demand only. */
       ETUDE_ARCHIVE_SCHEDULE: cron('0 4 * * *'),
-      /** IANA name, needed with a schedule. */
-      ETUDE_ARCHIVE_TIME_ZONE: timeZone(),
       /** Records with a lower score are archived, 0 to 1; needed with a schedule. */
       ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
       /** Younger records are never archived. */
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
       /** Cron pattern for pruning skills. Unset: on demand only. */
       ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
-      /** IANA name, needed with a schedule. */
-      ETUDE_SKILLS_PRUNE_TIME_ZONE: timeZone(),
       /** Archives active skills not used for so many days; 0: never. A schedule needs this, _FAILING_RATE_MAX or _SUPERSEDED_DAYS. */
       ETUDE_SKILLS_PRUNE_UNUSED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
       /** Archives active skills with a success rate below this, 0 to 1; 0: never. */
@@ -89,21 +75,20 @@ export const consolidationWorkerConfig = requireMemory(
     })
     .superRefine((config, context) => {
       const refuse = (setting: string, message: string) => context.addIssue({ code: 'custom', path: [setting], message });
-      for (const [schedule, setting, what] of NEEDED)
-        if (config[schedule] !== undefined && config[setting] === undefined) refuse(setting, `${schedule} needs ${what}`);
+      if (config.ETUDE_ARCHIVE_SCHEDULE !== undefined && config.ETUDE_ARCHIVE_SCORE_MAX === undefined)
+        refuse('ETUDE_ARCHIVE_SCORE_MAX', 'ETUDE_ARCHIVE_SCHEDULE needs the score below which it archives, such as 0.2');
       if (config.ETUDE_SKILLS_PRUNE_SCHEDULE !== undefined && PRUNE_LIMITS.every((limit) => config[limit] === 0))
         refuse(PRUNE_LIMITS[0], 'ETUDE_SKILLS_PRUNE_SCHEDULE needs this setting (such as 180 days), _FAILING_RATE_MAX or _SUPERSEDED_DAYS');
     }),
 );
 export type ConsolidationWorkerConfig = z.infer<typeof consolidationWorkerConfig>;
 
-const timesOf = (pattern: string | undefined, zone: string | undefined): ScheduleTimes | null =>
-  pattern === undefined || zone === undefined ? null : { pattern, timeZone: zone };
-
 export function schedulesFrom(config: ConsolidationWorkerConfig): ScheduleParts['schedules'] {
-  const nightly = timesOf(config.ETUDE_CONSOLIDATION_SCHEDULE, config.ETUDE_CONSOLIDATION_TIME_ZONE);
-  const archive = timesOf(config.ETUDE_ARCHIVE_SCHEDULE, config.ETUDE_ARCHIVE_TIME_ZONE);
-  const prune = timesOf(config.ETUDE_SKILLS_PRUNE_SCHEDULE, config.ETUDE_SKILLS_PRUNE_TIME_ZONE);
+  const timesOf = (pattern: string | undefined): ScheduleTimes | null =>
+    pattern === undefined ? null : { pattern, timeZone: config.ETUDE_SCHEDULES_TIME_ZONE };
+  const nightly = timesOf(config.ETUDE_CONSOLIDATION_SCHEDULE);
+  const archive = timesOf(config.ETUDE_ARCHIVE_SCHEDULE);
+  const prune = timesOf(config.ETUDE_SKILLS_PRUNE_SCHEDULE);
   const scoreMax = config.ETUDE_ARCHIVE_SCORE_MAX;
   return {
     nightly: nightly && { ...nightly, days: config.ETUDE_CONSOLIDATION_DAYS },

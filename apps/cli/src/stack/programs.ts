@@ -207,7 +207,7 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
   const signing = { ETUDE_SKILLS_SIGNING_KEY_PATH: proofSigningKeyPath(options.home) };
   const nightly = usual({
     ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *',
-    ETUDE_CONSOLIDATION_TIME_ZONE: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    ETUDE_SCHEDULES_TIME_ZONE: Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
   // A script's answers say nothing about the worth of memory.
   const measuring = options.scripted ? usual({ ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' }) : {};
