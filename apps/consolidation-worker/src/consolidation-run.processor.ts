@@ -7,7 +7,6 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { ProceduralMemory } from '@etude/domain/ports/memory';
 import { settledStatus } from '@etude/domain/skills/proof/admit-skill';
 import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
-import { finalFailure } from '@etude/queue/jobs/job-end';
 import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,7 +19,7 @@ export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'report' |
   readonly budget: RunBudget;
 }
 
-/** Runs one consolidation and keeps its record: queued, running, then done or failed with the reason. */
+/** Runs one consolidation and keeps its record: queued, running, then done. The reconciler notes a failure. */
 export function consolidationRunProcessor(
   deps: ConsolidationRunDeps,
 ): JobHandler<typeof ConsolidationRunJob.payload, typeof ConsolidationRunJob.result> {
@@ -32,15 +31,7 @@ export function consolidationRunProcessor(
     if (record.state === 'done') return { runId };
     const begun: ConsolidationRecord = { ...record, state: 'running', error: null, endedAt: null };
     await runs.put(begun);
-    try {
-      await runs.put({ ...begun, ...(await runOnce(begun, deps, context)), state: 'done', endedAt: clock.now() });
-    } catch (error) {
-      const failure = finalFailure(error, context);
-      // Progress has already written the counts.
-      if (failure !== null)
-        await runs.put({ ...((await runs.get(tenant, runId)) ?? begun), state: 'failed', endedAt: clock.now(), error: failure });
-      throw error;
-    }
+    await runs.put({ ...begun, ...(await runOnce(begun, deps, context)), state: 'done', endedAt: clock.now() });
     return { runId };
   };
 }

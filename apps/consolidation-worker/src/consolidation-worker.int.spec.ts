@@ -12,6 +12,7 @@ import { type RunningScriptedModel, startScriptedModel } from '@etude/model/scri
 import type { RunningWorker } from '@etude/platform/run-service';
 import { ConsolidationStore } from '@etude/queue/memory/consolidation-store';
 import { type Consumer, consume } from '@etude/queue/jobs/consumer';
+import { reconcileWork } from '@etude/queue/jobs/durable-work';
 import { DeadLetters } from '@etude/queue/jobs/dead-letters';
 import { ExecutionStore } from '@etude/queue/executions/executions';
 import { OutboxReader, RedisMemoryOutbox } from '@etude/queue/memory/memory-outbox';
@@ -134,7 +135,7 @@ describe('the consolidation worker', () => {
     return until(
       async () => {
         const now = await runs.get(tenant, record.id);
-        return now?.state === 'done' || now?.state === 'failed' ? now : null;
+        return now?.state === 'done' ? now : null;
       },
       { what: 'the run ended' },
     );
@@ -250,7 +251,10 @@ describe('the consolidation worker', () => {
     await start();
     await put('e1', { kind: 'episode', episode: episode('1') });
     await put('e2', { kind: 'episode', episode: episode('2') });
-    expect(await consolidate()).toMatchObject({
+    const { id } = await runs.create(tenant, { agent: null, days: 7, dryRun: false }, '');
+    await until(async () => (await producer.queue(ConsolidationRunJob.name).getFailedCount()) === 1, { what: 'a dead letter' });
+    await reconcileWork(producer, runs.work, Date.now() + 60_000, (error) => expect.fail(String(error)));
+    expect(await runs.get(tenant, id)).toMatchObject({
       state: 'failed',
       error: expect.stringMatching(/^MODEL_REFUSED: .*401.*who are you/),
       endedAt: expect.any(Number),
@@ -258,7 +262,7 @@ describe('the consolidation worker', () => {
   });
 
   it('schedules the nightly run of a tenant with memories until the setting is removed', async () => {
-    await start({ ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *', ETUDE_CONSOLIDATION_TIME_ZONE: 'Europe/Berlin' });
+    await start({ ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *', ETUDE_SCHEDULES_TIME_ZONE: 'Europe/Berlin' });
     await put('e1', { kind: 'episode', episode: episode('1') });
     const queue = producer.queue(ConsolidationRunJob.name);
     const due = await until(async () => (await queue.getDelayed())[0], { what: 'a run is due at night' });
@@ -293,18 +297,14 @@ describe('consolidationWorkerConfig', () => {
     expect(wrongSettings(needed)).toBeUndefined();
   });
 
-  it('requires a limit and a time zone with a schedule of pruning', () => {
-    const schedule = { ...needed, ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *' };
-    expect(wrongSettings(schedule)).toEqual(['ETUDE_SKILLS_PRUNE_TIME_ZONE', 'ETUDE_SKILLS_PRUNE_UNUSED_DAYS']);
-    const limits = { ETUDE_SKILLS_PRUNE_TIME_ZONE: 'UTC', ETUDE_SKILLS_PRUNE_UNUSED_DAYS: '180' };
-    expect(wrongSettings({ ...schedule, ...limits })).toBeUndefined();
-  });
-
-  it('refuses a schedule without a time zone, and unreadable values', () => {
-    expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *' })).toEqual(['ETUDE_CONSOLIDATION_TIME_ZONE']);
-    expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_CONSOLIDATION_TIME_ZONE: 'Mars/Olympus' })).toEqual([
+  it('requires limits with schedules, and refuses unreadable values', () => {
+    const schedules = { ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *', ETUDE_ARCHIVE_SCHEDULE: '0 4 * * *' };
+    expect(wrongSettings({ ...needed, ...schedules })).toEqual(['ETUDE_ARCHIVE_SCORE_MAX', 'ETUDE_SKILLS_PRUNE_UNUSED_DAYS']);
+    const limits = { ETUDE_ARCHIVE_SCORE_MAX: '0.2', ETUDE_SKILLS_PRUNE_UNUSED_DAYS: '180' };
+    expect(wrongSettings({ ...needed, ...schedules, ...limits })).toBeUndefined();
+    expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_SCHEDULES_TIME_ZONE: 'Mars/Olympus' })).toEqual([
       'ETUDE_CONSOLIDATION_SCHEDULE',
-      'ETUDE_CONSOLIDATION_TIME_ZONE',
+      'ETUDE_SCHEDULES_TIME_ZONE',
     ]);
   });
 });

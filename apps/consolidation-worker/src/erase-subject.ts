@@ -6,7 +6,6 @@ import type { Memory } from '@etude/memory/memory';
 import type { Erasable } from '@etude/memory/upkeep/owned-records';
 import type { JobContext } from '@etude/queue/jobs/consumer';
 import { type CountsByPlace, QueueErasure } from '@etude/queue/erasure/queue-erasure';
-import { finalFailure } from '@etude/queue/jobs/job-end';
 import type { Producer } from '@etude/queue/jobs/producer';
 import type { StoredErasure, UpkeepStore } from '@etude/queue/memory/upkeep-store';
 import type { ErasureSubject } from '@etude/queue/redis/keys';
@@ -21,8 +20,8 @@ export interface EraseDeps {
 }
 
 /**
- * Removes every trace of an agent, a user, a tenant or a record, and keeps a receipt: running, then succeeded, or failed with the
- * remaining counts. A repeat continues where the last attempt was cut off.
+ * Removes every trace of an agent, a user, a tenant or a record, and keeps a receipt, with the remaining counts until it has succeeded. A
+ * repeat continues where the last attempt was cut off. The reconciler notes a failure.
  *
  * The queues are erased first, because they feed memory, and again after memory, to find jobs whose records are gone.
  * @throws EtudeError MEMORY_UNAVAILABLE while records are left; the queue retries the erasure
@@ -30,19 +29,13 @@ export interface EraseDeps {
 export async function eraseSubject(
   { tenant, id }: { readonly tenant: string; readonly id: string },
   deps: EraseDeps,
-  context: JobContext,
+  { signal }: JobContext,
 ): Promise<void> {
   const stored = await deps.store.loadErasure(tenant, id);
   if (stored === null || stored.receipt.state === 'succeeded') return;
   const run = new ErasureRun(stored, deps);
-  try {
-    if (stored.subject !== null) await run.erase(stored.subject, context.signal);
-    await run.finish(context.signal);
-  } catch (error) {
-    const failure = finalFailure(error, context);
-    if (failure !== null) await run.put({ state: 'failed', error: failure, finishedAt: deps.clock.now() });
-    throw error;
-  }
+  if (stored.subject !== null) await run.erase(stored.subject, signal);
+  await run.finish(signal);
 }
 
 class ErasureRun {
@@ -106,8 +99,7 @@ class ErasureRun {
       const message = `${named.join(', ')} not erased yet. The erasure is retried after running work has ended.`;
       throw new EtudeError('MEMORY_UNAVAILABLE', message);
     }
-    const notes = Object.keys(removed).length === 0 ? [NOTHING_FOUND, ...receipt.notes] : receipt.notes;
-    await this.put({ removed, notes: [...new Set(notes)] }, { subject: null });
+    await this.put({ removed }, { subject: null });
   }
 
   async #find(owners: Erasable, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
@@ -121,8 +113,6 @@ class ErasureRun {
     await this.put({ removed });
   }
 }
-
-const NOTHING_FOUND = 'nothing was found; check the name if you expected data';
 
 /** Compares digests, because another version may have the same number now. */
 async function isGone(key: SkillKey, { procedural }: EraseDeps['memory']): Promise<boolean> {

@@ -31,15 +31,11 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
     record = { ...record, ...change, updatedAt: deps.clock.now() };
     if (!(await deps.store.putReembedding(record))) stop.abort();
   };
-  // After an earlier attempt, the vectors to drop may be gone already.
-  const isFirst = context.attempt === 1 && context.stalledCount === 0;
   try {
-    await moveAll(record, put, deps, isFirst, AbortSignal.any([context.signal, stop.signal]));
+    await moveAll(record, put, deps, AbortSignal.any([context.signal, stop.signal]));
   } catch (error) {
     if (stop.signal.aborted) return;
-    const isOver = context.isLastAttempt || !isRetryable(error);
-    const said = `${errorCode(error)}: ${(error as Error).message}`;
-    if (leaseEndOf(context.signal) === null) await put({ error: said, ...(isOver ? { state: 'failed' } : {}) });
+    if (leaseEndOf(context.signal) === null) await put({ error: `${errorCode(error)}: ${(error as Error).message}` });
     throw error;
   }
 }
@@ -47,19 +43,14 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
 /** Stores a change of the record. Stops the move if it was stopped, or replaced by another one. */
 type Put = (change: Partial<Reembedding>) => Promise<void>;
 
-async function moveAll(record: Reembedding, put: Put, deps: ReembedDeps, isFirst: boolean, signal: AbortSignal): Promise<void> {
+async function moveAll(record: Reembedding, put: Put, deps: ReembedDeps, signal: AbortSignal): Promise<void> {
   const { memory } = deps;
   const models = await memory.store.models();
   const to = await embedderFor(record, models.find(({ name }) => name === modelNameOf(record.model))?.dimension ?? null, deps);
   const dropModel = record.dropModel === null ? null : modelNameOf(record.dropModel);
-  if (dropModel !== null) {
-    if (dropModel === deps.usedModel || dropModel === to.profile.model) {
-      const message = `the vectors of ${dropModel} can't be dropped: services search with them, or are about to`;
-      throw new EtudeError('FAILED_PRECONDITION', message);
-    }
-    const names = models.map(({ name }) => name);
-    if (isFirst && !names.includes(dropModel))
-      throw new EtudeError('NOT_FOUND', `memory has no vectors of ${dropModel} to drop, only those of ${names.join(' and ')}`);
+  if (dropModel === deps.usedModel || dropModel === to.profile.model) {
+    const message = `the vectors of ${dropModel} can't be dropped: services search with them, or are about to`;
+    throw new EtudeError('FAILED_PRECONDITION', message);
   }
   const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => put({ ...progress, error: null }) });
   signal.throwIfAborted();

@@ -64,13 +64,6 @@ export function leaseEndOf(signal: AbortSignal): LeaseEnd | null {
   return signal.aborted && (lease === 'shutdown' || lease === 'lost') ? lease : null;
 }
 
-/** "CODE: message" of a failure that ends the work; null if another attempt or another worker continues the job. */
-export function finalFailure(error: unknown, { signal, isLastAttempt }: { signal: AbortSignal; isLastAttempt: boolean }): string | null {
-  if (leaseEndOf(signal) !== null || (isRetryable(error) && !isLastAttempt)) return null;
-  const cause: unknown = signal.aborted ? signal.reason : error;
-  return `${errorCode(cause)}: ${cause instanceof Error ? cause.message : String(cause)}`;
-}
-
 /** The end of a job. `missing`: the job was removed, so its end is unknown. */
 export type JobEnd =
   | { readonly kind: 'completed'; readonly value: unknown }

@@ -29,20 +29,15 @@ const LEASE_MS = 120_000;
 
 /** When a tenant's facts are compared, by one worker at a time, and what that costs. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class SettlingStore extends RedisStore {
-  /** The last job that this process added, by tenant. */
-  readonly #added = new Map<string, number>();
-
   constructor(private readonly producer: Producer) {
     super(producer.redis, producer.keys);
   }
 
-  /** Has the tenant's facts compared after `waitMs`, at the next full interval. Further calls for the same interval add nothing. */
+  /** Has the tenant's facts compared after `waitMs`, at the next full interval. Further calls for the same interval add no job. */
   async request(tenant: string, waitMs = 0): Promise<void> {
     const now = Date.now();
     const at = (Math.floor((now + waitMs) / INTERVAL_MS) + 1) * INTERVAL_MS;
-    if (this.#added.get(tenant) === at) return;
     await this.producer.addForRecord(MemorySettleJob, { v: 1, tenant, at }, { delayMs: at - now });
-    this.#added.set(tenant, at);
   }
 
   /** Takes the tenant's lease for `holder`, or returns false if another holds it. */
