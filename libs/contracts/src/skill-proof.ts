@@ -122,23 +122,14 @@ export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
 /** Parts of Etude that histories name as actors. A version without a named author shows its origin. */
 const SYSTEM_ACTORS: readonly string[] = [...SKILL_ORIGINS, 'verification', 'architect', 'pruning'];
 
-/** Whether this name could be mistaken for a part of Etude, ignoring case, punctuation and Unicode variants. */
-export function isSystemActor(name: string): boolean {
-  const plain = name
-    .normalize('NFKC')
-    .replaceAll(/[^\p{L}\p{N}]/gu, '')
-    .toLowerCase();
-  return SYSTEM_ACTORS.includes(plain);
-}
+/** Whether this is the name of a part of Etude, in any case. */
+export const isSystemActor = (name: string): boolean => SYSTEM_ACTORS.includes(name.trim().toLowerCase());
 
 /** The author in histories for the subject of a JWT. Its issuer may let callers choose it, so it has a form that no key or tenant has. */
 export const subjectName = (subject: string) => `subject ${subject}`;
 
-/** Whether no API key may have this name: it could be mistaken for a part of Etude or for the subject of a JWT. */
-export function isReservedName(name: string): boolean {
-  const visible = name.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
-  return isSystemActor(name) || /^[^\p{L}\p{N}]*subject[^\p{L}\p{N}]/iu.test(visible);
-}
+/** Whether no API key may have this name: it is that of a part of Etude, or has the form of a JWT's subject. */
+export const isReservedName = (name: string): boolean => isSystemActor(name) || /^\s*subject\s/i.test(name);
 
 export const SkillChange = z.strictObject({
   /** ms since 1970 */

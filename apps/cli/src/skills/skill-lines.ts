@@ -38,12 +38,10 @@ export async function settledSkills(cli: Cli, ask: () => Promise<readonly Skill[
 /** The arguments that name a skill's version and owner in a command. Version 0 means no version. */
 export const versionWords = ({ name, version, agent, user }: Pick<Skill, 'name' | 'version' | 'agent' | 'user'>) =>
   [
-    quoted(version === 0 ? bareName(name) : `${bareName(name)}@${version}`),
-    ...(agent === '' ? [] : ['--agent', quoted(agent)]),
-    ...(user === '' ? [] : ['--user', quoted(user)]),
+    version === 0 ? bareName(name) : `${bareName(name)}@${version}`,
+    ...(agent === '' ? [] : ['--agent', agent]),
+    ...(user === '' ? [] : ['--user', user]),
   ].join(' ');
-
-const quoted = (word: string) => (/^[\w@.:+-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
 export const wantedCommand = (name: string, user: string) => `skills wish ${name}${user === '' ? '' : ` --user ${user}`}`;
 

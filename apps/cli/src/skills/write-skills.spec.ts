@@ -1,7 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { SkillSchema, SkillScope } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { describe, expect, it } from 'vitest';
-import { versionWords } from './skill-lines.js';
 import { argumentsOf } from './skills.command.js';
 import { docstringOf, nameOfFile, newDraft, nextDraft } from './write-skills.js';
 
@@ -57,12 +56,6 @@ describe('the next version', () => {
     const given = { scope: SkillScope.AGENT, user: 'bob' };
     expect(nextDraft({ ...skill, agent, user, scope }, CODE, given)).toMatchObject({ agent: owner, user, scope });
   });
-});
-
-it('quotes the name and owner of a skill for a shell', () => {
-  const slug = { name: 'skills/slug', version: 3, agent: '@user', user: '' };
-  expect(versionWords(slug)).toBe('slug@3 --agent @user');
-  expect(versionWords({ ...slug, user: "ann o'hara" })).toBe(`slug@3 --agent @user --user 'ann o'\\''hara'`);
 });
 
 describe('arguments of a skill', () => {

@@ -6,8 +6,6 @@ import { placeOfSkill } from './skill-words.js';
 /** What the verification found out about exactly this code. */
 export function Evidence({ skill: { proof, evidence, nondeterministic } }: { readonly skill: Skill }) {
   if (!proof) return <p className="quiet">This version was not verified yet.</p>;
-  // What no test noticed has a list of its own.
-  const lines = evidence.filter((line) => line !== `not noticed: ${proof.mutantsSurvived.join('; ')}`);
   return (
     <>
       <Details
@@ -24,20 +22,10 @@ export function Evidence({ skill: { proof, evidence, nondeterministic } }: { rea
         ]}
       />
       <ul>
-        {lines.map((line) => (
+        {evidence.map((line) => (
           <li key={line}>{line}</li>
         ))}
       </ul>
-      {proof.mutantsSurvived.length > 0 && (
-        <>
-          <h3>Changes of the code that the tests did not notice</h3>
-          <ul>
-            {proof.mutantsSurvived.map((line) => (
-              <li key={line}>{line}</li>
-            ))}
-          </ul>
-        </>
-      )}
       <Findings findings={proof.findings} />
       <Alike alike={proof.alike} />
     </>

@@ -43,7 +43,6 @@ const COLUMNS: ReadonlyArray<Column<Skill>> = [
   { title: 'Waits since', cell: ({ updateTime }) => <When at={updateTime} /> },
 ];
 
-/** The skills that wait for a decision. */
 export function ReviewListPage() {
   const { page, agent } = useQueryValues('page', 'agent');
   const query = { page_size: 50, page_token: page, agent, status: 'SKILL_STATUS_PENDING_REVIEW' };
@@ -68,7 +67,6 @@ export function ReviewListPage() {
   );
 }
 
-/** All that a reviewer needs to decide about a version. */
 export function ReviewPage({ name }: PageProps) {
   const { agent, user, version } = useQueryValues('agent', 'user', 'version');
   const read = useRead(SkillReviewSchema, `/v1/skills/${name}:review`, { agent, user, version });

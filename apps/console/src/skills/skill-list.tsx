@@ -74,7 +74,6 @@ function Library() {
   );
 }
 
-/** The way into and out of a category. */
 function Categories({ agent, category }: { readonly agent: string; readonly category: string }) {
   const read = useRead(ListSkillCategoriesResponseSchema, '/v1/skills:categories', { agent, parent: category });
   const below = read.data?.categories ?? [];

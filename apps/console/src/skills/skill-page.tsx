@@ -20,7 +20,6 @@ import { type Column, List, ReadList } from '../ui/list.js';
 import { useState } from 'react';
 import { Confirm } from '../ui/dialog.js';
 
-/** One skill: its code and contract, its evidence, its versions and uses, and a form to try it. */
 export function SkillPage({ name }: PageProps) {
   const { agent, user, version } = useQueryValues('agent', 'user', 'version');
   const read = useRead(SkillSchema, `/v1/skills/${name}`, { agent, user, version });
@@ -97,7 +96,6 @@ function Contract({ skill }: { readonly skill: Skill }) {
 const Source = ({ source }: { readonly source: string }) =>
   source.startsWith('tasks/') ? <Link to={`/${source}`}>{source}</Link> : <span>{source}</span>;
 
-/** The skills that call this one; for reviewers. */
 function Callers({ skill }: { readonly skill: Skill }) {
   const { data } = useRead(SkillReviewSchema, `/v1/skills/${skillId(skill)}:review`, { ...ownerOf(skill), version: skill.version });
   if (data === undefined) return null;
@@ -147,7 +145,6 @@ function Uses({ skill }: { readonly skill: Skill }) {
   );
 }
 
-/** All versions, and what changed in the chosen one. */
 function Versions({ skill }: { readonly skill: Skill }) {
   const [chosen] = useQueryValue('to');
   const to = Number(chosen) || skill.version;

@@ -102,7 +102,6 @@ function Field({ field: { name, type, isRequired, hint, options }, text = '', on
   );
 }
 
-/** One argument of a skill in a form. */
 interface FormField {
   readonly name: string;
   /** The type of JSON Schema; '' where it names none or several. */
@@ -113,7 +112,6 @@ interface FormField {
   readonly options: readonly string[] | null;
 }
 
-/** The fields of a form for a JSON Schema of an object. */
 function fieldsOf(schema: JsonObject | undefined): FormField[] {
   const properties = (schema?.['properties'] ?? {}) as Readonly<Record<string, JsonObject>>;
   const required = (schema?.['required'] ?? []) as readonly string[];

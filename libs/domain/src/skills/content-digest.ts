@@ -20,7 +20,6 @@ export function distinct<T>(values: readonly T[]): T[] {
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** The sha256 of the canonical JSON, in hex. */
 export function contentDigest(value: unknown): string {
   return digestOf(canonicalJson(value));
 }

@@ -6,11 +6,9 @@ import { CALLABLE, GONE, IN_USE, isSameOwner } from './skill-life.js';
 import { skillDigest } from '../content-digest.js';
 import type { SkillDependency } from '@etude/contracts/skill-proof';
 
-/** A unique key for one version of one owner's skill. */
 export const versionKey = ({ name, version, scope }: Pick<Skill, 'name' | 'version' | 'scope'>) =>
   `${scope.tenant} ${scope.agent} ${scope.user ?? ''} ${name}@${version}`;
 
-/** Keys of the versions that a skill's code calls. */
 export function calledVersions({ dependencies = [] }: Pick<Skill, 'dependencies'>): string[] {
   return dependencies.map(({ name, version, ...scope }) => versionKey({ name, version, scope }));
 }
@@ -62,7 +60,6 @@ export function refusalOf(error: unknown): string {
   return error.message;
 }
 
-/** The graph as it will be after the moves. */
 function behind(graph: CallGraph, moved: readonly MovedVersion[]): CallGraph {
   const byKey = new Map(moved.map(({ after }) => [versionKey(after), after]));
   const asMoved = (skills: readonly Skill[]) => skills.map((skill) => byKey.get(versionKey(skill)) ?? skill);

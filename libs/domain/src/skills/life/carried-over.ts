@@ -102,7 +102,6 @@ function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Skill {
   return members === undefined ? skill : { ...skill, members };
 }
 
-/** Both lists without repeats. */
 export function joinedTests(known: readonly SkillTest[] = [], more: readonly SkillTest[] = []): SkillTest[] {
   return distinct([...known, ...more]);
 }

@@ -173,7 +173,6 @@ async function activate(procedural: SkillRegistry, skill: Skill, decision: Decis
   return own.length === 0 ? skill : (moved[0] ?? skill);
 }
 
-/** Other active versions of the same owner, newest first. */
 async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<readonly Skill[]> {
   const versions = await procedural.versions(skill.scope, skill.name, 'active');
   return versions.filter(({ version }) => version !== skill.version);

@@ -59,7 +59,6 @@ export async function membersBack(procedural: SkillVersions, skill: Skill, decis
   return merged.map((member) => moveOf(member, 'active', decision));
 }
 
-/** The move that deprecates `other`. Its name then leads to the skill. */
 function mergeInto(skill: Named, other: Skill, { by, at }: Who): SkillMove {
   return moveOf(other, 'deprecated', { by, at, reason: `${MERGED}${nameOf(skill)}` }, { replacedBy: skill.name });
 }

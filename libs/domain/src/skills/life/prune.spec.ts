@@ -85,26 +85,6 @@ describe('a plan of pruning', () => {
   });
 });
 
-describe('pruneSkills', () => {
-  it('answers the same in a dry run and changes nothing', async () => {
-    const shelf = new Shelf(provenSkill('idle'));
-    const planned = await prune(shelf, { dryRun: true });
-    expect(shelf.moves).toEqual([]);
-    expect(await prune(shelf)).toEqual(planned);
-    expect(shelf.statuses()).toEqual(['idle@1 archived']);
-  });
-
-  it('answers a repeated call equally', async () => {
-    const shelf = new Shelf(provenSkill('idle'), provenSkill('dull'));
-    const first = await prune(shelf);
-    const again = await prune(shelf);
-    expect(new Set(again.map(({ skill, reason }) => `${skill.name}: ${reason}`))).toEqual(
-      new Set(first.map(({ skill, reason }) => `${skill.name}: ${reason}`)),
-    );
-    expect(shelf.moves).toHaveLength(2);
-  });
-});
-
 describe('undoPrune', () => {
   it('restores exactly the skills of one pruning', async () => {
     const history = [{ at: NEW_YEAR, by: 'ann', from: 'active' as const, to: 'deprecated' as const, reason: '' }];

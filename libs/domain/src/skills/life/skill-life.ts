@@ -10,7 +10,6 @@ import { absorbed } from './usage.js';
 /** Statuses of skills out of sight. Later versions do not build on these, and they do not count towards the limit of names. */
 export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 
-/** These count towards the limit of names. */
 export const NOT_GONE: readonly SkillStatus[] = SKILL_STATUSES.filter((status) => !GONE.has(status));
 
 /** Skills in these statuses run, or may run after verification or approval. */
@@ -41,7 +40,6 @@ export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> 
 
 /** An archived skill returns to these only where it had that status before. */
 const UNDONE: ReadonlySet<SkillStatus> = new Set(['pending_review', 'rejected']);
-/** The author of verification's changes in a history. */
 export const VERIFIER = 'verification';
 
 /** A skill reaches these statuses only with a proof for exactly its content. */
@@ -115,7 +113,6 @@ export function wasBefore({ history = [] }: Skill): SkillStatus | null {
   return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.from ?? null;
 }
 
-/** Whether the skill was ever in use. */
 export function wasActive({ history = [] }: Skill): boolean {
   return history.some(({ from, to }) => from === 'active' || to === 'active');
 }
