@@ -131,7 +131,7 @@ export interface Candidates {
   readonly words: readonly Candidate[];
 }
 
-/** A model that makes vectors, as the embedder's profile describes it. */
+/** A model that makes vectors, as the embedder's profile describes it. If an opened store has another, MEMORY_VERSION names the way out. */
 export interface Model {
   readonly name: string;
   readonly dimension: number;
@@ -213,11 +213,6 @@ export interface RecordStore {
   close(): void | Promise<void>;
 }
 
-export interface StoreOptions {
-  /** The model whose vectors are written and searched. If the store has another, MEMORY_VERSION names the way out. */
-  readonly model: Model;
-}
-
 /** The part of a tenant's records that a call reads or changes. */
 export interface TenantView {
   readonly tenant: string;
@@ -240,17 +235,18 @@ export function ownedBy(owners: Owners): TenantView {
   return { tenant, agents: agent === undefined ? null : [agent], users: user === undefined ? null : [user] };
 }
 
-/** The results of one search, under the ids that the database itself uses. */
-interface Found<Id> {
-  readonly records: ReadonlyMap<Id, Omit<Candidate, 'cosine' | 'bm25'>>;
-  readonly near: Iterable<Id>;
-  /** BM25 scores of the records that the words found. */
-  readonly bm25s: ReadonlyMap<Id, number>;
-  readonly cosineOf: (id: Id) => number;
-}
-
-/** Builds both lists in the order that `RecordStore.search` promises. A record outside the word list has a `bm25` of 0. */
-export function candidateLists<Id>({ records, near, bm25s, cosineOf }: Found<Id>, limit: number): Candidates {
+/**
+ * Builds both lists in the order that `RecordStore.search` promises. A record outside the word list has a `bm25` of 0.
+ *
+ * @param near the records that the vectors found, by the ids that the database itself uses; `bm25s` are those that the words found
+ */
+export function candidateLists<Id>(
+  records: ReadonlyMap<Id, Omit<Candidate, 'cosine' | 'bm25'>>,
+  near: Iterable<Id>,
+  bm25s: ReadonlyMap<Id, number>,
+  cosineOf: (id: Id) => number,
+  limit: number,
+): Candidates {
   const listOf = (ids: Iterable<Id>) =>
     [...ids].flatMap((id) => {
       const record = records.get(id);

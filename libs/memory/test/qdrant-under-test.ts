@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll } from 'vitest';
 import type { MemoryPlace } from '../src/open-memory.js';
 import { openQdrantStore } from '../src/qdrant/qdrant-store.js';
-import { LAYERS, type RecordStore, type StoreOptions } from '../src/record-store.js';
+import { LAYERS, type RecordStore, type Model } from '../src/record-store.js';
 import type { OpenStore } from './record-store-conformance.js';
 import { SAMPLE_MODEL } from './record-store-samples.js';
 import { storeUnderTest } from './temporary-store.js';
@@ -14,17 +14,17 @@ export function qdrantPlace({ url, apiKey, caPath }: TestQdrant, collectionPrefi
 }
 
 /** Opens empty stores on one server. Each has its own collections, which are dropped when it is closed. */
-export function openOnQdrant(server: () => TestQdrant, first: StoreOptions['model'] = SAMPLE_MODEL): OpenStore {
+export function openOnQdrant(server: () => TestQdrant, first: Model = SAMPLE_MODEL): OpenStore {
   return async () => {
     const qdrant = server();
     const prefix = `t${randomUUID().slice(0, 8)}`;
-    const open = (model: StoreOptions['model']) => openQdrantStore({ ...qdrantPlace(qdrant, prefix), model });
+    const open = (model: Model) => openQdrantStore({ ...qdrantPlace(qdrant, prefix), model });
     return storeUnderTest(open, first, () => qdrant.drop(prefix));
   };
 }
 
 /** Like `openOnQdrant`, but uses emptied collections again, which is several times as fast. Traces of old records stay in scores of words. */
-export function reuseOnQdrant(server: () => TestQdrant, model: StoreOptions['model']): OpenStore {
+export function reuseOnQdrant(server: () => TestQdrant, model: Model): OpenStore {
   const prefixes: string[] = [];
   afterAll(async () => {
     for (const prefix of prefixes) await server().drop(prefix);

@@ -1,5 +1,5 @@
 import { describe, expect, test, type TestContext } from 'vitest';
-import type { Change, RecordStore, StoreOptions } from '../src/record-store.js';
+import type { Change, RecordStore, Model } from '../src/record-store.js';
 import { recordStoreFindingConformance } from './record-store-finding-conformance.js';
 import { recordStoreIsolation } from './record-store-isolation.js';
 import { ACME, insert, keysOfAll, put, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
@@ -10,9 +10,9 @@ import { recordStoreUpkeepConformance } from './record-store-upkeep-conformance.
 export interface StoreUnderTest {
   readonly store: RecordStore;
   /** Closes the store and opens its data again, with the first model unless another is given. */
-  readonly reopen: (model?: StoreOptions['model']) => Promise<RecordStore>;
+  readonly reopen: (model?: Model) => Promise<RecordStore>;
   /** Opens another connection to the same data, like another process. */
-  readonly second: (model?: StoreOptions['model']) => Promise<RecordStore>;
+  readonly second: (model?: Model) => Promise<RecordStore>;
   /** Closes all connections and removes the data. */
   readonly close: () => Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { RecordStore, StoreOptions } from '../src/record-store.js';
+import type { RecordStore, Model } from '../src/record-store.js';
 import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
 import type { SqliteStoreOptions } from '../src/sqlite/store-file.js';
 import type { StoreUnderTest } from './record-store-conformance.js';
@@ -16,8 +16,8 @@ export async function temporaryStore(options: Partial<SqliteStoreOptions> = {}):
 
 /** A store and further connections to its data. `remove` removes the data after all of them were closed. */
 export async function storeUnderTest(
-  open: (model: StoreOptions['model']) => Promise<RecordStore>,
-  first: StoreOptions['model'],
+  open: (model: Model) => Promise<RecordStore>,
+  first: Model,
   remove: () => void | Promise<void>,
 ): Promise<StoreUnderTest> {
   const opened: RecordStore[] = [];
@@ -27,7 +27,7 @@ export async function storeUnderTest(
     return store;
   };
   const store = await second();
-  const reopen = async (model?: StoreOptions['model']) => {
+  const reopen = async (model?: Model) => {
     await store.close();
     return second(model);
   };

@@ -55,17 +55,19 @@ export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
 
 const NOTHING: FactPlan = { insert: null, changes: [], kept: null, isTaken: false, replaced: [] };
 
-function rivalsOf({ fact }: Told, known: readonly KnownFact[], kept: KnownFact | null): KnownFact[] {
-  return known.filter((one) => isCurrent(one.fact) && one !== kept && !saysSame(one.fact, fact) && haveOneSubject(fact, one.fact));
+/** Other current facts on the subject: those last told at `at` or before, and the first one after. For equal times, the later write wins. */
+function rivalsOf({ fact }: Told, known: readonly KnownFact[], kept: KnownFact | null, at: number) {
+  const rivals = known
+    .filter((one) => isCurrent(one.fact) && one !== kept && !saysSame(one.fact, fact) && haveOneSubject(fact, one.fact))
+    .toSorted((a, b) => lastTold(a.fact) - lastTold(b.fact));
+  return { older: rivals.filter((one) => lastTold(one.fact) <= at), newer: rivals.find((one) => lastTold(one.fact) > at)?.fact };
 }
 
 function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isTaken: boolean): FactPlan {
   const at = Math.max(lastTold(first.fact), factTime(told.fact));
-  const rivals = rivalsOf(told, known, first);
-  const newer = rivals.filter((one) => isNewer(one.fact, at)).toSorted((a, b) => lastTold(a.fact) - lastTold(b.fact))[0];
-  const older = rivals.filter((one) => !isNewer(one.fact, at));
+  const { older, newer } = rivalsOf(told, known, first, at);
   const again = isTaken ? first.fact : toldAgain(first.fact, told.fact);
-  const kept = newer === undefined ? again : superseded(again, { id: newer.fact.id, at: factTime(newer.fact) });
+  const kept = newer === undefined ? again : ended(again, newer);
   // The fact is written even if only others change. So if two facts replace each other at once, one write fails and is planned again.
   const isChanged = !isTaken || older.length > 0 || newer !== undefined;
   return {
@@ -89,17 +91,10 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const { id } = told.fact;
   // A replaced fact that is told again becomes a new record, so that the history keeps both times.
   const fact = { ...told.fact, id: known.some((one) => one.fact.id === id) ? `${id}.${at.toString(36)}` : id };
-  const rivals = rivalsOf(told, known, null).map((rival) => rival.fact);
-  const newer = rivals.filter((rival) => isNewer(rival, at)).toSorted((a, b) => lastTold(a) - lastTold(b))[0];
-  const current = rivals.some((rival) => lastTold(rival) === at) ? { ...fact, validFrom: at + 1 } : fact;
-  const insert =
-    newer === undefined ? { ...current, ...unsettledAmong(told, known) } : superseded(fact, { id: newer.id, at: factTime(newer) });
+  const { older, newer } = rivalsOf(told, known, null, at);
+  const current = older.some((rival) => lastTold(rival.fact) === at) ? { ...fact, validFrom: at + 1 } : fact;
+  const insert = newer === undefined ? { ...current, ...unsettledAmong(told, known) } : ended(fact, newer);
   return { ...NOTHING, insert, kept: insert };
-}
-
-/** If two facts were told for the same time, the later write wins. */
-function isNewer(fact: Fact, at: number): boolean {
-  return lastTold(fact) > at;
 }
 
 /** The maximum number of near facts that one fact is compared with. */
@@ -121,12 +116,11 @@ export function isCurrent(fact: Fact): boolean {
 
 /** The known fact after it was told again. It keeps its own spelling. */
 function toldAgain(known: Fact, again: Fact): Fact {
-  const subject = known.subject ?? again.subject;
-  return { ...reinforce(known, again), ...(subject === undefined ? {} : { subject }) };
+  return { ...reinforce(known, again), subject: known.subject ?? again.subject };
 }
 
 /** The fact, ended because `by` replaced it. A fact that becomes true only later ends the moment it begins. */
-export function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
+function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
   return { ...known, validTo: Math.max(by.at, factTime(known)), supersededBy: by.id };
 }
 
@@ -196,11 +190,6 @@ export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecis
     older: supersededBy === newer.id ? rest : older,
     newer: { ...newer, wordings, outdated, episodes, support: newer.support - more, decisions: [...decisions, differs] },
   };
-}
-
-export function leftToCompare(fact: Fact, left: readonly string[]): Fact {
-  const { unsettled: _, ...rest } = fact;
-  return left.length === 0 ? rest : { ...rest, unsettled: [...left] };
 }
 
 type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject' | 'wordings'>;

@@ -1,4 +1,4 @@
-import type { ConsolidationUnit, ConsolidationUnits, StagedUnit } from '@etude/domain/ports/consolidation-units';
+import type { ConsolidationUnit, ConsolidationUnits } from '@etude/domain/ports/consolidation-units';
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { ProceduralLayer, SemanticLayer } from '../memory.js';
@@ -21,7 +21,10 @@ export interface UnitDeps extends LayerDeps, SemanticOptions {
 export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
   const { store } = deps;
   return {
-    stage: (unit) => stage(deps, unit),
+    async stage(unit) {
+      const { written, ...shadow } = await shadowOf(deps, unit);
+      return { ...shadow, commit: (outbox) => commit(deps, unit, written, outbox) };
+    },
     isApplied: async (unit) => (await loadHead(store, unit)) !== null,
     async complete(owner, outbox) {
       for (const head of await findHeads(store, owner, { status: ['committing', 'undoing'] }))
@@ -42,11 +45,6 @@ export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
       return undone;
     },
   };
-}
-
-async function stage(deps: UnitDeps, unit: ConsolidationUnit): Promise<StagedUnit> {
-  const { written, ...shadow } = await shadowOf(deps, unit);
-  return { ...shadow, commit: (outbox) => commit(deps, unit, written, outbox) };
 }
 
 /** Applies the unit to a copy of the view. */

@@ -1,4 +1,4 @@
-import type { FindPage, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { FindPage, RecordStore, StoredRecord } from '../record-store.js';
 import {
   conversationId,
   conversationOf,
@@ -13,7 +13,7 @@ import {
 import { LAYER } from './fact-records.js';
 import type { SettlingDeps } from './fact-settling.js';
 import { insertsOf, type LayerDeps, parseBody, putRecord, untilTaken, withTaken } from './records.js';
-import { markApplied } from './repeats.js';
+import { loadNote, markApplied } from './repeats.js';
 import type { SemanticOptions } from './semantic-layer.js';
 import { type Conversation, type Message, type Turn, TURNS_MAX } from '@etude/contracts/conversation';
 import { EtudeError } from '@etude/contracts/errors';
@@ -59,22 +59,19 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
     unread: (tenant: string) => store.count({ tenant }, LAYER, UNREAD),
     read: (tenant: string, reading: SettlingDeps) => readConversations(deps, facts, tenant, reading),
     /** By id, from behind the id `afterKey`. */
-    list: async (scope: ReadScope, page: Page) => (await pageOf(store, scope, { kinds: ['conversation'] }, page)).map(conversationOf),
+    list: async (scope: ReadScope, page: Page) =>
+      (await store.find(scope, LAYER, { kinds: ['conversation'] }, { order: 'key', ...page })).map(conversationOf),
     async get(scope: ReadScope, id: string): Promise<Conversation | null> {
       const record = await loadConversation(store, scope, id);
       return record === null ? null : conversationOf(record);
     },
     /** Turns in their order, starting after the turn `afterKey`. */
     turns: async (scope: ReadScope, id: string, page: Page) =>
-      (await pageOf(store, scope, { kinds: ['turn'], where: { document: id } }, page)).map(turnOf),
+      (await store.find(scope, LAYER, { kinds: ['turn'], where: { document: id } }, { order: 'key', ...page })).map(turnOf),
   };
 }
 
 type Page = Pick<FindPage, 'limit' | 'afterKey'>;
-
-async function pageOf(store: RecordStore, scope: ReadScope, filter: RecordFilter, page: Page): Promise<readonly StoredRecord[]> {
-  return store.find(scope, LAYER, filter, { order: 'key', ...page });
-}
 
 /**
  * Adds messages to a conversation, each as a turn of its own, whatever its words. Takes the places first and then stores the turns. So
@@ -87,8 +84,9 @@ async function addToConversation(deps: LayerDeps, addition: Addition, signal?: A
   const { scope, writeId, at } = addition;
   const known = await loadConversation(deps.store, scope, conversationId(scope, addition.name));
   if (addition.first !== null) await requireSame(deps.store, addition, addition.first);
-  const noted = addition.first === null && known !== null ? await notedPlace(deps.store, scope, writeId) : null;
-  if (noted !== null && known !== null) return { conversation: conversationOf(known), first: noted, outcome: 'unchanged' };
+  const noted = addition.first === null ? await loadNote(deps.store, scope.tenant, LAYER, writeId) : null;
+  if (noted !== null && known !== null)
+    return { conversation: conversationOf(known), first: Number(noted.sources[0]), outcome: 'unchanged' };
   const { conversation, first, isNew } = await takePlaces(deps.store, addition);
   const inserted = await insertTurns(deps, addition, first, signal);
   if (addition.first === null) await deps.store.write(scope.tenant, [markApplied(LAYER, scope, writeId, at, [String(first)])]);
@@ -196,12 +194,6 @@ function isSame(turn: Turn, { role, name, text, at }: Message): boolean {
 }
 
 const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', `${message}.`, { field: 'first' });
-
-/** Place of this write's first message; null if the write wasn't carried out, or was more than 30 days ago. */
-async function notedPlace(store: RecordStore, scope: Scope, writeId: string): Promise<number | null> {
-  const [note] = await store.load(wholeTenant(scope), LAYER, 'applied', [writeId]);
-  return note === undefined ? null : Number(note.sources[0]);
-}
 
 async function loadTurns(store: RecordStore, scope: Scope, keys: readonly string[]): Promise<ReadonlyMap<string, StoredRecord>> {
   const records = await store.load(wholeTenant(scope), LAYER, 'turn', keys);

@@ -105,10 +105,7 @@ async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<Documen
   return removed;
 }
 
-function digestOf({ fields }: StoredRecord): string {
-  // A record without a digest belongs to no edition.
-  return typeof fields.digest === 'string' ? fields.digest : '';
-}
+const digestOf = ({ fields }: StoredRecord) => String(fields.digest);
 
 export function documentOf(record: StoredRecord): DocumentRecord {
   return parseBody<DocumentRecord>(record).value;

@@ -4,7 +4,7 @@ import { type LayerDeps, rewriteOf, untilTaken } from './records.js';
 import { isOnlyThisAnswer } from '@etude/contracts/errors';
 import type { Fact, FactDecision, Scope } from '@etude/contracts/memory';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
-import { decided, decisionAbout, ended, type FactsOfPair, isCurrent, leftToCompare, pairOf, undone } from '@etude/domain/facts/fact-plan';
+import { decided, decisionAbout, ended, type FactsOfPair, isCurrent, pairOf, undone } from '@etude/domain/facts/fact-plan';
 import { type FactPair, judgeRequest, judgeTokens, type PairVerdict, readVerdicts, promptTokens } from '@etude/domain/facts/fact-prompts';
 import { chargedTo, type ChatModel, type ChatRequest, type ChatResponse } from '@etude/domain/ports/model';
 import type { ReadScope } from '@etude/domain/ports/memory';
@@ -67,7 +67,7 @@ export async function affordable<T>(
  */
 export async function settleFacts(deps: LayerDeps, tenant: string, settling: SettlingDeps) {
   const counts = { same: 0, replaces: 0, differs: 0 };
-  const judging: Judging = { modelCalls: 0, left: 0, by: '' };
+  const judging = { modelCalls: 0, left: 0, by: '' };
   for (let pass = 0; pass < PASSES_MAX; pass += 1) {
     judging.left = 0;
     let asked = 0;
@@ -113,7 +113,8 @@ async function openPairs({ store }: LayerDeps, scope: Scope, records: readonly S
       } else if (made.verdict !== 'differs') await finish(store, scope, pair);
     }
     const now = [...new Set(left)];
-    if (now.join() !== known.fact.unsettled?.join()) await update(store, known, leftToCompare(known.fact, now));
+    if (now.join() !== known.fact.unsettled?.join())
+      await update(store, known, { ...known.fact, unsettled: now.length === 0 ? undefined : now });
   }
   return [...pairs.values()];
 }
@@ -145,19 +146,14 @@ async function finish(store: RecordStore, scope: Scope, { older, newer }: FactsO
   if (known !== null && isCurrent(known.fact)) await update(store, known, ended(known.fact, newer));
 }
 
-interface Judging {
-  modelCalls: number;
-  /** Pairs that the budget left undecided. */
-  left: number;
-  /** Name of the model that answered last. */
-  by: string;
-}
-
-/** Asks the model about the pairs of one owner, as far as the budget goes. */
+/**
+ * Asks the model about the pairs of one owner, as far as the budget goes. Adds to `judging` the calls and the pairs that are left, and
+ * sets `by` to the name of the model that answered last.
+ */
 async function* verdictsOn(
   pairs: readonly FactPair[],
   settling: SettlingDeps,
-  judging: Judging,
+  judging: { modelCalls: number; left: number; by: string },
 ): AsyncGenerator<readonly [FactPair, PairVerdict]> {
   for (let rest = pairs; rest.length > 0;) {
     const batch = await affordable(rest.slice(0, CALL_PAIRS_MAX), judgeTokens, settling);
@@ -251,13 +247,12 @@ export async function unlinkFact(
       });
 }
 
-function withoutFact({ supersededBy, ...fact }: Fact, id: string, next: string | undefined): Fact {
-  const replacedBy = supersededBy === id ? next : supersededBy;
+function withoutFact(fact: Fact, id: string, next: string | undefined): Fact {
   return {
     ...fact,
-    ...(replacedBy === undefined ? {} : { supersededBy: replacedBy }),
-    ...(fact.wordings === undefined ? {} : { wordings: fact.wordings.filter((one) => one.id !== id) }),
-    ...(fact.outdated === undefined ? {} : { outdated: fact.outdated.filter((one) => one.id !== id) }),
-    ...(fact.decisions === undefined ? {} : { decisions: fact.decisions.filter(({ other }) => other !== id) }),
+    supersededBy: fact.supersededBy === id ? next : fact.supersededBy,
+    wordings: fact.wordings?.filter((one) => one.id !== id),
+    outdated: fact.outdated?.filter((one) => one.id !== id),
+    decisions: fact.decisions?.filter(({ other }) => other !== id),
   };
 }

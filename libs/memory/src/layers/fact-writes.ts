@@ -69,12 +69,6 @@ function changesOf({ changes }: FactPlan): readonly Change[] {
   });
 }
 
-/** The fact that a noted write stored or changed; null for a write of several facts. */
-export async function notedFactId(store: RecordStore, tenant: string, writeId: string): Promise<string | null> {
-  const [record] = await store.load({ tenant, agent: null }, LAYER, 'applied', [writeId]);
-  return record?.sources[0] ?? null;
-}
-
 /** Logs a failure that no caller waits for. */
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
 const FLUSH_DELAY_MS = 200;

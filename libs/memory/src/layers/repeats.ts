@@ -4,7 +4,7 @@ import { bodyOf, loadOne, putRecord, UNSEARCHED } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { requireOwn, requireScope, type StoreSkillOptions, wholeTenant, writtenIn } from '@etude/domain/ports/memory';
+import { requireOwn, requireScope, type StoreSkillOptions, writtenIn } from '@etude/domain/ports/memory';
 import { isInWords } from '@etude/domain/skills/content-digest';
 
 /**
@@ -25,9 +25,13 @@ export function markApplied(
 }
 
 /** Whether the write was noted as applied. Write ids are unique within a tenant, across its agents. @throws EtudeError TENANT_MISSING */
-export async function wasApplied(store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string): Promise<boolean> {
-  return (await store.load({ tenant, agent: null }, layer, 'applied', [writeId])).length > 0;
+export async function wasApplied(...asked: Parameters<typeof loadNote>): Promise<boolean> {
+  return (await loadNote(...asked)) !== null;
 }
+
+/** The note of an applied write; its `sources` are those of `markApplied`. */
+export const loadNote = (store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string) =>
+  loadOne(store, { tenant, agent: null }, layer, 'applied', writeId);
 
 export interface RequestClaim {
   readonly layer: MemoryLayer;
@@ -74,7 +78,7 @@ export async function noteResult(store: RecordStore, claim: RequestClaim, result
 const claimKey = (requestId: string) => `request.${requestId}`;
 
 const loadClaim = (store: RecordStore, { layer, scope, requestId }: RequestClaim) =>
-  loadOne(store, wholeTenant(scope), layer, 'applied', claimKey(requestId));
+  loadNote(store, scope.tenant, layer, claimKey(requestId));
 
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
 export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'semantic' | 'procedural' | 'shows'>) {

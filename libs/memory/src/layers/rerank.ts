@@ -1,7 +1,7 @@
 import type { RankedRecord } from './memory-search.js';
 import { type LayerDeps, parseBody } from './records.js';
 import type { Turn } from '@etude/contracts/conversation';
-import { type ChatModel, chargedTo } from '@etude/domain/ports/model';
+import { chargedTo } from '@etude/domain/ports/model';
 import { transcriptLine } from '@etude/domain/recall/turn-text';
 import { z } from 'zod';
 import { question, readJsonAnswer } from '@etude/domain/model-answer';
@@ -47,11 +47,18 @@ async function orderOf(
   best: readonly RankedRecord[],
 ): Promise<readonly number[] | null> {
   const signal = AbortSignal.timeout(WAIT_MS);
+  const asked = query.slice(0, QUERY_CHARS_MAX);
   if (reranker !== undefined) {
     const texts = best.map(({ record }) => textFor(record).slice(0, SERVER_CHARS_MAX));
-    return reranker.rank(query.slice(0, QUERY_CHARS_MAX), texts, signal);
+    return reranker.rank(asked, texts, signal);
   }
-  return chatModel === undefined ? null : chatOrder(chatModel, query, best, signal);
+  if (chatModel === undefined) return null;
+  const results = best.map(({ record }, id) => ({ id, title: record.title, text: record.text.slice(0, CANDIDATE_CHARS_MAX) }));
+  const messages = question(RULES, JSON.stringify({ query: asked, results }));
+  const charged = chargedTo(chatModel, best[0]!.record.scope, 'rerank');
+  const { text } = await charged.chat({ messages, temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX }, signal);
+  const read = readJsonAnswer(Answer, text);
+  return 'wrong' in read ? null : read.data.order;
 }
 
 /** What a reranker reads: a turn with speaker, day and the turns before it, any other record with its title. */
@@ -59,15 +66,6 @@ function textFor(record: RankedRecord['record']): string {
   if (record.kind !== 'turn') return `${record.title}\n${record.text}`;
   const turn = parseBody<Turn>(record).value;
   return `${turn.previous}\n${transcriptLine(turn)}`.trim();
-}
-
-async function chatOrder(model: ChatModel, query: string, best: readonly RankedRecord[], signal: AbortSignal): Promise<number[] | null> {
-  const results = best.map(({ record }, id) => ({ id, title: record.title, text: record.text.slice(0, CANDIDATE_CHARS_MAX) }));
-  const content = JSON.stringify({ query: query.slice(0, QUERY_CHARS_MAX), results });
-  const charged = chargedTo(model, best[0]!.record.scope, 'rerank');
-  const { text } = await charged.chat({ messages: question(RULES, content), temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX }, signal);
-  const read = readJsonAnswer(Answer, text);
-  return 'wrong' in read ? null : read.data.order;
 }
 
 function explained(ranked: RankedRecord, name: string, value: number): RankedRecord {

@@ -5,11 +5,11 @@ import type { CoveredUnit, MemoryHit, ReadScope, SemanticMemory } from '@etude/d
 import { requireOwn, requireScope, wholeTenant } from '@etude/domain/ports/memory';
 import { isSameOwner } from '@etude/domain/skills/life/skill-life';
 import type { LayerQuery } from '../memory.js';
-import type { FindPage, RecordStore } from '../record-store.js';
-import { markApplied, wasApplied } from './repeats.js';
+import type { FindPage, RecordStore, StoredRecord } from '../record-store.js';
+import { loadNote, markApplied, wasApplied } from './repeats.js';
 import { embedTexts, factTexts, type LayerDeps, OwnerTurns, rewriteOf, untilTaken } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
-import { accessCounts, type FactWrite, type LogFailure, notedFactId, takeFact, type TakenFact } from './fact-writes.js';
+import { accessCounts, type FactWrite, type LogFailure, takeFact, type TakenFact } from './fact-writes.js';
 import { settleFacts, type SettlingDeps, undoDecision, UNSETTLED } from './fact-settling.js';
 import { decisionsAbout, factOfRecord, factRecord, historyOf, LAYER, loadFacts } from './fact-records.js';
 import { withNeighbours } from './conversations.js';
@@ -43,7 +43,8 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     /** Stores a fact once per `writeId`. The same words reinforce a known fact; a new fact with the same subject supersedes it. */
     async store(writeId: string, told: Fact): Promise<Omit<TakenFact, 'isAdded'>> {
       const fact = named(told);
-      if (await wasApplied(store, fact.scope.tenant, LAYER, writeId)) return unchanged(store, writeId, fact);
+      const note = await loadNote(store, fact.scope.tenant, LAYER, writeId);
+      if (note !== null) return unchanged(store, note, fact);
       const indexed = await embedTexts(embedder, factTexts(fact));
       const { outcome, replaced, fact: kept } = await take({ writeId, fact, indexed, note: true });
       return { fact: kept, outcome, replaced };
@@ -137,9 +138,9 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
 }
 
 /** @throws EtudeError ALREADY_EXISTS if another owner used the write id; that owner's fact isn't returned */
-async function unchanged(store: RecordStore, writeId: string, fact: Fact): Promise<Omit<TakenFact, 'isAdded'>> {
+async function unchanged(store: RecordStore, { sources }: StoredRecord, fact: Fact): Promise<Omit<TakenFact, 'isAdded'>> {
   const { scope, id } = fact;
-  const [known] = await loadFacts(store, wholeTenant(scope), [(await notedFactId(store, scope.tenant, writeId)) ?? id]);
+  const [known] = await loadFacts(store, wholeTenant(scope), [sources[0] ?? id]);
   if (known !== undefined && !isSameOwner(known.fact.scope, scope))
     throw new EtudeError('ALREADY_EXISTS', 'this write id was used for a fact of another owner; use a new write id');
   return { fact: known?.fact ?? fact, outcome: 'unchanged', replaced: [] };

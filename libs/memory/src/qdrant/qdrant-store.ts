@@ -1,17 +1,7 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  Candidates,
-  Owners,
-  RecordFilter,
-  RecordKind,
-  RecordStore,
-  StoredRecord,
-  Model,
-  StoreOptions,
-  StoreQuery,
-} from '../record-store.js';
+import type { Candidates, Owners, RecordFilter, RecordKind, RecordStore, StoredRecord, Model, StoreQuery } from '../record-store.js';
 import { candidateLists, ownedBy, seenBy } from '../record-store.js';
 import { denseOf, PointVectors, surplusOf, weightName } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
@@ -30,7 +20,8 @@ import {
 import { type Conditions, type ScoredPoint, TenantPoints } from './tenant-points.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
-export interface QdrantStoreOptions extends QdrantServerOptions, StoreOptions {
+export interface QdrantStoreOptions extends QdrantServerOptions {
+  readonly model: Model;
   /** Prefix of the collection names, so that several stores can share a server. */
   readonly collectionPrefix: string;
 }
@@ -131,7 +122,13 @@ async function searchCandidates(
   const cosines = new Map([...(found.get('ofWords') ?? []), ...near].map(({ id, score }) => [id, cosineOf(score)]));
   const bm25s = new Map(worded.map((point) => [point.id, bm25Of(point, surplus)]));
   const records = new Map([...worded, ...near].map((point) => [point.id, rankedPart(point)]));
-  return candidateLists({ records, near: near.map(({ id }) => id), bm25s, cosineOf: (id) => cosines.get(id) ?? 0 }, limit);
+  return candidateLists(
+    records,
+    near.map(({ id }) => id),
+    bm25s,
+    (id) => cosines.get(id) ?? 0,
+    limit,
+  );
 }
 
 function bm25Of({ score, payload }: ScoredPoint, surplus: number): number {
@@ -181,13 +178,10 @@ async function setVectors(
   if (dense.length === 0) {
     const blank = new Set([...((before.points[0].payload['blank'] as readonly string[] | undefined) ?? []), model]);
     await points.setPayload(collection, { blank: [...blank] }, must);
-  } else {
-    try {
-      await points.setVectors(collection, [{ id, vector: { [vectorName(model)]: dense } }], must);
-    } catch (error) {
+  } else
+    await points.setVectors(collection, [{ id, vector: { [vectorName(model)]: dense } }], must).catch((error: unknown) => {
       if (errorCode(error) !== 'NOT_FOUND') throw error;
-    }
-  }
+    });
   const after = await points.scroll(collection, must, { limit: 1, payload: ['revision'] });
   return after.points.some(({ payload }) => revisionIn(payload) === revision);
 }

@@ -113,5 +113,5 @@ function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, 
   );
   const records = new Map(loaded.map(([id, kind, key, createdAt, worth]) => [id, { kind: kindName(kind), key, createdAt, worth }]));
   const cosineOf = (id: number) => cosines.get(id) ?? known.get(id) ?? 0;
-  return candidateLists({ records, near: cosines.keys(), bm25s, cosineOf }, limit);
+  return candidateLists(records, cosines.keys(), bm25s, cosineOf, limit);
 }

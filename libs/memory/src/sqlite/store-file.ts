@@ -4,11 +4,12 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { load as loadVectorSearch } from 'sqlite-vec';
-import { ownedBy, type Owners, type StoreOptions, type TenantView } from '../record-store.js';
+import { type Model, ownedBy, type Owners, type TenantView } from '../record-store.js';
 import { checkIdentity, createSchema, isEmpty } from './store-schema.js';
 import { TenantRows } from './tenant-rows.js';
 
-export interface SqliteStoreOptions extends StoreOptions {
+export interface SqliteStoreOptions {
+  readonly model: Model;
   /** The file and its directory are created if they don't exist. */
   readonly path: string;
   /** How long to wait for another process that holds the lock, in ms; default 30,000. */
