@@ -46,17 +46,20 @@ export class OpenAiChatModel implements ChatModel {
 
   /** Asks again without each part of the protocol that the server refuses, and remembers those parts once it answers. */
   async #negotiate(request: ChatRequest, model: string, send: Send): Promise<Answer> {
-    for (let refused = this.#refused; ;) {
+    let [refused, lasting] = [this.#refused, this.#refused];
+    for (;;) {
       const body = requestBody(request, model, refused);
       try {
         const answer = await this.#ask(request, body, send);
-        this.#refused = refused;
+        this.#refused = lasting;
         return answer;
       } catch (error) {
         const said = refusedText(error);
         const part = said === null ? undefined : refusedPart(body, said);
         if (part === undefined) throw error;
         refused = new Set([...refused, part]);
+        // A server that refuses the schema of one agent's tool may accept the tools of others.
+        if (part !== 'tools' || !/schema/i.test(said ?? '')) lasting = new Set([...lasting, part]);
       }
     }
   }

@@ -45,6 +45,16 @@ describe('OpenAiEmbedder', () => {
     ]);
   });
 
+  it('puts vectors into the order of the texts', async () => {
+    const data = [1, 0].map((index) => ({ index, embedding: [index, 0, 0] }));
+    const server = await rawServer(json({ data }), json({ data: data.map(({ embedding }) => ({ index: 0, embedding })) }));
+    const order = async () => (await embedderFor(server.url).embed(['a', 'b'])).map(([first]) => first);
+    expect([await order(), await order()]).toEqual([
+      [0, 1],
+      [1, 0],
+    ]);
+  });
+
   it('retries when vectors are missing or the server is busy', async () => {
     const server = await rawServer(json({}, 503), vectors([1, 2, 3]), vectors([1, 2, 3], [4, 5, 6]));
     expect(await embedderFor(server.url).embed(['a', 'b'])).toHaveLength(2);

@@ -57,18 +57,18 @@ export class OpenAiEmbedder implements Embedder {
   }
 }
 
-const Vectors = z.object({
-  data: z.array(z.object({ embedding: z.array(z.number()).transform((numbers) => Float32Array.from(numbers)) })),
-});
+const Vector = z.array(z.number()).transform((numbers) => Float32Array.from(numbers));
+const Vectors = z.object({ data: z.array(z.object({ index: z.number().default(0), embedding: Vector })) });
 
 /**
- * Reads the vectors of an embeddings answer, which are in the order of the texts.
+ * Reads the vectors of an embeddings answer, in the order of the texts.
  *
  * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing
  */
 function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
-  const vectors = itemsOf(answer, context).map(({ embedding }) => embedding);
-  if (vectors.length === expected) return vectors;
+  // Some servers give every vector the index 0, but send them in order.
+  const vectors = itemsOf(answer, context).toSorted((a, b) => a.index - b.index);
+  if (vectors.length === expected) return vectors.map(({ embedding }) => embedding);
   throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} gave ${vectors.length} vectors for ${expected} texts.`);
 }
 

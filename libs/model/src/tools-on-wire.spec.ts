@@ -71,6 +71,17 @@ describe('function calling', () => {
     expect(messages.at(2)?.content).toContain('```tool\n{"name": "fs_read"');
   });
 
+  it('describes tools as text only once for a server that refuses the schema of one', async () => {
+    const { url, requests } = await rawServer(
+      json({ error: { message: "Invalid schema for function 'a__b'." } }, 400),
+      answered('one'),
+      answered('two'),
+    );
+    const model = chatModel(url);
+    for (const text of ['one', 'two']) expect(await model.chat(ASKED, never())).toMatchObject({ text });
+    expect(requests.map(({ body }) => 'tools' in body)).toEqual([true, false, true]);
+  });
+
   it('repeats a wrong call of the model so that servers accept it', async () => {
     const { url, requests } = await rawServer(answered('done'));
     const wrong = { role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'fs read!', arguments: '{"path": "b.t' }] } as const;
