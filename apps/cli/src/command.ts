@@ -35,7 +35,6 @@ export type Options = Readonly<Record<string, unknown>>;
 
 export type Entry = (noun: Command, start: Start) => void;
 
-/** A command that runs its own code. */
 export interface Hand<O> {
   /** Name and positional arguments, such as `get <task>`. */
   readonly command: string;
@@ -84,7 +83,6 @@ export const LIMIT = (usual: number): Flags => ({ '--limit <n>': { help: 'how ma
 /** Flag of every command whose request has a request id. Commands with code of their own name it themselves. */
 export const REPEAT: Flags = { '--request-id <id>': 'id of the request; a repeat with the same id changes nothing' };
 
-/** Flag of commands that delete for good. */
 export const CONFIRM: Flags = { '--yes': 'confirm the deletion' };
 /** The `ask` of commands with `CONFIRM`. @throws CliError without --yes */
 export function confirmed<Request>(request: Request, { options, args: [id = ''] }: Pick<Given, 'options' | 'args'>): Request {

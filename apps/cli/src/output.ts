@@ -85,7 +85,6 @@ export function bars(rows: ReadonlyArray<readonly [label: string, value: number]
 
 export const plural = (n: number, one: string) => `${n} ${n === 1 ? one : `${one}s`}`;
 
-/** The first line, cut with an ellipsis. */
 export function firstLine(text: string, width = 80): string {
   const [line = ''] = text.trim().split('\n', 1);
   return line.length > width ? `${line.slice(0, width - 1)}…` : line;

@@ -41,11 +41,8 @@ export function mediaTypeOf(path: string): MediaType {
 
 /** The limits of one document. They are checked while parsing, not after. */
 export const PARSE_LIMITS = {
-  /** The most bytes of the file. */
   bytesMax: 64 * 2 ** 20,
-  /** The most characters of all text read from it. */
   charsMax: 20_000_000,
-  /** The most pages of a PDF. */
   pagesMax: 5_000,
 };
 
@@ -61,7 +58,6 @@ export function unreadable(name: string, what: string, cause?: unknown): EtudeEr
 // oxlint-disable-next-line no-control-regex -- the function drops these characters
 const CONTROLS = /[\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
 
-/** Turns line ends into `\n` and drops control characters. */
 export function cleanText(text: string): string {
   return text
     .replaceAll(/\r\n?|\f|\u2028/g, '\n')

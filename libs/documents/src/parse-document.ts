@@ -30,11 +30,7 @@ export async function parseDocument(bytes: Uint8Array, mediaType: MediaType, nam
   }
 }
 
-/**
- * Decodes a file as UTF-8. Line ends and form feeds become `\n`; other control characters are dropped.
- *
- * @throws EtudeError INVALID_ARGUMENT if the bytes are not UTF-8
- */
+/** @throws EtudeError INVALID_ARGUMENT if the bytes are not UTF-8 */
 function decodeText(bytes: Uint8Array, name: string): string {
   if (bytes.includes(0)) throw unreadable(name, 'contains zero bytes; save it as UTF-8 text');
   try {

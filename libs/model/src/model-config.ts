@@ -150,7 +150,6 @@ const DIMENSIONS: Readonly<Record<string, number>> = {
   'text-embedding-ada-002': 1_536,
 };
 
-/** Overrides values of the embedder's profile with the settings that are set. */
 function withProfile(embedder: Embedder, config: EmbedderConfig): Embedder {
   const anchors = anchorsOf(config);
   const { ETUDE_EMBEDDING_DENSE_WEIGHT: denseWeight } = config;

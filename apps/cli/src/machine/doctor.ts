@@ -13,7 +13,6 @@ interface Seen {
 
 interface Check {
   readonly name: string;
-  /** Whether a stack needs the program or setting. */
   readonly needed: boolean;
   /** The consequence if the check fails. */
   readonly cost: string;
@@ -114,7 +113,6 @@ export function report({ out }: Pick<Cli, 'out'>, findings: readonly Finding[], 
   return ok ? EXIT.ok : EXIT.unavailable;
 }
 
-/** A finding for people: its state, and below it the consequence and the remedy. */
 function findingLines({ name, ok, needed, state, cost, fix }: Finding): string {
   const word = ok ? 'ok' : needed ? 'MISSING' : 'note';
   const rest = [cost && `costs: ${cost}`, fix && `do: ${fix}`].filter(Boolean).map((line) => `${' '.repeat(26)}${line}`);

@@ -52,7 +52,6 @@ const consoleAddress = ({ rest }: Pick<StackState, 'rest'>) => `${rest}/console/
 export const signedAddress = (state: StackState, home: string) =>
   `${consoleAddress(state)}#key=${readFileSync(keyPath(home), 'utf8').trim()}`;
 
-/** The stack for people: its addresses, and a table of its processes. */
 export function stateText(state: StackState, home: string): string {
   const { address, rest, mcp, scripted, model, modelUrl, memory, embedder, sandbox, startedAt } = state;
   const head = table([

@@ -51,7 +51,6 @@ const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalC
 export class ManagedProcess {
   restarts = 0;
   ready = false;
-  /** The output line that contains the ready text. */
   readyLine = '';
   #child: ChildProcess | null = null;
   #tail: readonly string[] = [];

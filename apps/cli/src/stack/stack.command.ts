@@ -22,7 +22,6 @@ const filesOf = (home: string) => FILES_OF_HOME.map((path) => path(home)).filter
 const run = (cli: Cli, args: readonly string[], env: Record<string, string>) =>
   runNode(cli, [MAIN, ...args, ...(cli.globals.json ? ['--json'] : [])], env);
 
-/** The address of the home's running Redis, with its password. */
 function redisUrl(home: string): string {
   const config = readFileSync(join(home, 'redis', 'redis.conf'), 'utf8');
   const setting = (name: string) => new RegExp(`^${name} (.*)$`, 'm').exec(config)?.[1] ?? '';
@@ -78,7 +77,6 @@ export const SANDBOX_FLAG: Flag = {
   usual: 'local',
 };
 
-/** Builds the site into a folder, or into the cache and serves it there. */
 const docs = (cli: Cli, { out }: { readonly out?: string }) =>
   runNode(cli, ['tools/docs-site/build.mjs', ...(out === undefined ? [join(cli.root, '.etude/cache/docs'), '--serve'] : [resolve(out)])]);
 

@@ -44,7 +44,6 @@ export function modelUrl({ OPENAI_BASE_URL }: { readonly OPENAI_BASE_URL?: strin
 export interface SupervisorDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly report: (report: Report) => void;
-  /** Aborts when the stack is to stop. */
   readonly signal: AbortSignal;
 }
 

@@ -98,7 +98,6 @@ function titleAt(lines: readonly Line[], title: string): readonly Line[] {
   return [];
 }
 
-/** The levels of lines that look like headings. The largest are the outermost. */
 function levelsByLook(lines: readonly Line[], body: { readonly size: number; readonly font: string }): Map<Line, number> {
   const headings = lines.filter(({ text, size, font, monospace }) => {
     if (monospace || text.length > HEADING_CHARS_MAX || !/\p{L}/u.test(text) || text.includes(' … ')) return false;
@@ -147,7 +146,6 @@ function joined(lines: readonly Line[], words: ReadonlySet<string>): string {
   }, '');
 }
 
-/** Joins lines of code, keeping line ends and indentation. */
 function codeOf(lines: readonly Line[]): string {
   const left = Math.min(...lines.map(({ x }) => x));
   const rows = lines.map(({ text, x, width }) => {

@@ -93,7 +93,6 @@ async function titleOf(pdf: Pdf): Promise<string | null> {
   return title.trim() || null;
 }
 
-/** An entry of a PDF's outline, which readers show as bookmarks. */
 export interface OutlineEntry {
   readonly title: string;
   /** Counted from 1, the outermost. */
