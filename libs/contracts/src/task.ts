@@ -30,6 +30,40 @@ const identifier = z
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a Python identifier')
   .refine((name) => !KEYWORDS.has(name), 'must not be a Python keyword');
 
+/** Linux's limit for one part of a path. */
+const NAME_MAX_BYTES = 255;
+const partsOf = (path: string) => path.split('/');
+/** A path below the working directory. */
+const FilePath = z
+  .string()
+  .min(1)
+  .max(512)
+  .refine((path) => !path.startsWith('/'), 'must be relative to the working directory, without a leading "/"')
+  .refine((path) => !/[\p{Cc}\\]/u.test(path), 'must not hold control characters or "\\"')
+  .refine((path) => !partsOf(path).some((part) => ['', '.', '..'].includes(part)), 'must not have empty, "." or ".." parts')
+  .refine(
+    (path) => partsOf(path).every((part) => new TextEncoder().encode(part).length <= NAME_MAX_BYTES),
+    `must not have a part longer than ${NAME_MAX_BYTES} bytes`,
+  );
+
+const Files = z
+  .array(SandboxFile.extend({ path: FilePath }))
+  .max(100)
+  .superRefine((files, context) => {
+    const paths = files.map(({ path }) => path);
+    for (const [index, path] of paths.entries()) {
+      const folder = paths.find((other) => path.startsWith(`${other}/`));
+      if (paths.indexOf(path) < index) context.addIssue({ code: 'custom', path: [index, 'path'], message: `is given twice: ${path}` });
+      if (folder !== undefined)
+        context.addIssue({ code: 'custom', path: [index, 'path'], message: `is below ${JSON.stringify(folder)}, which is a file` });
+    }
+  });
+
+export const LABELS_MAX = 64;
+const Labels = z
+  .record(z.string().min(1).max(63), z.string().max(255))
+  .refine((labels) => Object.keys(labels).length <= LABELS_MAX, `must not have more than ${LABELS_MAX} entries`);
+
 export const Evaluator = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('io_cases'),
@@ -52,11 +86,13 @@ export const Evaluator = z.discriminatedUnion('kind', [
   }),
   z.strictObject({
     kind: z.literal('command'),
-    command: notBlank('needs a command').max(20_000),
+    command: notBlank('needs a command')
+      .max(20_000)
+      .refine((line) => !line.includes('\0'), 'must not contain a NUL character'),
     expectedExitCode: z.number().int().min(0).max(255).default(0),
     expectedStdout: z.string().optional(),
     comparison: Comparison.default('whitespace'),
-    answerPath: z.string().min(1).max(512).default('solution.py'),
+    answerPath: FilePath.default('solution.py'),
   }),
   z.strictObject({ kind: z.literal('none') }),
   /** An evaluator that only the domain knows, with its fields; see `evaluation/evaluators.ts` there. */
@@ -99,7 +135,7 @@ export const TaskSpec = z.strictObject({
   agent: AgentId.default('default'),
   user: UserId.optional(),
   prompt: notBlank('must not be empty').max(PROMPT_MAX_CHARS),
-  files: z.array(SandboxFile).max(100).default([]),
+  files: Files.default([]),
   mode: z.enum(['inference', 'training']).default('inference'),
   evaluator: Evaluator.default({ kind: 'none' }),
   referenceSolution: z.string().max(1_000_000).optional(),
@@ -108,7 +144,7 @@ export const TaskSpec = z.strictObject({
   strategy: TaskStrategy.optional(),
   memory: MemoryPolicy.prefault({}),
   priority: z.number().int().min(0).max(9).default(0),
-  labels: z.record(z.string().min(1).max(63), z.string().max(255)).default({}),
+  labels: Labels.default({}),
   /** The content comes from an untrusted source: skills learned from it are never approved automatically. */
   untrusted: z.boolean().optional(),
 });

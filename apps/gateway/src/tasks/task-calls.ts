@@ -8,7 +8,7 @@ import {
   UsageReportSchema,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { rolloutIdOf, WorldId } from '@etude/contracts/ids';
-import type { TaskRecord, TaskState as State } from '@etude/contracts/task';
+import { LABELS_MAX, type TaskRecord, type TaskState as State } from '@etude/contracts/task';
 import { toWire, wordOf } from '@etude/contracts/wire/messages';
 import { invalidField, parseField } from '@etude/contracts/wire/validation';
 import type { RedisWorlds } from '@etude/queue/worlds/worlds-store';
@@ -27,7 +27,7 @@ import type { Handlers } from '../calls/calls.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
 import { taskMessage, TaskWatcher } from './task-events.js';
-import { LABELS_MAX, taskSpecOf } from './task-spec.js';
+import { taskSpecOf } from './task-spec.js';
 
 const Answer = z.string().regex(/\S/, 'must not be blank').max(20_000);
 const Days = z.int().min(1).max(400);
