@@ -1,6 +1,7 @@
 """The contract of a function, read from its definition: parameters, JSON Schemas, signature and docstring. Nothing is run."""
 import ast
 import re
+import textwrap
 import unicodedata
 
 SIMPLE = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "None": "null"}
@@ -133,27 +134,13 @@ def identifier(name):
 
 def described(docstring):
     """Descriptions by parameter, from the `Args:` section of a docstring."""
-    lines = unicodedata.normalize("NFC", docstring).split("\n")
-    entry = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
-    found, section, inner, current = {}, None, None, None
-    for line in lines:
-        depth, is_blank = len(line) - len(line.lstrip()), not line.strip()
-        if section is not None and not is_blank and depth <= section:
-            section = current = None
-        if line.strip().lower() in ("args:", "arguments:", "parameters:", "params:"):
-            section, inner, current = depth, None, None
-            continue
-        if section is not None and inner is None and not is_blank:
-            inner = depth
-        match = entry.match(line) if section is not None and depth == inner else None
-        if match:
-            current = (identifier(match[1]), depth)
-            found.setdefault(current[0], []).append(match[2])
-        elif current is not None and (is_blank or depth > current[1]):
-            found[current[0]].append(line)
-        else:
-            current = None
-    return {name: " ".join(" ".join(texts).split()) for name, texts in found.items()}
+    text = unicodedata.normalize("NFC", docstring)
+    section = re.search(r"^([ \t]*)(?:args|arguments|parameters|params):[ \t]*\n((?:\1[ \t]+.*\n?|[ \t]*\n)*)", text, re.I | re.M)
+    if not section:
+        return {}
+    lines = textwrap.dedent(section[2])
+    entries = re.findall(r"^\*{0,2}(\w+)[ \t]*(?:\([^)]*\)[ \t]*)?:((?:.*\n?)(?:[ \t]+.*\n?|[ \t]*\n)*)", lines, re.M)
+    return {identifier(name): " ".join(words.split()) for name, words in entries}
 
 
 def parameter_of(argument, default, descriptions):

@@ -65,8 +65,7 @@ export const fileCalls = {
         resultOf: (done) => (dryRun || waiting.length > 0 ? null : resultOf(done)),
       },
     );
-    const said = [...imported.flatMap((one) => one.notes), ...waiting];
-    return { skills: skills.map(skillMessage), notes: [...came.notes, ...notes, ...said] };
+    return { skills: skills.map(skillMessage), notes: [...came.notes, ...notes, ...waiting] };
   },
 
   async exportSkill(request, call, deps) {
@@ -90,8 +89,7 @@ export const fileCalls = {
  * @throws EtudeError INVALID_ARGUMENT
  */
 function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: string, at: number) {
-  const { parts: said, notes } = readSkill({ folder, files });
-  const { entryPoint, sources, cues, dependencies, ...parts } = said;
+  const { entryPoint, sources: _sources, cues: _cues, dependencies: _dependencies, ...parts } = readSkill({ folder, files });
   const skill = newCandidate({
     ...parts,
     scope,
@@ -102,18 +100,7 @@ function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: str
     origin: 'import',
     untrusted: ['imported'],
   });
-  const place = folder === '' ? parts.name : folder;
-  return {
-    skill,
-    isProgram: entryPoint === null && parts.kind !== 'procedure',
-    notes: [
-      ...notes,
-      ...(sources.length + cues.length > 0
-        ? [`${place}: an import drops the earlier sources of a skill. The source is now ${source}`]
-        : []),
-      ...(dependencies === undefined ? [] : [`${place}: the called skills are searched here by name`]),
-    ],
-  };
+  return { skill, isProgram: entryPoint === null && parts.kind !== 'procedure' };
 }
 
 /** The id of an import, derived from its files. */

@@ -19,18 +19,18 @@ import {
 } from './skill-format.js';
 
 /**
- * Reads the fields of a skill from its folder, all but `files`, and the skill's name in the format.
+ * Reads the fields of a skill from its folder, all but `files`.
  *
  * @throws EtudeError INVALID_ARGUMENT naming the file and the field
  */
-export function saidIn(files: readonly FolderFile[]): { readonly parts: SkillParts; readonly name: string } {
+export function saidIn(files: readonly FolderFile[]): SkillParts {
   const { frontmatter, body } = parseSkillText(textOf(files, SKILL_TEXT));
   const { metadata = {} } = frontmatter;
   const name = nameIn(frontmatter);
   const kind = parsed('etude-kind', Skill.shape.kind, metadata['etude-kind'] ?? 'procedure');
   const entryPoint = entryPointIn(metadata, kind);
   const rest = metadataOf(frontmatter);
-  const parts = {
+  return {
     ...UNSAID,
     ...fieldsIn(metadata),
     name,
@@ -41,7 +41,6 @@ export function saidIn(files: readonly FolderFile[]): { readonly parts: SkillPar
     tests: testsIn(files),
     ...(Object.keys(rest).length > 0 ? { metadata: rest } : {}),
   } as SkillParts;
-  return { parts, name: frontmatter.name };
 }
 
 export function extrasOf(files: readonly FolderFile[], { name, kind }: Pick<SkillParts, 'name' | 'kind'>): FolderFile[] {

@@ -26,14 +26,14 @@ import {
  *
  * @throws EtudeError INVALID_ARGUMENT naming the folder, the file and the field
  */
-export function readSkill({ folder, files }: FoundFolder): { readonly parts: SkillParts; readonly notes: readonly string[] } {
-  const { parts, name } = within(folder, () => saidIn(files));
+export function readSkill({ folder, files }: FoundFolder): SkillParts {
+  const parts = within(folder, () => saidIn(files));
   const canonical = new Map(canonicalFiles(parts, extrasOf(files, parts)).map(({ path, bytes }) => [path, bytes]));
   const kept = files
     .filter(({ path, bytes }) => path === SKILL_TEXT || !sameBytes(canonical.get(path), bytes))
     .toSorted(byPath)
     .map(({ path, bytes }) => ({ path, contentBase64: Buffer.from(bytes).toString('base64') }));
-  return { parts: { ...parts, files: kept }, notes: misnamed(folder, name) };
+  return { ...parts, files: kept };
 }
 
 function within<T>(folder: string, read: () => T): T {
@@ -43,12 +43,6 @@ function within<T>(folder: string, read: () => T): T {
     if (folder === '' || errorCode(error) !== 'INVALID_ARGUMENT') throw error;
     throw new EtudeError('INVALID_ARGUMENT', `${folder}/${(error as Error).message}`, {}, { cause: error });
   }
-}
-
-/** A note if the folder doesn't have the skill's name. The format requires the same name, but a difference does no harm. */
-function misnamed(folder: string, name: string): string[] {
-  const own = folder.slice(folder.lastIndexOf('/') + 1);
-  return own === '' || own === name ? [] : [`the folder ${own} holds the skill ${name}; rename the folder to ${name}`];
 }
 
 /**
@@ -71,7 +65,7 @@ export function withoutTests<S extends SkillParts>({ hiddenTests: _hidden, ...sk
 
 function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
   try {
-    const { parts: said } = saidIn(files);
+    const said = saidIn(files);
     const entryPoint = said.entryPoint === undefined || said.entryPoint === skill.entryPoint;
     return entryPoint && isDeepStrictEqual(authored(said), authored(skill));
   } catch (error) {

@@ -114,7 +114,7 @@ export async function runTrial(trial: Trial, place: TestPlace): Promise<TrialOut
   for (const [at, test] of planned.entries()) {
     const failure = failureOf(test, answers[at], isAuthors);
     if (failure === null) continue;
-    const how = isAuthors ? failedCall(trial, tests[at], answers[at]) : '';
+    const how = isAuthors ? failedCall(tests[at], answers[at]) : '';
     return { passed: false, reason: `test ${at + 1} of ${tests.length}: ${failure}${how}`, results };
   }
   return { passed: true, reason: '', results };
@@ -204,34 +204,23 @@ function withName(tests: string, line: string): string {
   return `${future}${line}${tests.slice(future.length)}`;
 }
 
-/** The most characters that are shown of one value. */
-const VALUE_MAX = 80;
+/** The most characters that are shown of a test and of a result. */
+const SHOWN_MAX = 200;
 
 /**
- * The call of a failed test with the expected and the returned value. The text follows the verdict: `; f("a", n=2) gave "x", not "y"`. Only
- * for readers who may see the test. Empty for a Python test.
+ * A failed test with what came of it. The text follows the verdict: `; {"args":["a"],"kwargs":{"n":2},"expected":"y"} gave "x"`. Only for
+ * readers who may see the test. Empty for a Python test.
  */
-function failedCall({ entryPoint }: Trial, test: SkillTest | undefined, result: RunResult | undefined): string {
+function failedCall(test: SkillTest | undefined, result: RunResult | undefined): string {
   if (test === undefined || test.kind === 'python') return '';
-  const isProgram = test.kind === 'io';
-  const called = isProgram ? `with the input ${shown(test.stdin)} it` : `${entryPoint}(${argumentsOf(test)})`;
-  const wanted = shown(isProgram ? test.expectedStdout : test.expected);
-  const got = isProgram ? result?.stdout : result?.value;
-  const isAnswer = result?.exit === 'ok' && result.error === undefined && got !== undefined;
-  if (isAnswer) return `; ${called} gave ${shown(got)}, not ${wanted}`;
-  const why = result?.error === undefined ? '' : `: ${oneLine(result.error.message, VALUE_MAX)}`;
-  return `; ${called}, where ${wanted} is expected${why}`;
+  const { kind, tolerance: _tolerance, ...said } = test;
+  const answer = result?.exit === 'ok' ? (kind === 'io' ? result.stdout : result.value) : undefined;
+  const got = result?.error?.message ?? answer;
+  return `; ${shown(said)}${got === undefined ? '' : ` gave ${shown(got)}`}`;
 }
 
-function argumentsOf({ args, kwargs }: Extract<SkillTest, { kind: 'call' }>): string {
-  const named = Object.entries(kwargs).map(([name, value]) => `${name}=${shown(value)}`);
-  return oneLine([...args.map(shown), ...named].join(', '), 2 * VALUE_MAX);
-}
-
-const shown = (value: unknown) => oneLine(JSON.stringify(value), VALUE_MAX);
-
-/** The text without control characters and line breaks, which JSON may leave unescaped, cut to `max` characters. */
-function oneLine(text: string, max: number): string {
-  const line = text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
-  return line.length <= max ? line : `${line.slice(0, max - 1)}…`;
+/** As JSON on one line, without control characters, which JSON may leave unescaped. */
+function shown(value: unknown): string {
+  const line = JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
+  return line.length <= SHOWN_MAX ? line : `${line.slice(0, SHOWN_MAX - 1)}…`;
 }

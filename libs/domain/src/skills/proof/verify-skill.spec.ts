@@ -40,14 +40,11 @@ describe('verifySkill', () => {
   it('shows call, expectation and result to the author of the tests only', async () => {
     const double = skillOf('def double(n, by=2):\n    return n * 3', [call([2], 4)], 'double');
     const told = async (skill: Skill) => (await verify({ ...skill, origin: 'person' })).reason;
-    expect(await told(double)).toBe('its tests fail: test 1 of 1: wrong answer; double(2) gave 6, not 4');
+    expect(await told(double)).toBe('its tests fail: test 1 of 1: wrong answer; {"args":[2],"kwargs":{},"expected":4} gave 6');
     expect((await verify(double)).reason).toBe('its tests fail: test 1 of 1: wrong answer');
-    const long = { kind: 'call' as const, args: [], kwargs: { n: 'a\n'.repeat(200), by: 1 }, expected: '', tolerance: 0 };
-    expect(await told({ ...double, tests: [long] })).toMatch(/; double\(n="a\\n.*…, by=1\) gave ".*…, not ""$/);
-    expect(await told(skillOf('print(3)', [io('2', '4')]))).toContain('wrong answer; with the input "2" it gave "3\\n", not "4"');
-    expect(await told(skillOf('def f(n):\n    return 1 // n', [call([0], 4)], 'f'))).toMatch(
-      /ZeroDivisionError.*; f\(0\), where 4 is expected/,
-    );
+    expect(await told({ ...double, tests: [call(['a\n'.repeat(200)], '')] })).toMatch(/; \{"args":\["a\\n.*… gave "a\\n.*…$/);
+    expect(await told(skillOf('print(3)', [io('2', '4')]))).toMatch(/wrong answer; \{"stdin":"2".* gave "3\\n"$/);
+    expect(await told(skillOf('def f(n):\n    return 1 // n', [call([0], 4)], 'f'))).toMatch(/ZeroDivisionError.*"expected":4\}/);
     const heldOut = await told({ ...skillOf('def f(n):\n    return n + 1', [call([1], 2), call([4], 5)], 'f'), heldOut: [call([77], 4)] });
     expect(heldOut).toBe('its held-out tests fail: wrong answer');
   });
