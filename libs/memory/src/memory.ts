@@ -1,5 +1,6 @@
 import type { conversationLayer } from './layers/conversations.js';
 import type { itemShows } from './layers/item-shows.js';
+import type { listRecords, recallMemory } from './layers/memory-reads.js';
 import type { episodicLayer } from './layers/episodic-layer.js';
 import type { proceduralLayer } from './layers/procedural-layer.js';
 import type { appliedWrites } from './layers/repeats.js';
@@ -9,7 +10,7 @@ import type { recordUpkeep } from './upkeep/record-upkeep.js';
 import type { Scope, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ConsolidationUnits } from '@etude/domain/ports/consolidation-units';
-import type { MemoryHit, ReadScope, SearchQuery } from '@etude/domain/ports/memory';
+import type { ReadScope, SearchQuery } from '@etude/domain/ports/memory';
 
 /** A search with filters. An absent filter lets everything through. */
 export interface LayerQuery extends SearchQuery {
@@ -45,15 +46,6 @@ export interface RecallRequest {
   readonly similarityMin?: number;
 }
 
-export interface Recollection {
-  readonly facts: readonly MemoryHit[];
-  readonly experiences: readonly MemoryHit[];
-  readonly procedures: readonly MemoryHit[];
-  readonly tokens: number;
-  /** Layers that couldn't be searched. Filled only if the caller asked for a partial answer. */
-  readonly missing: readonly MemoryLayer[];
-}
-
 /** A record of any kind, as exported. `id` is the id of its hits. */
 export interface PlainRecord {
   readonly id: string;
@@ -75,12 +67,6 @@ export interface RecordListQuery {
   readonly after?: Pick<StoredRecord, 'createdAt' | 'key'>;
 }
 
-export interface RecordList {
-  readonly records: readonly PlainRecord[];
-  /** The place of the last record; null: no record follows. */
-  readonly next: Pick<StoredRecord, 'createdAt' | 'key'> | null;
-}
-
 /** The memory that a service opens: three layers and their upkeep over one store. */
 export interface Memory {
   readonly store: RecordStore;
@@ -95,10 +81,10 @@ export interface Memory {
   readonly upkeep: MemoryUpkeep;
   /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */
   get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;
-  /** Records of one kind that the reader sees, newest first. */
-  list(scope: ReadScope, query: RecordListQuery): Promise<RecordList>;
-  /** Recalls memories with their sources, without near duplicates, within a token budget. `partial`: lists layers that fail. */
-  recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): Promise<Recollection>;
+  /** Records of one kind that the reader sees, newest first. `next` is the place of the last one; null: no record follows. */
+  list(scope: ReadScope, query: RecordListQuery): ReturnType<typeof listRecords>;
+  /** Recalls memories with their sources, without near duplicates, within a token budget. `partial`: `missing` has layers that fail. */
+  recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): ReturnType<typeof recallMemory>;
   /** A readiness check. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
   check(): Promise<void>;
   close(): Promise<void>;

@@ -6,15 +6,7 @@ import type { Turn } from '@etude/contracts/conversation';
 import { transcriptLine } from '../recall/turn-text.js';
 
 /** Two current facts of one owner that are near each other. `newer` became true later. */
-export interface FactPair {
-  readonly older: JudgedFact;
-  readonly newer: JudgedFact;
-}
-
-export interface JudgedFact {
-  readonly id: string;
-  readonly text: string;
-}
+export type FactPair = Readonly<Record<'older' | 'newer', Pick<Fact, 'id' | 'text'>>>;
 
 export type PairVerdict = Pick<FactDecision, 'verdict' | 'reason'>;
 

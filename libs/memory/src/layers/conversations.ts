@@ -183,14 +183,11 @@ async function requireSame(store: RecordStore, { scope, name, messages }: Additi
   const there = await loadTurns(store, scope, keys);
   for (const [n, key] of keys.entries()) {
     const [known, message] = [there.get(key), messages[n]!];
-    if (known === undefined || isSame(turnOf(known), message)) continue;
+    const told: Message | null = known === undefined ? null : turnOf(known);
+    if (told === null || (['role', 'name', 'text', 'at'] as const).every((part) => told[part] === message[part])) continue;
     const text = `the conversation has another message at ${first + n}; add messages without "first", or under another name`;
     throw new EtudeError('ALREADY_EXISTS', text, { field: 'first' });
   }
-}
-
-function isSame(turn: Turn, { role, name, text, at }: Message): boolean {
-  return turn.role === role && turn.name === name && turn.text === text && turn.at === at;
 }
 
 const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', `${message}.`, { field: 'first' });

@@ -1,13 +1,4 @@
-import type {
-  LayerQuery,
-  Memory,
-  PlainRecord,
-  ProceduralLayer,
-  RecallRequest,
-  Recollection,
-  RecordList,
-  RecordListQuery,
-} from '../memory.js';
+import type { LayerQuery, Memory, PlainRecord, ProceduralLayer, RecallRequest, RecordListQuery } from '../memory.js';
 import { LAYERS, RECORD_KINDS, type RecordKind, type RecordStore, type StoredRecord } from '../record-store.js';
 import { idOf } from './memory-search.js';
 import { parseBody } from './records.js';
@@ -40,7 +31,7 @@ const STEP = 32;
 const PAGE_CHARS = 8_000_000;
 
 /** A page of records of one kind; see `Memory.list`. */
-export async function listRecords(store: RecordStore, scope: ReadScope, query: RecordListQuery): Promise<RecordList> {
+export async function listRecords(store: RecordStore, scope: ReadScope, query: RecordListQuery) {
   const { kind, category, all = false, limit } = query;
   const layer = LAYERS.find((one) => (RECORD_KINDS[one] as readonly RecordKind[]).includes(kind))!;
   // Search finds chunks and turns, never the document or conversation itself.
@@ -79,7 +70,7 @@ export async function recallMemory(
   scope: ReadScope,
   request: RecallRequest,
   { partial = false }: { readonly partial?: boolean } = {},
-): Promise<Recollection> {
+) {
   requireScope(scope);
   const { context: cue, facts = 5, experiences = 3, procedures = 3, tokensMax = RECALL_TOKENS } = request;
   const knowledge: typeof semantic.search = (within, query) => semantic.search(within, { ...query, kinds: KNOWLEDGE });

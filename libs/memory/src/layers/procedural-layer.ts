@@ -88,22 +88,17 @@ async function storeOnce(deps: LayerDeps, given: Skill, options: StoreSkillOptio
   const stored = await versionsOf(deps, { scope, name });
   const versions = stored.map(({ skill }) => skill);
   const known = knownVersion(given, versions, words);
-  if (known !== null) return withChange(store, stored, known);
+  if (known !== null) {
+    const { version, changed } = known;
+    const before = stored.find(({ skill }) => skill === version);
+    if (before === undefined || changed === null) return version;
+    const [taken] = await store.write(scope.tenant, [skillUpdate(before, changed)]);
+    return taken ? changed : null;
+  }
   const made = nextVersion(given, versions, await isMarkedIn(deps, scope.tenant, codeDigest(given)), options);
   if (setAside === undefined && needsRoom(versions)) await requireRoomFor(store, { ...scope, name }, namesMax);
   const [done] = await store.write(scope.tenant, await insertsOf(embedder, [skillRecord(made, [])]));
   return done ? made : null;
-}
-
-async function withChange(
-  store: RecordStore,
-  stored: readonly StoredSkill[],
-  { version, changed }: NonNullable<ReturnType<typeof knownVersion>>,
-): Promise<Skill | null> {
-  const known = stored.find(({ skill }) => skill === version);
-  if (known === undefined || changed === null) return version;
-  const [taken] = await store.write(version.scope.tenant, [skillUpdate(known, changed)]);
-  return taken ? changed : null;
 }
 
 /** False for a repeat. For a skill of another tenant, its record and the note of the use are two separate writes. */

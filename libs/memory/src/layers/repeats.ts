@@ -83,8 +83,6 @@ const loadClaim = (store: RecordStore, { layer, scope, requestId }: RequestClaim
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
 export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'semantic' | 'procedural' | 'shows'>) {
   const { store, episodic, semantic, procedural, shows } = memory;
-  const applied = async (layer: MemoryLayer, scope: Scope, writeId: string, at: number, changes: readonly Change[] = []) =>
-    (await store.write(scope.tenant, [...changes, markApplied(layer, scope, writeId, at)])).at(-1) === true;
   return {
     /**
      * A repeat returns a skill again, because its verification may have been lost. Storing a skill twice has no further effect.
@@ -98,9 +96,11 @@ export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'seman
       write: MemoryWrite,
       options: Pick<StoreSkillOptions, 'namesMax'> = {},
     ): Promise<AppliedWrite> {
-      const { scope } = writtenIn(write);
+      const { scope, createdAt } = writtenIn(write);
       requireScope({ tenant, agent: null });
       requireOwn(tenant, scope);
+      const applied = async (layer: MemoryLayer, changes: readonly Change[] = []) =>
+        (await store.write(tenant, [...changes, markApplied(layer, scope, writeId, createdAt)])).at(-1) === true;
       if (write.kind === 'skill_use') return { applied: await procedural.applyUse(writeId, write), skill: null };
       if (write.kind === 'fact') return { applied: (await semantic.store(writeId, write.fact)).outcome !== 'unchanged', skill: null };
       if (write.kind === 'skill' && write.skill.origin === 'consolidation' && isInWords(write.skill)) {
@@ -111,17 +111,14 @@ export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'seman
       }
       if (write.kind === 'skill') {
         const skill = await procedural.store(write.skill, options);
-        return { applied: await applied('procedural', scope, writeId, write.skill.createdAt), skill };
+        return { applied: await applied('procedural'), skill };
       }
       if (await wasApplied(store, tenant, 'episodic', writeId)) return { applied: false, skill: null };
-      if (write.kind === 'shows') {
-        await shows.count(writeId, write);
-        return { applied: await applied('episodic', scope, writeId, write.at), skill: null };
-      }
-      const inserts = await (write.kind === 'transition'
-        ? episodic.transitionChanges(write.transition)
-        : episodic.episodeChanges(write.episode));
-      return { applied: await applied('episodic', scope, writeId, writtenIn(write).createdAt, inserts), skill: null };
+      let inserts: readonly Change[] = [];
+      if (write.kind === 'shows') await shows.count(writeId, write);
+      else if (write.kind === 'transition') inserts = await episodic.transitionChanges(write.transition);
+      else inserts = await episodic.episodeChanges(write.episode);
+      return { applied: await applied('episodic', inserts), skill: null };
     },
   };
 }
