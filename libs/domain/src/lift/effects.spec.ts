@@ -5,6 +5,7 @@ import { addSides, isHarmful, NO_SHOWS, reasonToArchive, successEffect, tokenEff
 const side = (right: number, n: number): ShowSide => ({ ...NO_SHOWS, n, right });
 const tokensOf = (...tokens: number[]): ShowSide =>
   tokens.map((one) => ({ n: 1, right: 0, tokens: one, tokensSquared: one * one })).reduce(addSides, NO_SHOWS);
+const twice = (...tokens: number[]) => tokensOf(...tokens, ...tokens);
 
 // Newcombe 1998, table II, method 10: (a), (b), (c), (e), (h).
 it.each([
@@ -20,17 +21,18 @@ it.each([
 });
 
 it('gives the interval of Welch for a difference of means', () => {
-  const five = (...tokens: number[]) => tokensOf(...tokens, ...tokens);
-  const effect = tokenEffect({ shown: five(27, 29, 30, 31, 33), withheld: five(20, 20, 30, 50, 40) })!;
+  const effect = tokenEffect({ shown: twice(27, 29, 30, 31, 33), withheld: twice(20, 20, 30, 50, 40) })!;
   expect(effect).toMatchObject({ estimate: -2 });
   // Means 30 and 32; squared errors 4/9 and 136/9; 9.53 degrees of freedom, with the quantile 2.243.
   expect((effect.high - effect.estimate) / (2.243 * Math.sqrt(140 / 9))).toBeCloseTo(1, 2);
-  expect(tokenEffect({ shown: five(5, 5, 5, 5, 5), withheld: five(7, 7, 7, 7, 7) })).toEqual({ estimate: -2, low: -2, high: -2 });
+  expect(tokenEffect({ shown: tokensOf(5, 5), withheld: tokensOf(7, 7) })).toEqual({ estimate: -2, low: -2, high: -2 });
+  // Squared errors 1 and 1; 2 degrees of freedom.
+  expect(tokenEffect({ shown: tokensOf(5, 7), withheld: tokensOf(4, 6) })!.high).toBeCloseTo(1 + 4.303 * Math.sqrt(2), 6);
 });
 
 it('tells nothing from one side alone', () => {
   expect(successEffect({ shown: side(3, 9), withheld: NO_SHOWS })).toBeNull();
-  expect(tokenEffect({ shown: tokensOf(1, 2), withheld: tokensOf(1, 3) })).toBeNull();
+  expect(tokenEffect({ shown: tokensOf(1, 2), withheld: tokensOf(1) })).toBeNull();
 });
 
 it('gives a reason to archive a harmful item after 300 rollouts, never before', () => {

@@ -16,8 +16,10 @@ export const NO_SHOWS: ShowSide = { n: 0, right: 0, tokens: 0, tokensSquared: 0 
 const SIDE_MIN = 10;
 /** Shows and withholdings after which a harmful item is archived. */
 const ARCHIVE_AFTER = 300;
-/** The 97.5% quantile of Student's t, within 1% for the degrees of freedom that ten rollouts on each side give (9 and more). */
-const quantileOf = (freedom: number): number => 1.96 + 2.6 / freedom;
+/** The 97.5% quantiles of Student's t with 1 to 8 degrees of freedom. */
+const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
+/** The same, within 1% from 9 degrees of freedom on, and for the next lower whole number below. */
+const quantileOf = (freedom: number): number => (freedom < 9 ? T[Math.floor(Math.max(1, freedom)) - 1]! : 1.96 + 2.6 / freedom);
 /** The same of the normal distribution, a little wider. The lot follows the estimate, so 1.96 would cover only 93% (`lift-simulation.spec.ts`). */
 const SHARE_Z = 2.05;
 
@@ -53,9 +55,9 @@ function wilson({ n, right }: ShowSide, z: number) {
   return { share, low: (middle - half) / scale, high: (middle + half) / scale };
 }
 
-/** The effect on the tokens of a rollout, by Welch's t (Welch 1947); null without ten rollouts on both sides. */
+/** The effect on the tokens of a rollout, by Welch's t (Welch 1947); null without two rollouts on both sides. */
 export function tokenEffect({ shown, withheld }: Sides): Effect | null {
-  if (!hasEnough({ shown, withheld })) return null;
+  if (shown.n < 2 || withheld.n < 2) return null;
   const [a, b] = [meanOf(shown), meanOf(withheld)];
   const estimate = a.mean - b.mean;
   const variance = a.variance + b.variance;
