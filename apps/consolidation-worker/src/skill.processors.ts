@@ -1,4 +1,4 @@
-import { errorCode, EtudeError, isRetryable } from '@etude/contracts/errors';
+import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { SkillRequest, SkillVerify, verificationOf } from '@etude/contracts/queues';
 import type { WantedSkill } from '@etude/contracts/skill-proof';
@@ -18,7 +18,6 @@ import { isErased } from '@etude/memory/upkeep/erasure-marks';
 import { counter } from '@etude/platform/metrics';
 import type { StoredWantedSkill, WantedSkills, WishEnd } from '@etude/queue/agents/wanted-skills';
 import type { JobHandler } from '@etude/queue/jobs/consumer';
-import { leaseEndOf } from '@etude/queue/jobs/job-end';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { z } from 'zod';
 
@@ -62,27 +61,19 @@ type End = WishEnd & { readonly state: 'registered' | 'failed' };
 /**
  * The skill architect: lets the model write a requested skill, and registers it as a candidate.
  *
- * After a crash the job runs again. Without a stored draft it calls the model again. Otherwise it registers the same content, which still
+ * The reconciler notes a failure. After a crash the job runs again. Without a stored draft it calls the model again. Otherwise it registers the same content, which still
  * makes one skill.
  */
 export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof SkillRequest.payload, typeof SkillRequest.result> {
-  return async ({ tenant, id }, { signal, isLastAttempt }) => {
+  return async ({ tenant, id }, { signal }) => {
     const stored = await deps.wanted.load(tenant, id);
     if (stored === null) return { state: 'failed' };
     const round = roundOf(stored);
     if (!(await deps.wanted.begin(round, stored.wanted.reason))) return { state: stateOf(await deps.wanted.get(tenant, id)) };
-    try {
-      const end = await fulfil(stored, deps, signal);
-      const state = (await deps.wanted.end(round, end)) ? end.state : 'withdrawn';
-      outcomes.inc({ state });
-      return { state };
-    } catch (error) {
-      if (leaseEndOf(signal) !== null) throw error;
-      const reason = `${errorCode(error)}: ${error instanceof Error ? error.message : String(error)}`;
-      if (isRetryable(error) && !isLastAttempt) await deps.wanted.begin(round, `${reason}; the request is retried`);
-      else await deps.wanted.end(round, failed(reason));
-      throw error;
-    }
+    const end = await fulfil(stored, deps, signal);
+    const state = (await deps.wanted.end(round, end)) ? end.state : 'withdrawn';
+    outcomes.inc({ state });
+    return { state };
   };
 }
 
