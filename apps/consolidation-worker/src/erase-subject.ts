@@ -56,7 +56,7 @@ class ErasureRun {
     const { tenant } = this.stored.receipt;
     const owners = { tenant, ...('all' in subject ? {} : subject) };
     // Counts everything before anything is removed.
-    const all = Object.keys(found).length > 0 ? found : await this.#find(owners, subject, begun ?? Number.MAX_SAFE_INTEGER);
+    const all = Object.keys(found).length > 0 ? found : await this.#find(owners, subject, begun ?? undefined);
     await this.put({ state: 'running', error: null, finishedAt: null }, { found: { ...all } });
     await this.#count(await this.#queue.erase(tenant, subject, signal, begun ?? undefined));
     // Running work is stopped before. A repeat keeps the same time limit, so that newer records of the same name stay.

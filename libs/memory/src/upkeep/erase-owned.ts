@@ -2,7 +2,7 @@ import { unlinkFact } from '../layers/fact-settling.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from '../layers/records.js';
 import { cutFromUnits } from '../layers/unit-records.js';
 import type { RecordStore, StoredRecord } from '../record-store.js';
-import { forbid, forbiddenAt } from './erasure-marks.js';
+import { forbid } from './erasure-marks.js';
 import {
   addCounts,
   countOwned,
@@ -65,12 +65,15 @@ export async function newFrom(store: RecordStore, clock: Clock, erased: Erasable
   return newest + 1;
 }
 
-/** Counts the owners' records made before `before`, or else before their erasure mark. Without either, counts all. */
-export async function findOwned(store: RecordStore, clock: Clock, erased: Erasable, before?: number): Promise<CountsByPlace> {
-  const at = before ?? (await forbiddenAt(store, erased));
-  if (at === null) return countOwned(store, erased, {});
-  const later = Math.max(at, clock.now() + AHEAD_MS);
-  return addCounts(await countOwned(store, erased, { createdBefore: at }), await countOwned(store, erased, { createdSince: later }));
+/** Counts the owners' records made before `before`, with those whose date is wrong. Default: all. */
+export async function findOwned(
+  store: RecordStore,
+  clock: Clock,
+  erased: Erasable,
+  before = Number.MAX_SAFE_INTEGER,
+): Promise<CountsByPlace> {
+  const later = Math.max(before, clock.now() + AHEAD_MS);
+  return addCounts(await countOwned(store, erased, { createdBefore: before }), await countOwned(store, erased, { createdSince: later }));
 }
 
 async function removeUntilNothing(store: RecordStore, erased: Erasable, before: number, signal?: AbortSignal): Promise<CountsByPlace> {

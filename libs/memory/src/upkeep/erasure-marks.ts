@@ -11,15 +11,10 @@ type Erasables = ReadonlyMap<string, { readonly owners: Erasable; readonly at: n
 /** From now on, refuses writes of these owners' records made before `at`. Durable when it returns. An earlier `at` changes nothing. */
 export async function forbid(store: RecordStore, owners: Erasable, at: number): Promise<void> {
   await untilTaken('the mark of an erasure', async () => {
-    const known = await loadMark(store, owners);
+    const known = await loadOne(store, { tenant: owners.tenant, agent: null }, 'semantic', 'erasure', markKey(owners));
     if (known !== null && known.createdAt >= at) return true;
     return (await putRecord(store, markRecord(owners, at), known)) || null;
   });
-}
-
-/** The end of the erasure of exactly these owners, in ms since 1970; null if they were never erased. */
-export async function forbiddenAt(store: RecordStore, owners: Erasable): Promise<number | null> {
-  return (await loadMark(store, owners))?.createdAt ?? null;
 }
 
 function erasablesOf(made: readonly MemoryRecord[]): Erasables {
@@ -47,9 +42,6 @@ const ERASED = 'erased';
 export function isErased(error: unknown): boolean {
   return errorCode(error) === 'ABORTED' && errorDetails(error).metadata?.reason === ERASED;
 }
-
-const loadMark = (store: RecordStore, owners: Erasable) =>
-  loadOne(store, { tenant: owners.tenant, agent: null }, 'semantic', 'erasure', markKey(owners));
 
 /** Contains digests instead of names, because the mark outlives the erased agent or user. */
 function markKey({ agent, user, record }: Erasable): string {

@@ -71,7 +71,7 @@ describe('erasing', () => {
     expect(await write(factRecord({ id: 'f3', createdAt: now - 1 }))).toEqual([true]);
     await forbid(store, { tenant: 'acme', agent: 'coder' }, now);
     expect(isErased(await write(factRecord({ id: 'f4', createdAt: now - 1 })).catch((error: unknown) => error))).toBe(true);
-    expect(await upkeep.findErased(BOB)).toEqual({});
+    expect(await upkeep.findErased(BOB, now)).toEqual({});
   });
 
   it('undoes a write that ends after the erasure', async () => {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ExecutionStore } from '../executions/executions.js';
 import type { Producer } from '../jobs/producer.js';
 import { type ErasureSubject, markOf } from '../redis/keys.js';
-import { isConnectionError, runScript, whileRedisAnswers } from '../redis/redis.js';
+import { isConnectionError, runScript } from '../redis/redis.js';
 import { TaskStore } from '../tasks/task-store.js';
 import { type Erased, keysStartingWith, type Trace } from './erasure-place.js';
 import { JOBS, JOURNALS, ownedTasks, SCHEDULES, TASKS } from './job-places.js';
@@ -72,12 +72,9 @@ export class QueueErasure {
     return Number(await runScript<string>(redis, 'markErased', [keys.erased(tenant)], [markOf(subject), newFrom ?? '']));
   }
 
-  /** Counts the data made before `newFrom`. Without it: before the last erasure. Without either: all data. */
-  async find(tenant: string, subject: ErasureSubject, newFrom?: number): Promise<CountsByPlace> {
-    const { redis, keys } = this.producer;
-    const marked = 'record' in subject ? null : await whileRedisAnswers(redis, redis.hget(keys.erased(tenant), markOf(subject)));
-    const at = newFrom ?? marked ?? Number.MAX_SAFE_INTEGER;
-    const erased = await this.#erased(tenant, subject, Number(at));
+  /** Counts the data made before `newFrom`. Default: all data. */
+  async find(tenant: string, subject: ErasureSubject, newFrom = Number.MAX_SAFE_INTEGER): Promise<CountsByPlace> {
+    const erased = await this.#erased(tenant, subject, newFrom);
     const found: Record<string, number> = {};
     for await (const [place, page] of tracesOf(erased)) add(found, place, page.length);
     return found;
