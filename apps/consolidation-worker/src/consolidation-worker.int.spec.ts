@@ -225,26 +225,6 @@ describe('the consolidation worker', () => {
     expect(model.calls()).toHaveLength(1);
   });
 
-  it('turns told actions that succeeded twice into an active procedure, once', async () => {
-    await start();
-    for (const id of ['x1', 'x2', 'x3']) {
-      const experience = { context: ['fog in the channel'], actions: ['slow down', 'sound the horn'], outcomes: [] };
-      const told = { ...episode(id), id, rolloutId: id, fingerprint: '', code: null, prompt: 'fog in the channel', experience };
-      await put(id, { kind: 'episode', episode: { ...told, success: id !== 'x3' } });
-    }
-    expect(await consolidate()).toMatchObject({ state: 'done', skillsProposed: 1, skillsActivated: 1, error: null });
-    expect(await consolidate()).toMatchObject({ state: 'done', skillsProposed: 0 });
-    const [found, ...others] = await Array.fromAsync(memory.procedural.every({ tenant, agent: null }));
-    expect(others).toEqual([]);
-    expect(found).toMatchObject({
-      kind: 'procedure',
-      status: 'active',
-      description: '1. slow down\n2. sound the horn',
-      successRate: 2 / 3,
-    });
-    expect(found?.untrusted).toHaveLength(3);
-  });
-
   it('records why a run failed', async () => {
     await model.close();
     model = await startScriptedModel({ script: { default: { status: 401, error: 'who are you?' } } });
@@ -297,11 +277,10 @@ describe('consolidationWorkerConfig', () => {
     expect(wrongSettings(needed)).toBeUndefined();
   });
 
-  it('requires limits with schedules, and refuses unreadable values', () => {
-    const schedules = { ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *', ETUDE_ARCHIVE_SCHEDULE: '0 4 * * *' };
-    expect(wrongSettings({ ...needed, ...schedules })).toEqual(['ETUDE_ARCHIVE_SCORE_MAX', 'ETUDE_SKILLS_PRUNE_UNUSED_DAYS']);
-    const limits = { ETUDE_ARCHIVE_SCORE_MAX: '0.2', ETUDE_SKILLS_PRUNE_UNUSED_DAYS: '180' };
-    expect(wrongSettings({ ...needed, ...schedules, ...limits })).toBeUndefined();
+  it('requires a limit with a schedule of pruning, and refuses unreadable values', () => {
+    const schedule = { ...needed, ETUDE_SKILLS_PRUNE_SCHEDULE: '0 5 * * *' };
+    expect(wrongSettings(schedule)).toEqual(['ETUDE_SKILLS_PRUNE_UNUSED_DAYS']);
+    expect(wrongSettings({ ...schedule, ETUDE_SKILLS_PRUNE_UNUSED_DAYS: '180' })).toBeUndefined();
     expect(wrongSettings({ ...needed, ETUDE_CONSOLIDATION_SCHEDULE: 'nightly', ETUDE_SCHEDULES_TIME_ZONE: 'Mars/Olympus' })).toEqual([
       'ETUDE_CONSOLIDATION_SCHEDULE',
       'ETUDE_SCHEDULES_TIME_ZONE',

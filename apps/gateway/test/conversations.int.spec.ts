@@ -3,10 +3,8 @@ import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { gatewayForFile, type KeyName, pagesOf, refusal } from './gateway.harness.js';
-import { restDoor } from './rest-door.js';
 
-const { ask, settings } = restDoor();
-const rig = gatewayForFile(settings);
+const rig = gatewayForFile();
 
 const memory = (key: KeyName = 'acme') => rig.client(Memory, key);
 const MAY = timestampFromMs(Date.UTC(2026, 4, 3, 9));
@@ -75,16 +73,4 @@ it('is refused whole if a message holds a secret, naming the message and never t
   expect(refused).toMatchObject({ status: status.INVALID_ARGUMENT, fields: ['messages[3].text'] });
   expect(JSON.stringify(refused)).not.toContain(secret);
   expect((await memory().listConversations({})).conversations.map(({ name }) => name)).not.toContain('leak');
-});
-
-it('is added, listed and deleted as JSON over HTTP', async () => {
-  const messages = [{ role: 'assistant', text: 'The tide turns at six.', time: '2026-05-03T09:00:00Z' }];
-  const added = await ask('POST', '/v1/memory/conversations', { agent: 'scout', name: 'tides', messages });
-  expect(added).toMatchObject({ status: 200, body: { outcome: 'added', conversation: { turns: 1 } } });
-  const { id } = added.body['conversation'] as { id: string };
-  const listed = await ask('GET', `/v1/memory/conversations/${id}/turns`);
-  expect(listed.body['turns']).toMatchObject([{ role: 'assistant', text: 'The tide turns at six.', time: '2026-05-03T09:00:00Z' }]);
-  expect((await ask('GET', '/v1/memory/conversations?agent=scout')).body['conversations']).toContainEqual(expect.objectContaining({ id }));
-  expect(await ask('DELETE', `/v1/memory/conversations/${id}`)).toMatchObject({ status: 200 });
-  expect(await ask('GET', `/v1/memory/conversations/${id}/turns`)).toMatchObject({ status: 404 });
 });

@@ -33,7 +33,3 @@ it('shows effects with their intervals, and leaves out layers without shows', ()
   expect(lines[1]).toMatch(/^memory +60\/90 +7\/10 +-0\.03 \(-0\.28 to \+0\.27\) +-$/);
   expect(lines[3]).toMatch(/^fact f1 .*\+120 \(-3 to \+250\) +archived$/);
 });
-
-it('is empty before anything was recalled', () => {
-  expect(liftText(create(LiftSchema, { memory: {} }))).toBe('');
-});

@@ -44,6 +44,14 @@ describe('consolidate', () => {
     ]);
   });
 
+  it('turns told actions that succeeded twice into a procedure, once', async () => {
+    const experience = { context: ['fog'], actions: ['slow down', 'sound the horn'], outcomes: [] };
+    const { run, skills } = world(['x1', 'x2'].map((id) => ({ ...told(id, 'fog in the channel'), experience })));
+    expect(await run()).toMatchObject({ skillsProposed: 1 });
+    expect([...skills.values()]).toMatchObject([{ kind: 'procedure', description: '1. slow down\n2. sound the horn' }]);
+    expect(await run()).toMatchObject({ skillsProposed: 0 });
+  });
+
   it('merges skills that do the same, unless the run is dry', async () => {
     const { run, skills, moves } = world([episode('e1')]);
     for (const name of ['double', 'twice'])

@@ -1,5 +1,4 @@
 import type { Episode } from '@etude/contracts/memory';
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { episodeOf } from '../../test/memory-records.js';
 import { procedureFromActions } from './propose-skill.js';
@@ -54,20 +53,5 @@ describe('a procedure from actions', () => {
     const group = [told('x1', slowly), told('x2', slowly)];
     const mine = { ...procedureFromActions(group, [], 7)!, origin: undefined, digest: 'other' };
     expect(procedureFromActions(group, [mine], 8)?.name).toBe('fog_channel_2');
-  });
-
-  it('holds only steps that each of its successes took in this order', () => {
-    const actions = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 6 });
-    fc.assert(
-      fc.property(fc.array(actions, { minLength: 2, maxLength: 5 }), (all) => {
-        const group = all.map((one, at) => told(`x${at}`, one));
-        const made = procedureFromActions(group, [], 7);
-        const steps = made?.description.split('\n').map((line) => line.replace(/^\d+\. /, '')) ?? [];
-        const sources = made?.sources ?? ['episodes/x0', 'episodes/x1'];
-        expect(sources.length).toBeGreaterThanOrEqual(2);
-        const taken = sources.map((source) => all[Number(source.slice('episodes/x'.length))]?.join('') ?? '');
-        expect(taken.filter((one) => !new RegExp(steps.join('.*')).test(one))).toEqual([]);
-      }),
-    );
   });
 });
