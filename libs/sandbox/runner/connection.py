@@ -44,8 +44,8 @@ class Loop:
 UNBOUND_BYTES_MAX = 64 * 1024
 # Bytes read per turn from an unbound connection, so that an endless sender without a token can't delay other connections.
 UNBOUND_READ_BYTES = 1024
-# Most bytes of unsent replies. Above this size nothing more is read from the connection.
-REPLIES_BYTES_MAX = 1024 * 1024
+# Most bytes of unsent replies of a bound connection.
+REPLIES_BYTES_MAX = 64 * 1024 * 1024
 READ_BYTES = 256 * 1024
 
 
@@ -64,6 +64,7 @@ class Connection:
         self.read_bytes = UNBOUND_READ_BYTES
         self.replies = collections.deque()
         self.replies_bytes = 0
+        self.replies_bytes_max = UNBOUND_BYTES_MAX
         self.following = None
         self.number = 0
         self.sending = memoryview(b"")
@@ -74,11 +75,14 @@ class Connection:
     def bound(self):
         self.reader.bytes_max = FRAME_BYTES_MAX
         self.read_bytes = READ_BYTES
+        self.replies_bytes_max = REPLIES_BYTES_MAX
 
     def reply(self, frame):
         data = encode_frame(frame)
         self.replies.append(data)
         self.replies_bytes += len(data)
+        if self.replies_bytes > self.replies_bytes_max:
+            self.end()
         self.flush()
 
     def follow(self, execution, number):
@@ -97,7 +101,7 @@ class Connection:
             try:
                 self.sending = self.sending[os.write(self.write_fd, self.sending) :]
             except BlockingIOError:
-                self.loop.watch(self.write_fd, WRITE, self._writable)
+                self.loop.watch(self.write_fd, WRITE, self.flush)
                 return
             except OSError:
                 self.end()
@@ -143,23 +147,8 @@ class Connection:
             self.end()
             return
         self.reader.push(data)
-        self._serve()
-
-    def _writable(self):
-        self.flush()
-        if self.open and self.replies_bytes <= REPLIES_BYTES_MAX:
-            self.loop.watch(self.read_fd, READ, self._readable)
-            self._serve()
-
-    def _serve(self):
         try:
-            while self.open:
-                if self.replies_bytes > REPLIES_BYTES_MAX:
-                    self.loop.forget(self.read_fd)
-                    return
-                body = self.reader.take()
-                if body is None:
-                    return
+            while self.open and (body := self.reader.take()) is not None:
                 frame = json.loads(body)
                 if type(frame) is not dict:
                     raise ValueError("a frame must be an object")
