@@ -50,16 +50,11 @@ class Execution:
         self.request = request
         self.tell = tell
         self.cancelled = False
+        # By number; None for a frame that is no longer kept.
         self.frames = []
-        # Number of the first frame that is still kept.
-        self.first = 0
         self.kept_bytes = 0
         # Takes the number of a call of a tool and the frame with its answer, while a cell runs.
         self.take_answer = lambda number, frame: None
-
-    @property
-    def count(self):
-        return self.first + len(self.frames)
 
     def add(self, kind, **fields):
         self.note(kind, **fields)
@@ -67,22 +62,23 @@ class Execution:
 
     def note(self, kind, **fields):
         """Adds a frame that is sent together with the next one, since `tell()` is not called."""
-        frame = encode_frame({"type": kind, "executionId": self.name, "seq": self.count, **fields})
+        frame = encode_frame({"type": kind, "executionId": self.name, "seq": len(self.frames), **fields})
         self.frames.append(frame)
         self.kept_bytes += len(frame)
 
     def frame(self, number):
         """The frame with this number, or None if it does not exist yet. Raises Refused if it is no longer kept."""
-        if number < self.first:
-            raise Refused("forgotten", "frames of this execution before number %d are no longer kept" % self.first)
-        return self.frames[number - self.first] if number < self.count else None
+        if number >= len(self.frames):
+            return None
+        if self.frames[number] is None:
+            raise Refused("forgotten", "frame %d of this execution is no longer kept" % number)
+        return self.frames[number]
 
     def forget(self, before):
         """Frees the frames below number `before`."""
-        gone = self.frames[: max(0, before - self.first)]
-        del self.frames[: len(gone)]
-        self.first += len(gone)
-        self.kept_bytes -= sum(len(frame) for frame in gone)
+        gone = self.frames[:before]
+        self.frames[:before] = [None] * len(gone)
+        self.kept_bytes -= sum(len(frame) for frame in gone if frame)
 
 
 def trim(executions, current, sent):
@@ -93,7 +89,7 @@ def trim(executions, current, sent):
         if excess <= 0:
             return
         before = execution.kept_bytes
-        execution.forget(sent if execution is current else execution.count)
+        execution.forget(sent if execution is current else len(execution.frames))
         excess -= before - execution.kept_bytes
 
 
