@@ -63,11 +63,8 @@ def new_module(name):
 
 
 def show_in_tracebacks(source, file):
-    """Registers the source for tracebacks. Without a newline on the last line, the marks below it would be misplaced."""
-    lines = source.splitlines(True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    linecache.cache[file] = (len(source), None, lines, file)
+    """Registers the source for tracebacks."""
+    linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
 
 
 def execute(source, file, namespace):
