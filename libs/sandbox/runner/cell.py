@@ -14,6 +14,8 @@ from runner.workspace import WORK
 
 # Memory of an interpreter before the first line of an answer, added to the answer's limit.
 BASE_MEMORY_MIB = 16
+# Processes of the user that are not the code's: the supervisor, the zygote, its middle fork, and the checker.
+PROCESSES_APART = 4
 STACK_BYTES = 120 * 1024 * 1024
 # Folder of the runner's modules, from which answers must not import. A bundle has no such folder.
 RUNNER_ROOT = os.path.dirname(os.path.dirname(globals().get("__file__") or ""))
@@ -32,7 +34,7 @@ def main(control_fd, stdout_fd, stderr_fd):
         kept = [control.detach(), *fds[2:]]
         close_others(*kept)
         os.chdir(WORK)
-        _take_limits(payload["limits"], payload["processesApart"])
+        _take_limits(payload["limits"])
         _run(payload, kept)
     except BaseException as error:
         os.write(2, ("the sandbox could not start the run: %r\n" % (error,)).encode("utf-8", "replace"))
@@ -79,14 +81,14 @@ def _read_payload(fd):
         return json.loads(file.read())
 
 
-def _take_limits(limits, processes_apart):
+def _take_limits(limits):
     mib = 1024 * 1024
     cpu_s = limits["cpuMs"] // 1000 + 2
     for kind, amount in (
         (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_DATA, (limits["memoryMiB"] + BASE_MEMORY_MIB) * mib),
         (resource.RLIMIT_STACK, STACK_BYTES),
-        (resource.RLIMIT_NPROC, limits["processes"] + processes_apart),
+        (resource.RLIMIT_NPROC, limits["processes"] + PROCESSES_APART),
         (resource.RLIMIT_NOFILE, limits["openFiles"]),
         (resource.RLIMIT_FSIZE, limits["fileSizeMiB"] * mib),
         (resource.RLIMIT_CORE, 0),

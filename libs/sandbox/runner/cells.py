@@ -4,9 +4,6 @@ from contextlib import suppress
 from runner import processes
 from runner.zygote import Cell, ZygoteLost
 
-# Processes of the user that are not the code's: the supervisor, the zygote, its middle fork, and the checker.
-PROCESSES_APART = 4
-
 
 class CellPool:
     def __init__(self, zygote):

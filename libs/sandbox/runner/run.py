@@ -5,7 +5,6 @@ import time
 from functools import partial
 
 from runner import processes
-from runner.cells import PROCESSES_APART
 from runner.connection import READ
 from runner.execution import Output
 from runner.frames import FrameReader
@@ -68,7 +67,7 @@ class Run:
 
     def _start_cells(self):
         request = self.request
-        base = {"limits": self.limits, "processesApart": PROCESSES_APART}
+        base = {"limits": self.limits}
         if request["kind"] != "checked":
             cell = self._cell()
             given = {name: value for name, value in request.items() if name not in ("kind", "stdin")}

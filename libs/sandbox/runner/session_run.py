@@ -11,7 +11,6 @@ from contextlib import suppress
 import _signal
 
 from runner import processes
-from runner.cells import PROCESSES_APART
 from runner.frames import FrameReader
 from runner.kernel import send_fds
 from runner.outcome import (
@@ -63,7 +62,7 @@ class SessionRun(Run):
             pool.session.reports = FrameReader(REPORT_BYTES_MAX)
             # CPU time is limited per cell. The run measures it, since the kernel's limit would count all cells together.
             limits = dict(self.limits, cpuMs=CPU_UNLIMITED_MS)
-            pool.session.start({"role": "session", "limits": limits, "processesApart": PROCESSES_APART})
+            pool.session.start({"role": "session", "limits": limits})
             self.state_lost, pool.session_began = pool.session_began, True
         self.cpu_before_ms = pool.session_cpu_ms()
         pool.session_cells += 1
