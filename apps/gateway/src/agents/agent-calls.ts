@@ -79,17 +79,15 @@ const isOwn = (path: string): path is keyof typeof OWN => Object.hasOwn(OWN, pat
  */
 function settingsChange(told: AgentMessage, paths: readonly string[]): AgentChange {
   const own = fromWire(OwnFields, AgentSchema, told, { root: 'agent' });
-  const named =
-    paths.length > 0
-      ? paths.filter(isOwn)
-      : Object.keys(OWN)
-          .filter(isOwn)
-          .filter((path) => told[OWN[path]].length > 0);
-  const others =
-    paths.length > 0 ? paths.filter((path) => !isOwn(path)) : told.proceduralMemorySettings || named.length === 0 ? [SETTINGS] : [];
+  const given = Object.keys(OWN)
+    .filter(isOwn)
+    .filter((path) => told[OWN[path]].length > 0);
+  const usual = told.proceduralMemorySettings || given.length === 0 ? [SETTINGS, ...given] : given;
+  const asked: readonly string[] = paths.length > 0 ? paths : usual;
+  const others = asked.filter((path) => !isOwn(path));
   return {
     ...(others.length > 0 ? memoryChange(told, others) : {}),
-    ...Object.fromEntries(named.map((path) => [OWN[path], own[OWN[path]]])),
+    ...Object.fromEntries(asked.filter(isOwn).map((path) => [OWN[path], own[OWN[path]]])),
   };
 }
 

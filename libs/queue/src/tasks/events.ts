@@ -43,21 +43,21 @@ export const readEvents = (redis: Redis, keys: RedisKeys, reading: Reading, sign
 
 /** As `readEvents`, with the text of the model while it is written. It precedes the event of its step. */
 export const readEventsAndText = (redis: Redis, keys: RedisKeys, reading: Reading, signal: AbortSignal) =>
-  followTask(redis, keys, reading, signal, new PendingText());
+  followTask(redis, keys, reading, signal, []);
 
 async function* followTask(
   redis: Redis,
   keys: RedisKeys,
   { tenant, taskId, afterId }: Reading,
   signal: AbortSignal,
-  texts: PendingText | null,
+  texts: ModelText[] | null,
 ): AsyncGenerator<StoredEvent | TextEvent, void, undefined> {
   const answer = <T>(work: Promise<T>) => unlessAborted(whileRedisAnswers(redis, work), signal);
   const listenings: Listening[] = [];
   const heard = async (listening: Listening) => answer((listenings.push(listening), listening.ready));
   const bell = new Bell(LOOK_EVERY_MS);
   const hear = (text: ModelText) => {
-    texts?.add(text);
+    if (texts !== null) addText(texts, text);
     bell.ring();
   };
   let id = afterId ?? '0-0';
@@ -65,7 +65,7 @@ async function* followTask(
     if (texts !== null) await heard(listenToText(redis, keys.text(tenant, taskId), hear));
     for (let isWoken = false; ;) {
       const batch = await answer(readBatch(redis, keys.events(tenant, taskId), id));
-      for (let text = texts?.next(); text; text = texts?.next()) yield { id, at: Date.now(), event: { type: 'model_text', ...text } };
+      for (let text = texts?.shift(); text; text = texts?.shift()) yield { id, at: Date.now(), event: { type: 'model_text', ...text } };
       for (const stored of batch) {
         signal.throwIfAborted();
         yield stored;
@@ -106,8 +106,8 @@ const EVERY_MS = 100;
 /** The most text of one message, in characters. */
 const MESSAGE = /.{1,4096}/gsu;
 const MESSAGE_CHARS = 4_096;
-/** The most text kept for one reader, in characters. */
-const PENDING_CHARS = 65_536;
+/** The most messages kept for one reader. */
+const TEXTS_MAX = 64;
 const LEFT_OUT = '[...]';
 
 /** Publishes the model's text of one rollout, every 100 ms or 4,096 characters. Text is lost where nobody listens or Redis is away. */
@@ -139,31 +139,11 @@ export class TextPublisher {
   }
 }
 
-/** The text that one reader has not taken yet. The oldest text is left out when the reader is slow. */
-export class PendingText {
-  readonly #texts: ModelText[] = [];
-  #chars = 0;
-  #isCut = false;
-
-  add(text: ModelText): void {
-    this.#texts.push(text);
-    this.#chars += text.text.length;
-    while (this.#chars > PENDING_CHARS && this.#shift()) this.#isCut = true;
-  }
-
-  /** Takes the oldest text; undefined if there is none. */
-  next(): ModelText | undefined {
-    const first = this.#shift();
-    if (!first || !this.#isCut) return first;
-    this.#isCut = false;
-    return { ...first, text: LEFT_OUT + first.text };
-  }
-
-  #shift(): ModelText | undefined {
-    const first = this.#texts.shift();
-    this.#chars -= first?.text.length ?? 0;
-    return first;
-  }
+/** Adds a text to those that one reader has not taken yet. The oldest are left out when the reader is slow. */
+export function addText(pending: ModelText[], text: ModelText): void {
+  pending.push(text);
+  const [, second] = pending;
+  if (second && pending.length > TEXTS_MAX) pending.splice(0, 2, { ...second, text: LEFT_OUT + second.text });
 }
 
 /** Calls `listener` with each text that is published once it is ready. */

@@ -1,7 +1,7 @@
 import { until } from '@etude/test-support/until';
 import { describe, expect, it } from 'vitest';
 import { queueForFile } from '../../test/rig.js';
-import { listenToText, type ModelText, PendingText, TextPublisher } from './events.js';
+import { addText, listenToText, type ModelText, TextPublisher } from './events.js';
 
 const startQueue = queueForFile();
 
@@ -30,9 +30,8 @@ describe('the text of a model', () => {
   });
 
   it('is kept for a slow reader up to a limit, with a mark where text was left out', () => {
-    const pending = new PendingText();
-    for (let n = 0; n < 20; n += 1) pending.add({ step: 'a', text: `${n} `.padEnd(4_096) });
-    const taken = Array.from({ length: 17 }, () => pending.next()?.text.trim());
-    expect(taken).toEqual(['[...]4', ...Array.from({ length: 15 }, (_, n) => String(n + 5)), undefined]);
+    const pending: ModelText[] = [];
+    for (let n = 0; n < 70; n += 1) addText(pending, { step: 'a', text: String(n) });
+    expect(pending.map(({ text }) => text)).toEqual(['[...]6', ...Array.from({ length: 63 }, (_, n) => String(n + 7))]);
   });
 });

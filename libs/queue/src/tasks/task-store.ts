@@ -5,9 +5,8 @@ import { isFinal, type Learning, type TaskRecord, type TaskSpec, type TaskState,
 import { traceIdOf } from '@etude/contracts/tracing';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { LEARN_FROM } from '@etude/domain/ports/journal';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { memberOf, newId, type RedisKeys, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
+import { memberOf, newId, RETENTION_MS, type RolloutAddress, taskKeys } from '../redis/keys.js';
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
@@ -148,9 +147,35 @@ export class TaskStore extends RedisStore {
     return readTaskRecord(tenant, taskId, fields);
   }
 
-  /** Newest first. A short page may not be the last one: `nextAfter` is null only for the last page. */
+  /**
+   * Newest first. Only tasks that pass the filter are read in full. A short page may not be the last one: `nextAfter` is null only for the
+   * last page.
+   */
   async list(tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
-    return this.ask(listTasks(this.redis, this.keys, tenant, filter));
+    const { redis, keys } = this;
+    const wanted = Object.entries(filter.labels ?? {});
+    const isWanted = (state: string, user: string | null, labels: Record<string, string>) =>
+      (!filter.state || state === filter.state) &&
+      (filter.user === undefined || user === filter.user) &&
+      wanted.every(([name, value]) => labels[name] === value);
+    const page = newestFirst(redis, keys.tasks(tenant), filter, async (ids) => {
+      const looks = redis.pipeline();
+      for (const id of ids) {
+        const key = keys.task(tenant, id);
+        looks.hmget(key, 'state', 'user', 'labels').hstrlen(key, 'spec').hstrlen(key, 'result');
+      }
+      const answers = await answersOf(looks);
+      return ids.map((id, i) => {
+        const [state, user, labels] = answers[3 * i] as [string | null, string | null, string | null];
+        if (!state) return null;
+        return {
+          isWanted: isWanted(state, user ?? null, (json(labels) ?? {}) as Record<string, string>),
+          bytes: Number(answers[3 * i + 1]) + Number(answers[3 * i + 2]),
+          load: async () => readTaskRecord(tenant, id, await redis.hgetall(keys.task(tenant, id))),
+        };
+      });
+    });
+    return this.ask(page);
   }
 
   /**
@@ -242,30 +267,4 @@ interface TaskFilter extends PageAsk {
   readonly user?: string;
   /** A task must have all of these labels. */
   readonly labels?: Readonly<Record<string, string>>;
-}
-
-/** Reads one page of a tenant's tasks, newest first. Only tasks that pass the filter are read in full. */
-export async function listTasks(redis: Redis, keys: RedisKeys, tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
-  const wanted = Object.entries(filter.labels ?? {});
-  const isWanted = (state: string, user: string | null, labels: Record<string, string>) =>
-    (!filter.state || state === filter.state) &&
-    (filter.user === undefined || user === filter.user) &&
-    wanted.every(([name, value]) => labels[name] === value);
-  return newestFirst(redis, keys.tasks(tenant), filter, async (ids) => {
-    const looks = redis.pipeline();
-    for (const id of ids) {
-      const key = keys.task(tenant, id);
-      looks.hmget(key, 'state', 'user', 'labels').hstrlen(key, 'spec').hstrlen(key, 'result');
-    }
-    const answers = await answersOf(looks);
-    return ids.map((id, i) => {
-      const [state, user, labels] = answers[3 * i] as [string | null, string | null, string | null];
-      if (!state) return null;
-      return {
-        isWanted: isWanted(state, user ?? null, (json(labels) ?? {}) as Record<string, string>),
-        bytes: Number(answers[3 * i + 1]) + Number(answers[3 * i + 2]),
-        load: async () => readTaskRecord(tenant, id, await redis.hgetall(keys.task(tenant, id))),
-      };
-    });
-  });
 }
