@@ -1,10 +1,9 @@
 import { abortError, EtudeError } from '@etude/contracts/errors';
-import { parsedJson } from '@etude/contracts/json';
 import { batchesOf } from '@etude/contracts/wire/batches';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
-import { faultError, faultIn, quoted, type ServerContext, serverName } from './server-answer.js';
+import { readDocument, type ServerContext, serverName } from './server-answer.js';
 import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {
@@ -67,18 +66,7 @@ const Vectors = z.object({ data: z.array(z.object({ index: z.number().default(0)
  */
 function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
   // Some servers give every vector the index 0, but send them in order.
-  const vectors = itemsOf(answer, context).toSorted((a, b) => a.index - b.index);
+  const vectors = readDocument(Vectors, answer, 'for embeddings', context).data.toSorted((a, b) => a.index - b.index);
   if (vectors.length === expected) return vectors.map(({ embedding }) => embedding);
   throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} gave ${vectors.length} vectors for ${expected} texts.`);
-}
-
-function itemsOf(answer: string, context: ServerContext) {
-  const said = `${serverName(context)} answered a request for embeddings`;
-  const body = parsedJson(answer);
-  if (body === undefined) throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${said} with text that is not JSON: ${quoted(answer, context)}`);
-  const { error } = (body ?? {}) as { error?: unknown };
-  if (error !== undefined && error !== null) throw faultError(faultIn(error), context);
-  const read = Vectors.safeParse(body);
-  if (read.success) return read.data.data;
-  throw new EtudeError('MODEL_REFUSED', `${said} without vectors: ${quoted(answer, context)} Check ${context.settings.baseUrl}.`);
 }

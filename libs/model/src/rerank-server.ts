@@ -1,10 +1,8 @@
-import { EtudeError } from '@etude/contracts/errors';
-import { parsedJson } from '@etude/contracts/json';
 import type { Reranker } from '@etude/domain/ports/model';
 import { z } from 'zod';
 import { connectionConfig, httpUrl, text } from './model-config.js';
 import { OpenAiConnection } from './openai-connection.js';
-import { quoted, serverName } from './server-answer.js';
+import { readDocument } from './server-answer.js';
 
 /** The settings of a server that reranks hits. */
 export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: true, ETUDE_MODEL_PROXY_URL: true }).extend({
@@ -39,10 +37,8 @@ export function rerankServerFrom(config: RerankConfig): Reranker | null {
       const documents = texts.map((one) => one.toWellFormed());
       const asked = { ...(model === undefined ? {} : { model }), query: query.toWellFormed(), documents, top_n: documents.length };
       const answer = await connection.call(async (send) => (await send('/rerank', asked)).whole(ANSWER_CHARS_MAX), signal);
-      const read = Results.safeParse(parsedJson(answer));
-      if (read.success) return read.data.results.toSorted((a, b) => b.relevance_score - a.relevance_score).map(({ index }) => index);
-      const message = `${serverName(connection.context)} answered a request to rerank without \`results\`: ${quoted(answer, connection.context)}`;
-      throw new EtudeError('MODEL_REFUSED', message);
+      const { results } = readDocument(Results, answer, 'to rerank', connection.context);
+      return results.toSorted((a, b) => b.relevance_score - a.relevance_score).map(({ index }) => index);
     },
   };
 }

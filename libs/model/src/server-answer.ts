@@ -1,5 +1,6 @@
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { parsedJson } from '@etude/contracts/json';
+import type { z } from 'zod';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 /** How long a body may go on after the answer is complete. Then its connection is closed instead of used again. */
@@ -149,3 +150,20 @@ export function faultIn(error: unknown): ServerFault {
 }
 
 const textIn = (value: unknown) => (typeof value === 'string' ? value : undefined);
+
+/**
+ * Reads a whole answer of one JSON document.
+ *
+ * @param asked what the server was asked for, for messages
+ * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) for text that is not JSON, MODEL_REFUSED for other JSON, or what the server's own error says
+ */
+export function readDocument<T>(schema: z.ZodType<T>, text: string, asked: string, context: ServerContext): T {
+  const value = parsedJson(text);
+  const said = `${serverName(context)} answered a request ${asked}`;
+  if (value === undefined) throw new EtudeError('MODEL_ANSWER_TRUNCATED', `${said} with text that is not JSON: ${quoted(text, context)}`);
+  const { error } = (value ?? {}) as { error?: unknown };
+  if (error !== undefined && error !== null) throw faultError(faultIn(error), context);
+  const { success, data } = schema.safeParse(value);
+  if (success) return data;
+  throw new EtudeError('MODEL_REFUSED', `${said} with something else: ${quoted(text, context)} Check ${context.settings.baseUrl}.`);
+}

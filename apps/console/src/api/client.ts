@@ -167,15 +167,9 @@ export async function* follow<S extends DescMessage>(api: Api, streamed: Streame
       if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
     }
     onConnected?.(false);
-    await pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!, signal);
+    await new Promise((done) => setTimeout(done, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]));
   }
 }
-
-const pause = (ms: number, signal: AbortSignal) =>
-  new Promise<void>((done) => {
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', () => (clearTimeout(timer), done()), { once: true });
-  });
 
 /** Server-sent events of a body. EventSource can't send a key. */
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage> {
