@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -45,8 +46,13 @@ export async function parseInWorker(
       );
   }, WATCH_MS);
   try {
+    const answers = once(child, 'message') as Promise<[ChildAnswer]>;
+    const exits = once(child, 'exit').then(([code, killedBy]) => {
+      throw unreadable(name, `ended its parser (${killedBy ?? `exit code ${code}`}); the file is damaged or malicious`);
+    });
+    child.send({ bytes, mediaType, name } satisfies ChildTask);
     const ends = AbortSignal.any([signal, stop.signal, AbortSignal.timeout(wallMs)]);
-    const answer = await unlessAborted(answerOf(child, { bytes, mediaType, name }), ends);
+    const [answer] = await unlessAborted(Promise.race([answers, exits]), ends);
     if ('document' in answer) return answer.document;
     throw new EtudeError(answer.error.code, answer.error.message);
   } catch (error) {
@@ -86,18 +92,4 @@ function readable(): string[] {
   const packages = /^.*[/\\]node_modules(?=[/\\])/.exec(resolve('unpdf'))?.[0];
   const contracts = dirname(dirname(resolve('@etude/contracts/errors')));
   return [dirname(dirname(CHILD)), contracts, ...(packages ? [packages] : [])];
-}
-
-function answerOf(child: ChildProcess, task: ChildTask): Promise<ChildAnswer> {
-  const { name } = task;
-  return new Promise((resolve, reject) => {
-    child.once('message', (answer) => resolve(answer as ChildAnswer));
-    child.once('error', (cause) =>
-      reject(new EtudeError('INTERNAL', `${JSON.stringify(name)} did not reach its parser: ${cause.message}`, {}, { cause })),
-    );
-    child.once('exit', (code, killedBy) =>
-      reject(unreadable(name, `ended its parser (${killedBy ?? `exit code ${code}`}); the file is damaged or malicious`)),
-    );
-    child.send(task);
-  });
 }
