@@ -17,7 +17,6 @@ export interface LayerQuery extends SearchQuery {
   readonly kinds?: readonly RecordKind[];
   /** Lowest importance (episodic), confidence (semantic) or success rate (procedural), 0 to 1. */
   readonly worthMin?: number;
-  readonly category?: string;
   /** Leaves out hits that are relevant neither by meaning nor by words. Default false. */
   readonly relevantOnly?: boolean;
   /** Includes archived records. Default false. */

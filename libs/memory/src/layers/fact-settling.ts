@@ -186,10 +186,12 @@ async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: 
   });
 }
 
-type KnownPair = Readonly<Record<keyof FactsOfPair, StoredKnownFact>>;
-
 /** The changes of the newer fact and, if it changed, of the older one. */
-async function changesOf({ embedder }: LayerDeps, { older, newer }: KnownPair, after: FactsOfPair): Promise<readonly Change[]> {
+async function changesOf(
+  { embedder }: LayerDeps,
+  { older, newer }: Readonly<Record<keyof FactsOfPair, StoredKnownFact>>,
+  after: FactsOfPair,
+): Promise<readonly Change[]> {
   const ofNewer = await rewriteOf(embedder, newer.record, factRecord(after.newer, newer.taken));
   if (after.older === older.fact) return [ofNewer];
   return [ofNewer, { do: 'update', record: factRecord(after.older, older.taken), revision: older.record.revision }];
@@ -209,14 +211,10 @@ export async function undoDecision(
   const done = await untilTaken<FactsOfPair | 'none'>(`fact ${ids[0]}`, async () => {
     const [first, second] = await loadFacts(deps.store, scope, ids);
     if (first === undefined || second === undefined) return 'none';
-    const orders: readonly KnownPair[] = [
-      { older: first, newer: second },
-      { older: second, newer: first },
-    ];
-    for (const pair of orders) {
-      const after = undone({ older: pair.older.fact, newer: pair.newer.fact }, { by, at: deps.clock.now() });
+    for (const [older, newer] of [[first, second] as const, [second, first] as const]) {
+      const after = undone({ older: older.fact, newer: newer.fact }, { by, at: deps.clock.now() });
       if (after === null) continue;
-      const changes = await changesOf(deps, pair, after);
+      const changes = await changesOf(deps, { older, newer }, after);
       return (await isWritten(deps, scope.tenant, changes.toReversed())) ? after : null;
     }
     return 'none';

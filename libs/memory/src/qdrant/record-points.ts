@@ -115,6 +115,8 @@ function rangeOf(key: string, range: { gte?: number | undefined; lt?: number | u
   return Object.keys(bounded).length === 0 ? [] : [{ key, range: bounded }];
 }
 
+const madeAt = (time: number): Condition => ({ key: 'created_at', range: { gte: time, lte: time } });
+
 const RECORDS_PER_PAGE = 64;
 const KEYS_PER_PAGE = 2_000;
 const RECORD = ['content', 'revision'];
@@ -133,11 +135,9 @@ export function loadRecords(points: TenantPoints, collection: string, kind: Reco
 
 export async function newestRecords(points: TenantPoints, collection: string, must: Conditions, { limit, after }: Omit<FindPage, 'order'>) {
   if (limit <= 0) return [];
-  if (after === undefined) return recordsOf(points, collection, idsOf(await newestNamed(points, collection, must, limit)), must);
-  const { createdAt } = after;
-  const tied = await allNamed(points, collection, [...must, ...rangeOf('created_at', { gte: createdAt, lt: createdAt + 1 })]);
-  const behind = tied.filter((one) => newestFirst(one, after) > 0).toSorted(newestFirst);
-  const older = await newestNamed(points, collection, [...must, ...rangeOf('created_at', { lt: createdAt })], limit);
+  const tied = after === undefined ? [] : await allNamed(points, collection, [...must, madeAt(after.createdAt)]);
+  const behind = tied.filter((one) => newestFirst(one, after!) > 0).toSorted(newestFirst);
+  const older = await newestNamed(points, collection, [...must, ...rangeOf('created_at', { lt: after?.createdAt })], limit);
   return recordsOf(points, collection, idsOf([...behind, ...older].slice(0, limit)), must);
 }
 
@@ -149,7 +149,7 @@ async function newestNamed(points: TenantPoints, collection: string, must: Condi
   // Qdrant orders by time alone, so the page may lack the right records of its oldest time.
   const younger = named.filter(({ createdAt }) => createdAt > oldest);
   const isWhole = named.length < limit;
-  const tied = isWhole ? [] : await allNamed(points, collection, [...must, { key: 'created_at', range: { gte: oldest, lte: oldest } }]);
+  const tied = isWhole ? [] : await allNamed(points, collection, [...must, madeAt(oldest)]);
   return (isWhole ? named : [...younger, ...tied]).toSorted(newestFirst).slice(0, limit);
 }
 

@@ -61,7 +61,11 @@ export function looksUp({ where = {} }: RecordFilter): boolean {
 /** A filter without its kinds, on columns of `record`. */
 export function filterCondition(filter: RecordFilter): Condition {
   const values: Record<string, Value> = {};
-  let sql = `${keysCondition(filter, values)}${fieldsCondition(filter, values)}`;
+  let sql = fieldsCondition(filter, values);
+  if (filter.keys !== undefined) {
+    values['keys'] = JSON.stringify(filter.keys);
+    sql = ` AND record_key IN (SELECT value FROM json_each(:keys))${sql}`;
+  }
   if (filter.shown !== undefined) sql += ` AND record.shown = ${filter.shown ? 1 : 0}`;
   for (const [name, condition] of BOUNDS) {
     const bound = filter[name];
@@ -70,12 +74,6 @@ export function filterCondition(filter: RecordFilter): Condition {
     sql += condition;
   }
   return { sql, values };
-}
-
-function keysCondition({ keys }: RecordFilter, values: Record<string, Value>): string {
-  if (keys === undefined) return '';
-  values['keys'] = JSON.stringify(keys);
-  return ' AND record_key IN (SELECT value FROM json_each(:keys))';
 }
 
 const BOUNDS = [
