@@ -101,12 +101,13 @@ export function memorySettleProcessor(deps: MemorySettleDeps): JobHandler<typeof
   const count = (tenant: string, kind: 'fact' | 'turn') => memory.store.count({ tenant }, 'semantic', { kinds: [kind] });
   const earning = async (tenant: string) => (await count(tenant, 'fact')) + Math.ceil((await count(tenant, 'turn')) / TURNS_PER_FACT);
   return async ({ tenant }, { jobId, signal }) => {
-    if (callsPerDay === 0) return { modelCalls: 0, left: await memory.semantic.unsettled(tenant), failure: null };
+    let failure: string | null = null;
+    const idle = async () => ({ modelCalls: 0, left: await memory.semantic.unsettled(tenant), failure });
+    if (callsPerDay === 0) return idle();
     if (!(await settling.take(tenant, jobId))) {
       await settling.request(tenant, BUSY_WAIT_MS);
-      return { modelCalls: 0, left: await memory.semantic.unsettled(tenant), failure: null };
+      return idle();
     }
-    let failure: string | null = null;
     try {
       const budget = {
         left: async () => settling.left(tenant, await earning(tenant), callsPerDay),
@@ -123,7 +124,7 @@ export function memorySettleProcessor(deps: MemorySettleDeps): JobHandler<typeof
       failure = `${errorCode(error)}: ${(error as Error).message}`;
       logger.warn({ tenant, failure }, 'facts stay unsettled: the model failed');
       await settling.request(tenant, FAILURE_WAIT_MS);
-      return { modelCalls: 0, left: await memory.semantic.unsettled(tenant), failure };
+      return await idle();
     } finally {
       await settling.end(tenant, jobId, failure);
     }
