@@ -102,7 +102,8 @@ describe('memory upkeep', () => {
       return receipt?.state === 'running' ? null : receipt;
     });
 
-  const erased = async () => ended((await store.requestErasure(tenant, 'r1', { user: BOB.user })).id);
+  const askErasure = () => store.requestErasure({ tenant, requestId: 'r1', asked: BOB.user }, { user: BOB.user });
+  const erased = async () => ended((await askErasure()).id);
 
   /** Waits for the dead letter of the only job, and has its record reconciled. */
   async function dead(of: DurableWork): Promise<void> {
@@ -135,7 +136,7 @@ describe('memory upkeep', () => {
     expect(dump).not.toContain('bob');
     expect((await memory.upkeep.stats(tenant)).layers.find(({ kind }) => kind === 'fact')?.records).toBe(1);
     expect(await memory.semantic.list({ ...ALL, user: 'eve-user' }, 9)).toHaveLength(1);
-    expect(await store.requestErasure(tenant, 'r1', { user: 'bob-user' })).toEqual(done);
+    expect(await askErasure()).toEqual(done);
   });
 
   it('reports what is left after its last attempt, and continues when redriven', async () => {
@@ -143,7 +144,7 @@ describe('memory upkeep', () => {
     const { upkeep } = memory;
     const find = upkeep.findErased.bind(upkeep);
     upkeep.findErased = async () => ({ 'memory.semantic.fact': 3 });
-    const receipt = await store.requestErasure(tenant, 'r1', { user: 'bob-user' });
+    const receipt = await askErasure();
     const queue = producer.queue(MemoryUpkeepJob.name);
     await queue.remove(`erase.${receipt.id}`);
     await queue.add('x', { v: 1, work: 'erase', tenant, id: receipt.id }, { jobId: `erase.${receipt.id}`, attempts: 1 });
@@ -216,7 +217,7 @@ describe('memory upkeep', () => {
     const plan = await memory.upkeep.planDeletion(tenant, record);
     const asked = { id: fact?.id };
     const request = { tenant, requestId: 'd1', asked };
-    const receipt = await store.requestDeletion({ ...request, ...plan, record, supported: ['facts/other'] });
+    const receipt = await store.requestErasure(request, { record }, { ...plan, supported: ['facts/other'] });
     const times = afterFirstErase(() => Promise.reject(new EtudeError('MEMORY_UNAVAILABLE', 'the worker was cut off')));
     await work();
     const done = await ended(receipt.id);

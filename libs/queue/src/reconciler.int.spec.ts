@@ -76,7 +76,7 @@ async function requestRun(producer: Producer) {
 }
 async function requestErasure(producer: Producer) {
   const store = new UpkeepStore(producer);
-  const { id } = await store.requestErasure('acme', '', { agent: 'coder' });
+  const { id } = await store.requestErasure({ tenant: 'acme', requestId: '', asked: {} }, { agent: 'coder' });
   return () => store.erasure('acme', id);
 }
 async function requestMove(producer: Producer) {

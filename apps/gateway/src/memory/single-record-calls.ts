@@ -69,7 +69,7 @@ async function deleteRecord(
     ({ name, ...owner }) => !name.startsWith('skills/') || seesUsers(reader, { scope: { tenant, ...owner } }),
   );
   const supported = [...new Set(seen.map(({ name }) => name))].toSorted();
-  const receipt = await deps.upkeep.requestDeletion({ ...request, ...plan, record, supported });
+  const receipt = await deps.upkeep.requestErasure(request, { record }, { ...plan, supported });
   await memory.upkeep.removeRecord(tenant, record, plan.newFrom);
   return receipt;
 }

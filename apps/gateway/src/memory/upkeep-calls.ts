@@ -93,7 +93,8 @@ export const upkeepCalls = {
   async eraseMemory(request, call, deps) {
     const { tenant } = call;
     const subject = erasureSubject(request, tenant);
-    const receipt = await deps.upkeep.requestErasure(tenant, optionalRequestId(request.requestId) ?? '', subject);
+    const requestId = optionalRequestId(request.requestId) ?? '';
+    const receipt = await deps.upkeep.requestErasure({ tenant, requestId, asked: subject }, subject);
     return toWire(ErasureReceiptSchema, receipt);
   },
 

@@ -405,9 +405,8 @@ describe('erasing one record outside memory', () => {
     for (const name of ['brew_oolong', 'brew_tea'])
       await calls.keep({ ...BOB, requestId: name, content: name }, { success: true, result: [{ name }] } as never);
     const upkeep = new UpkeepStore(rig.producer);
-    const deletion = { tenant: 'acme', requestId: '', asked: {}, record: FACT, found: {}, newFrom: 1 };
     for (const supported of [['skills/brew_oolong@1'], ['skills/brew_tea@1']]) {
-      const receipt = await upkeep.requestDeletion({ ...deletion, supported });
+      const receipt = await upkeep.requestErasure({ tenant: 'acme', requestId: '', asked: {} }, { record: FACT }, { supported });
       await upkeep.putErasure({ receipt: { ...receipt, state: 'succeeded' }, subject: null });
     }
     expect(await rig.erasure.erase('acme', { record }, never(), LATER)).toEqual({ 'queue.consolidations': 1 });

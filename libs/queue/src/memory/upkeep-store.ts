@@ -30,13 +30,8 @@ export type StoredErasure = z.infer<typeof StoredErasure>;
 
 type Asked = Omit<RequestedRecord<typeof StoredErasure>, 'id' | 'record'>;
 
-interface Deletion extends Asked {
-  readonly record: NamedRecord;
-  readonly supported: readonly string[];
-  readonly found: Readonly<Record<string, number>>;
-  /** Records made from this time on stay, in ms since 1970. */
-  readonly newFrom: number;
-}
+/** What is known of a record that its caller removes at once. */
+type DeletionPlan = Pick<z.input<typeof StoredErasure>, 'found' | 'newFrom'> & { readonly supported?: readonly string[] };
 
 /** How long a receipt is kept after its erasure has succeeded. */
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
@@ -99,22 +94,9 @@ export class UpkeepStore {
     };
   }
 
-  /** Asks a worker for an erasure. @param requestId empty: every call is a new erasure @throws EtudeError as `Records.create` */
-  requestErasure(tenant: string, requestId: string, subject: ErasureSubject): Promise<ErasureReceipt> {
-    return this.#request({ tenant, requestId, asked: subject }, subject);
-  }
-
-  /**
-   * Asks a worker to erase one record. Its parts were counted before, because the caller removes them at once.
-   *
-   * @throws EtudeError as `Records.create`
-   */
-  requestDeletion({ tenant, requestId, asked, record, ...plan }: Deletion): Promise<ErasureReceipt> {
-    return this.#request({ tenant, requestId, asked }, { record }, plan);
-  }
-
-  async #request(request: Asked, subject: ErasureSubject, { supported, ...plan }: Partial<Deletion> = {}): Promise<ErasureReceipt> {
-    const receipt = { ...newReceipt(request.tenant, subject), ...(supported && { supported: [...supported] }) };
+  /** Asks a worker for an erasure. @param request `requestId` empty: every call is a new erasure @throws EtudeError as `Records.create` */
+  async requestErasure(request: Asked, subject: ErasureSubject, { supported = [], ...plan }: DeletionPlan = {}): Promise<ErasureReceipt> {
+    const receipt = { ...newReceipt(request.tenant, subject), supported: [...supported] };
     const record = StoredErasure.parse({ ...plan, receipt, subject });
     return (await this.#erasures.create({ ...request, id: receipt.id, record })).receipt;
   }
