@@ -10,7 +10,6 @@ import type { WorkCell, WorkCellOutcome, WorkFile, WorkSandbox, WorkSandboxes, W
 import { SandboxLost } from '@etude/domain/ports/sandboxes';
 import type { ControllerClient } from './controllers.js';
 import type { RoutedCall, SandboxRouter } from './sandbox-router.js';
-import { sandboxName } from '@etude/contracts/ids';
 import { cellRequest, displayOf, scratchpadOf, toolAnswerMessage, toolCallOf } from '@etude/contracts/sandbox-wire';
 
 /** Lifetime of a sandbox after its last use. */
@@ -72,7 +71,7 @@ class RouterWorkSandbox implements WorkSandbox {
       // A cell may run, and wait for its tools, longer than the sandbox lives. If it can't be renewed, the cell reports the reason.
       const renewal = setInterval(() => void this.#renew(call).catch(() => undefined), TTL_MS / 4);
       try {
-        const outcome = await runCell(this.router, this.#id, cell, call, answer);
+        const outcome = await this.#cell(cell, call, answer);
         if (isLoss(outcome)) throw new SandboxLost(outcome.error?.message ?? outcome.exit);
         return outcome;
       } finally {
@@ -93,12 +92,23 @@ class RouterWorkSandbox implements WorkSandbox {
   }
 
   async read(path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | null> {
-    return this.#using(signal, (call) =>
-      readFile(this.router, this.#id, path, bytesMax, call).catch((error: unknown) => {
+    const { name } = this;
+    const chunks: Uint8Array[] = [];
+    let offset = 0n;
+    const open = (client: ControllerClient, settings: CallSettings) => client.downloadFile({ name, path, offset }, settings);
+    return this.#using(signal, async (call) => {
+      try {
+        for await (const { chunk } of this.router.follow(this.#id, call, open)) {
+          chunks.push(chunk);
+          offset += BigInt(chunk.byteLength);
+          if (offset >= bytesMax) break;
+        }
+        return Buffer.concat(chunks).subarray(0, bytesMax);
+      } catch (error) {
         if (isNoFile(error)) return null;
         throw error;
-      }),
-    );
+      }
+    });
   }
 
   async write(path: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
@@ -125,6 +135,38 @@ class RouterWorkSandbox implements WorkSandbox {
       .catch((error: unknown) => {
         if (!hasEnded(error)) throw error;
       });
+  }
+
+  /** Runs one cell to its end, or follows it from its beginning. When `answer` throws, the cell is left running. */
+  async #cell(cell: WorkCell, call: RoutedCall, answer: (asked: CellToolCall) => Promise<CellToolAnswer>): Promise<WorkCellOutcome> {
+    const { router, name } = this;
+    const { executionId } = cell;
+    const told = { stdout: '', stderr: '', displays: [] as Display[] };
+    try {
+      for await (const { event } of router.execute(this.#id, cellRequest(name, cell), call)) {
+        if (event.case === 'stdout' || event.case === 'stderr') told[event.case] += event.value;
+        if (event.case === 'display') told.displays.push(displayOf(event.value));
+        if (event.case === 'toolCall') {
+          const given = await unlessAborted(answer(toolCallOf(event.value)), call.signal);
+          const message = toolAnswerMessage(name, executionId, event.value.number, given);
+          await router.ask(this.#id, call, (client, settings) => client.answerToolCall(message, settings));
+        }
+        if (event.case === 'result') return { ...told, ...endOf(event.value) };
+      }
+      return { ...told, ...endOf(null) };
+    } catch (error) {
+      // Without an answer the cell's own limits end it.
+      if (call.signal.aborted) await this.#stop(executionId, call).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Resolves once the cell has stopped. */
+  async #stop(executionId: string, call: RoutedCall): Promise<void> {
+    const { router, name } = this;
+    const own = { ...call, signal: AbortSignal.timeout(CANCEL_MS) };
+    const { stopped } = await router.ask(this.#id, own, (client, settings) => client.cancelExecution({ name, executionId }, settings));
+    if (stopped) await Array.fromAsync(router.execute(this.#id, cellRequest(name, { executionId, code: '' }), own));
   }
 
   #ask<T>(signal: AbortSignal, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
@@ -172,50 +214,6 @@ const isLoss = ({ exit, error }: WorkCellOutcome) =>
 /** How long a stopped call waits until its cell is stopped. */
 const CANCEL_MS = 5_000;
 
-/**
- * Runs one cell to its end. Repeating an execution follows it from its beginning and runs nothing again.
- *
- * @param answer called for each call of a tool; when it throws, the cell is left running
- * @throws EtudeError as `etude.v1.Sandboxes`; what `answer` throws; the signal's reason, after the cell was stopped
- */
-async function runCell(
-  router: SandboxRouter,
-  id: string,
-  cell: WorkCell,
-  context: RoutedCall,
-  answer: (call: CellToolCall) => Promise<CellToolAnswer>,
-): Promise<WorkCellOutcome> {
-  const name = sandboxName(id);
-  const { executionId } = cell;
-  const request = cellRequest(name, cell);
-  const told = { stdout: '', stderr: '', displays: [] as Display[] };
-  try {
-    for await (const { event } of router.execute(id, request, context)) {
-      if (event.case === 'stdout' || event.case === 'stderr') told[event.case] += event.value;
-      if (event.case === 'display') told.displays.push(displayOf(event.value));
-      if (event.case === 'toolCall') {
-        const given = await unlessAborted(answer(toolCallOf(event.value)), context.signal);
-        const message = toolAnswerMessage(name, executionId, event.value.number, given);
-        await router.ask(id, context, (client, settings) => client.answerToolCall(message, settings));
-      }
-      if (event.case === 'result') return { ...told, ...endOf(event.value) };
-    }
-    return { ...told, ...endOf(null) };
-  } catch (error) {
-    // Without an answer the cell's own limits end it.
-    if (context.signal.aborted) await stopCell(router, id, executionId, context).catch(() => undefined);
-    throw error;
-  }
-}
-
-/** Resolves once the cell has stopped. */
-async function stopCell(router: SandboxRouter, id: string, executionId: string, context: RoutedCall): Promise<void> {
-  const name = sandboxName(id);
-  const own = { ...context, signal: AbortSignal.timeout(CANCEL_MS) };
-  const { stopped } = await router.ask(id, own, (client, settings) => client.cancelExecution({ name, executionId }, settings));
-  if (stopped) await Array.fromAsync(router.execute(id, cellRequest(name, { executionId, code: '' }), own));
-}
-
 function endOf(result: ExecutionOutcome | null): Omit<WorkCellOutcome, 'stdout' | 'stderr' | 'displays'> {
   const { exit = 'infra', exitCode, signal, error, stateLost = true, scratchpad } = result ?? {};
   const raised = error && { type: error.type, message: error.message, line: error.line || null };
@@ -227,17 +225,4 @@ function endOf(result: ExecutionOutcome | null): Omit<WorkCellOutcome, 'stdout' 
     ...(raised ? { error: raised } : {}),
     ...(scratchpad ? { scratchpad: scratchpadOf(scratchpad) } : {}),
   };
-}
-
-/** The first `bytesMax` bytes of a file. */
-async function readFile(router: SandboxRouter, id: string, path: string, bytesMax: number, context: RoutedCall): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let offset = 0n;
-  const open = (client: ControllerClient, settings: CallSettings) => client.downloadFile({ name: sandboxName(id), path, offset }, settings);
-  for await (const { chunk } of router.follow(id, context, open)) {
-    chunks.push(chunk);
-    offset += BigInt(chunk.byteLength);
-    if (offset >= bytesMax) break;
-  }
-  return Buffer.concat(chunks).subarray(0, bytesMax);
 }
