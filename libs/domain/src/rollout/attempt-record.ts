@@ -88,7 +88,10 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
 }
 
 /** The sources of these attempts: an untrusted task, recalled memories, and untrusted sources of run skills. */
-export function touchedBy({ taskId, spec }: Pick<RecordOrigin, 'taskId' | 'spec'>, attempts: readonly Attempt[]): string[] {
+export function touchedBy(
+  { taskId, spec }: Pick<RecordOrigin, 'taskId' | 'spec'>,
+  attempts: ReadonlyArray<Pick<Attempt, 'recalled' | 'ofSkill'>>,
+): string[] {
   const ofTask = spec.untrusted ? [`untrustedTasks/${taskId}`] : [];
   const recalled = touchedSources(attempts.flatMap((attempt) => attempt.recalled));
   return [...new Set([...ofTask, ...recalled, ...attempts.flatMap(({ ofSkill = [] }) => ofSkill)])];

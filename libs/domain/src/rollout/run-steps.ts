@@ -3,8 +3,7 @@ import { extractAnswer } from '../evaluation/answer-code.js';
 import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
 import { contentDigest } from '../skills/content-digest.js';
-import { touchedSources } from '../trust/sources.js';
-import { type Attempt, NOTHING_SAID } from './attempt-record.js';
+import { type Attempt, NOTHING_SAID, touchedBy } from './attempt-record.js';
 import { untrustedOfSkill } from '../skills/life/carried-over.js';
 import { compactSteps } from './compact-steps.js';
 import { importedSkills, skillWithId, tryImporting } from './imported-skills.js';
@@ -51,9 +50,8 @@ export async function endWork(context: RolloutContext, work: AgentAtWork): Promi
 
 /** Sources of all texts that the agent was shown. */
 async function touchedIn(context: RolloutContext, work: AgentAtWork): Promise<readonly string[]> {
-  const ofTask = context.spec.untrusted ? [`untrustedTasks/${context.taskId}`] : [];
-  const recalled = touchedSources([...work.recalled, ...work.bench.recalled]);
-  return [...new Set([...ofTask, ...(await untrustedOfTools(context, work)), ...recalled])];
+  const recalled = [...work.recalled, ...work.bench.recalled];
+  return touchedBy(context, [{ recalled, ofSkill: await untrustedOfTools(context, work) }]);
 }
 
 /** The untrusted sources of skills that were run by name. Words of an outside server are untrusted like those of an untrusted task. */
