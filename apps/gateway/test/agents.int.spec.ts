@@ -20,6 +20,7 @@ describe('an agent', () => {
         maxSkills: 7,
         skillSearchThreshold: 0.8,
         preferSkills: true,
+        settleFacts: true,
         approvalMode: 'review',
       },
     });

@@ -1,5 +1,4 @@
 import { errorCode } from '@etude/contracts/errors';
-import { OutsideServer } from '@etude/contracts/outside-tools';
 import { describe, expect, it } from 'vitest';
 import { queueForFile } from '../../test/rig.js';
 import { agentSettingsConfig, AgentSettingsStore, installationSettings } from './agent-settings-store.js';
@@ -15,12 +14,6 @@ function start() {
 const codeOf = (work: Promise<unknown>) => work.then(() => 'none', errorCode);
 
 describe('settings of agents', () => {
-  it('belong to one tenant', async () => {
-    const store = start();
-    await store.update('acme', 'coder', { enabled: false });
-    expect((await store.get('other', 'coder')).isSet).toBe(false);
-  });
-
   it('keep all concurrent changes', async () => {
     const store = start();
     await Promise.all([
@@ -34,33 +27,9 @@ describe('settings of agents', () => {
     expect((await Promise.all(same)).toSorted()).toEqual(['ABORTED', 'ABORTED', 'none']);
   });
 
-  it('keep strategy and MCP servers when others change', async () => {
-    const store = start();
-    const mcpServers = [OutsideServer.parse({ name: 'files', command: 'files' })];
-    await store.update('acme', 'coder', { strategy: 'codeact', mcpServers });
-    await store.update('acme', 'coder', { maxSkills: 2 });
-    expect(await store.get('acme', 'coder')).toMatchObject({ strategy: 'codeact', mcpServers, settings: { maxSkills: 2 } });
-    expect(await store.get('acme', 'other')).toMatchObject({ strategy: 'attempts', mcpServers: [] });
-  });
-
   it('refuse a value out of bounds', async () => {
     const store = start();
     expect(await codeOf(store.update('acme', 'coder', { skillSearchThreshold: 2 }))).toBe('INVALID_ARGUMENT');
     expect((await store.get('acme', 'coder')).isSet).toBe(false);
-  });
-});
-
-describe('settings of the installation', () => {
-  it('have the documented defaults', () => {
-    expect(installationSettings(agentSettingsConfig.parse({}))).toEqual({
-      enabled: false,
-      autoRegisterSkills: false,
-      skillRegistrationConfidenceThreshold: 0.9,
-      maxSkills: 0,
-      skillSearchThreshold: 0.8,
-      preferSkills: true,
-      settleFacts: true,
-      approvalMode: 'review',
-    });
   });
 });
