@@ -73,16 +73,14 @@ export function storedStatuses(procedural: ProceduralMemory, waitMs: number): Co
   };
 }
 
-const POLL_FIRST_MS = 20;
-const POLL_MOST_MS = 500;
+const POLL_MS = 200;
 
-/** Checks the condition at growing intervals, for at most `timeoutMs`. @returns whether it became true */
+/** Checks the condition for at most `timeoutMs`. @returns whether it became true */
 async function waitUntil(condition: () => Promise<boolean>, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
-  for (let waitMs = POLL_FIRST_MS; ; waitMs = Math.min(waitMs * 2, POLL_MOST_MS)) {
-    if (await condition()) return true;
-    const leftMs = deadline - performance.now();
-    if (leftMs <= 0) return false;
-    await sleep(Math.min(waitMs, leftMs), undefined, { signal });
+  while (!(await condition())) {
+    if (performance.now() > deadline) return false;
+    await sleep(POLL_MS, undefined, { signal });
   }
+  return true;
 }
