@@ -32,23 +32,23 @@ export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { 
   return { data };
 }
 
-export interface JsonAnswer<T> {
+/** What answers of a model cost together, and the model that gave the last one. */
+export interface AnswerCost {
+  /** The model's name as the server reported it; null if none answered. */
+  readonly model: string | null;
+  readonly scripted: boolean;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+}
+
+export interface JsonAnswer<T> extends AnswerCost {
   /** null if no answer could be used. An empty answer is not null. */
   readonly data: T | null;
   /** Why there is no data, for people; empty if there is. */
   readonly failure: string;
   readonly modelCalls: number;
-  /** Sum over all calls, like output and cost. */
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly costUsd: number;
-  /** The model's name as the server reported it; null if none answered. */
-  readonly model: string | null;
-  readonly scripted: boolean;
 }
-
-/** What answers of a model cost together, and the model that gave the last one. */
-export type AnswerCost = Pick<JsonAnswer<unknown>, 'model' | 'scripted' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 export const NO_COST: AnswerCost = { model: null, scripted: false, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 

@@ -12,18 +12,21 @@ const DIGEST_CHARS = 16;
 
 /** Name of the sandbox that a rollout opened last, from its journal; null if it opened none. */
 export function lastSandboxIn(entries: readonly JournalEntry[]): string | null {
-  const opened = entries.findLast(({ key }) => key.endsWith('.open'))?.value as { readonly name?: string } | undefined;
+  const opened = entries.findLast(({ key }) => key.endsWith('.open'))?.value as Filled | undefined;
   return opened?.name ?? null;
+}
+
+/** The sandbox that got the task's files, as it is journaled. */
+interface Filled {
+  readonly number: number;
+  readonly name: string;
 }
 
 /** The sandbox that a rollout works in. It is opened at its first use, gets the task's files once, and is replaced if it is lost. */
 export class RolloutSandbox {
   #sandbox: Promise<WorkSandbox> | null = null;
   #losses = 0;
-  /** Number of the sandbox that has the task's files. */
-  #filled = -1;
-  /** Name of the sandbox that an earlier worker filled. */
-  #filledName: string | undefined;
+  #filled: Filled | undefined;
 
   constructor(private readonly context: RolloutContext) {}
 
@@ -41,13 +44,13 @@ export class RolloutSandbox {
       this.#sandbox = null;
       throw error;
     });
-    if (this.#filled === number) {
+    if (this.#filled?.number === number) {
       // Sandboxes are forgotten some time after their end. Then the same request opens an empty one.
-      if (sandbox.name === (this.#filledName ??= sandbox.name)) return sandbox;
+      if (sandbox.name === this.#filled.name) return sandbox;
       throw new SandboxLost('it ended while the task rested');
     }
     // Files are written before the first action only: a later worker must not undo what the agent changed.
-    await steps.run(`${key}.open`, 'sandbox', async () => {
+    this.#filled = await steps.run<Filled>(`${key}.open`, 'sandbox', async () => {
       for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
       return {
         value: { number, name: sandbox.name },
@@ -55,8 +58,6 @@ export class RolloutSandbox {
         usage: { steps: 0 },
       };
     });
-    this.#filled = number;
-    this.#filledName = sandbox.name;
     return sandbox;
   }
 
@@ -86,10 +87,7 @@ export class RolloutSandbox {
 
   /** Notices that an earlier worker wrote the task's files before this action. */
   noticeOpened(key: string): void {
-    const opened = this.context.steps.replay(`${key}.open`) as { number: number; name?: string } | undefined;
-    if (opened === undefined) return;
-    this.#filled = opened.number;
-    this.#filledName = opened.name;
+    this.#filled = (this.context.steps.replay(`${key}.open`) as Filled | undefined) ?? this.#filled;
   }
 
   /** The next use opens another sandbox. */
