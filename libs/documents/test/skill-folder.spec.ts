@@ -63,7 +63,7 @@ describe('a skill in a folder', () => {
   it('is read as the same skill that was written', () => {
     fc.assert(
       fc.property(parts, (skill) => {
-        const { files = [], ...read } = skillFromFolder(filesOfFolder(folderFromSkill(skill)).files);
+        const { files = [], ...read } = skillFromFolder(filesOfFolder(folderFromSkill(skill)));
         expect(read).toEqual(skill);
         expect(files.map(({ path }) => path)).toEqual(['SKILL.md']);
       }),

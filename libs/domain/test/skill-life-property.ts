@@ -10,7 +10,8 @@ import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
-import { keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
+import { IN_USE, isSameOwner, keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
+import { neededSkills, refusalOf } from '../src/skills/life/call-graph.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
 import { decideOn, proofOf } from './skill-lives.js';
 
@@ -34,7 +35,8 @@ const OWNERS = [
   { tenant: 'acme', agent: 'coder', user: 'ann' },
   { tenant: 'beta', agent: 'coder', user: null },
 ] as const;
-const NAMES = ['one', 'two'] as const;
+/** Each calls the active skill of the name before. */
+const NAMES = ['one', 'two', 'three'] as const;
 const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
 const FINDINGS = { ...NOTHING_FOUND, testsPassed: 3, mutantsMade: 4, mutantsNoticed: 4 };
 const ERROR_FINDING = { analyser: 'ruff', rule: 'S102', severity: 'error', line: 1, message: 'exec is used' } as const;
@@ -57,14 +59,14 @@ const CALL = fc.record({
     approve: 4,
     reject: 1,
     deprecate: 1,
-    archive: 1,
+    archive: 2,
     restore: 2,
     rollback: 3,
     promote: 1,
     move: 4,
   }),
   owner: fc.constantFrom(0, 0, 0, 0, 1, 2),
-  name: fc.constantFrom('one', 'one', 'one', 'two'),
+  name: fc.constantFrom('one', 'one', 'one', 'two', 'two', 'three'),
   letter: fc.constantFrom(...LETTERS),
   /** Index among the existing versions, newest first. */
   place: fc.nat(2),
@@ -90,39 +92,65 @@ type Call = typeof CALL extends fc.Arbitrary<infer T> ? T : never;
 export const TURNS = fc.array(fc.array(CALL, { minLength: 1, maxLength: 4 }), { minLength: 10, maxLength: 60 });
 
 /**
- * Makes calls in any order, at the same time, repeated and with crashes. Requires that each verified, reviewed or active skill has a proof
- * that verification signed for exactly its content, and that each status was reached by `TRANSITIONS`.
+ * Makes calls in any order, at the same time over all registries, repeated and with crashes. Requires that each verified, reviewed or active
+ * skill has a proof that verification signed for exactly its content, and that each status was reached by `TRANSITIONS`.
  *
- * @returns how many skills were active after a turn, over all turns
+ * @param registries over one store
+ * @param writesWhole then at most one version of a skill is active, and each skill in use or in review can run
+ * @returns how many skills were active after a turn, over all turns, and how many of those in use call another
  */
-export async function liveThrough(registry: ProceduralMemory, turns: ReadonlyArray<readonly Call[]>): Promise<number> {
-  const town = new Town(registry);
-  for (const turn of turns) await town.take(turn);
-  return town.active;
+export async function liveThrough(
+  registries: readonly [ProceduralMemory, ...ProceduralMemory[]],
+  turns: ReadonlyArray<readonly Call[]>,
+  writesWhole: boolean,
+): Promise<{ readonly active: number; readonly callers: number }> {
+  const town = new Town(registries);
+  for (const turn of turns) {
+    await town.take(turn);
+    if (writesWhole) await town.requireWhole();
+  }
+  return town;
 }
 
 class Town {
   active = 0;
+  callers = 0;
   #at = NEW_YEAR;
   readonly #issued = new Set<string>();
   readonly #registry: ProceduralMemory;
+  readonly #registries: readonly ProceduralMemory[];
 
-  constructor(registry: ProceduralMemory) {
-    this.#registry = registry;
+  constructor(registries: readonly [ProceduralMemory, ...ProceduralMemory[]]) {
+    [this.#registry] = registries;
+    this.#registries = registries;
   }
 
   async take(turn: readonly Call[]): Promise<void> {
     const before = await this.#everything();
     const made = turn.flatMap((call) => (call.twice ? [call, call] : [call]));
-    const outcomes = await Promise.allSettled(made.map((call) => this.#make(call, before)));
+    const outcomes = await Promise.allSettled(
+      made.map((call, i) => this.#make(call, before, this.#registries[i % this.#registries.length]!)),
+    );
     for (const outcome of outcomes) if (outcome.status === 'rejected') requireRefusal(outcome.reason);
     for (const skill of await this.#everything()) this.#requireLawful(skill);
   }
 
-  async #make(call: Call, before: readonly Skill[]): Promise<unknown> {
-    const registry = call.death === null ? this.#registry : mortal(this.#registry, call.death);
+  /** Requires that one version at most is active, and that callers can run. */
+  async requireWhole(): Promise<void> {
+    const inUse = (await this.#everything()).filter(({ status }) => IN_USE.has(status));
+    const active = inUse.filter(({ status }) => status === 'active').map(({ name, scope }) => JSON.stringify([name, scope]));
+    if (new Set(active).size < active.length) throw new Error('several versions of one skill are active');
+    for (const skill of inUse.filter(({ dependencies = [] }) => dependencies.length > 0)) {
+      this.callers += 1;
+      const refusal = await neededSkills(this.#registry, skill).then(() => '', refusalOf);
+      if (refusal !== '') throw lawless(skill, `can't run: ${refusal}`);
+    }
+  }
+
+  async #make(call: Call, before: readonly Skill[], living: ProceduralMemory): Promise<unknown> {
+    const registry = call.death === null ? living : mortal(living, call.death);
     const scope = OWNERS[call.owner] ?? OWNERS[0];
-    const given = this.#claim(call);
+    const given = this.#claim(call, before);
     this.#at += 1;
     const decision = { by: 'ann', reason: '', at: this.#at };
     if (call.what === 'store') return registry.store(given);
@@ -132,9 +160,7 @@ class Town {
       return registerSkill(given, { ...base, by: 'ann' }, { procedural: registry, settings });
     }
     const versions = call.stale ? before : await this.#registry.versions(scope, call.name);
-    const known = versions.filter(
-      ({ name, scope: of }) => name === call.name && of.tenant === scope.tenant && of.agent === scope.agent && of.user === scope.user,
-    );
+    const known = versions.filter(({ name, scope: of }) => name === call.name && isSameOwner(of, scope));
     const skill = known[call.place % Math.max(1, known.length)];
     return skill === undefined ? null : this.#decide(call, skill, registry, decision);
   }
@@ -150,6 +176,8 @@ class Town {
       case 'settle':
         return settleVerified(registry, skill, settings, decision.at);
       case 'move':
+        // Whoever takes a proof away may archive what others call.
+        if (call.to === 'archived' || call.to === 'candidate') return Promise.resolve();
         return registry.move([{ key: { ...keyOf(skill), digest }, to: call.to, ...decision, ...this.#forged(call, skill) }]);
       default: {
         const { version: toVersion, what, passes } = call;
@@ -190,9 +218,14 @@ class Town {
   }
 
   /** A skill with false claims about its own life. */
-  #claim(call: Call): Skill {
+  #claim(call: Call, before: readonly Skill[]): Skill {
     const scope = OWNERS[call.owner] ?? OWNERS[0];
-    const skill = skillOf({ name: call.name, scope, code: `print('${call.letter}')`, status: call.to });
+    const called = NAMES[NAMES.indexOf(call.name) - 1];
+    const dependencies = before
+      .filter(({ name, status, scope: of }) => name === called && status === 'active' && isSameOwner(of, scope))
+      .map(dependencyOn);
+    const content = { code: `print('${call.letter}')`, ...(dependencies.length === 0 ? {} : { dependencies }) };
+    const skill = skillOf({ name: call.name, scope, ...content, status: call.to });
     const { proof } = this.#forged(call, skill);
     const history = [{ at: 1, by: 'me', from: null, to: call.to, reason: 'trust me' }];
     return {

@@ -27,13 +27,13 @@ const HINT = [
   'put tests that are run but never shown into another file: --held-out FILE',
 ];
 
-/** Kinds of tests. Only tests of this kind have `field`. `usual` holds the defaults of missing fields. */
-const KINDS: ReadonlyArray<{ readonly field: string; readonly kind: string; readonly usual: JsonObject }> = [
-  { field: 'expected', kind: 'call', usual: { args: [], kwargs: {} } },
-  { field: 'expected_stdout', kind: 'program', usual: { comparison: 'whitespace' } },
-  { field: 'expectedStdout', kind: 'program', usual: { comparison: 'whitespace' } },
-  { field: 'tests', kind: 'python', usual: {} },
-];
+/** The kind of a test that has this field. */
+const KIND_OF: Readonly<Record<string, string>> = {
+  expected: 'call',
+  expected_stdout: 'program',
+  expectedStdout: 'program',
+  tests: 'python',
+};
 
 /** Reads tests from a file: Python with assertions if its name ends in .py, else JSON. @throws CliError with the place of the error */
 export function readTests(path: string): SkillTestCase[] {
@@ -61,9 +61,9 @@ export function withCalls(code: string, path: string): string {
 /** @param where place of the test, for messages */
 function testCase(given: unknown, where: string): SkillTestCase {
   const { kind: _kind, ...test } = (typeof given === 'object' && given !== null ? given : {}) as JsonObject;
-  const found = KINDS.find(({ field }) => field in test);
-  if (!found) throw new CliError(EXIT.usage, `${where} is not a test: it has neither "expected" nor "expected_stdout"`, HINT);
-  return messageOf(SkillTestCaseSchema, { [found.kind]: { ...found.usual, ...test } }, where, HINT);
+  const field = Object.keys(KIND_OF).find((one) => one in test);
+  if (field === undefined) throw new CliError(EXIT.usage, `${where} is not a test: it has neither "expected" nor "expected_stdout"`, HINT);
+  return messageOf(SkillTestCaseSchema, { [KIND_OF[field]!]: test }, where, HINT);
 }
 
 type Draft = Exclude<MessageInitShape<typeof SkillDraftSchema>, { readonly $typeName: string }>;

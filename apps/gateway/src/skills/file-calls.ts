@@ -28,12 +28,12 @@ const WITHOUT_TESTS = 'exported without its tests, because tests from tasks may 
 export const fileCalls = {
   async importSkill(requests, call, deps) {
     const { tenant, name: by, signal } = call;
-    const { head, came } = await readImport(requests);
+    const { head, files } = await readImport(requests);
     const { dryRun, requestId } = head;
     const { reader, scope } = authorOf(call, head, 'head');
-    const { found, notes } = findSkills(came.files);
+    const { found, notes } = findSkills(files);
     if (found.length > SKILLS_MAX) throw invalidField('file', `must not hold more than ${SKILLS_MAX} skills; it holds ${found.length}`);
-    const source = sourceOfImport(came.files);
+    const source = sourceOfImport(files);
     const imported = found.map((folder) => importedSkill(folder, scope, source, Date.now()));
     const memory = await deps.memory.open();
     const registrations = imported.map((draft): Registration => ({ draft, reader, baseVersion: 0, by }));
@@ -65,7 +65,7 @@ export const fileCalls = {
         resultOf: (done) => (dryRun || waiting.length > 0 ? null : resultOf(done)),
       },
     );
-    return { skills: skills.map(skillMessage), notes: [...came.notes, ...notes, ...waiting] };
+    return { skills: skills.map(skillMessage), notes: [...notes, ...waiting] };
   },
 
   async exportSkill(request, call, deps) {
@@ -121,10 +121,10 @@ async function readImport(requests: AsyncIterable<ImportSkillRequest>) {
   const format = FORMATS.find((one) => one === head.format);
   if (format === undefined) throw invalidField('head.format', `must be ${FORMATS.join(', ')}; it is ${JSON.stringify(head.format)}`);
   const bytesMax = format === 'folder' ? FOLDER_LIMITS.bytesMax : ARCHIVE_BYTES_MAX;
-  const files = await filesIn(rest, bytesMax);
-  if (format === 'folder') return { head, came: filesOfFolder(files) };
-  if (files.length > 1) throw invalidField('file.path', 'must be the same in every message, because the messages are parts of one archive');
-  return { head, came: await filesOfArchive(files[0]?.bytes ?? new Uint8Array(), format) };
+  const sent = await filesIn(rest, bytesMax);
+  if (format === 'folder') return { head, files: filesOfFolder(sent) };
+  if (sent.length > 1) throw invalidField('file.path', 'must be the same in every message, because the messages are parts of one archive');
+  return { head, files: await filesOfArchive(sent[0]?.bytes ?? new Uint8Array(), format) };
 }
 
 async function filesIn(requests: AsyncIterable<ImportSkillRequest>, bytesMax: number): Promise<FolderFile[]> {

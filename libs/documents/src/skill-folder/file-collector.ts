@@ -7,13 +7,6 @@ export interface FolderFile {
   readonly bytes: Uint8Array;
 }
 
-export interface FolderFiles {
-  /** Sorted by path. */
-  readonly files: readonly FolderFile[];
-  /** Notes about skipped files and the reasons. */
-  readonly notes: readonly string[];
-}
-
 /** The limits of a skill's folder. `bytesMax` limits the sum of all files. */
 export const FOLDER_LIMITS = { filesMax: 200, fileBytesMax: 2 ** 20, bytesMax: 4 * 2 ** 20 };
 
@@ -41,16 +34,12 @@ export class FileCollector {
   readonly #files = new Map<string, FolderFile>();
   /** Paths by their form without case, as some file systems compare them. */
   readonly #places = new Map<string, string>();
-  readonly #notes: string[] = [];
   #bytes = 0;
 
   /** Checks a path. Returns whether its file belongs to the folder. */
   wants(path: string): boolean {
     checkPath(path);
-    if (LITTER.test(path)) {
-      this.#notes.push(`${path} was skipped: an operating system created it`);
-      return false;
-    }
+    if (LITTER.test(path)) return false;
     if (this.#files.size >= FOLDER_LIMITS.filesMax) throw tooLarge(`there are more than ${FOLDER_LIMITS.filesMax} files`);
     return true;
   }
@@ -81,17 +70,17 @@ export class FileCollector {
   }
 
   /** @throws EtudeError INVALID_ARGUMENT if there are no files, or a file has the path of a folder */
-  done(): FolderFiles {
+  done(): readonly FolderFile[] {
     if (this.#files.size === 0) throw new EtudeError('INVALID_ARGUMENT', 'the archive or folder contains no files');
     for (const path of this.#files.keys())
       if ([...this.#files.keys()].some((other) => other.startsWith(`${path}/`)))
         throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(path)} is both a file and a folder; keep one of them`);
-    return { files: [...this.#files.values()].toSorted(byPath), notes: [...new Set(this.#notes)] };
+    return [...this.#files.values()].toSorted(byPath);
   }
 }
 
 /** @throws EtudeError as a `FileCollector` */
-export function filesOfFolder(files: readonly FolderFile[]): FolderFiles {
+export function filesOfFolder(files: readonly FolderFile[]): readonly FolderFile[] {
   const collector = new FileCollector();
   for (const { path, bytes } of files) collector.add(path, bytes);
   return collector.done();

@@ -4,7 +4,7 @@ import { crc32, gunzip } from 'node:zlib';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 import { extract, type Header } from 'tar-stream';
 import { type Entry, fromBufferPromise } from 'yauzl';
-import { FileCollector, FOLDER_LIMITS, type FolderFiles, tooLarge } from './file-collector.js';
+import { FileCollector, FOLDER_LIMITS, type FolderFile, tooLarge } from './file-collector.js';
 
 export const ARCHIVE_FORMATS = ['zip', 'tar.gz'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
@@ -19,7 +19,7 @@ const TAR_OVERHEAD = 2 ** 20;
  *
  * @throws EtudeError INVALID_ARGUMENT for links, devices, encryption, odd paths and damage; PAYLOAD_TOO_LARGE beyond the limits
  */
-export async function filesOfArchive(bytes: Uint8Array, format: ArchiveFormat): Promise<FolderFiles> {
+export async function filesOfArchive(bytes: Uint8Array, format: ArchiveFormat): Promise<readonly FolderFile[]> {
   if (bytes.length > ARCHIVE_BYTES_MAX) throw tooLarge(`the archive is larger than ${ARCHIVE_BYTES_MAX} bytes`);
   const collector = new FileCollector();
   try {
