@@ -52,14 +52,15 @@ const FIRST_TURNS: ReadonlyArray<readonly Call[]> = (['one', 'two'] as const).fl
   [{ ...PLAIN, name, what: 'admit' as const }],
 ]);
 
+const signedOver = (store: RecordStore) => registryOver(store, { proofChecker: SIGNER });
+
 /** A skill becomes active only with the signed proof for its digest. */
 function provenLife(open: Open, numRuns: number, turnsMax = Infinity, writesWhole = true): void {
   it('reaches no active skill without the signed proof for its digest, and leaves callers able to run', { timeout }, async () => {
     let [active, callers] = [0, 0];
     const property = fc.asyncProperty(TURNS, async (turns) => {
       const { store, second, close } = await open();
-      const registry = (of: RecordStore) => registryOver(of, { proofChecker: SIGNER });
-      const registries = [registry(store), registry(await second(LEXICAL_MODEL))] as const;
+      const registries = [signedOver(store), signedOver(await second(LEXICAL_MODEL))] as const;
       try {
         const lived = await liveThrough(registries, [...FIRST_TURNS, ...turns.slice(0, turnsMax)], writesWhole);
         active += lived.active;

@@ -141,8 +141,6 @@ function valueOf({ name, type, options }: FormField, text: string): JsonValue {
   } catch {
     // Without a type, a text that isn't JSON is taken as a string.
     if (type === '') return text;
-    throw new Error(`${name}: write a ${type} as JSON, such as ${EXAMPLES[type] ?? '1'}.`);
+    throw new Error(`${name}: write a value of the type ${type} as JSON.`);
   }
 }
-
-const EXAMPLES: Readonly<Record<string, string>> = { array: '[1, 2]', object: '{"a": 1}', integer: '3', number: '2.5' };
