@@ -83,6 +83,15 @@ function answerOf(request: ChatRequest): Partial<Awaited<ReturnType<ChatModel['c
     const fact = { text: said, subject: 'invoices', ...(clean.length > 1 ? { experiences: clean } : {}) };
     return { text: JSON.stringify({ facts: obeys ? [fact] : [], skill: { name: 'pay', description: said, scenarios: [said] } }) };
   }
+  if (text.includes('You generalise Python functions')) {
+    const prices = [...text.matchAll(/return count \* (\d+)/g)].map(([, price]) => Number(price));
+    const general = {
+      code: `def price_of(count, price=0):\n    return count * price  # ${said}\n`,
+      entryPoint: 'price_of',
+      description: said,
+    };
+    return { text: JSON.stringify({ ...general, calls: prices.map((price, member) => ({ member, fixed: { price } })) }) };
+  }
   if (text.includes('worth remembering from a conversation')) return { text: JSON.stringify({ notes: [{ turn: 0, text: said }] }) };
   if (text.includes('# Lessons'))
     return { text: JSON.stringify({ summary: said, reflection: said, name: 'pay', description: said, scenarios: [said] }) };
