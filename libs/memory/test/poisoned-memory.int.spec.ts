@@ -169,16 +169,14 @@ const skillsIn = (memory: Memory) => Array.fromAsync(memory.procedural.every({ t
 const isPoisoned = (record: object) => JSON.stringify(record).includes(SPOT);
 let runs = 0;
 /** Consolidates all episodes, and applies the skills that it proposes. */
-/** @param general the model's answer to every question; without it, the model may not be asked */
-async function learn(memory: Memory, general?: object): Promise<void> {
+async function learn(memory: Memory): Promise<void> {
   const { settings } = new World().deps;
   const report = new FakeConsolidationReport();
-  const generalising: ChatModel = { chat: async () => ({ ...PLAIN, text: JSON.stringify(general) }) };
-  const learning = { settings, model: generalising, embedder: new LexicalEmbedder(), report, mayStore: async () => true };
+  const learning = { settings, model, embedder: new LexicalEmbedder(), report, mayStore: async () => true };
   const deps = { ...memory, ...learning, settledStatuses: async () => [] };
   const outbox: MemoryOutbox = { put: async (...write) => void (await memory.appliedWrites.apply(...write, { namesMax: 0 })) };
   const input = { run: `c${(runs += 1)}`, tenant: 'acme', agent: null, days: 1, dryRun: false, now: NOW };
-  await consolidate({ ...input, budget: { modelCallsMax: general ? 9 : 0, tokensMax: general ? 99_999 : 0 } }, { ...deps, outbox }, signal);
+  await consolidate({ ...input, budget: { modelCallsMax: 0, tokensMax: 0 } }, { ...deps, outbox }, signal);
 }
 
 const AUTOMATIC = ProceduralMemorySettings.parse({ enabled: true, approvalMode: 'automatic' });
@@ -298,9 +296,7 @@ it('gives a general skill the marks of each member, and replaces no skill before
     const [id, touched] = [`t000000${at}0-r1`, at === 0 ? { touched: ['documents/d1'] } : {}];
     await memory.episodic.storeEpisode(episodeOf({ ...one, ...touched, id: `${id}.episode`, rolloutId: id, createdAt: NOW }));
   }
-  const code = 'def price_of(count, price=3):\n    return count * price\n';
-  const fixed = [{}, { price: 5 }, { price: 7 }].map((one, member) => ({ member, fixed: one }));
-  await learn(memory, { code, entryPoint: 'price_of', description: 'The price of loaves.', calls: fixed });
+  await learn(memory);
   await admitAll(memory);
   expect(await statusesIn(memory)).toEqual(['price_of pending_review', 'price_of_rye active']);
   expect((await Promise.all(OTHERS.map((reader) => recalledBy(memory, reader)))).flat()).toEqual([]);
