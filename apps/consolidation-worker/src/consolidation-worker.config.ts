@@ -58,8 +58,8 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_CONSOLIDATION_SKILLS_WAIT_MS: z.coerce.number().int().min(0).max(3_000_000).default(60_000),
       /** Cron pattern for archiving the least needed records. Unset: on demand only. */
       ETUDE_ARCHIVE_SCHEDULE: cron('0 4 * * *'),
-      /** Records with a lower score are archived, 0 to 1. */
-      ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).default(0.2),
+      /** Records with a lower score are archived, 0 to 1; needed with a schedule. */
+      ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
       /** Younger records are never archived. */
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
       /** Cron pattern for pruning skills. Unset: on demand only. */
@@ -74,9 +74,11 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_SKILLS_PRUNE_FAILING_USES_MIN: z.coerce.number().int().min(1).max(1_000_000).default(5),
     })
     .superRefine((config, context) => {
-      if (config.ETUDE_SKILLS_PRUNE_SCHEDULE === undefined || PRUNE_LIMITS.some((limit) => config[limit] > 0)) return;
-      const message = 'ETUDE_SKILLS_PRUNE_SCHEDULE needs this setting (such as 180 days), _FAILING_RATE_MAX or _SUPERSEDED_DAYS';
-      context.addIssue({ code: 'custom', path: [PRUNE_LIMITS[0]], message });
+      const refuse = (setting: string, message: string) => context.addIssue({ code: 'custom', path: [setting], message });
+      if (config.ETUDE_ARCHIVE_SCHEDULE !== undefined && config.ETUDE_ARCHIVE_SCORE_MAX === undefined)
+        refuse('ETUDE_ARCHIVE_SCORE_MAX', 'ETUDE_ARCHIVE_SCHEDULE needs the score below which it archives, such as 0.2');
+      if (config.ETUDE_SKILLS_PRUNE_SCHEDULE !== undefined && PRUNE_LIMITS.every((limit) => config[limit] === 0))
+        refuse(PRUNE_LIMITS[0], 'ETUDE_SKILLS_PRUNE_SCHEDULE needs this setting (such as 180 days), _FAILING_RATE_MAX or _SUPERSEDED_DAYS');
     }),
 );
 export type ConsolidationWorkerConfig = z.infer<typeof consolidationWorkerConfig>;
@@ -87,13 +89,10 @@ export function schedulesFrom(config: ConsolidationWorkerConfig): ScheduleParts[
   const nightly = timesOf(config.ETUDE_CONSOLIDATION_SCHEDULE);
   const archive = timesOf(config.ETUDE_ARCHIVE_SCHEDULE);
   const prune = timesOf(config.ETUDE_SKILLS_PRUNE_SCHEDULE);
+  const scoreMax = config.ETUDE_ARCHIVE_SCORE_MAX;
   return {
     nightly: nightly && { ...nightly, days: config.ETUDE_CONSOLIDATION_DAYS },
-    archive: archive && {
-      ...archive,
-      scoreMax: config.ETUDE_ARCHIVE_SCORE_MAX,
-      olderThanDays: config.ETUDE_ARCHIVE_OLDER_THAN_DAYS,
-    },
+    archive: archive && scoreMax !== undefined ? { ...archive, scoreMax, olderThanDays: config.ETUDE_ARCHIVE_OLDER_THAN_DAYS } : null,
     prune: prune && {
       ...prune,
       unusedDays: config.ETUDE_SKILLS_PRUNE_UNUSED_DAYS,
