@@ -59,7 +59,7 @@ export const rolloutWorkerConfig = requireMemory(
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
       /** Milliseconds after which learning from a task ends with a plain summary. */
       ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
-      /** Most tokens of the model calls that learn from one task. */
+      /** The most tokens that learning from one task may use, over all its model calls. */
       ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
       /**
        * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory", "findings" and

@@ -160,7 +160,7 @@ export function createServiceClient<S extends DescService>(service: S, address: 
   const metadata = new Metadata();
   if (settings.apiKey) metadata.set('authorization', `Bearer ${settings.apiKey}`);
   const calls = service.methods.map((method) => {
-    if (method.methodKind === 'bidi_streaming') throw new Error(`${method.name}: no client for streams both ways`);
+    if (method.methodKind === 'bidi_streaming') throw new Error(`${method.name}: this client has no bidirectional streams`);
     return [method.localName, CALLS[method.methodKind](connection, method, metadata)] as const;
   });
   return { ...Object.fromEntries(calls), close: () => connection.client.close() } as unknown as ServiceClient<S>;

@@ -34,7 +34,7 @@ class Supervisor:
         self.connections = []
         # The bound connection: the newest one of the claim.
         self.owner = None
-        # By name, so that none runs twice.
+        # By name, so that an execution that is sent again doesn't run twice.
         self.executions = {}
         self.files = SessionFiles()
         self.current = None

@@ -51,7 +51,7 @@ export interface Setup {
   readonly sandboxToken: string;
   /** null if code runs in processes of this machine. */
   readonly cluster: ClusterReady | null;
-  /** Socket of this stack's embedding process; null if memory uses another embedder, or a process that the environment names. */
+  /** Socket of this stack's embedding process. null if the stack starts none: the environment names another embedder, or a running process. */
   readonly embedderSocket: string | null;
 }
 

@@ -11,7 +11,7 @@ import { taskName } from '@etude/contracts/ids';
 import { toWire } from '@etude/contracts/wire/messages';
 import { resumeToken } from '../wire/names.js';
 
-/** How often a wait for learning looks for its end, in case it wasn't woken. */
+/** Interval at which a waiting call looks whether learning has ended, in case it wasn't woken. */
 const LOOK_EVERY_MS = 15_000;
 
 /** Whether a task goes on only when its caller acts; also true without a task. */

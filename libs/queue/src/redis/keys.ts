@@ -35,7 +35,7 @@ export class RedisKeys extends PrefixedKeys {
   readonly waitingSince = `${this.prefix}:waiting-since`;
   /** Number of a tenant's submits in the current minute. */
   readonly submits = this.of('submits');
-  /** Numbers of refusals on one day by a tenant's limits, by tenant. */
+  /** Per tenant: how many calls its limits refused on one day. */
   readonly refusals = (day: string): string => `${this.prefix}:refusals:${day}`;
 
   /** Stream of a tenant's audit log. */

@@ -32,7 +32,7 @@ describe('registerSkill', () => {
     for (const kind of ['snippet', 'procedure'] as const)
       await expect(registerSkill(other('b', { kind }), { baseVersion: 1 }, deps)).rejects.toMatchObject({
         code: 'FAILED_PRECONDITION',
-        message: expect.stringContaining('version 1, which it would replace, is a function, and the new version is a') as string,
+        message: expect.stringContaining('but the active version 1 is a function') as string,
       });
     expect(await procedural.versions(SCOPE, skillOf().name)).toHaveLength(1);
     expect(await registerSkill(other('b', { kind: 'snippet', name: 'other_one' }), {}, deps)).toMatchObject({ kind: 'snippet' });

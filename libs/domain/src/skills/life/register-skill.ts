@@ -88,7 +88,7 @@ export async function mayLearn(
  */
 export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill, 'kind' | 'version'> | null): string | null {
   if (replaced === null || replaced.kind === skill.kind) return null;
-  return `version ${replaced.version}, which it would replace, is a ${replaced.kind}, and the new version is a ${skill.kind}; use another name`;
+  return `the new version is a ${skill.kind}, but the active version ${replaced.version} is a ${replaced.kind}; use another name`;
 }
 
 /** Whether the next version counts towards the limit of names. @param versions all of the name that the owner has */
