@@ -38,7 +38,7 @@ async function* exactLines({ stdin, stdout, onError }: Pick<StdioOptions, 'stdin
   }
 }
 
-/** null for a message that parsing doesn't change, and for what is no JSON. */
+/** The answer to a message that parsing would change. null for every other line, also for one that is no JSON. */
 function refusalOf(line: string) {
   try {
     parseExactJson(line);
