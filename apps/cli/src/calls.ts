@@ -117,7 +117,7 @@ export async function poll<T>(
   return now;
 }
 
-/** Does work that Ctrl-C or an unreachable gateway may interrupt. After an interruption, a note with `words` says how to continue. */
+/** Runs `work`. If Ctrl-C or an unreachable gateway interrupts it, the note `words()` says how to continue. */
 export async function sayingHowToGoOn<T>(
   { signal, out }: Pick<Cli, 'signal' | 'out'>,
   work: () => Promise<T>,

@@ -28,10 +28,11 @@ export const Environment = z.object({
   ETUDE_MCP_PORT: port.default(50_090),
   /** First port that the local stack tries for its Redis. */
   ETUDE_REDIS_PORT: port.default(6_379),
-  /** PEM file of the authorities to trust; set: the gateway is called over TLS. */
+  /** PEM file of the certificate authorities to trust. If it is set, the gateway is called over TLS. */
   ETUDE_TLS_CA_PATH: z.string().optional(),
-  /** PEM files of a certificate and its key, for a gateway that asks for one. */
+  /** PEM file of a client certificate, for a gateway that requires one. */
   ETUDE_TLS_CERT_PATH: z.string().optional(),
+  /** PEM file with the private key of the client certificate. */
   ETUDE_TLS_KEY_PATH: z.string().optional(),
   OPENAI_BASE_URL: z.string().optional(),
   OPENAI_API_KEY: z.string().optional(),
@@ -75,7 +76,7 @@ function openGateway(address: string, apiKey: string | undefined, tls: TlsSettin
   return { address, ...services, close: () => clients.forEach(([, client]) => client.close()) };
 }
 
-/** Opens the gateway of the flags, else of the environment, else of the local stack. @throws CliError without any gateway */
+/** Opens the gateway of the flags, else of the environment, else of the local stack. @throws CliError if there is none */
 async function findGateway(cli: Cli): Promise<Gateway> {
   const { globals, settings, home } = cli;
   const address = globals.address ?? settings.ETUDE_ADDRESS;

@@ -80,7 +80,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
 }
 
 export const LIMIT = (usual: number): Flags => ({ '--limit <n>': { help: 'how many', usual, parse: integer(1, 100_000) } });
-/** Flag of every command whose request has a request id. Commands with code of their own name it themselves. */
+/** `plain` adds this flag if the request has a request id. Commands made with `hand` list it themselves. */
 export const REPEAT: Flags = { '--request-id <id>': 'id of the request; a repeat with the same id changes nothing' };
 
 export const CONFIRM: Flags = { '--yes': 'confirm the deletion' };
@@ -209,7 +209,7 @@ async function requestOf(input: DescMessage, command: Command, { help, flags = {
     const name = command.registeredArguments[index]?.name() ?? '';
     if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));
   }
-  // A command above that has the same flag takes its value.
+  // If a parent command has the same flag, commander stores the value there.
   return Object.assign(request, await fieldsOf(input, { ...REPEAT, ...flags }, command.optsWithGlobals()));
 }
 

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 /** Largest text file that a flag may name, such as a prompt or tests. */
 const TEXT_MAX_BYTES = 16 * MIB;
 
-/** The size of a pipe is 0 before it is read. @throws CliError if there is no such file or pipe */
+/** The file's stat. A pipe has the size 0. @throws CliError if there is no such file or pipe */
 export function statOf(path: string): Stats {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) throw new CliError(EXIT.usage, `there is no file ${path}`);
@@ -76,7 +76,7 @@ export const filesBelow = (folder: string): string[] =>
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll(sep, '/'))
     .toSorted();
 
-/** The bytes as they are uploaded: in parts of 1 MiB, or as one empty part. */
+/** Splits bytes for an upload: into parts of 1 MiB, or one empty part. */
 export function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at === 0 || at < bytes.byteLength; at += MIB) yield bytes.subarray(at, at + MIB);
 }

@@ -36,9 +36,9 @@ const CONSOLIDATE = plain(Consolidation.method.runConsolidation, {
   help: 'turn recent episodes into facts and verified skills now',
   flags: {
     '--dry-run': 'plan only',
-    '--force': 'apply plans also where recall becomes worse',
+    '--force': 'apply a plan even if it makes recall worse',
     '--agent <name>': 'only this agent',
-    '--days <n>': { help: 'how far back', usual: 7, parse: integer(1, 3_650) },
+    '--days <n>': { help: 'days to look back', usual: 7, parse: integer(1, 3_650) },
     '--detach': 'do not wait for the end',
   },
   after: (started, { cli, gateway, options }) => {
@@ -64,7 +64,7 @@ const RUNS = [
   }),
   plain(Consolidation.method.undoConsolidation, {
     command: 'undo <run>',
-    help: 'take back what a run changed; what somebody changed since stays; for reviewers',
+    help: 'for reviewers: undo the changes of a run, except records that were changed again since then',
     flags: { '--agent <name>': 'only this agent' },
     text: ({ agents }) =>
       agents
@@ -89,7 +89,7 @@ const QUEUES = [
   plain(Queues.method.redriveDeadLetters, {
     command: 'redrive <queue> [ids...]',
     help: 'queue dead letters again',
-    flags: { '--all': 'all of them' },
+    flags: { '--all': 'queue all dead letters of this queue again' },
     ask: ({ all = false, ids = [], queue = '' }) => {
       if (all === ids.length > 0)
         throw new CliError(EXIT.usage, 'name the jobs to redrive, or pass --all', [`./etude queues dead ${queue} lists the jobs`]);
@@ -100,7 +100,7 @@ const QUEUES = [
 
 const TENANTS = plain(Queues.method.listTenants, {
   command: 'tenants',
-  help: 'for operators: what each tenant uses now and today (UTC), and its limits',
+  help: 'for operators: show the usage of each tenant, now and today (UTC), and its limits',
   flags: LIMIT(100),
   columns: [
     'name',
@@ -117,12 +117,12 @@ const TENANTS = plain(Queues.method.listTenants, {
     'limits.usd_per_day',
     'refused_today',
   ],
-  none: 'no tenant uses anything now or did today',
+  none: 'no tenant has any usage now or today',
 });
 
 const AUDIT = plain(Queues.method.listAudit, {
   command: 'audit',
-  help: 'for reviewers: who changed what; with --json all fields, for an export',
+  help: 'for reviewers: list who changed what; --json prints all fields',
   flags: {
     ...LIMIT(100),
     '--days <n>': 'only the last days',
@@ -131,14 +131,16 @@ const AUDIT = plain(Queues.method.listAudit, {
   columns: ['time', 'actor', 'roles', 'call', 'target', 'outcome', 'count'],
   none: 'the audit log has no entries',
   notes: ({ entries }) =>
-    entries.some(({ outcome }) => outcome === 'UNKNOWN') ? ['outcome unknown: the gateway ended in between, or the call still runs'] : [],
+    entries.some(({ outcome }) => outcome === 'UNKNOWN')
+      ? ['outcome unknown: the gateway ended during the call, or the call still runs']
+      : [],
 });
 
 const MEMORY_SETTINGS = 'procedural_memory_settings';
-/** Settings beside those of procedural memory. */
+/** Settings of an agent outside of procedural memory. */
 const OWN = ['strategy', 'mcp_servers'];
 
-/** Parses key=value pairs into an agent and field paths. Keys are names on the wire. The gateway checks ranges. @throws CliError */
+/** Parses key=value pairs into an agent and field paths. Keys are proto field names. The gateway checks ranges. @throws CliError */
 export function settingsOf(pairs: readonly string[]): { readonly agent: Agent; readonly paths: string[] } {
   const json: Record<string, unknown> = {};
   const memory: Record<string, unknown> = {};
@@ -162,7 +164,7 @@ function agentText({ name, isSet, updateTime, proceduralMemorySettings: settings
   const servers = mcpServers.map((server) => JSON.stringify(toJson(McpServerSchema, server, { useProtoFieldName: true })));
   const own = { strategy, mcp_servers: servers.join('\n') || 'none' };
   const rows = [...Object.entries(shown ?? {}), ...Object.entries(own)].map(([key, value]) => [key, String(value)]);
-  return `${name}: ${isSet ? `set ${when(updateTime)}` : "has no settings; these are the installation's"}\n${table(rows)}`;
+  return `${name}: ${isSet ? `set ${when(updateTime)}` : "has no settings of its own; these are the installation's defaults"}\n${table(rows)}`;
 }
 
 const AGENTS = [
@@ -175,7 +177,7 @@ const AGENTS = [
   }),
   plain(Agents.method.getAgent, {
     command: 'get <agent>',
-    help: "show an agent's settings; an agent without settings has those of the installation",
+    help: "show an agent's settings, or the installation's defaults if it has none",
     text: agentText,
   }),
   plain(Agents.method.updateAgent, {

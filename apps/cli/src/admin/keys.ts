@@ -95,7 +95,9 @@ async function rotateKey(cli: Cli, options: FileOption & { readonly grace: numbe
   return print(cli, key, entry, path);
 }
 
-const FILE: Record<string, string | Flag> = { '--file <path>': "another key file than the local stack's, such as one for a Secret" };
+const FILE: Record<string, string | Flag> = {
+  '--file <path>': "key file to use instead of the local stack's, such as one for a Kubernetes Secret",
+};
 
 export const KEYS: readonly Entry[] = [
   hand<KeyOptions>({
@@ -105,16 +107,21 @@ export const KEYS: readonly Entry[] = [
       '--tenant <tenant>': { help: 'the tenant whose data the key may access', required: true },
       '--role <role...>': { help: 'a role of the key; repeatable', choices: ROLES, usual: ['user'] },
       '--name <name>': { help: 'a name for the key', usual: '' },
-      '--expires <time>': { help: 'how long it is valid, such as 90d; default: for ever', parse: duration },
+      '--expires <time>': { help: 'time until the key expires, such as 90d (default: never)', parse: duration },
       ...FILE,
     },
     run: createKey,
   }),
-  hand<FileOption>({ command: 'list', help: 'list digests, tenants, roles and ends of the keys', flags: FILE, run: listKeys }),
+  hand<FileOption>({
+    command: 'list',
+    help: 'list the keys with their digests, tenants, roles and expiry times',
+    flags: FILE,
+    run: listKeys,
+  }),
   hand<FileOption & { readonly grace: number }>({
     command: 'rotate <key>',
-    help: 'create a key in place of another, by its name or digest; the old one expires',
-    flags: { '--grace <time>': { help: 'how long the old key is still valid', parse: duration, usual: 86_400_000 }, ...FILE },
+    help: 'replace a key, named by its name or digest; the old key expires after --grace',
+    flags: { '--grace <time>': { help: 'time for which the old key stays valid', parse: duration, usual: 86_400_000 }, ...FILE },
     run: rotateKey,
   }),
   hand<FileOption>({ command: 'revoke <key>', help: 'remove a key, by its name or digest', flags: FILE, run: revokeKey }),

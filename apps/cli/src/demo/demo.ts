@@ -118,7 +118,7 @@ async function consolidateAndShow(cli: Cli, gateway: Gateway): Promise<void> {
   const lines = records.map(({ fields }) => `- ${fields?.['fact'] as string} ${SCRIPTED}`);
   cli.out.data({ kind: 'facts', facts }, ['', 'Facts', ...lines].join('\n'));
   const skills = await settledSkills(cli, async () => (await gateway.skills.listSkills({ pageSize: 200 }, callSettings(cli))).skills);
-  const text = `\nSkills, of the attempts and of consolidation\n${tableOf(SkillSchema, skills, SKILL_COLUMNS)}`;
+  const text = `\nSkills from attempts and from consolidation\n${tableOf(SkillSchema, skills, SKILL_COLUMNS)}`;
   cli.out.data({ kind: 'skills', skills: skills.map((skill) => jsonOf(SkillSchema, skill)) }, text);
 }
 
@@ -132,7 +132,7 @@ function curve(rounds: readonly Summary[]): string {
   const plot = (name: 'modelCalls' | 'tokens', title: string) => `${title}\n${bars(rounds.map((round) => [round.run, round[name]]))}`;
   return [
     `Learning curve ${SCRIPTED}`,
-    plot('modelCalls', 'Model calls, with those of learning from the tasks'),
+    plot('modelCalls', 'Model calls, including those that learn from the tasks'),
     plot('tokens', 'Tokens'),
   ].join('\n');
 }
@@ -142,10 +142,10 @@ async function tell(cli: Cli, gateway: Gateway, script: string, home: string): P
   const [firstProblems, secondProblems] = [problemsOf('first-round'), problemsOf('second-round')];
   const heading = (text: string) => cli.out.note(`\n== ${text}`);
   cli.out.note(`All answers come from the script ${script}, not from a model, and are marked ${SCRIPTED}. Everything else is real.`);
-  cli.out.note('AC is an answer that its evaluator accepts, WA a wrong one, RE an error while it ran.');
+  cli.out.note('AC: the evaluator accepts the answer. WA: the answer is wrong. RE: the code failed with an error.');
   heading(`First round: ${firstProblems.length} tasks, in training mode`);
   const firstRound = await runRound(cli, gateway, 1, firstProblems);
-  heading('Consolidation: episodes become facts, and skills where the attempts made none');
+  heading('Consolidation: episodes become facts, and skills if the attempts made none');
   await consolidateAndShow(cli, gateway);
   heading(`Second round: ${secondProblems.length} tasks; some are repeated, some are similar`);
   const secondRound = await runRound(cli, gateway, 2, secondProblems);
@@ -196,7 +196,7 @@ async function demo(cli: Cli, { sandbox, keep = false }: DemoOptions): Promise<n
     },
   );
   cli.out.status('');
-  // The stack of the demo, whatever gateway the environment names.
+  // Uses the demo's stack even if the environment names another gateway.
   const own = createCli(readSettings({}), { json: cli.out.json, timeout: cli.globals.timeout, home }, cli.signal, cli.out);
   try {
     const code = await withGateway(own, (gateway) => tell(cli, gateway, script, home));

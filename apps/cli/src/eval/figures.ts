@@ -3,8 +3,8 @@ import { table } from '../output.js';
 import { SCRIPTED } from '../show.js';
 
 /**
- * `house_rule`: no task states its rule, only references do. `procedure`: one function under several names. `distractor`: the words of
- * another family, with a rule of its own.
+ * `house_rule`: only the reference solutions show the rule, not the tasks. `procedure`: one function under several names.
+ * `distractor`: tasks worded like those of another family, but with a different rule.
  */
 export const KINDS = ['house_rule', 'procedure', 'distractor'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -29,12 +29,12 @@ export const RunLine = z.discriminatedUnion('kind', [
     solved: z.boolean(),
     attempts: count,
     skill: z.string(),
-    /** A skill answered wrongly before the first attempt. */
+    /** Whether a skill gave a wrong answer before the first attempt. */
     isMisled: z.boolean(),
     error: z.string().nullable(),
   }),
   z.object({ ...spent, kind: z.literal('consolidation'), round: count, factsAdded: count, skillsActivated: count }),
-  // What `eval families --json` prints last.
+  // The last line that `eval families --json` prints.
   z.looseObject({ kind: z.literal('summary') }),
 ]);
 export type RunLine = z.infer<typeof RunLine>;
@@ -49,7 +49,7 @@ export interface Figures {
   readonly rows: readonly Row[];
 }
 
-/** @param lines of one or several runs, which are added up */
+/** Adds up the tasks of one or several runs. */
 export function figuresOf(lines: readonly RunLine[]): Figures {
   const tasks = lines.filter((line) => line.kind === 'problem');
   const learned = lines.filter((line) => line.kind === 'consolidation');
@@ -71,7 +71,7 @@ type Spent = Pick<TaskLine, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'cos
 interface Of {
   readonly round: number;
   readonly arm: Arm;
-  /** `all`: tasks of every kind. With memory, its sums include the consolidation after the round. */
+  /** `all`: tasks of every kind. In the arm with memory, its sums include the consolidation after the round. */
   readonly kind: Kind | 'all';
 }
 
@@ -80,9 +80,9 @@ function rowOf(which: Of, tasks: readonly TaskLine[], spenders: readonly Spent[]
   return {
     ...which,
     tasks: tasks.length,
-    /** Tasks that a skill answered, or the first attempt. */
+    /** Tasks that a skill or the first attempt solved. */
     firstRight: tasks.filter(({ solved, attempts, skill }) => solved && (skill !== '' || attempts === 1)).length,
-    /** Tasks that a skill had answered wrongly before the first attempt. */
+    /** Tasks for which a skill gave a wrong answer before the first attempt. */
     misled: tasks.filter(({ isMisled }) => isMisled).length,
     solved: tasks.filter(({ solved }) => solved).length,
     bySkill: tasks.filter(({ solved, skill }) => solved && skill !== '').length,
@@ -92,7 +92,7 @@ function rowOf(which: Of, tasks: readonly TaskLine[], spenders: readonly Spent[]
   };
 }
 
-/** The figures that are drawn and listed, each computed from one row. `percent`: a share of its tasks; else a mean per task. */
+/** The figures to draw and list, each computed from one row. `percent`: a share of the row's tasks. Other units: a mean per task. */
 export const MEASURES = [
   { title: 'First attempts right', unit: 'percent', of: ({ firstRight, tasks }: Row) => (100 * firstRight) / tasks },
   { title: 'Model calls per task', unit: 'number', of: ({ modelCalls, tasks }: Row) => modelCalls / tasks },

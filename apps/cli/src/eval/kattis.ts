@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { type Entry, fromBufferPromise } from 'yauzl';
 import { CliError, EXIT } from '../errors.js';
 
-/** Files by their path below the folder or archive, with "/". */
+/** Files by their path in the folder or archive, with "/". */
 type PackedFiles = ReadonlyMap<string, Buffer>;
 
 const BYTES_MAX = 512 * 1024 * 1024;
@@ -62,7 +62,7 @@ const Group = z.looseObject({ output_validator_flags: Flags, output_validator_ar
 
 const CONFIG = 'problem.yaml';
 
-/** The problems of all packages among the files. @param path of the folder or archive, which names a package at its root */
+/** The problems of all packages among the files. @param path of the folder or archive; gives a package at its root its id */
 export function kattisProblems(files: PackedFiles, path: string): Array<Problem | RefusedProblem> {
   const configs = [...files.keys()].filter((file) => basename(file) === CONFIG);
   const roots = configs.map((file) => file.slice(0, -CONFIG.length)).toSorted();
@@ -94,8 +94,9 @@ function refuseUnlessPlain({ type, validation }: Config, files: PackedFiles): vo
   const has = (pattern: RegExp) => [...files.keys()].some((file) => pattern.test(file));
   if (validation?.startsWith('custom') || (validation !== 'default' && has(/^output_validators?\//)))
     throw new Error(`it has a validator of its own (validation: ${validation ?? 'output_validator'}), which isn't run`);
-  if (has(/^include\//)) throw new Error('it adds files to the answer (include/)');
-  if (has(/^data\/(?:sample|secret)\/.*\.(?:args|files|interaction)$/)) throw new Error('its cases have more than an input and an answer');
+  if (has(/^include\//)) throw new Error('it adds files to the answer (include/), which is not supported');
+  if (has(/^data\/(?:sample|secret)\/.*\.(?:args|files|interaction)$/))
+    throw new Error('its cases have arguments, files or interaction, which are not supported');
 }
 
 /** Samples are public, secret cases hidden. */
@@ -108,7 +109,7 @@ const caseOf = (input: string, files: PackedFiles): ProgramCase => ({
 /** The validator's flags as fields of the evaluator. @throws Error for unknown flags, and for flags that differ between cases */
 function flagsOf(own: string, files: PackedFiles, inputs: readonly string[]): object {
   const all = new Set(inputs.map((input) => groupFlags(files, posix.dirname(input))));
-  if (all.size > 1) throw new Error('its groups of cases have different validator flags');
+  if (all.size > 1) throw new Error('its test groups have different validator flags; only one set is supported');
   const words = `${own} ${[...all].join(' ')}`.split(/\s+/).filter((word) => word !== '');
   const flags: Record<string, boolean | number> = {};
   for (let at = 0; at < words.length; at++) {
@@ -118,7 +119,7 @@ function flagsOf(own: string, files: PackedFiles, inputs: readonly string[]): ob
     else {
       const [, kind] = /^float_((?:absolute_|relative_)?tolerance)$/.exec(word) ?? [];
       const tolerance = Number(words[++at] ?? Number.NaN);
-      if (kind === undefined || !(tolerance >= 0)) throw new Error(`its validator flag ${word} isn't known, or has no number`);
+      if (kind === undefined || !(tolerance >= 0)) throw new Error(`its validator flag ${word} is unknown or lacks a number`);
       if (kind !== 'relative_tolerance') flags['absoluteTolerance'] = tolerance;
       if (kind !== 'absolute_tolerance') flags['relativeTolerance'] = tolerance;
     }
@@ -126,7 +127,7 @@ function flagsOf(own: string, files: PackedFiles, inputs: readonly string[]): ob
   return flags;
 }
 
-/** The flags of the nearest group that has any. */
+/** The validator flags of this folder, else of its nearest parent that has flags. */
 function groupFlags(files: PackedFiles, folder: string): string {
   for (const name of ['testdata.yaml', 'test_group.yaml']) {
     const path = `${folder}/${name}`;

@@ -62,7 +62,8 @@ const NO_TOLERANCE = Number.MIN_VALUE;
 function functionSpec({ question_content, starter_code, metadata }: Entry, tests: readonly Test[]): object {
   const { func_name: entryPoint } = typeof metadata === 'string' ? Metadata.parse(JSON.parse(metadata || '{}')) : metadata;
   const stub = functionOf(starter_code);
-  if (!entryPoint || !stub.includes(`def ${entryPoint}(`)) throw new Error('starter_code defines no function func_name');
+  if (!entryPoint || !stub.includes(`def ${entryPoint}(`))
+    throw new Error("starter_code does not define the function that metadata's func_name names");
   const cases = tests.map(({ input, output, public: isPublic }) => ({
     args: input.split('\n').map(parseExactJson),
     expected: parseExactJson(output),
@@ -85,14 +86,14 @@ function functionOf(starter: string): string {
     .trimEnd();
 }
 
-/** Opcodes that precede a text or follow it, with the bytes of their argument: PROTO, FRAME, MEMOIZE, BINPUT, LONG_BINPUT. */
+/** Opcodes before or after a text, with the size of their argument in bytes: PROTO, FRAME, MEMOIZE, BINPUT, LONG_BINPUT. */
 const PASSED_OVER: Readonly<Record<number, number>> = { 0x80: 1, 0x95: 8, 0x94: 0, 0x71: 1, 0x72: 4 };
-/** Opcodes of a text, with the bytes of its length: SHORT_BINUNICODE, BINUNICODE, BINUNICODE8. */
+/** Opcodes of a text, with the size of its length field in bytes: SHORT_BINUNICODE, BINUNICODE, BINUNICODE8. */
 const TEXTS: Readonly<Record<number, number>> = { 0x8c: 1, 0x58: 4, 0x8d: 8 };
 const STOP = 0x2e;
 
 /**
- * Reads a pickle that holds one text (Python's pickletools.py, protocols 2 to 5). Nothing of it is run.
+ * Reads a pickle that holds one text (Python's pickletools.py, protocols 2 to 5) without running any code.
  * @throws Error for any other pickle
  */
 function unpickledText(pickle: Buffer): string {
@@ -104,12 +105,12 @@ function unpickledText(pickle: Buffer): string {
     if (code === STOP && text !== null) return text;
     if (passed !== undefined) at += passed;
     else if (lengthBytes !== undefined && text === null) {
-      // A length beyond six bytes is beyond any file.
+      // `readUIntLE` reads at most six bytes, which is enough for any file.
       const start = at + lengthBytes;
       const end = start + pickle.subarray(0, start).readUIntLE(at, Math.min(6, lengthBytes));
       text = pickle.toString('utf8', start, end);
       at = end;
     } else break;
   }
-  throw new Error('it is a pickle of something other than one text. Pickles are never run; decode it to JSON in Python first');
+  throw new Error('it is a pickle of something other than one text. Pickles are never run. Decode it to JSON in Python first');
 }

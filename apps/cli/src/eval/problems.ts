@@ -55,8 +55,8 @@ const sandbox = { cpuTime: { seconds: 30n }, wallTime: { seconds: 60n } };
 const names = (code: string, pattern: RegExp) => [...code.matchAll(pattern)].map((match) => match[1] ?? '');
 
 /**
- * The first function in the tests that the reference defines. Calls in its arguments come later in the text.
- * Functions precede classes, which the tests only use to build arguments. null if neither is found.
+ * The first name called in the tests that the reference defines. Nested calls come later in the text, so they are not first.
+ * Functions are preferred to classes, because tests use classes only to build arguments. null if none is found.
  */
 function entryPointOf(code: string, testList: readonly string[]): string | null {
   const called = testList.flatMap((test) => names(test, /\b([A-Za-z_]\w*)\s*\(/g));
@@ -87,7 +87,7 @@ function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, 
 /** A TaskSpec as proto JSON with an `id` beside its fields. */
 const Own = z.looseObject({ id: z.union([z.string().min(1), z.number()]) });
 
-/** The formats with a problem that can be judged on each line. */
+/** Formats with one problem on each line. */
 export const LINE_FORMATS = ['humaneval', 'mbpp', 'etude'] as const;
 type Format = (typeof LINE_FORMATS)[number];
 
@@ -197,16 +197,16 @@ export function judgedProblem(id: string, specJson: () => object): Problem | Ref
 const OUTPUT_KIB = { usual: 256, max: 16_384 };
 const WALL_SECONDS_MIN = 20;
 
-/** Unset or 0: the product's limits. */
+/** Limits that a problem asks for. If one is unset or 0, Etude's default applies. */
 interface ProblemLimits {
-  /** Of CPU. */
+  /** CPU time. */
   readonly seconds?: number | null | undefined;
   readonly memoryMiB?: number | null | undefined;
 }
 
 /**
- * The sandbox limits of a program: the problem's limits, capped by the product's, and room for the longest expected output.
- * @throws Error if an expected output is longer than the product keeps
+ * The sandbox limits of a program: the problem's limits, within those of Etude, and room for the longest expected output.
+ * @throws Error if an expected output is longer than a sandbox keeps
  */
 export function programLimits(cases: readonly ProgramCase[], { seconds, memoryMiB }: ProblemLimits): object {
   const kib = Math.max(0, ...cases.map(({ expectedStdout }) => Buffer.byteLength(expectedStdout))) / 1024;

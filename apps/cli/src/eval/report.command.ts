@@ -44,13 +44,13 @@ const NAMES: Readonly<Record<Row['kind'], string>> = {
   distractor: 'Distractors',
 };
 const ABOUT: Readonly<Record<Row['kind'], string>> = {
-  all: 'With memory, the calls and tokens of learning are counted, and those of the consolidation after each round.',
-  house_rule: 'The rule is told in no task, only in the references that a reflection sees.',
+  all: 'The figures with memory include the calls and tokens of learning, and of the consolidation after each round.',
+  house_rule: 'No task states the rule. Only the reference solutions show it, which a reflection sees.',
   procedure: 'One function under another name in every round.',
-  distractor: 'Tasks with the words of another family and a rule of their own.',
+  distractor: 'Tasks worded like those of another family, but with a different rule.',
 };
 
-/** Main curve: the tasks of every kind. */
+/** The main curves, over tasks of every kind. */
 export function reportSvg(figures: Figures): string {
   const charts = MEASURES.slice(0, 3).map((measure) => chartOf(figures, 'all', measure));
   return svgOf(charts, noteOf(figures));
@@ -59,7 +59,7 @@ export function reportSvg(figures: Figures): string {
 const noteOf = ({ runs, scripted }: Figures) =>
   `${runs.join(', ')}${scripted ? ` ${SCRIPTED}: the answers came from a script, not from a model` : ''}`;
 
-/** One page that needs nothing from outside and no script. */
+/** One HTML page without scripts and without other files. */
 export function reportPage(figures: Figures): string {
   const kinds = (['all', ...KINDS] as const).filter((kind) => figures.rows.some((row) => row.kind === kind));
   const sections = kinds.map((kind) => {
@@ -83,7 +83,7 @@ ${rows.map((cells) => lineOf(cells, 'td')).join('\n')}</table>
 
 const lineOf = (cells: readonly string[], tag: string) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
 
-/** Answers by skills are drawn for procedures only, and money only where a price is known. */
+/** Answers by skills are drawn for procedures only, and money only if a price is known. */
 function isDrawn({ rows }: Figures, kind: Row['kind'], { title, unit }: Measure): boolean {
   if (title === 'Answered by a skill') return kind === 'procedure';
   return unit !== 'money' || rows.some(({ costUsd }) => costUsd > 0);
@@ -129,7 +129,7 @@ const FONT = 'font-family="system-ui, sans-serif" font-size="11"';
 const escaped = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`).replaceAll(/(?![\n\t])\p{Cc}/gu, '\u{fffd}');
 
-/** A picture with the charts side by side. It needs nothing from outside. @param note a line below them */
+/** A self-contained picture with the charts side by side. @param note a line below the charts */
 function svgOf(charts: readonly string[], note = ''): string {
   const [width, height] = [WIDTH * charts.length, HEIGHT + (note === '' ? 0 : 24)];
   const below = note === '' ? '' : words(10, height - 8, note, 'fill="#57606a"');

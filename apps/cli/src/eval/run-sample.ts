@@ -130,7 +130,7 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     verdict: result?.verdict ? verdictWord(result.verdict) : 'NONE',
     stopReason: task ? stopWord(task.stopReason) : 'error',
     attempts: usage?.attempts ?? 0,
-    // With those of learning.
+    // Including the calls for learning.
     ...allCalls(task ?? {}),
     seconds: task ? elapsedMs(task) / 1_000 : 0,
     skill: result?.skill ?? '',

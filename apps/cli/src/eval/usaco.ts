@@ -23,7 +23,7 @@ type Entry = z.infer<typeof Entry>;
 
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/** Reads the problems of a file. Their tests are in `tests/ID/` beside it or in a folder beside it. @throws CliError */
+/** Reads the problems of a file. Their tests are in `tests/ID/` in the file's folder, or one folder deeper. @throws CliError */
 export function usacoProblems(json: unknown, path: string): Array<Problem | RefusedProblem> {
   const read = z.record(z.string(), Entry).safeParse(json);
   if (!read.success) throw new CliError(EXIT.usage, `${path}: ${z.prettifyError(read.error)}`);
@@ -49,7 +49,7 @@ function specJson(id: string, entry: Entry, roots: readonly string[]): object {
   return { prompt: texts.join('\n\n'), limits, evaluator: { ioCases: { cases } } };
 }
 
-/** The pairs I.1 and O.1, or 1.in and 1.out, from 1 on. @param count null: as many as there are inputs @throws Error for a missing file */
+/** The pairs I.1 and O.1, or 1.in and 1.out, and so on. @param count null: as many as there are inputs @throws Error for a missing file */
 function testsIn(folder: string, count: number | null): ProgramCase[] {
   const files = new Set(readdirSync(folder));
   const text = (name: string) => {

@@ -10,9 +10,9 @@ export const keysPath = (home: string) => join(home, 'keys.json');
 export const logPath = (home: string, name: string) => join(home, 'logs', `${name}.log`);
 export const portsPath = (home: string) => join(home, 'ports.json');
 export const memoryPath = (home: string) => join(home, 'memory.sqlite');
-/** Key of the worker that signs evidence about skills; readable by its owner only. */
+/** Private key that signs evidence about skills; readable by its owner only. */
 export const proofSigningKeyPath = (home: string) => join(home, 'skill-signing-key.pem');
-/** Public keys whose signatures under evidence are trusted. */
+/** Public keys that verify evidence about skills. Evidence signed by other keys isn't trusted. */
 export const proofPublicKeysPath = (home: string) => join(home, 'skill-public-keys.pem');
 
 const Role = z.enum(['user', 'reviewer', 'operator']);

@@ -85,7 +85,7 @@ function running({ pods }: Seen): ReturnType<Look> {
   return [`${pods.length} pods`, listed([...bad, ...unplaced])];
 }
 
-/** What a service says about the parts that it needs. A note after "ok: " is for operators too, such as a Redis that may evict. */
+/** The readiness checks of a service. A note after "ok: " counts as a problem too, such as a Redis that may evict keys. */
 const partsOf =
   (service: Service): Look =>
   (seen) => {
@@ -99,7 +99,7 @@ function queues(seen: Seen): ReturnType<Look> {
   const workers = metric(text, 'etude_queue_workers');
   const dead = metric(text, 'etude_queue_dead');
   if (workers.size === 0) throw new Error('the gateway shows no queues');
-  // A worker that is scaled by its queue has no pod while nothing waits.
+  // A worker that is scaled by its queue's length has no pod while the queue is empty.
   const idle = [...metric(text, 'etude_queue_waiting')]
     .filter(([queue, jobs]) => jobs > 0 && !workers.get(queue))
     .map(([queue, jobs]) => `${queue} has no worker, ${jobs} wait`);
@@ -108,8 +108,8 @@ function queues(seen: Seen): ReturnType<Look> {
 }
 
 const CHECKS: ReadonlyArray<readonly [name: string, look: Look, cost: string, fix: string]> = [
-  ['services', services, 'their work waits', 'kubectl describe deployment NAME, and kubectl logs deployment/NAME'],
-  ['pods', running, 'fewer pods work', 'kubectl describe pod NAME shows the image, secret or node that is missing'],
+  ['services', services, 'jobs for these services wait', 'kubectl describe deployment NAME, and kubectl logs deployment/NAME'],
+  ['pods', running, 'fewer pods do the work', 'kubectl describe pod NAME shows the image, secret or node that is missing'],
   ['stores', partsOf('gateway'), 'accepted work can be lost or waits', 'docs/operations.md lists what Redis and Qdrant need'],
   ['queues', queues, 'work waits or has failed', 'raise the replicas of the worker; ./etude queues dead shows what failed'],
   [
@@ -152,7 +152,7 @@ export function doctorCluster(cli: Pick<Cli, 'out'>, namespace: string, kubectl 
   try {
     findings = inspectCluster(kubectl);
   } catch (error) {
-    const hint = ['kubectl uses KUBECONFIG and its current context; --namespace names the namespace of the installation'];
+    const hint = ['kubectl uses KUBECONFIG and its current context; --namespace is the namespace of the installation'];
     throw new CliError(EXIT.unavailable, `the cluster doesn't answer: ${(error as Error).message}`, hint);
   }
   return report(cli, findings, 'The installation works.', 'The installation has problems');

@@ -46,7 +46,7 @@ function runs(command: string, ...args: readonly string[]): Seen {
 
 function model({ settings: { OPENAI_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY } }: Machine): Seen {
   const ok = Boolean(OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL));
-  return { ok, state: ok ? `${OPENAI_MODEL ?? 'the only one'} at ${OPENAI_BASE_URL ?? 'api.openai.com'}` : 'not set' };
+  return { ok, state: ok ? `${OPENAI_MODEL ?? 'the only model'} at ${OPENAI_BASE_URL ?? 'api.openai.com'}` : 'not set' };
 }
 
 const ENGLISH = 'sentence, which knows English; for other languages set ETUDE_EMBEDDING_MODEL to a multilingual model';
@@ -82,7 +82,7 @@ const CHECKS: readonly Check[] = [
   ),
   likes(
     'sandbox users',
-    'code in one sandbox can use up what the kernel gives one user, so that answers in others fail',
+    "code in one sandbox can exhaust the kernel's limits per user, so that code in other sandboxes fails",
     'As the line above says; ETUDE_SANDBOX_UIDS sets the range of users',
     sandboxUsers,
   ),
@@ -98,7 +98,7 @@ function find({ look, ...check }: Check, machine: Machine): Finding {
 /** Checks everything that a stack needs. Changes nothing. */
 export const inspectNeeds = (machine: Machine): Finding[] => CHECKS.filter(({ needed }) => needed).map((check) => find(check, machine));
 
-/** As `inspectNeeds`, with what only tests need. */
+/** Also checks the programs that only tests need. */
 export const inspectTestNeeds = (machine: Machine): Finding[] =>
   CHECKS.filter(({ needed, name }) => needed || name in OF_TESTS).map((check) => find(check, machine));
 

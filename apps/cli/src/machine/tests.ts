@@ -82,7 +82,7 @@ export function skippedFiles(files: readonly string[], findings: ReadonlyArray<P
 
 const SPECS = ['libs/*', 'apps/*', 'test/*', 'bench'].map((where) => `${where}/{src,test}/**/*.spec.ts`);
 const CLUSTER_SPEC = /\.cluster\.spec\.ts$/;
-/** The ones that build images and programs first. */
+/** Cluster tests that first build images and programs. */
 const SLOW_SPEC = /\.slow\.cluster\.spec\.ts$/;
 /** Tests of the contract that every sandbox driver keeps. With a cluster they run again, in pods. */
 const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
@@ -90,7 +90,7 @@ const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
 export interface TestOptions {
   /** Runs only the tests that need a cluster, and the sandbox conformance tests in pods. */
   readonly cluster?: boolean;
-  /** With `cluster`: also those that take minutes. */
+  /** With `cluster`: also runs the tests that take minutes. */
   readonly all?: boolean;
 }
 

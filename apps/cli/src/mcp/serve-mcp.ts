@@ -28,7 +28,7 @@ function callerOfFlags(options: McpOptions): McpCaller {
 function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOfFlags(options);
   return withGateway(cli, async ({ address, tools, skills }) => {
-    // The SDK of MCP takes a tenth of the start of a command, and no other command needs it.
+    // Loading MCP's SDK takes a tenth of a command's start time, and only this command needs it.
     const { serveOverStdio } = await import('@etude/mcp/stdio');
     cli.out.note(
       `MCP on stdin and stdout, for agent ${caller.agent}${caller.user === '' ? '' : ` and user ${caller.user}`}, through ${address}`,

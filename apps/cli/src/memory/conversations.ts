@@ -59,7 +59,7 @@ function withText(json: unknown): unknown {
   return { ...message, text: content };
 }
 
-/** A file's conversation is called like the file, so that the same file again adds only its new messages. */
+/** The conversation of a file is named by the file's path, so that adding the file again adds only new messages. */
 async function addConversation(cli: Cli, options: AddOptions, [path = '']: readonly string[]): Promise<number> {
   const text = path === '-' ? await readArgument(path) : decodeUtf8(readBytes(path, BYTES_MAX), path);
   const messages = messagesIn(text, path === '-' ? 'stdin' : path);
@@ -98,10 +98,10 @@ function lineOf({ index, role, name, time, text }: Turn): string {
 export const addEntry = (owner: Flags): Entry =>
   hand<AddOptions>({
     command: 'add <file>',
-    help: 'add the messages of a JSON or JSON Lines file to a conversation; - reads stdin. The same file again adds only new messages',
+    help: 'add the messages of a JSON or JSON Lines file to a conversation; - reads stdin. A repeat adds only new messages',
     flags: {
       ...owner,
-      '--name <name>': 'what you call the conversation, known or new (default: the path of the file)',
+      '--name <name>': 'name of a known or a new conversation (default: the path of the file)',
       '--id <conversation>': 'append to the conversation with this id',
       '--title <title>': 'title of the conversation',
       ...REPEAT,

@@ -52,7 +52,7 @@ export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], outp
   });
 }
 
-/** Parts of an export: the header and some records, and the line number in the file of the first of them. */
+/** Batches of an export: the header, some records, and the line number of the first record in the file. */
 async function* batches(path: string): AsyncGenerator<{ readonly lines: string[]; readonly firstLine: number }> {
   const lines = linesOf(path);
   const { value: header, done } = await lines.next();

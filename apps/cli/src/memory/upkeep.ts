@@ -45,7 +45,7 @@ export function untilErased(started: ErasureReceipt, { cli, gateway, options }: 
 
 const ERASE = plain(Memory.method.eraseMemory, {
   command: 'erase',
-  help: 'remove every trace of an agent, a user or the tenant, for good',
+  help: 'permanently erase all data of an agent, a user or the tenant',
   flags: {
     '--agent <name>': 'erase this agent',
     '--user <name>': 'erase this user',
@@ -70,7 +70,7 @@ const ERASE = plain(Memory.method.eraseMemory, {
 export function reembedText({ model, state, done, total, error }: Omit<Reembedding, '$typeName'>): string {
   const head = model === '' ? 'no re-embedding is running' : `${model}: ${state}, ${done} of ${total} records`;
   if (error === '') return head;
-  return `${head}\n${state === 'running' ? 'delayed, and retried' : 'failed'}: ${error}`;
+  return `${head}\n${state === 'running' ? 'delayed, will be retried' : 'failed'}: ${error}`;
 }
 
 /** Polls until the re-embedding has ended or was stopped. Ctrl-C ends only the polling. */
@@ -119,10 +119,10 @@ const REEMBED: readonly Entry[] = [
 export const UPKEEP: readonly Entry[] = [
   plain(Memory.method.archiveMemory, {
     command: 'archive',
-    help: 'exclude records of little worth from retrieval; they stay stored',
+    help: 'hide records of little use from retrieval; they stay stored',
     flags: {
       ...EXACTLY,
-      '--score-max <x>': 'archive records up to this score of importance, age and use (default: 0.2)',
+      '--score-max <x>': 'archive records whose score from importance, age and use is at most this (default: 0.2)',
       '--older-than-days <n>': 'default: 30',
       '--layer <layer>': 'repeatable (default: all)',
       '--dry-run': 'show what would be archived',
@@ -188,12 +188,12 @@ export function liftText({ memory, layers, items }: Pick<Lift, 'memory' | 'layer
 export function addLift(program: Command, start: Start): void {
   plain(Memory.method.getLift, {
     command: 'lift',
-    help: 'tell what memory is worth: how tasks end with and without it',
+    help: 'show the effect of memory: how tasks end with and without it',
     flags: {
       '--agent <name>': "only this agent's memories",
       '--user <name>': "only this user's memories and those without a user",
       '--layer <layer>': { help: 'default: all', choices: ['episodic', 'semantic', 'procedural'] },
-      '--item <id>': 'only this memory, by the id of its hits',
+      '--item <id>': 'only the memory with this id, as search shows it',
     },
     text: liftText,
     none: 'no task has recalled anything yet, or ETUDE_RECALL_WITHHOLD_PROBABILITY is 0',

@@ -39,7 +39,7 @@ function printDisplay({ out }: Cli, { text, binary, json }: RichOutput): void {
 
 function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
   const cut = Number(outcome.stdoutCutBytes + outcome.stderrCutBytes);
-  if (cut > 0) out.note(`(${bytesText(cut)} of the output before its tail were dropped; --output KIB keeps more)`);
+  if (cut > 0) out.note(`(${bytesText(cut)} in the middle of the output were dropped; --output KIB keeps more)`);
   if (outcome.exit !== 'ok') out.note(outcomeLine(outcome));
   if (outcome.workingMemory) out.stream('stdout', `\n${outcome.workingMemory}\n`);
 }
@@ -107,7 +107,7 @@ export const LIMIT_FLAGS: Flags = {
   '--memory <mib>': { help: 'default: 512', field: 'memoryMib', parse: integer(16, 65_536) },
   '--processes <n>': 'default: 64',
   '--file-size <mib>': { help: 'largest file (default: 64)', field: 'fileSizeMib' },
-  '--output <kib>': { help: 'output kept of each stream, from its head and tail (default: 256)', field: 'outputKib' },
+  '--output <kib>': { help: 'KiB to keep of stdout and of stderr, from start and end (default: 256)', field: 'outputKib' },
   '--disk <mib>': { help: 'default: 128', field: 'diskMib' },
 };
 
@@ -118,7 +118,7 @@ export function bytesText(bytes: number): string {
   return bytes >= 1_024 ? `${(bytes / 1_024).toFixed(1)} KiB` : `${bytes} B`;
 }
 
-/** Exits that lose the sandbox, and not only the code in it. */
+/** Exits after which the sandbox itself is lost. */
 const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled', 'node_lost', 'infra']);
 
 const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(duration) : 0) / 1_000).toFixed(1)} s`;

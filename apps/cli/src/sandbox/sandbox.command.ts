@@ -18,7 +18,7 @@ import { show } from '../show.js';
 const SANDBOX_FLAGS: Flags = {
   '--template <name>': 'kind of sandbox (default: default)',
   '--ttl <time>': { help: 'lifetime of the sandbox without a renewal (default: 10m)', parse: duration },
-  '--scratchpad': 'cells have a scratchpad: store, recall, observe, fail',
+  '--scratchpad': 'give the code a scratchpad, with store(), recall(), observe() and fail()',
   '--label <key=value>': { help: 'repeatable', parse: keyValue },
   ...REPEAT,
 };
@@ -75,7 +75,7 @@ const ENTRIES: readonly Entry[] = [
   }),
   plain(Sandboxes.method.listSandboxes, {
     command: 'list',
-    help: 'newest first',
+    help: 'list sandboxes, newest first',
     flags: { '--state <state>': 'only in this state', ...LIMIT(50) },
     columns: ['name', 'state', 'template', 'create_time', 'expire_time', 'state_reason'],
     none: ({ cli }) => `no sandboxes; ${commandLine(cli, 'sandbox create')} makes one`,

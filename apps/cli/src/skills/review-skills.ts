@@ -33,7 +33,7 @@ export const REVIEWING: readonly Entry[] = [
     help: 'approve a verified skill that waits for review',
     flags: {
       '--digest <sha256>': { help: 'digest of the reviewed version; `skills review` prints the whole command', required: true },
-      '--merge <skill>': 'an equivalent skill; its callers then use this skill',
+      '--merge <skill>': 'an equivalent skill that this one replaces for all callers',
     },
     ask: (request) => ({ ...request, merge: request.merge ? wholeSkill(request.merge) : '' }),
   }),
@@ -72,7 +72,7 @@ export const REVIEWING: readonly Entry[] = [
       '--unused-days <n>': 'archive active skills that were not used for n days',
       '--failing-rate <x>': { help: 'archive active skills with a lower success rate', field: 'failingRateMax' },
       '--failing-uses <n>': { help: 'least number of uses for --failing-rate (default: 5)', field: 'failingUsesMin' },
-      '--superseded-days <n>': 'archive skills that were deprecated n days ago',
+      '--superseded-days <n>': 'archive skills that were deprecated at least n days ago',
       '--dry-run': 'show what would be archived',
     },
     text: ({ pruned }) => tableOf(PruneSkillsResponse_PrunedSchema, pruned, ['name', 'version', 'agent', 'reason']),

@@ -130,7 +130,7 @@ const READING: readonly Entry[] = [
       '--similarity-min <x>': { help: 'least similarity (default: 0.7, "probably the same task")', field: 'minSimilarity' },
     },
     columns: ['similarity', ...SKILL_COLUMNS.map((column) => `skill.${column}`)],
-    none: 'nothing found; --similarity-min 0 shows also what is less alike',
+    none: 'nothing found; --similarity-min 0 also shows less similar skills',
   }),
   plain(Skills.method.listSkillCategories, {
     command: 'categories [parent]',

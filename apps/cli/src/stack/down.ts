@@ -12,8 +12,8 @@ const STOP_TIMEOUT_MS = 30_000;
 const STATS_TIMEOUT_MS = 3_000;
 
 /**
- * Whether a process runs. One that ended can stay in the process table until its parent, or the first process of the machine or
- * container, asks how it ended. Some never ask.
+ * Whether a process runs. A process that has ended (a zombie) stays in the process table until its parent, or process 1, reads its
+ * exit status. Some never do.
  */
 export function isAlive(pid: number): boolean {
   try {

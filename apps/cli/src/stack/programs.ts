@@ -55,7 +55,7 @@ export interface Setup {
   readonly embedderSocket: string | null;
 }
 
-/** A path that fits into a socket's name, which has 107 bytes. In a private folder where the home's path is too long. */
+/** Path of the embedder's socket. It may have 107 bytes, so a home with a long path gets a private temporary folder. */
 export function socketPath(home: string): string {
   const path = join(home, 'embedder.sock');
   return Buffer.byteLength(path) <= 107 ? path : join(mkdtempSync(join(tmpdir(), 'etude-')), 'embedder.sock');
@@ -100,7 +100,7 @@ function lastPorts(path: string): Partial<Ports> {
 
 export const newPassword = () => randomBytes(24).toString('base64url');
 
-/** Has the kernel end a child when its parent dies for any reason. Without setpriv, only `stop` ends children. */
+/** Makes the kernel end a child when its parent dies for any reason. Without setpriv, only `stop` ends children. */
 const TIED =
   spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0 ? ['setpriv', '--pdeathsig', 'TERM'] : [];
 
@@ -131,7 +131,7 @@ function redisProgram(setup: Setup): Program {
     'appendfsync always',
     'save ""',
     'maxmemory-policy noeviction',
-    // A backup reads like a replica. There is no other replica.
+    // A backup reads as a replica does. There are no others to wait for.
     'repl-diskless-sync-delay 0',
     `requirepass ${setup.redisPassword}`,
   ];
@@ -186,7 +186,7 @@ export function basePrograms(setup: Setup): Program[] {
   ];
 }
 
-/** The four services with settings for a laptop. The environment overrides all settings except the connections between services. */
+/** The four services with settings for a laptop. The environment overrides all settings except those that connect the parts. */
 export async function servicePrograms(setup: Setup): Promise<Program[]> {
   const { options, ports, environment, redisPassword, sandboxToken, cluster, embedderSocket } = setup;
   ensureProofKeys(options.home);
@@ -209,7 +209,7 @@ export async function servicePrograms(setup: Setup): Promise<Program[]> {
     ETUDE_CONSOLIDATION_SCHEDULE: '0 3 * * *',
     ETUDE_SCHEDULES_TIME_ZONE: Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
-  // A script's answers say nothing about the worth of memory.
+  // With scripted answers, measuring the effect of memory makes no sense.
   const measuring = options.scripted ? usual({ ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' }) : {};
   const inside = { ETUDE_SANDBOX_INTERNAL_TOKEN: sandboxToken };
   const doors = {

@@ -16,7 +16,7 @@ import { up, type UpOptions } from './up.js';
 const MAIN = 'apps/consolidation-worker/dist/backup-main.js';
 const FILES_OF_HOME = [keyPath, keysPath, proofPublicKeysPath, proofSigningKeyPath, recordPath];
 
-/** Whether the environment names an installation outside of this home. Its settings are then those of its services. */
+/** Whether the environment names another installation than this home. Its settings then come from the environment. */
 const isElsewhere = ({ settings }: Cli) => Boolean(settings.environment['ETUDE_REDIS_URL']);
 const filesOf = (home: string) => FILES_OF_HOME.map((path) => path(home)).filter((path) => existsSync(path));
 const run = (cli: Cli, args: readonly string[], env: Record<string, string>) =>
@@ -53,7 +53,7 @@ interface RestoreOptions {
   readonly force?: boolean;
 }
 
-/** `etude restore`: fills a home whose stack is stopped, or an installation whose services are. */
+/** `etude restore`: fills a home whose stack is stopped, or an installation whose services are stopped. */
 async function restore(cli: Cli, { memory, force }: RestoreOptions, [from = '']: readonly string[]): Promise<number> {
   const folder = resolve(from);
   const args = ['restore', folder, ...(force ? ['--force'] : [])];
@@ -112,7 +112,7 @@ const ENTRIES: readonly Entry[] = [
   }),
   hand<RestoreOptions>({
     command: 'restore <folder>',
-    help: 'fill the stopped, empty stack, or ETUDE_REDIS_URL and ETUDE_MEMORY_*, from a backup',
+    help: 'restore a backup into the stopped, empty stack, or into ETUDE_REDIS_URL and ETUDE_MEMORY_*',
     flags: { '--memory <where>': MEMORY_FLAG, '--force': 'replace the data of the stopped stack' },
     run: restore,
   }),
@@ -121,7 +121,7 @@ const ENTRIES: readonly Entry[] = [
     help: 'check the programs and settings that a stack needs, or an installation in a cluster, and say what is missing',
     flags: {
       '--cluster': 'check the installation in the current context of kubectl',
-      '--namespace <name>': { help: 'its namespace', usual: 'etude' },
+      '--namespace <name>': { help: 'namespace of the installation', usual: 'etude' },
     },
     run: async (cli, { cluster, namespace }) => (cluster ? doctorCluster(cli, namespace) : doctor(cli)),
   }),
@@ -130,7 +130,7 @@ const ENTRIES: readonly Entry[] = [
     help: 'run every test that this machine can run; a filter is a part of a path',
     flags: {
       '--cluster': 'start Kubernetes and run the tests that need it',
-      '--all': 'with --cluster: the slow ones too, which install the chart',
+      '--all': 'with --cluster: also run the slow tests, which install the chart',
     },
     run: (cli, options, filters) => runTests(cli, filters, options),
   }),

@@ -48,7 +48,7 @@ export function allCalls({ usage, learning }: Partial<Pick<Task, 'usage' | 'lear
   };
 }
 
-/** '' where nothing is learned from the task. */
+/** '' if nothing is learned from the task. */
 function learningText(learning: Learning | undefined): string {
   if (!learning || learning.state <= LearningState.NONE) return '';
   const { state, usage, error } = learning;

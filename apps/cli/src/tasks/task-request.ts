@@ -27,11 +27,11 @@ export const STRATEGY: Flag = { help: "how the task is worked on (default: the a
 /** Flags that are fields of a TaskSpec. */
 const FIELDS: Flags = {
   '--prompt <text>': { help: 'the task, as text; @FILE reads a file, - reads stdin', reads: true },
-  '--mode <mode>': 'training also learns from the attempts: reflections and skills',
+  '--mode <mode>': 'training: also learn reflections and skills from the attempts',
   '--agent <name>': 'agent that owns the learned facts and skills (default: default)',
   '--user <name>': 'end user within the tenant',
   '--strategy <strategy>': STRATEGY,
-  '--priority <n>': { help: '0 to 9, larger is sooner', parse: integer(0, 9) },
+  '--priority <n>': { help: '0 to 9; tasks with larger numbers start sooner', parse: integer(0, 9) },
   '--untrusted': 'the task is not trusted: skills learned from it wait for review',
 };
 
@@ -39,7 +39,7 @@ export const SPEC_FLAGS: Flags = {
   ...FIELDS,
   '--spec <file>': 'a whole TaskSpec as proto JSON; other flags override its fields',
   '--file <path>': {
-    help: 'for the working directory, at the same relative path, or NAME=PATH; repeatable, 8 MiB in all',
+    help: 'copy a file into the working directory, at the same relative path, or as NAME=PATH; repeatable, 8 MiB in all',
     parse: repeated,
   },
   '--evaluator <file>': 'an Evaluator as proto JSON',
@@ -49,9 +49,9 @@ export const SPEC_FLAGS: Flags = {
   '--setup <file>': 'trusted Python code that runs before answer and tests',
   '--entry-point <name>': 'the function that the answer must define',
   '--public': 'show the tests to the model',
-  '--command <command>': 'command that exits with 0 for a right answer (in solution.py)',
-  '--attempts <n>': { help: 'at most (default: 4)', parse: integer(1, 100) },
-  '--label <key=value>': 'repeatable',
+  '--command <command>': 'command that exits with 0 if the answer in solution.py is right',
+  '--attempts <n>': { help: 'most attempts (default: 4)', parse: integer(1, 100) },
+  '--label <key=value>': 'label of the task; repeatable',
   '--memory <use>': { help: 'off: no memory; read: recall only; learn: training with memory', choices: MEMORY_USES },
   '--reference <file>': 'a right answer; only the reflection of a training run sees it',
 };

@@ -15,7 +15,7 @@ const SUBMIT_FLAGS: Flags = {
   ...REPEAT,
   '--watch': 'print events until the task is finished',
   '--wait': 'wait, and print the finished task',
-  '--wait-learning': 'wait for what is learned from the task too',
+  '--wait-learning': 'also wait until Etude has learned from the task',
 };
 
 interface SubmitOptions extends SpecOptions {
@@ -75,7 +75,7 @@ export function addTasks(program: Command, start: Start): void {
     }),
     plain(Tasks.method.listTasks, {
       command: 'list',
-      help: 'newest first',
+      help: 'list tasks, newest first',
       flags: { '--state <state>': 'only in this state', '--label <key=value>': 'only with this label; repeatable', ...LIMIT(50) },
       columns: ['name', 'state', 'result.verdict', 'usage.attempts', 'usage.model_calls', 'create_time', 'spec.prompt'],
     }),
@@ -91,7 +91,7 @@ export function addTasks(program: Command, start: Start): void {
     plain(Tasks.method.answerTask, {
       command: 'answer <task> <text>',
       help: 'answer the question of a task; @FILE reads a file, - reads stdin',
-      flags: { '--key <key>': 'only if this question is open' },
+      flags: { '--key <key>': 'answer only if this question is open' },
       text: taskText,
     }),
     plain(Tasks.method.explainStep, {
@@ -100,7 +100,7 @@ export function addTasks(program: Command, start: Start): void {
       flags: { '--step <step>': 'default: the last step that asked the model' },
       text: explanationText,
     }),
-    plain(Tasks.method.getStep, { command: 'step <task> <step>', help: 'show what came of a step: texts, code, output, records' }),
+    plain(Tasks.method.getStep, { command: 'step <task> <step>', help: 'show the results of a step: texts, code, output, records' }),
     hand<WatchOptions>({
       command: 'watch <task>',
       help: 'print events until the task is finished',
@@ -113,7 +113,7 @@ export function addTasks(program: Command, start: Start): void {
 export function addUsage(program: Command, start: Start): void {
   plain(Tasks.method.getUsage, {
     command: 'usage',
-    help: 'tell what model calls have cost, by day, agent and purpose',
+    help: 'show the cost of model calls, by day, agent and purpose',
     flags: { '--agent <name>': "only this agent's calls", '--days <n>': 'days (UTC) up to today (default: 7)' },
     columns: ['day', 'agent', 'purpose', 'model_calls', 'input_tokens', 'output_tokens', 'cost_usd'],
     notes: ({ tokensPerDay, usdPerDay }) =>

@@ -39,7 +39,7 @@ const WORLDS = [
     command: 'run <world> <tool> [arguments]',
     help: 'make a move in a world, with its arguments as JSON, such as move_to \'{"x": 3, "y": 4}\'',
     flags: {
-      '--agent <name>': { help: 'whose move', usual: 'default' },
+      '--agent <name>': { help: 'agent that makes the move', usual: 'default' },
       '--user <name>': 'the user that the agent works for',
     },
     ask: (request, { args: [, , json = '{}'] }) => {
