@@ -5,7 +5,8 @@ import { EtudeError } from '@etude/contracts/errors';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { ListeningServer } from '@etude/contracts/grpc-server';
 import type { Embedder } from '@etude/domain/ports/model';
-import { agentTools, type AgentToolsDeps, type ToolRegistry } from '@etude/domain/tools/agent-tools';
+import { agentTools, ToolRegistry } from '@etude/domain/tools/agent-tools';
+import type { RememberDeps } from '@etude/domain/tools/memory-tools';
 import { worldTools } from '@etude/domain/tools/world-tools';
 import { templatesOf } from '@etude/domain/skills/life/skill-packages';
 import { memoryFrom } from '@etude/memory/open-memory';
@@ -137,20 +138,18 @@ function toolsOf(parts: Parts, embedder: Embedder, config: GatewayConfig): ToolR
   const { producer, memory, outbox, clock, sandboxes, wishes, router, sessions: sandboxSessions, worlds } = parts;
   const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = config;
   const sessions = new RedisToolSessions(producer.redis, producer.keys);
-  const deps: AgentToolsDeps = {
+  const code = {
     embedder,
-    memory: { memory: () => memory.open(), outbox, clock, provenance: async () => ({ source: 'told', episodes: [] }) },
     sandboxes,
     ...toolSkills(parts),
     wishes,
     sessions,
     codeSessions: new SandboxCodeSessions({ router, sandboxes: sandboxSessions, sessions, openMax }),
-    skillPath: (tenant, name) => `/instances/${tenant}/providers/${provider}/skills/${name}`,
+    skillPath: (tenant: string, name: string) => `/instances/${tenant}/providers/${provider}/skills/${name}`,
   };
-  return agentTools(
-    deps,
-    worldTools(worlds.move, () => null),
-  );
+  const remember: RememberDeps = { outbox, clock, provenance: async () => ({ source: 'told', episodes: [] }) };
+  const tools = agentTools({ code, todos: sessions, skills: code, memory: () => memory.open(), remember });
+  return new ToolRegistry(tools, worldTools({ move: worlds.move, world: null }));
 }
 
 /** Registers the handlers of all calls. A method without a handler fails the start. */

@@ -11,7 +11,8 @@ import type { ReadScope, SearchQuery } from '../src/ports/memory.js';
 import { hitOf, skillOf as recordOf } from './memory-records.js';
 import type { SkillReader } from '../src/skills/life/find-skill.js';
 import { dependencyOn } from '../src/skills/proof/bundle-code.js';
-import { agentTools } from '../src/tools/agent-tools.js';
+import { agentTools, ToolRegistry } from '../src/tools/agent-tools.js';
+import type { RememberDeps } from '../src/tools/memory-tools.js';
 import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '../src/tools/register-skill-tool.js';
 import type { WorkCellOutcome } from '../src/ports/sandboxes.js';
 import type { CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
@@ -161,6 +162,9 @@ const remembers = {
     ),
 };
 
+const memory = () => Promise.resolve({ episodic: remembers, semantic: remembers, procedural: { search: () => Promise.resolve([]) } });
+const skillPath = (tenant: string, name: string) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}`;
+
 /** The tools over fakes. `run` returns the result of code. */
 export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Partial<RunResult> = () => ({ value: {} })) {
   const fake = new FakeSkills(skills);
@@ -168,15 +172,10 @@ export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Parti
   const sessions = new FakeToolSessions();
   const codeSessions = new FakeCodeSessions();
   const outbox = new FakeMemoryOutbox();
-  const memory = {
-    memory: () => Promise.resolve({ episodic: remembers, semantic: remembers, procedural: { search: () => Promise.resolve([]) } }),
-    outbox,
-    clock: new FakeClock(1_000),
-    provenance: async () => ({ source: 'told', episodes: [] }),
-  };
-  const skillParts = { skills: fake, registrar: fake, wishes: fake };
-  const deps = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder(), memory };
-  const registry = agentTools({ ...deps, skillPath: (tenant, name) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}` });
+  const remember: RememberDeps = { outbox, clock: new FakeClock(1_000), provenance: async () => ({ source: 'told', episodes: [] }) };
+  const skillParts = { skills: fake, registrar: fake, wishes: fake, skillPath };
+  const code = { ...skillParts, sandboxes, sessions, codeSessions, embedder: new LexicalEmbedder() };
+  const registry = new ToolRegistry(agentTools({ code, todos: sessions, skills: code, memory, remember }));
   let calls = 0;
   const contextOf = (settings: Partial<ProceduralMemorySettings> = {}, more: Partial<ToolContext> = {}): ToolContext => ({
     tenant: 'acme',

@@ -42,7 +42,7 @@ export const worldCalls = {
 
   async moveInWorld(request, call, { worlds, settings }) {
     const [mover, world] = [ownScope(call, request), worldOfName(request.name)];
-    const tools = worldTools(worlds.move, () => world);
+    const tools = worldTools({ move: worlds.move, world });
     const tool = tools.find(({ name }) => name === request.tool);
     if (tool === undefined) throw invalidField('tool', `must be one of ${tools.map(({ name }) => name).join(', ')}`);
     const callId = optionalRequestId(request.requestId) ?? randomUUID();

@@ -3,36 +3,19 @@ import type { Json } from '@etude/contracts/json';
 import type { OutsideCaller, OutsideTool } from '@etude/contracts/outside-tools';
 import { z } from 'zod';
 import type { ChatTool } from '../ports/model.js';
-import { RolloutWaits } from '../ports/journal.js';
 import type { WorkSandbox } from '../ports/sandboxes.js';
 import { findSkill } from '../skills/life/find-skill.js';
 import { useSkill } from '../skills/proof/use-skill.js';
-import { ToolRegistry } from '../tools/agent-tools.js';
-import { writeTodosTool } from '../tools/execute-code.js';
-import { memoryTools } from '../tools/memory-tools.js';
+import { agentTools, ToolRegistry } from '../tools/agent-tools.js';
+import type { RememberDeps } from '../tools/memory-tools.js';
 import { searchedWithoutWithheld } from './recall-step.js';
 import { NearTools } from '../tools/search-tool.js';
 import type { Todo, ToolContext, ToolDefinition, ToolOutcome } from '../tools/tool-definition.js';
 import { defineTool } from '../tools/tool-definition.js';
-import { useSkillTool } from '../tools/use-skill-tool.js';
-import { worldTools } from '../tools/world-tools.js';
-import { workspaceTools } from '../tools/workspace-tools.js';
+import type { UseSkillToolDeps } from '../tools/use-skill-tool.js';
 import type { RolloutContext } from './rollout-context.js';
 import { FINAL, PYTHON } from './step-calls.js';
 
-/** Tools whose calls need the sandbox's files. */
-export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
-/** Tools that only read. An equal call gets the first answer while nothing has changed. */
-export const KNOWN_AGAIN: ReadonlySet<string> = new Set([
-  'fs_list',
-  'fs_read',
-  'fs_search',
-  'recall',
-  'recall_fact',
-  'recall_similar_experience',
-  'recall_procedure',
-  'rag_query',
-]);
 /** With more tools than this, the prompt has only the core set, and `search` finds the others. */
 const OFFERED_MAX = 14;
 const FOUND_MAX = 5;
@@ -97,21 +80,22 @@ export class StepTools {
     const world = spec.labels['world'];
     const { mcpServers: servers } = await context.agentSettings();
     const caller = { tenant, agent: scope.agent, servers };
-    const memory = memoryTools({
-      memory: () => Promise.resolve(searchedWithoutWithheld(context)),
-      outbox: deps.outbox,
-      clock: deps.clock,
-      provenance: async () => ({ source: 'agent', episodes: [`${rolloutId}.episode`], touched: [...(await touched())] }),
+    const { off, readOnly } = spec.memory;
+    const provenance: RememberDeps['provenance'] = async () => ({
+      source: 'agent',
+      episodes: [`${rolloutId}.episode`],
+      touched: [...(await touched())],
     });
-    const own = [
-      ...workspaceTools(sandbox),
-      ...(spec.memory.off ? [] : memory.filter(({ name }) => name !== 'recall' && (name !== 'remember' || !spec.memory.readOnly))),
+    const own = agentTools({
+      workspace: sandbox,
       // The workbench keeps the plan, from the journaled call.
-      writeTodosTool({ putTodos: async () => {} }),
-      ...(spec.memory.off ? [] : [skillTool(context)]),
-      ...(world === undefined ? [] : worldTools(deps.moveInWorld, () => world)),
-      askCallerTool(context),
-    ];
+      todos: { putTodos: async () => {} },
+      skills: off ? undefined : skillsOf(context),
+      memory: off ? undefined : () => Promise.resolve(searchedWithoutWithheld(context)),
+      remember: off || readOnly ? undefined : { outbox: deps.outbox, clock: deps.clock, provenance },
+      world: world === undefined ? undefined : { move: deps.moveInWorld, world },
+      asking: { questions: deps.questions, clock: deps.clock, rolloutId },
+    });
     return new StepTools(context, own, caller, servers.length === 0 ? [] : await listedTools(context, caller));
   }
 
@@ -138,6 +122,11 @@ export class StepTools {
   /** Whether the prompt may have words of an outside server: descriptions of its tools, or their results, even from unlisted tools. */
   get readsOutside(): boolean {
     return this.caller.servers.length > 0;
+  }
+
+  /** Whether an equal call has the same answer while the files and the memory are unchanged. */
+  isStable(tool: string): boolean {
+    return this.#registry.isStable(tool);
   }
 
   isOutside(tool: string): boolean {
@@ -185,43 +174,15 @@ function parametersOf({ properties }: Readonly<Record<string, unknown>>): readon
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
 }
 
-/** Runs a skill by its name and counts the use. A rollout whose memory is off uses none. */
-function skillTool({ deps }: RolloutContext): ToolDefinition {
-  return useSkillTool({
+/** Finds a skill by its name, runs it and counts the use. */
+function skillsOf({ deps }: RolloutContext): UseSkillToolDeps {
+  return {
     skills: {
       find: (reader, name) => findSkill(deps.procedural, reader, name),
       use: (reader, call, signal) => useSkill({ reader, ...call }, deps, signal),
     },
     wishes: deps.wishes,
-  });
-}
-
-const ANSWER_HOURS = 72;
-const HOUR_MS = 3_600_000;
-
-/** Asks the task's caller. The rollout rests until the answer comes. @throws RolloutWaits while there is none */
-function askCallerTool({ deps: { questions, clock }, rolloutId }: RolloutContext): ToolDefinition {
-  return defineTool({
-    name: 'ask_caller',
-    title: 'Ask the caller',
-    description: 'Asks the one who submitted the task, where the task leaves open what only they can know. They may take days to answer.',
-    input: z.strictObject({
-      question: z.string().trim().min(1).max(4_000),
-      hours: z.number().min(0.001).max(720).default(ANSWER_HOURS).describe('How long to wait for an answer.'),
-    }),
-    output: z.strictObject({ answer: z.string().optional() }),
-    readOnly: false,
-    idempotent: true,
-    async run({ question: text, hours }, { callId }) {
-      // The key is that of the step, such as "a1.s3.t1".
-      const question = { key: callId.slice(rolloutId.length + 1), text, deadlineAt: clock.now() + hours * HOUR_MS };
-      const answer = await questions.ask(question);
-      if (answer === null) throw new RolloutWaits(question);
-      if (answer === 'expired')
-        return { success: false, error: 'Nobody answered in time. Go on with what you know, and say what you assumed.' };
-      return { success: true, result: answer };
-    },
-  });
+  };
 }
 
 /** The tools of outside servers. The list is journaled, so that every worker and explanation has the same. */

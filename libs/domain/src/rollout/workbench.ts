@@ -14,8 +14,8 @@ import { RolloutStop } from './durable-steps.js';
 import type { RolloutContext } from './rollout-context.js';
 import { RolloutSandbox } from './rollout-sandbox.js';
 import { type EarlierFinding, earlierFinding } from './kept-findings.js';
-import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
-import { FILE_TOOLS, KNOWN_AGAIN, queryOf, type StepTools } from './step-tools.js';
+import { FILE_BYTES_MAX, FILE_TOOLS } from '../tools/workspace-tools.js';
+import { queryOf, type StepTools } from './step-tools.js';
 
 /** The result of a step's action, as later prompts show it. */
 export interface Observation {
@@ -176,7 +176,7 @@ export class Workbench {
   #apply(step: number, value: ToolValue): void {
     const { tool, query, identity, outcome, filePath, digest, earlier } = value;
     if (earlier !== undefined) return this.#applyOffer(value, earlier);
-    if (outcome.success && KNOWN_AGAIN.has(tool)) this.#answered.set(identity, value);
+    if (outcome.success && this.tools.isStable(tool)) this.#answered.set(identity, value);
     if (tool === 'remember') this.#answered.clear();
     if (tool === 'write_todos' && outcome.success) this.tools.todos = (outcome.result as { todos: readonly Todo[] }).todos;
     // An outside server may call anything "records".

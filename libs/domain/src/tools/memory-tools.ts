@@ -17,9 +17,7 @@ export interface SearchedMemory {
   readonly procedural: Pick<ProceduralMemory, 'search'>;
 }
 
-export interface MemoryToolsDeps {
-  /** Opens memory at the first call. */
-  readonly memory: () => Promise<SearchedMemory>;
+export interface RememberDeps {
   readonly outbox: MemoryOutbox;
   readonly clock: Clock;
   /** The source of remembered facts, the episodes that support them, and the untrusted records that their author has seen. */
@@ -64,13 +62,14 @@ interface MemoryTool extends Pick<ToolDefinition, 'name' | 'title'> {
   readonly places: readonly Place[];
 }
 
-const READERS: readonly MemoryTool[] = [
-  {
-    name: 'recall',
-    title: 'Recall memory',
-    description: 'Finds facts, earlier experiences, procedures and passages of documents for a question.',
-    places: [FACTS, EXPERIENCES, PROCEDURES, PASSAGES],
-  },
+const RECALL: MemoryTool = {
+  name: 'recall',
+  title: 'Recall memory',
+  description: 'Finds facts, earlier experiences, procedures and passages of documents for a question.',
+  places: [FACTS, EXPERIENCES, PROCEDURES, PASSAGES],
+};
+
+const RECALL_ONE: readonly MemoryTool[] = [
   { name: 'recall_fact', title: 'Recall facts', description: 'Finds facts that were told or learned.', places: [FACTS] },
   {
     name: 'recall_similar_experience',
@@ -87,12 +86,14 @@ const READERS: readonly MemoryTool[] = [
   { name: 'rag_query', title: 'Query documents', description: 'Finds passages of imported documents.', places: [PASSAGES] },
 ];
 
-/** Tools over the three memory layers. Each reads what the caller's agent and user may read. */
-export function memoryTools(deps: MemoryToolsDeps): readonly ToolDefinition[] {
-  return [...READERS.map((reader) => readerTool(reader, deps)), rememberTool(deps)];
-}
+type OpenMemory = () => Promise<SearchedMemory>;
 
-function readerTool({ name, title, description, places }: MemoryTool, deps: MemoryToolsDeps): ToolDefinition {
+export const recallTool = (open: OpenMemory): ToolDefinition => readerTool(RECALL, open);
+
+export const recallOneTools = (open: OpenMemory): readonly ToolDefinition[] => RECALL_ONE.map((tool) => readerTool(tool, open));
+
+/** A tool that reads memory, as far as the caller's agent and user may read it. */
+function readerTool({ name, title, description, places }: MemoryTool, open: OpenMemory): ToolDefinition {
   return defineTool({
     name,
     title,
@@ -102,7 +103,7 @@ function readerTool({ name, title, description, places }: MemoryTool, deps: Memo
     readOnly: true,
     idempotent: true,
     async run({ query, limit }, context) {
-      const memory = await deps.memory();
+      const memory = await open();
       const asked = places.map((place) => find(memory, context, query, { ...place, limit: limit ?? place.limit }));
       const records = (await Promise.all(asked)).flat().map((item) => ({
         ...item,
@@ -126,7 +127,7 @@ async function find(memory: SearchedMemory, context: ToolContext, text: string, 
   return (await memory[layer].search(viewOf(scope, scope.user), query)).map((hit) => itemOf({ ...hit, text: shownText(hit) }));
 }
 
-function rememberTool({ outbox, clock, provenance }: MemoryToolsDeps): ToolDefinition {
+export function rememberTool({ outbox, clock, provenance }: RememberDeps): ToolDefinition {
   return defineTool({
     name: 'remember',
     title: 'Remember a fact',

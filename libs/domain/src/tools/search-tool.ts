@@ -127,18 +127,21 @@ const CategoryId = z.union([SkillCategory, z.literal(UNCATEGORISED)]);
 
 const READS = { readOnly: true, idempotent: true, needsSkills: true } as const;
 
-/** Tools that list skills by category, for agents that don't know what to search for. */
-export function listSkillsTools(skills: ToolSkills): readonly ToolDefinition[] {
+/** Lists skills by category, for agents that don't know what to search for. */
+export function listCategoriesTool({ skills }: { readonly skills: ToolSkills }): ToolDefinition {
+  return defineTool({
+    name: 'list_skill_categories',
+    title: 'List skill categories',
+    description: 'Lists the categories at the top, with how many skills each holds. To find a skill for a task, search.',
+    input: z.strictObject({}),
+    output: z.strictObject({ categories: z.array(Category).optional() }),
+    ...READS,
+    run: async (_args, context) => ({ success: true, result: { categories: counted(await skills.list(context), 1) } }),
+  });
+}
+
+export function listSkillsTools({ skills }: { readonly skills: ToolSkills }): readonly ToolDefinition[] {
   return [
-    defineTool({
-      name: 'list_skill_categories',
-      title: 'List skill categories',
-      description: 'Lists the categories at the top, with how many skills each holds. To find a skill for a task, search.',
-      input: z.strictObject({}),
-      output: z.strictObject({ categories: z.array(Category).optional() }),
-      ...READS,
-      run: async (_args, context) => ({ success: true, result: { categories: counted(await skills.list(context), 1) } }),
-    }),
     defineTool({
       name: 'list_subcategories',
       title: 'List subcategories',

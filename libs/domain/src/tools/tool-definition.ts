@@ -44,12 +44,14 @@ export interface ToolDefinition {
   readonly readOnly: boolean;
   /** Repeating the same call changes nothing more. */
   readonly idempotent: boolean;
+  /** The answer can change although this agent changed nothing, as when others move in its world. A rollout then repeats equal calls. */
+  readonly volatile?: boolean;
   call(args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
 export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends Pick<
   ToolDefinition,
-  'name' | 'title' | 'readOnly' | 'idempotent'
+  'name' | 'title' | 'readOnly' | 'idempotent' | 'volatile'
 > {
   readonly description: string | ((settings: ProceduralMemorySettings) => string);
   readonly input: I;
@@ -62,12 +64,13 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends 
 
 /** Makes a tool from two zod schemas, which are both published and checked. */
 export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpec<I, O>): ToolDefinition {
-  const { name, title, description, input, output, readOnly, idempotent } = spec;
+  const { name, title, description, input, output, readOnly, idempotent, volatile } = spec;
   return {
     name,
     title,
     readOnly,
     idempotent,
+    volatile,
     describe: (settings) => (typeof description === 'string' ? description : description(settings)),
     inputSchema: z.toJSONSchema(input, { io: 'input' }),
     outputSchema: z.toJSONSchema(output, { io: 'output' }),

@@ -16,7 +16,10 @@ const Path = z
   .describe('Relative to the working directory, such as "src/main.py".')
   .transform((path) => path.replace(/^\.\//, ''));
 
-type SandboxNow = (signal: AbortSignal) => Promise<WorkSandbox>;
+/** The tools that need the sandbox's files. */
+export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
+
+export type SandboxNow = (signal: AbortSignal) => Promise<WorkSandbox>;
 
 /** The tools for files in the sandbox that a rollout works in. `sandbox` gives the current one. */
 export function workspaceTools(sandbox: SandboxNow): readonly ToolDefinition[] {

@@ -11,7 +11,7 @@ function start(named: string | null) {
     moves.push([agent, user, name, one.tool, moveId]);
     return applyMove(world, agent, one).outcome;
   };
-  const tools = worldTools(move, () => named);
+  const tools = worldTools({ move, world: named });
   const { contextOf } = startTools();
   const call = async (name: string, args: object = {}, more = {}) =>
     tools.find((tool) => tool.name === name)?.call(args, contextOf({}, more), never);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Scope } from '@etude/contracts/memory';
 import { ACTIONS, type Move, SEEN, type WorldOutcome } from '../world/apply-move.js';
-import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
+import { defineTool, type ToolDefinition } from './tool-definition.js';
 
 const NO_WORLD = 'This task is in no world. Name one with the label world=NAME';
 const Coordinate = z.number().int();
@@ -19,8 +19,14 @@ const World = z.string().min(1).max(64).optional().describe('Name of the world; 
  */
 export type MoveInWorld = (mover: Scope, name: string, move: Move, moveId: string) => Promise<WorldOutcome>;
 
-/** The tools of agents in a world. @param worldName the world for calls without a world; null: they have none */
-export function worldTools(moveIn: MoveInWorld, worldName: (context: ToolContext) => string | null): readonly ToolDefinition[] {
+export interface WorldParts {
+  readonly move: MoveInWorld;
+  /** The world of calls that name none. null: such calls fail. */
+  readonly world: string | null;
+}
+
+/** The tools of agents in a world. */
+export function worldTools({ move, world: usual }: WorldParts): readonly ToolDefinition[] {
   const worldTool = (tool: Move['tool'], title: string, description: string, input: z.ZodRawShape, output: z.ZodObject) =>
     defineTool({
       name: tool,
@@ -30,10 +36,11 @@ export function worldTools(moveIn: MoveInWorld, worldName: (context: ToolContext
       output,
       readOnly: tool === 'observe_location',
       idempotent: tool === 'observe_location',
+      volatile: true,
       async run(given, context) {
-        const { world = worldName(context), ...args } = given as { readonly world?: string };
+        const { world = usual, ...args } = given as { readonly world?: string };
         if (world === null) return { success: false, error: NO_WORLD };
-        return moveIn(context, world, { tool, ...args } as Move, context.callId);
+        return move(context, world, { tool, ...args } as Move, context.callId);
       },
     });
   return [
