@@ -40,35 +40,35 @@ export const consolidationWorkerConfig = requireMemory(
     .extend({
       /** Share of a skill's mutants that its tests must detect, 0 to 1; at least one in any case. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
-      /** Most model calls a day, per tenant, that compare new facts with near ones; 0: none. */
+      /** Most model calls per day and tenant that compare new facts with similar ones; 0: none. */
       ETUDE_SETTLING_CALLS_PER_DAY: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
-      /** Cron pattern of nightly runs. Unset: on demand only. */
+      /** Cron pattern of nightly consolidation. Unset: on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: cron('0 3 * * *'),
       /** IANA name of the time zone of all schedules. */
       ETUDE_SCHEDULES_TIME_ZONE: z.string().refine(isTimeZone, 'must be an IANA time zone, such as "Europe/Berlin"').default('UTC'),
-      /** Days that a nightly run looks back. */
+      /** Days that a nightly consolidation looks back. */
       ETUDE_CONSOLIDATION_DAYS: z.coerce.number().int().min(1).max(3_650).default(7),
-      /** Most model calls of a run; 0: no limit. */
+      /** Most model calls of a consolidation run; 0: no limit. */
       ETUDE_CONSOLIDATION_MODEL_CALLS_MAX: z.coerce.number().int().min(0).max(10_000_000).default(0),
-      /** Most tokens of a run's model calls, in and out; 0: no limit. */
+      /** Most input and output tokens of a consolidation run's model calls; 0: no limit. */
       ETUDE_CONSOLIDATION_TOKENS_MAX: z.coerce.number().int().min(0).max(10_000_000_000).default(0),
-      /** Longest wait of a run for pending memory writes. */
+      /** Longest time, in ms, that a consolidation run waits for pending memory writes. */
       ETUDE_CONSOLIDATION_WRITES_WAIT_MS: z.coerce.number().int().min(0).max(600_000).default(30_000),
-      /** Longest wait of a run for the verification of its skills. */
+      /** Longest time, in ms, that a consolidation run waits until its skills are verified. */
       ETUDE_CONSOLIDATION_SKILLS_WAIT_MS: z.coerce.number().int().min(0).max(3_000_000).default(60_000),
       /** Cron pattern for archiving the least needed records. Unset: on demand only. */
       ETUDE_ARCHIVE_SCHEDULE: cron('0 4 * * *'),
-      /** Records with a lower score are archived, 0 to 1; needed with a schedule. */
+      /** Records with a score below this, 0 to 1, are archived. ETUDE_ARCHIVE_SCHEDULE needs it. */
       ETUDE_ARCHIVE_SCORE_MAX: z.coerce.number().min(0).max(1).optional(),
-      /** Younger records are never archived. */
+      /** Records younger than this are never archived. */
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
       /** Cron pattern for pruning skills. Unset: on demand only. */
       ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
-      /** Archives active skills not used for so many days; 0: never. A schedule needs this, _FAILING_RATE_MAX or _SUPERSEDED_DAYS. */
+      /** Archives active skills that were not used for this many days; 0: never. A schedule needs this, _FAILING_RATE_MAX or _SUPERSEDED_DAYS. */
       ETUDE_SKILLS_PRUNE_UNUSED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
       /** Archives active skills with a success rate below this, 0 to 1; 0: never. */
       ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX: z.coerce.number().min(0).max(1).default(0),
-      /** Archives skills that were deprecated this many days ago; 0: never. */
+      /** Archives skills that were deprecated at least this many days ago; 0: never. */
       ETUDE_SKILLS_PRUNE_SUPERSEDED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
       /** Number of uses before a skill can count as failing. */
       ETUDE_SKILLS_PRUNE_FAILING_USES_MIN: z.coerce.number().int().min(1).max(1_000_000).default(5),

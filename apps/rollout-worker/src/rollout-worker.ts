@@ -55,33 +55,33 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(tlsConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Rollouts at once in this process, and one more for every eight for tenants that have none running. */
+      /** Concurrent rollouts in this process. For every eight, one more may run for tenants that have none running. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
-      /** Milliseconds after which learning from a task ends with a plain summary. */
+      /** Longest time, in ms, for learning from a task. Then it ends with a plain summary. */
       ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
-      /** The most tokens that learning from one task may use, over all its model calls. */
+      /** Most tokens that all model calls for learning from one task may use. */
       ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
       /**
-       * The most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory", "findings" and
+       * Most tokens of each part of a step's prompt, as a JSON object with any of "memory", "result", "workingMemory", "findings" and
        * "history", such as {"memory": 1000}.
        */
       ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(parsedJson).pipe(PromptTokens),
       /**
-       * Probability with which a recalled item isn't shown to a rollout, so that `etude lift` can tell what memory is worth; 0: every item is
+       * Probability with which a rollout doesn't see a recalled item, so that `etude lift` can measure the effect of memory. 0: all items are
        * shown, and nothing is measured.
        */
       ETUDE_RECALL_WITHHOLD_PROBABILITY: z.coerce.number().min(0).max(0.5).default(0.05),
       /**
-       * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Settings of
-       * agents can name no others.
+       * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Agents
+       * can use no other commands.
        */
       ETUDE_MCP_COMMANDS: z.string().default('{}').transform(parsedJson).pipe(Commands),
       /**
-       * JSON file with the secrets that agents' settings refer to by name: {"NAME": "VALUE"} for any server, or {"NAME": {"value": "VALUE",
-       * "servers": ["mcp.example.com"], "tenants": ["acme"]}} to limit it to hosts or commands, and to tenants.
+       * JSON file with the secrets that agents' settings refer to by name. {"NAME": "VALUE"} is for any server. {"NAME": {"value": "VALUE",
+       * "servers": ["mcp.example.com"], "tenants": ["acme"]}} is for these hosts or commands, and for these tenants.
        */
       ETUDE_MCP_SECRETS_PATH: z.string().min(1).optional(),
-      /** Whether agents may use MCP servers with loopback or private addresses. They could reach other services of this network. */
+      /** Whether agents may use MCP servers with loopback or private addresses. Agents could then reach other services of this network. */
       ETUDE_MCP_PRIVATE_ADDRESSES: flag().prefault('false'),
       /** Shared secret of rollout workers and sandbox controllers; unset: rollouts can't work in sandboxes of their own. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),

@@ -11,17 +11,17 @@ const count = (max: number) => z.coerce.number().int().min(1).max(max);
 
 /** Settings of the drivers that run sandboxes. */
 const driverConfig = {
-  /** The driver of sandboxes: local processes under bubblewrap, or pods. */
+  /** Driver of sandboxes: local processes under bubblewrap, or pods. */
   ETUDE_SANDBOX_DRIVER: z.enum(['local', 'kubernetes']).default('local'),
-  /** `local`: sandboxes kept ready. Pools of pods are sized by their templates. */
+  /** `local`: number of sandboxes kept ready. For pods, templates set this number. */
   ETUDE_SANDBOX_WARM: z.coerce.number().int().min(0).max(1_000).default(2),
-  /** `local`: names of controls that this machine need not enforce. */
+  /** `local`: names of limits (controls) that sandboxes may lack on this machine. */
   ETUDE_SANDBOX_ALLOW_MISSING: list.default([]),
-  /** `local`: folder with a folder of packages for each further template, by its name; unset: "default" alone. */
+  /** `local`: folder with one subfolder of packages per additional template, named after it. Unset: only the template "default". */
   ETUDE_SANDBOX_OVERLAYS_PATH: z.string().min(1).optional(),
   /**
-   * `local`: users and groups of this machine for sandboxes, as first number and count; a controller takes 1,024. Unset: for root
-   * 2000000000:65536, for others their range in /etc/subuid.
+   * `local`: range of user and group ids for sandboxes, as FIRST:COUNT. A controller takes 1,024 of them. Unset: 2000000000:65536 for root,
+   * and for other users their range in /etc/subuid.
    */
   ETUDE_SANDBOX_UIDS: z
     .string()
@@ -30,13 +30,13 @@ const driverConfig = {
     .optional(),
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),
-  /** `kubernetes`, outside a cluster: a kubeconfig, with its current context. */
+  /** `kubernetes`, outside a cluster: kubeconfig file whose current context is used. */
   ETUDE_SANDBOX_KUBECONFIG_PATH: z.string().min(1).optional(),
   /** `kubernetes`: YAML or JSON file of templates by name, one of them "default". */
   ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
-  /** `kubernetes`: secret for tokens of pods, the same for all controllers of a namespace. */
+  /** `kubernetes`: secret from which the tokens of pods are made. All controllers of a namespace need the same. */
   ETUDE_SANDBOX_TOKEN_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
-  /** `kubernetes`: distinguishes the pods of several installations in one namespace. */
+  /** `kubernetes`: name that distinguishes the pods of several installations in one namespace. */
   ETUDE_SANDBOX_INSTALLATION: z
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?$/, 'must be 1 to 20 lower-case letters, digits and "-"')
@@ -45,15 +45,15 @@ const driverConfig = {
 
 /** Sessions for callers. Without a token the controller serves none. */
 const sessionConfig = {
-  /** Shared with the gateways and the rollout workers only. */
+  /** Secret that gateways, rollout workers and sandbox controllers share. Unset: no sandbox sessions. */
   ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   /** Address that the controller listens on for gateways. */
   ETUDE_SANDBOX_GRPC_HOST: z.string().min(1).default('127.0.0.1'),
   /** Port that the controller listens on for gateways. 0: any free port. */
   ETUDE_SANDBOX_GRPC_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
-  /** "host" or "host:port" at which gateways reach this controller; unset: host and port above. */
+  /** "host" or "host:port" at which gateways reach this controller. Unset: ETUDE_SANDBOX_GRPC_HOST and the port. */
   ETUDE_SANDBOX_ADVERTISED_ADDRESS: z.string().min(1).optional(),
-  /** Most sessions in this controller. */
+  /** Most open sessions in this controller. */
   ETUDE_SANDBOX_SESSIONS_MAX: count(10_000).default(32),
 };
 
@@ -61,7 +61,7 @@ export const sandboxControllerConfig = baseConfig
   .extend(tlsConfig.shape)
   .extend(tenantLimitsConfig.shape)
   .extend({
-    /** Most executions at once in this process. */
+    /** Most concurrent executions in this process. */
     ETUDE_SANDBOX_CONCURRENCY: count(1_000).default(() => Math.min(32, 2 * availableParallelism())),
     ...driverConfig,
     ...sessionConfig,

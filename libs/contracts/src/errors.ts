@@ -1,4 +1,4 @@
-/** Who causes an error. Those of the caller return at the gateway, those of the system reach the queue. */
+/** Who causes an error. The gateway returns errors of the caller; errors of the system reach the queue. */
 export type Fault = 'caller' | 'system';
 
 interface ErrorKind {
@@ -25,13 +25,13 @@ export const ERROR_KINDS = {
   UNAUTHENTICATED: kind(16, 'caller'),
   /** Use a key that has the role the message names. */
   PERMISSION_DENIED: kind(7, 'caller'),
-  /** Send less. */
+  /** The request is too large. Send less. */
   PAYLOAD_TOO_LARGE: kind(8, 'caller'),
   /** The gateway already works on `ETUDE_CALLS_PER_TENANT_MAX` calls of your tenant. Call again later, with fewer at once. */
   TOO_MANY_CALLS: kind(8, 'caller', true),
   /** The tenant has too many unfinished tasks, or submitted too many within a minute. Submit again later, or have the operator raise the limit. */
   TENANT_LIMIT: kind(8, 'caller', true),
-  /** The tenant's model tokens or money of the day are used up. Try again after midnight UTC, or have the operator raise the budget. */
+  /** The tenant has used up its model tokens or money of this day. Try again after midnight UTC, or have the operator raise the budget. */
   BUDGET_USED_UP: kind(8, 'caller'),
   /** Nothing to do: the caller ended the call. */
   CANCELLED: kind(1, 'caller'),
@@ -43,7 +43,7 @@ export const ERROR_KINDS = {
   JOB_PAYLOAD_INVALID: kind(13, 'system'),
   /** Nothing to do: another worker has taken over the rollout. */
   JOURNAL_FENCED: kind(10, 'system'),
-  /** The model server did not answer, even after retries. Check it, then redrive. */
+  /** The model server did not answer, even after retries. Check it, then redrive the dead letter. */
   MODEL_UNAVAILABLE: kind(14, 'system', true),
   /** The model server still limits the rate after waiting. Lower the concurrency or raise the limit. */
   MODEL_RATE_LIMITED: kind(8, 'system', true),
@@ -71,7 +71,7 @@ export const ERROR_KINDS = {
   TENANT_MISSING: kind(13, 'system'),
   /** This gateway is shutting down. Call again; continue a watch with its last `resume_token`. */
   SHUTTING_DOWN: kind(14, 'system', true),
-  /** The workers that took the task died repeatedly. See their log, then redrive. */
+  /** The workers that took the task died repeatedly. See their log, then redrive the dead letter. */
   WORKER_LOST: kind(14, 'system'),
   /** A bug in Etude. The message has an id that is also in the gateway's log. */
   INTERNAL: kind(13, 'system'),

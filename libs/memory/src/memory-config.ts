@@ -4,7 +4,7 @@ const text = () => z.string().trim().min(1, 'must not be empty').optional();
 
 /** The settings that say where memory is, the same for every service: `requireMemory(baseConfig.extend(memoryConfig.shape))`. */
 export const memoryConfig = z.object({
-  /** Where memory is kept. */
+  /** Database that holds memory. */
   ETUDE_MEMORY_ADAPTER: z.enum(['sqlite', 'qdrant'], { error: 'must be "sqlite" or "qdrant"' }).default('sqlite'),
   /** File of the SQLite adapter; created if there is none. */
   ETUDE_MEMORY_PATH: text(),
@@ -12,16 +12,16 @@ export const memoryConfig = z.object({
   ETUDE_QDRANT_URL: z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }).optional(),
   /** Key of the Qdrant server. */
   ETUDE_QDRANT_API_KEY: text(),
-  /** PEM file of the authority that signed the server's certificate, if the system doesn't know it. */
+  /** PEM file of the authority that signed the Qdrant server's certificate, if the system doesn't know it. */
   ETUDE_QDRANT_CA_PATH: text(),
-  /** Prefix of the collection names. */
+  /** Prefix of the names of Qdrant's collections. */
   ETUDE_QDRANT_COLLECTION_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "-" and "_"')
     .default('etude'),
-  /** Copies of each record in collections that Etude makes; each write waits for all of them. Unset: the server's own default. */
+  /** Replicas of each collection that Etude creates in Qdrant. Each write waits for all replicas. Unset: the server's default. */
   ETUDE_QDRANT_REPLICAS: z.coerce.number().int().min(1).max(16).optional(),
-  /** Time limit of one request, in ms. */
+  /** Time limit of one request to Qdrant, in ms. */
   ETUDE_QDRANT_TIMEOUT_MS: z.coerce.number().int().min(100).max(600_000).default(10_000),
 });
 export type MemoryConfig = z.infer<typeof memoryConfig>;

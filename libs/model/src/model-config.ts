@@ -24,21 +24,21 @@ const milliseconds = (defaultMs: number) => z.coerce.number().int().min(1).max(8
 
 /** The settings of the model server, for chat and for embeddings. */
 export const connectionConfig = z.object({
-  /** Address of the model server, up to and with `/v1`. */
+  /** Address of the model server, including `/v1`. */
   OPENAI_BASE_URL: httpUrl().default(DEFAULT_BASE_URL),
-  /** Key of the model server. The default server needs one; without it no `Authorization` header is sent. */
+  /** Key of the model server. Required for the default server. Unset: no `Authorization` header is sent. */
   OPENAI_API_KEY: text(),
-  /** Most calls at once, per process. */
+  /** Most concurrent calls of the model server, per process. */
   ETUDE_MODEL_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(16),
-  /** Most calls for one answer; 3 after empty or cut answers. */
+  /** Most calls to get one answer; at most 3 if answers are empty or truncated. */
   ETUDE_MODEL_ATTEMPTS_MAX: z.coerce.number().int().min(1).max(100).default(6),
-  /** Longest wait between these calls in total. */
+  /** Longest total wait, in ms, between the calls for one answer. */
   ETUDE_MODEL_WAIT_MAX_MS: z.coerce.number().int().min(0).max(86_400_000).default(120_000),
-  /** Longest silence of the server. Raise it for a slow server that does not stream. */
+  /** Longest time, in ms, without data from the model server. Raise it for a slow server that does not stream. */
   ETUDE_MODEL_IDLE_TIMEOUT_MS: milliseconds(300_000),
   /** Longest time of one call. */
   ETUDE_MODEL_CALL_TIMEOUT_MS: milliseconds(900_000),
-  /** HTTP proxy for all calls. The usual proxy variables are not read. */
+  /** HTTP proxy for all calls of model servers. `HTTP_PROXY` and similar variables are not read. */
   ETUDE_MODEL_PROXY_URL: httpUrl().optional(),
 });
 
@@ -58,7 +58,7 @@ const fraction = () => z.coerce.number().min(0).max(1).optional();
 
 /** The settings of a service's embedder. All services of one memory need the same. */
 export const embedderConfig = connectionConfig.extend({
-  /** The built-in embedder to use; `auto`: `sentence` where its files are, else `lexical`. No effect where ETUDE_EMBEDDING_MODEL is set. */
+  /** Built-in embedder. `auto` means `sentence` if its files exist, else `lexical`. Ignored if ETUDE_EMBEDDING_MODEL is set. */
   ETUDE_EMBEDDER: z.enum(['auto', 'sentence', 'lexical']).default('auto'),
   /** Folder of the sentence model. Unset: `.etude/cache/embedder` in the checkout. */
   ETUDE_EMBEDDER_PATH: text(),
@@ -66,27 +66,27 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDER_SOCKET: text(),
   /** Processor threads of the sentence model, per process. */
   ETUDE_EMBEDDER_THREADS: z.coerce.number().int().min(1).max(64).default(1),
-  /** Model of an OpenAI-compatible server. Unset: a built-in embedder. */
+  /** Embedding model of an OpenAI-compatible server. Unset: a built-in embedder. */
   ETUDE_EMBEDDING_MODEL: text(),
-  /** Length of the vectors. Unset: known for OpenAI's models. */
+  /** Length of the vectors. It is known for OpenAI's models and may then be unset. */
   ETUDE_EMBEDDING_DIMENSION: z.coerce.number().int().min(1).max(65_536).optional(),
   /** Server of the embedding model. Unset: `OPENAI_BASE_URL`. */
   ETUDE_EMBEDDING_BASE_URL: httpUrl().optional(),
-  /** Key of that server. Unset: `OPENAI_API_KEY` if the server is the same. */
+  /** Key of the embedding server. Unset: `OPENAI_API_KEY` if the server is the same. */
   ETUDE_EMBEDDING_API_KEY: text(),
-  /** Texts in one request. */
+  /** Most texts in one request to the embedding server. */
   ETUDE_EMBEDDING_BATCH_SIZE: z.coerce.number().int().min(1).max(2_048).default(64),
-  /** A longer text is embedded by its start. */
+  /** Most characters of a text that are embedded. The rest of a longer text is ignored. */
   ETUDE_EMBEDDING_TEXT_MAX_CHARS: z.coerce.number().int().min(100).max(1_000_000).default(16_000),
-  /** Size of the vectors that a process keeps; 0: none. */
+  /** Size of a process's cache of vectors; 0: no cache. */
   ETUDE_EMBEDDING_CACHE_MAX_BYTES: z.coerce.number().int().min(0).max(17_179_869_184).default(33_554_432),
-  /** Weight of meaning against words in search. Unset, as the cosines: the embedder's own. */
+  /** Weight of similar meaning, against equal words, in search, 0 to 1. Unset: the embedder's own value. */
   ETUDE_EMBEDDING_DENSE_WEIGHT: fraction(),
-  /** The cosine below which 95 of 100 unrelated pairs stay; shown as similarity 0.3. */
+  /** Cosine that 95 of 100 unrelated pairs stay below; shown as similarity 0.3. Unset: the embedder's own value. */
   ETUDE_EMBEDDING_COSINE_UNRELATED: fraction(),
-  /** The cosine of "probably the same task"; shown as similarity 0.7. */
+  /** Cosine that means "probably the same task"; shown as similarity 0.7. */
   ETUDE_EMBEDDING_COSINE_SAME_TASK: fraction(),
-  /** The cosine of "nearly the same words"; shown as similarity 0.9. */
+  /** Cosine that means "nearly the same words"; shown as similarity 0.9. */
   ETUDE_EMBEDDING_COSINE_SAME_WORDS: fraction(),
 });
 export type EmbedderConfig = z.infer<typeof embedderConfig>;
@@ -175,13 +175,13 @@ const usd = () => z.coerce.number().min(0, 'must be a price in US dollars per mi
 
 /** The settings of a service's chat model and embedder. Use `baseConfig.extend(modelConfig.shape)`. */
 export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend({
-  /** The model that is asked. The default server needs one; elsewhere the first of `GET /models`, or `default`. */
+  /** Model to ask. Required for the default server. Unset for another server: the first model of `GET /models`, or `default`. */
   OPENAI_MODEL: text(),
   /** Price of a million input tokens, for `usage.cost_usd` and the limit on cost. */
   ETUDE_MODEL_PRICE_INPUT_USD_PER_MTOK: usd(),
   /** Price of a million output tokens. */
   ETUDE_MODEL_PRICE_OUTPUT_USD_PER_MTOK: usd(),
-  /** Longest text of an answer, which is cut there. */
+  /** Most bytes of a model's answer. A longer answer is cut off. */
   ETUDE_MODEL_ANSWER_MAX_BYTES: z.coerce.number().int().min(1_000).max(16_777_216).default(1_048_576),
 });
 export type ModelConfig = z.infer<typeof modelConfig>;

@@ -8,9 +8,9 @@ import { readDocument } from './server-answer.js';
 export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: true, ETUDE_MODEL_PROXY_URL: true }).extend({
   /** Server with `POST /rerank`, for searches that ask for reranking. Unset: the chat model, if one is set. */
   ETUDE_RERANK_BASE_URL: httpUrl().optional(),
-  /** Key of that server. */
+  /** Key of the reranking server. */
   ETUDE_RERANK_API_KEY: text(),
-  /** Model of that server. */
+  /** Model of the reranking server. */
   ETUDE_RERANK_MODEL: text(),
   /** Longest time of one call. */
   ETUDE_RERANK_TIMEOUT_MS: z.coerce.number().int().min(1).max(600_000).default(5_000),

@@ -19,7 +19,7 @@ function refuseWrongRedisUrl(url: string, context: z.core.$RefinementCtx<string>
 
 /** Settings that every service has. Extend them: `baseConfig.extend({ ETUDE_GRPC_PORT: ... })`. */
 export const baseConfig = z.object({
-  /** The least severe level that is logged. */
+  /** Lowest severity that is logged. */
   ETUDE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   /** The Redis of all services: one server, sentinels or a cluster, with or without TLS. [Operations](../operations.md) has the forms. */
   ETUDE_REDIS_URL: z.string().superRefine(refuseWrongRedisUrl).default('redis://127.0.0.1:6379'),
@@ -34,11 +34,11 @@ export const baseConfig = z.object({
   ETUDE_HTTP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   /** Whether traces are sent over OTLP (HTTP, protobuf) to `OTEL_EXPORTER_OTLP_ENDPOINT`, by default http://localhost:4318. */
   ETUDE_TRACES: flag().prefault('false'),
-  /** Whether traces hold prompts, code, answers, and what tools take and return. */
+  /** Whether traces contain prompts, code, answers, and the arguments and results of tools. */
   ETUDE_TRACE_CONTENT: flag().prefault('false'),
   /** Share of traces that are recorded, unless the caller's `traceparent` decides. */
   ETUDE_TRACE_RATIO: z.coerce.number().min(0).max(1).default(1),
-  /** Milliseconds that a closing service gives its jobs to end their step. */
+  /** Time, in ms, that a stopping service gives its running jobs to finish their current step. */
   ETUDE_DRAIN_MS: z.coerce.number().int().min(0).max(3_600_000).default(0),
 });
 export type BaseConfig = z.infer<typeof baseConfig>;

@@ -20,7 +20,7 @@ import { watchedFile } from './config.js';
 
 const RolesOf = z.record(z.string(), Role);
 
-/** Settings of callers with JWTs. All of the first three, or none. */
+/** Settings of callers with JWTs. Set the first three together, or none of them. */
 export const jwtConfig = z.object({
   /** Issuer of the JWTs that callers may send instead of an API key. */
   ETUDE_JWT_ISSUER: z.string().min(1).optional(),
@@ -30,13 +30,13 @@ export const jwtConfig = z.object({
   ETUDE_JWT_JWKS: z.string().min(1).optional(),
   /** Claim with the tenant. */
   ETUDE_JWT_TENANT_CLAIM: z.string().min(1).default('tenant'),
-  /** Claim with the author's name, which histories and the audit log show as "subject NAME". */
+  /** Claim with the caller's name. Histories and the audit log show it as "subject NAME". */
   ETUDE_JWT_NAME_CLAIM: z.string().min(1).default('sub'),
-  /** Claim with the end user that the caller acts for. Unset: requests name any user. */
+  /** Claim with the end user for whom the caller acts. Unset: requests may name any user. */
   ETUDE_JWT_USER_CLAIM: z.string().min(1).optional(),
-  /** Claim with the roles: a list, or words with blanks between them. */
+  /** Claim with the roles, as a list or as words separated by blanks. */
   ETUDE_JWT_ROLES_CLAIM: z.string().min(1).default('roles'),
-  /** Roles by the value of their claim, as a JSON object such as {"etude-admins": "operator"}. Other values count as nothing. */
+  /** Maps values of the roles claim to roles, as a JSON object such as {"etude-admins": "operator"}. Other values are ignored. */
   ETUDE_JWT_ROLES: z
     .string()
     .default('{"user": "user", "reviewer": "reviewer", "operator": "operator"}')

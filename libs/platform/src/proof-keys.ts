@@ -15,7 +15,7 @@ export const signingKeyConfig = z.object({
 
 /** Settings of every service that runs skills. */
 export const publicKeysConfig = z.object({
-  /** PEM file with the public keys, or certificates of them, that verify evidence. Unset: none verifies. */
+  /** PEM file with the public keys, or their certificates, that verify evidence about skills. Unset: no evidence is valid. */
   ETUDE_SKILLS_PUBLIC_KEYS_PATH: z.string().min(1).optional(),
 });
 

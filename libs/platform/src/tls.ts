@@ -9,13 +9,13 @@ import { watchedFile } from './config.js';
 
 /** Settings of TLS on every port for calls. Health and metrics stay plain. */
 export const tlsConfig = z.object({
-  /** PEM file with the certificate of this process and its chain; unset: no TLS. A new one needs no restart. */
+  /** PEM file with the certificate of this process and its chain. Unset: no TLS. A new certificate needs no restart. */
   ETUDE_TLS_CERT_PATH: z.string().min(1).optional(),
-  /** PEM file with the key of that certificate. */
+  /** PEM file with the private key of the certificate in ETUDE_TLS_CERT_PATH. */
   ETUDE_TLS_KEY_PATH: z.string().min(1).optional(),
-  /** PEM file of the authorities whose certificates callers must show (mutual TLS). A key or JWT is needed as well. */
+  /** PEM file of the authorities that must have signed the callers' certificates (mutual TLS). Callers also need a key or JWT. */
   ETUDE_TLS_CLIENT_CA_PATH: z.string().min(1).optional(),
-  /** PEM file of the authorities that this process trusts when it calls sandbox controllers. Unset: no TLS. */
+  /** PEM file of the authorities that this process trusts when it calls sandbox controllers (command line: the gateway). Unset: no TLS. */
   ETUDE_TLS_CA_PATH: z.string().min(1).optional(),
 });
 export type TlsConfig = z.infer<typeof tlsConfig>;

@@ -20,7 +20,7 @@ const mcpConfig = z.object({
   ETUDE_MCP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   /** Address that the MCP server listens on. */
   ETUDE_MCP_HOST: z.string().min(1).default('127.0.0.1'),
-  /** Host names, without ports, that MCP clients may use besides those of loopback. Empty on an address other than loopback: any name. */
+  /** Host names, without ports, that MCP clients may use besides loopback's. If it is empty and ETUDE_MCP_HOST isn't loopback, any name. */
   ETUDE_MCP_ALLOWED_HOSTS: list.default([]),
   /** Origins of websites that MCP answers, such as "https://console.example.org". */
   ETUDE_MCP_ALLOWED_ORIGINS: list.default([]),
@@ -54,9 +54,9 @@ export const gatewayConfig = requireMemory(
         .max(100)
         .regex(/^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/, 'must be names of letters and digits with dots between them, such as "Etude.Skill"')
         .default('Etude.Skill'),
-      /** Share of a skill's mutants that its tests must notice. Set the same value for gateway (`CheckSkill`) and consolidation worker. */
+      /** Share of a skill's mutants (deliberately broken copies) that its tests must detect. Gateway and consolidation worker need the same value. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
-      /** Days for which dead letters are kept. A write that memory lacks is tried again afterwards. */
+      /** Days for which dead letters are kept. A memory write that was never applied is tried again afterwards. */
       ETUDE_DEAD_LETTER_RETENTION_DAYS: z.coerce.number().min(0.01).max(3_650).default(30),
       /** Most open skill requests per agent. */
       ETUDE_SKILLS_WISHES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(OPEN_MAX),
@@ -64,13 +64,13 @@ export const gatewayConfig = requireMemory(
       ETUDE_AUTH_KEYS_PATH: z.string().min(1).optional(),
       /** Tenant of calls without a key. Allowed on loopback only. */
       ETUDE_AUTH_ANONYMOUS_TENANT: TenantId.optional(),
-      /** Most calls of one tenant at once in this process, without waits and streams. */
+      /** Most concurrent calls of one tenant in this process. Waiting calls and streams don't count. */
       ETUDE_CALLS_PER_TENANT_MAX: z.coerce.number().int().min(1).max(100_000).default(500),
       /** Shared secret of gateways, rollout workers and sandbox controllers; unset: no sandboxes for callers. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
-      /** Tools open no sandbox while the tenant has this many open, including those that callers opened; 0: never. */
+      /** Tools open no more sandboxes once the tenant has this many open, including those of callers. 0: tools open none. */
       ETUDE_TOOLS_SANDBOXES_OPEN_MAX: z.coerce.number().int().min(0).max(100_000).default(8),
-      /** Interval, in ms, of the search for tasks without a living job. */
+      /** Interval, in ms, at which the reconciler searches for tasks that have lost their job. */
       ETUDE_RECONCILER_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(2_000),
     }),
 );

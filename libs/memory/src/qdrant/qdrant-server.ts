@@ -11,7 +11,7 @@ export interface QdrantServerOptions {
   readonly apiKey?: string | null;
   /** PEM file of the authority that signed the server's certificate. The whole process trusts it from then on. */
   readonly caPath?: string | null;
-  /** Time limit of one request, in ms. */
+  /** Time limit of one request to Qdrant, in ms. */
   readonly timeoutMs: number;
   /** Copies of each record in collections that are made now; each write waits for all of them. Default: the server's own. */
   readonly replicas?: number | undefined;

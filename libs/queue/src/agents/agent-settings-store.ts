@@ -112,11 +112,11 @@ export const agentSettingsConfig = z.object({
   ETUDE_SKILLS_ENABLED: flag(),
   /** Whether rollouts and consolidation register working code as skills. */
   ETUDE_SKILLS_AUTO_REGISTER: flag(),
-  /** Confidence from which the approval mode "threshold" approves. */
+  /** Minimum confidence for an approval in the approval mode "threshold". */
   ETUDE_SKILLS_CONFIDENCE_MIN: share(),
-  /** Most skills of an agent, without rejected and archived ones; 0: no limit. */
+  /** Most skills of an agent, not counting rejected and archived ones; 0: no limit. */
   ETUDE_SKILLS_MAX: z.coerce.number().int().min(0).max(1_000_000).optional(),
-  /** Similarity from which a skill is used instead of new code. */
+  /** Minimum similarity at which a skill is tried before new code is written. */
   ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: share(),
   /** Whether a fitting skill is tried before the model is asked. */
   ETUDE_SKILLS_PREFER: flag(),

@@ -24,9 +24,9 @@ export type TenantLimitsOf = (tenant: string) => TenantLimits;
 /** The settings of every service that keeps to limits of tenants. All services need the same. */
 export const tenantLimitsConfig = z.object({
   /**
-   * Limits of tenants, as a JSON object from tenant to limits, with "*" for all others: "weight", "tasks" (unfinished ones, usually 10,000),
-   * "submitsPerMinute", "sandboxes" (usually 16), and "tokensPerDay" and "usdPerDay" of model calls (UTC, prompts included; a begun call may
-   * exceed them). For example {"*": {"tasks": 1000}, "acme": {"weight": 5}}.
+   * Limits by tenant, as a JSON object such as {"*": {"tasks": 1000}, "acme": {"weight": 5}}; "*" is every other tenant. The limits are
+   * "weight", "tasks" (unfinished ones; default 10,000), "submitsPerMinute", "sandboxes" (default 16), "tokensPerDay" and "usdPerDay". The last
+   * two count model calls, with their prompts, per day in UTC. A call that has begun may exceed them.
    */
   ETUDE_TENANT_LIMITS: z
     .string()

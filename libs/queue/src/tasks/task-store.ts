@@ -21,7 +21,7 @@ type Submitted = ['created' | 'known' | 'other' | 'tasks' | 'submits', string, n
 
 /** The settings of a service that ends tasks. All services need the same. */
 export const taskConfig = z.object({
-  /** Days for which a task is kept after its end, with journal and events. */
+  /** Days for which a task is kept after its end, with its journal and events. */
   ETUDE_TASK_RETENTION_DAYS: z.coerce
     .number()
     .min(0.01)
