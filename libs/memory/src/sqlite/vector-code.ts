@@ -12,15 +12,16 @@ const ANGLE_MIN = 0.01;
  * few nonzero numbers, whose signs alone say little.
  */
 export function vectorCode(direction: Float32Array): Uint8Array {
-  const size = 2 ** Math.ceil(Math.log2(direction.length));
-  const padded = new Float32Array(size);
-  padded.set(direction);
-  const once = turned(padded, 0);
+  const size = Math.max(4, 2 ** Math.ceil(Math.log2(direction.length)));
+  const numbers = new Float32Array(size);
+  numbers.set(direction);
+  const once = turnInto(new Float32Array(size), numbers, 0);
+  const bits = new Int32Array(numbers.buffer, 0, Math.min(size, CODE_BITS));
   const code = new Uint8Array(CODE_BITS / 8);
   for (let at = 0; at < CODE_BITS; at += size) {
+    turnInto(numbers, once, at / size + 1);
     // The bits of a float above zero are an integer above zero. The sign is computed, since a branch on random signs is mostly mispredicted.
-    const bits = new Int32Array(turned(once, at / size + 1).buffer);
-    for (let i = 0; i < size && at + i < CODE_BITS; i += 1) code[(at + i) >> 3]! |= ((~bits[i]! & -bits[i]!) >>> 31) << ((at + i) & 7);
+    for (let i = 0; i < bits.length; i += 1) code[(at + i) >> 3]! |= ((~bits[i]! & -bits[i]!) >>> 31) << ((at + i) & 7);
   }
   return code;
 }
@@ -61,12 +62,20 @@ function mixed(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** Applies signs, then a Walsh-Hadamard transform, two of its steps at a time. Lengths grow, which doesn't affect signs. */
-function turned(from: Float32Array, turn: number): Float32Array {
-  const signs = signsOf(from.length, turn);
-  const to = new Float32Array(from.length);
-  for (let i = 0; i < to.length; i += 1) to[i] = from[i]! * signs[i]!;
-  let step = 1;
+/** Applies signs, then a Walsh-Hadamard transform, two of its steps at a time, and returns `to`. Lengths grow, which doesn't affect signs. */
+function turnInto(to: Float32Array, from: Float32Array, turn: number): Float32Array {
+  const signs = signsOf(to.length, turn);
+  for (let i = 0; i < to.length; i += 4) {
+    const a = from[i]! * signs[i]!;
+    const b = from[i + 1]! * signs[i + 1]!;
+    const c = from[i + 2]! * signs[i + 2]!;
+    const d = from[i + 3]! * signs[i + 3]!;
+    to[i] = a + b + (c + d);
+    to[i + 1] = a - b + (c - d);
+    to[i + 2] = a + b - (c + d);
+    to[i + 3] = a - b - (c - d);
+  }
+  let step = 4;
   for (; step * 4 <= to.length; step *= 4) for (let start = 0; start < to.length; start += 4 * step) addFour(to, start, step);
   for (let i = 0; i < to.length - step; i += 1) {
     const a = to[i]!;
