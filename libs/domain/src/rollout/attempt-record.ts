@@ -7,7 +7,7 @@ import { touchedSources } from '../trust/sources.js';
 
 /** One evaluated attempt, as the journal stores it. */
 export interface Attempt {
-  /** 0: a skill was tried before any code was generated. */
+  /** Attempts are counted from 1. Attempt 0 is the trial of a stored skill before any code is generated. */
   readonly attempt: number;
   readonly draft: string | null;
   readonly critique: string | null;
@@ -15,22 +15,22 @@ export interface Attempt {
   readonly thought: string;
   readonly code: string;
   readonly judgement: Judgement;
-  /** "name@version"; null if the code is the model's. */
+  /** The tried skill as "name@version", or null if the model wrote the code. */
   readonly skill: string | null;
   /** Skills that the model's code imports, as "name@version". */
   readonly imported?: Transition['imported'];
-  /** The untrusted sources of these skills. */
+  /** The untrusted sources of the tried or imported skills. */
   readonly ofSkill?: readonly string[] | undefined;
   readonly model: string | null;
   readonly scripted: boolean;
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly costUsd: number;
-  /** When it was evaluated, ms since 1970. */
+  /** Time of the evaluation, in ms since 1970. */
   readonly at: number;
 }
 
-/** What an attempt says that neither drafted, criticised nor recalled anything. */
+/** The fields of an attempt without draft, critique and recall. */
 export const NOTHING_SAID = { draft: null, critique: null, recalled: [], thought: '', skill: null } as const;
 
 export interface RecordOrigin {
@@ -49,7 +49,7 @@ const originOf = ({ taskId, rolloutId, scope, spec: { prompt }, fingerprint }: R
   fingerprint,
 });
 
-/** Ids are made from rollout and attempt, so that writing the same attempt again gives the same record. */
+/** The id is made from rollout and attempt, so a repeated write of an attempt gives the same record. */
 export function transitionOf(origin: RecordOrigin, evaluated: Attempt, before: readonly Attempt[] = []): Transition {
   const { judgement, at, ofSkill: _ofSkill, recalled, ...attempt } = evaluated;
   const { output: _output, ...judged } = judgement;
@@ -79,7 +79,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     importance: importanceOf(attempts, success),
     skillsUsed: [...new Set(attempts.flatMap(({ skill, imported = [] }) => [...(skill === null ? [] : [skill]), ...imported]))],
     ...touchedIn(origin, attempts),
-    // Without the earlier trial of a skill.
+    // Attempt 0, the trial of a skill, is not counted.
     attempts: Math.max(1, attempts.filter(({ attempt }) => attempt > 0).length),
     model: best?.model ?? null,
     scripted: attempts.some(({ scripted }) => scripted),
@@ -87,7 +87,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
   };
 }
 
-/** The sources of these attempts: an untrusted task, recalled memories, and untrusted sources of run skills. */
+/** The sources that these attempts read: the task if it is untrusted, recalled memories, and untrusted sources of their skills. */
 export function touchedBy(
   { taskId, spec }: Pick<RecordOrigin, 'taskId' | 'spec'>,
   attempts: ReadonlyArray<Pick<Attempt, 'recalled' | 'ofSkill'>>,
@@ -102,7 +102,7 @@ function touchedIn(origin: RecordOrigin, attempts: readonly Attempt[]): Pick<Epi
   return touched.length === 0 ? {} : { touched };
 }
 
-/** A late success counts most, then a failure, then an answer that was right at once. */
+/** A success after several attempts is most important, then a failure, then an answer that was right at once. */
 function importanceOf(attempts: readonly Attempt[], success: boolean): number {
   if (!success) return 0.6;
   return Math.min(0.9, 0.4 + 0.2 * (attempts.length - 1));
@@ -119,7 +119,7 @@ export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[
   return `${end}: ${title.trim().slice(0, 200)}\nAttempts: ${trail.join(', then ') || 'none was evaluated'}.`;
 }
 
-/** The accepted attempt, else the one that passed the largest share of its cases. Among equals the latest. */
+/** The accepted attempt, else the attempt that passed the largest share of its cases. The latest one wins a tie. */
 export function bestOf(attempts: readonly Attempt[]): Attempt | null {
   const merit = ({ judgement }: Attempt) => (judgement.verdict === 'AC' ? 2 : judgement.casesPassed / Math.max(1, judgement.casesTotal));
   return attempts.reduce<Attempt | null>((best, attempt) => (best === null || merit(attempt) >= merit(best) ? attempt : best), null);

@@ -27,7 +27,7 @@ function longWorld(summary: (n: number) => FakeAnswer) {
 
 const textIn = (sections: readonly PromptSection[]) => sections.flatMap(({ title, text }) => (title === 'Tools' ? [] : text)).join('\n');
 const isSummary = (request: ChatRequest) => textOf(request).includes('One summary of all these steps');
-/** The sections of a request about steps that it doesn't show in full. */
+/** The sections of a request that show old steps as a summary or as short lines. */
 const historyOf = (request: ChatRequest | undefined) =>
   /^# (?:Summary of|Earlier) steps[^]*$/m.exec(request?.messages[1]?.content ?? '')?.[0] ?? '';
 

@@ -5,30 +5,30 @@ import { type ModelAnswer, modelStep, type RolloutContext } from './rollout-cont
 import { budgetsOf, CHARS_PER_TOKEN, earlierSteps, leftOut, shortLines, type StepHistory, type TakenStep } from './step-prompts.js';
 import { question } from '../model-answer.js';
 
-/** The part of the budget that lines of steps may take afterwards, so that most prompts keep their beginning. */
+/** The lines of steps may take this share of the budget after a summary. The next summary is then some steps away. */
 const LINES_SHARE = 1 / 4;
-/** The part of the budget that a summary may take. A longer one is not used. */
+/** A summary may take this share of the budget. A longer summary is not used. */
 const SUMMARY_SHARE = 1 / 3;
-/** Words asked for, per token of the budget: about half of what a summary may take. */
+/** The model is asked for this many words per token of the budget, which is about half of a summary's share. */
 const WORDS_PER_TOKEN = 1 / 6;
-/** After these, the rollout goes on without a new summary. After any other error the same call is made again. */
+/** After these errors the rollout goes on without a new summary. After any other error the call is repeated. */
 const NO_SUMMARY: ReadonlySet<ErrorCode> = new Set(['MODEL_REFUSED', 'MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
 
 interface Compaction {
-  /** The last step whose line goes. */
+  /** The last step whose lines the summary replaces. */
   readonly to: number;
-  /** Empty: the model gave none that can be used. */
+  /** Empty if the model gave no usable summary. */
   readonly summary: string;
-  /** null: the model gave none. */
+  /** null if the model gave no answer. */
   readonly answer: ModelAnswer | null;
 }
 
 /**
- * The history for the prompt of the next step. If it exceeds its budget, the model writes a new summary of the old summary and the oldest
- * lines, in a journaled step before `act`. Without a usable summary these lines are left out.
+ * The history of steps for the next prompt. If the history exceeds its budget, the model first summarises the old summary and the oldest
+ * lines. This is a journaled step before `act`. If there is no usable summary, these lines are left out.
  *
- * @param act key of the next step's model call. If it is journaled, only journaled compactions count.
- * @param onAnswer gets the model's answer, whose cost belongs to the attempt
+ * @param act key of the next step's model call. If this call is journaled, no new summary is made.
+ * @param onAnswer receives the model's answer, so that its cost is added to the attempt
  */
 export async function compactSteps(
   context: RolloutContext,
@@ -56,7 +56,7 @@ export async function compactSteps(
   return { ...history, to, ...(summary === '' ? {} : { summary, summaryTo: to, source: key }) };
 }
 
-/** The last step whose lines have to go; null: all fit. */
+/** The last step whose lines must be summarised, or null if all lines fit into the budget. */
 function lastToCompact(earlier: readonly TakenStep[], { summary }: StepHistory, tokens: number): number | null {
   const budget = tokens * CHARS_PER_TOKEN;
   const sizes = earlier.map((taken) => ({ step: taken.step, chars: shortLines(taken).join('\n').length + 1 }));

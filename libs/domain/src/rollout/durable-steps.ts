@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 
-/** The outcome of a step. `value` is all that later steps may use, since nothing else survives a crash. */
+/** The outcome of a step. Later steps may use only its `value`, because nothing else survives a crash. */
 export interface StepOutcome<Value> {
   readonly value: Value;
   /** One line for people. */
@@ -16,15 +16,15 @@ export interface StepOutcome<Value> {
 }
 
 const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'compact', 'bind', 'wrap', 'learn']);
-/** The limits that are checked between steps. */
+/** The limits that are checked before each step. */
 export type StepLimits = Pick<Limits, 'stepsMax' | 'wallMs' | 'modelTokensMax' | 'costUsdMax'>;
 
 const NO_USAGE = Usage.parse({});
 
 /**
- * The steps of one rollout, each done once: a step is journaled before the next begins, and read from the journal afterwards.
+ * The steps of one rollout. Each is done once: it is journaled before the next step begins, and a later worker reads it from the journal.
  *
- * `usage` counts journaled steps only, so that replayed steps are not counted twice.
+ * `usage` is the sum stored with the last journaled step, so replayed steps are not counted twice.
  */
 export class DurableSteps {
   #usage: Usage = NO_USAGE;
@@ -51,7 +51,7 @@ export class DurableSteps {
   /**
    * Returns the journaled outcome of step `key` ("a1.generate"), or does the step and journals it.
    *
-   * @throws RolloutStop if a limit is reached or the task was cancelled, except for `record` steps, which are always done
+   * @throws RolloutStop if a limit is reached or the task was cancelled. Steps of the kind `record` are always done
    * @throws EtudeError JOURNAL_FENCED, and any error of `work`
    */
   async run<Value>(key: string, kind: StepKind, work: () => Promise<StepOutcome<Value>>): Promise<Value> {
@@ -70,7 +70,7 @@ export class DurableSteps {
     return outcome.value;
   }
 
-  /** The value of a step that an earlier worker journaled; undefined if there is none. */
+  /** The value of a step that an earlier worker journaled, or undefined if there is none. */
   replay(key: string): unknown {
     const journaled = this.journal.entries.get(key);
     if (!journaled) return undefined;
@@ -79,7 +79,7 @@ export class DurableSteps {
     return journaled.value;
   }
 
-  /** The values journaled under keys that start with `prefix`, in order, if step `key` is journaled too. */
+  /** The values of an earlier worker's steps whose keys start with `prefix`, in order. Empty if it did not journal step `key` itself. */
   journaledUnder(key: string, prefix: string): readonly unknown[] {
     const { entries } = this.journal;
     if (!entries.has(key)) return [];
@@ -115,14 +115,14 @@ export class DurableSteps {
   }
 }
 
-/** Steps after the loop ("t.findings") belong to no attempt and are reported as attempt 0. */
+/** Steps after the last attempt, such as "t.findings", are reported as attempt 0. */
 function attemptOf(key: string): number {
   return Number(/^a(\d+)\./.exec(key)?.[1] ?? 0);
 }
 
 /**
- * Ends the loop of attempts with a reason; everything learned so far is kept. It never leaves `runRollout`. It is also the reason passed to
- * `AbortController.abort` when the task is cancelled or its wall time is over.
+ * Ends the loop of attempts with a reason. Everything learned so far is kept. `runRollout` catches this error. It is also the reason passed
+ * to `AbortController.abort` when the task is cancelled or its wall time is over.
  */
 export class RolloutStop extends EtudeError {
   constructor(readonly reason: StopReason) {

@@ -15,7 +15,7 @@ import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
 import { isCall, PYTHON, readStep, textOf } from './step-calls.js';
 
-/** The ports that a repeated run of a rollout reads. */
+/** The ports that are read when a rollout is repeated from its journal. */
 export interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' | 'settings' | 'checker' | 'templateFor' | 'promptBudgets'> {
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countNames'>;
 }
@@ -23,19 +23,19 @@ export interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' |
 /** A part of a message, from one heading to the next. */
 export interface PromptSection {
   readonly role: ChatMessage['role'];
-  /** The heading; '' before the first one. */
+  /** The heading. Empty for the text before the first heading. */
   readonly title: string;
-  /** The text with its heading. */
+  /** The whole section, including its heading. */
   readonly text: string;
-  /** About characters / 4. */
+  /** Estimated as a quarter of the characters. */
   readonly tokens: number;
-  /** Names of the records that the text comes from. */
+  /** The records from which the text was made, such as "fact f1". */
   readonly sources: readonly string[];
 }
 
 export interface StepExplanation {
   readonly step: string;
-  /** All sections in order; their texts, joined by line feeds, are the prompt. */
+  /** The prompt is the texts of these sections, joined by line feeds. */
   readonly sections: readonly PromptSection[];
   readonly totalTokens: number;
   /** Every step that asked the model, in order. */
@@ -43,10 +43,10 @@ export interface StepExplanation {
 }
 
 /**
- * Shows what the model was asked in one step. The rollout is run again from its journal up to that step; nothing is written or executed.
+ * Shows the prompt of one step. For this the rollout is repeated from its journal up to the step. Nothing is written or executed.
  *
- * @param step null: the last step that asked the model
- * @throws EtudeError NOT_FOUND where that step asked no model; FAILED_PRECONDITION where the rollout takes another way now
+ * @param step key of the step; null means the last step that asked the model
+ * @throws EtudeError NOT_FOUND if the step asked no model; FAILED_PRECONDITION if the repeated rollout doesn't reach the step
  */
 export async function explainStep(
   input: RolloutInput,
@@ -65,12 +65,12 @@ export async function explainStep(
   return { step: wanted, sections, totalTokens: sections.reduce((sum, { tokens }) => sum + tokens, 0), steps };
 }
 
-/** The usage of an entry includes all entries before it. */
+/** The steps that asked the model. The usage of a journal entry includes all entries before it. */
 function modelSteps(entries: readonly JournalEntry[]): string[] {
   return entries.filter(({ usage }, i) => usage.modelCalls > (entries[i - 1]?.usage.modelCalls ?? 0)).map(({ key }) => key);
 }
 
-/** Ends the rollout at the wanted model call, or before anything is written or executed. */
+/** Ends the repeated rollout at the wanted model call, or before it would write or execute something. */
 class Asked extends Error {}
 
 function refuse(): never {
@@ -104,7 +104,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     workSandboxes: { open: refuse },
     wishes: { request: refuse },
     moveInWorld: refuse,
-    // Nobody asks the servers of others again.
+    // An explanation must not call the MCP servers of others.
     outsideTools: { list: async () => ({ tools: [], problems: [] }), call: refuse },
     embedder: new LexicalEmbedder(),
     journal,
@@ -125,7 +125,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
 
 const UNLIMITED = { wallMs: Infinity, modelTokensMax: Infinity };
 
-/** A journal in which one step is still to be done. The step's entry can still be read, because some decisions need it. */
+/** A journal in which one step counts as not done. Its entry can still be read, because some decisions need it. */
 function journalWithout(step: string, entries: readonly JournalEntry[], rolloutId: string): Journal & LearningJournal {
   const usage = entries[entries.findIndex(({ key }) => key === step) - 1]?.usage ?? Usage.parse({});
   const known = new Map(entries.map((entry) => [entry.key, entry.key === step ? { ...entry, usage } : entry]));
@@ -133,7 +133,7 @@ function journalWithout(step: string, entries: readonly JournalEntry[], rolloutI
   return { rolloutId, epoch: 1, startedAt: 0, elapsedMs: () => 0, entries: known, append: refuse, finish: refuse };
 }
 
-/** Tools travel beside the messages. */
+/** A request holds its tools apart from its messages. They are shown as a section of their own. */
 function toolsSection(tools: readonly ChatTool[]): PromptSection {
   const text = tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
   return { role: 'system', title: 'Tools', text, tokens: approximateTokens(JSON.stringify(tools)), sources: [] };
@@ -142,7 +142,7 @@ function toolsSection(tools: readonly ChatTool[]): PromptSection {
 const HEADING = /^(?:# |## Working Memory)/;
 const TAG = /^<(\w+-[0-9a-z]+)[ >]/;
 
-/** Cuts a message at its headings. Lines between tags are data, so they are no headings. */
+/** Splits a message at its headings. A line between tags is data and never a heading. */
 function sectionsOf({ role, content }: ChatMessage): PromptSection[] {
   const parts: string[][] = [[]];
   let tag: string | undefined;
@@ -170,7 +170,7 @@ interface StepDetail {
   readonly records?: ReadonlyArray<Pick<RecalledItem, 'kind' | 'id' | 'title' | 'text'>>;
 }
 
-/** The entries of a journal have no type, so their fields tell what they are. */
+/** Journal entries are stored without a type. The fields of an entry show its kind. */
 type Value = Partial<ChatResponse & ExecutionResult & { readonly judgement: Judgement; readonly text: string }> | null;
 
 /** Reads a step from the journal of its rollout. @throws EtudeError NOT_FOUND */

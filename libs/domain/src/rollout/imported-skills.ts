@@ -21,17 +21,17 @@ export interface ImportedSkills {
   readonly used: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>;
   /** Their untrusted sources. */
   readonly untrusted: readonly string[];
-  /** Adds the skills to code that runs in a sandbox. */
+  /** Returns the code with these skills in front of it. */
   readonly load: (code: string) => string;
-  /** The sandbox template with the skills' packages; absent: the default one. */
+  /** The sandbox template with the skills' packages. Absent means the default template. */
   readonly template?: string;
 }
 
 const NONE: ImportedSkills = { used: [], untrusted: [], load: (code) => code };
 
 /**
- * Finds the skills that the code imports, among those that its prompt showed and in exactly these versions. Other skills can't be imported.
- * The shown ones are journaled, so that a later worker loads the same.
+ * Finds the skills that the code imports. Only skills that its prompt showed can be imported, in exactly the shown versions. These are
+ * journaled, so a later worker loads the same skills.
  */
 export async function importedSkills(
   { deps, scope }: RolloutContext,
@@ -50,12 +50,12 @@ export async function importedSkills(
   return { used, untrusted: used.flatMap(untrustedOfSkill), load: (text) => bundledCode(text, needed, pins), ...place };
 }
 
-/** An answer as a caller of these skills. */
+/** Makes an answer look like a skill that calls these skills, as `loadedWith` needs it. */
 export const answerImporting = (skills: readonly Skill[], scope: Scope) => {
   return { name: 'the answer', scope, dependencies: skills.map((skill) => dependencyOn(skill)), packages: [] };
 };
 
-/** Like `loadedWith`, but null if a skill is missing or not proven, or no sandbox has its packages. The task is then solved without skills. */
+/** Like `loadedWith`, but returns null if a skill is missing or not proven, or if no sandbox has its packages. */
 export async function loadedOrNull(...asked: Parameters<typeof loadedWith>): Promise<Awaited<ReturnType<typeof loadedWith>> | null> {
   try {
     return await loadedWith(...asked);
@@ -70,7 +70,7 @@ export function skillWithId(id: string, reader: Scope, procedural: RolloutContex
   return findSkill(procedural, reader, name, { version: Number(version) });
 }
 
-/** Tries an answer that imports skills. Counts one use of each; an accepted attempt counts as its success. */
+/** Executes and judges an answer that imports skills. Counts one use of each skill, as a success if the answer was accepted. */
 export function tryImporting(
   context: RolloutContext,
   said: Parameters<typeof tryAnswer>[1],
@@ -91,17 +91,17 @@ export function tryImporting(
   });
 }
 
-/** Longer answers aren't wrappers but whole programs, which an attempt writes better. */
+/** A longer answer is a whole program, not a wrapper. The usual attempt writes programs better. */
 const WRAPPER_LINES_MAX = 60;
 
-/** Whether a wrapper can make this function answer the task: both have a name to call, and the function says what it takes. */
+/** Whether a wrapper could call this skill: skill and task both name a function to call, and the skill's parameters are known. */
 export function canBeWrapped({ kind, contract, entryPoint }: Skill, { spec }: RolloutContext): boolean {
   return kind === 'function' && entryPoint !== null && contract !== undefined && rulesOf(spec.evaluator).entryPoint !== undefined;
 }
 
 /**
- * Attempt 0 with a function that doesn't fit directly: asks the model once for a wrapper that imports it, without showing its code. Returns
- * null if the answer doesn't import it or is long. The skill isn't blamed for that.
+ * Attempt 0 with a skill that doesn't fit directly: asks the model once for a wrapper that imports the skill. The model doesn't see the
+ * skill's code. Returns null if the answer doesn't import the skill or is too long. Then the skill's counts stay as they are.
  */
 export async function wrapSkill(context: RolloutContext, skill: ReusableSkill): Promise<Attempt | null> {
   const { text, ...asked } = await askModel(context, 'a0.wrap', 'wrap', () => wrapRequest(context.promptTask, skill));

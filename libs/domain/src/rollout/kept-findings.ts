@@ -16,7 +16,7 @@ const RECALLED_MAX = 8;
 
 type Told = Pick<Finding, 'tool' | 'query' | 'fact'>;
 
-/** A finding as the text of a fact, which search can find. */
+/** The text of the fact that stores a finding, such as "fs_read(a.py): defines main". */
 export const findingText = ({ tool, query, fact }: Told) => `${tool}(${query}): ${fact}`;
 const FINDING_TEXT = /^([\w/.-]+)\(([^]*?)\): ([^]*)$/;
 
@@ -29,7 +29,7 @@ const subjectOf = ({ tool, query }: Pick<Finding, 'tool' | 'query'>) => `${tool}
 
 const recallsFindings = ({ spec: { memory } }: RolloutContext) => !recallsNothing(memory) && memory.layers.includes('semantic');
 
-/** The search for findings that resemble a task. */
+/** The query for findings that are similar to a task. */
 export const findingQuery = (task: string) => ({
   text: namesAsWords(task),
   limit: RECALLED_MAX,
@@ -40,7 +40,7 @@ export const findingQuery = (task: string) => ({
 
 type Made = Pick<Fact, 'episodes' | 'createdAt' | 'touched'>;
 
-/** The fact of a finding. It is also found by its names as words, since tasks say "reset link" and code says `resetLink`. */
+/** The fact that stores a finding. Its names are indexed as words too, because a task says "reset link" where code says `resetLink`. */
 export function findingFact(finding: Told & Pick<Finding, 'digest'>, scope: Scope, made: Made): Fact {
   const text = findingText(finding).slice(0, 4_000);
   const id = factId(scope, text);
@@ -55,13 +55,13 @@ export function findingFact(finding: Told & Pick<Finding, 'digest'>, scope: Scop
   return { ...kept, ...made, id, scope, text, subject: subjectOf(finding), wordings: [{ id, text: namesAsWords(text) }] };
 }
 
-/** Brings findings of earlier rollouts of the same agent and user that resemble the task. */
+/** Recalls findings of earlier rollouts of the same agent and user that are similar to the task. */
 export async function recallFindings(context: RolloutContext, bench: Workbench): Promise<void> {
   const { steps, spec, scope, deps } = context;
   if (!recallsFindings(context)) return;
   const items = await steps.run<readonly RecalledItem[]>('a1.findings.recall', 'recall', async () => {
     const found = await deps.semantic.search(viewOf(scope, scope.user), findingQuery(spec.prompt));
-    // Names in code resemble a task in words too little, so rare words in common count as well.
+    // Names in code have a low similarity to a task in words, so `isRelevant` also accepts hits that share rare words.
     const related = found.filter((hit) => isRelevant(hit) && !isWithheldFrom(context, hit));
     const value = related.map(itemOf);
     return { value, summary: `${value.length} findings of earlier tasks` };
@@ -78,7 +78,7 @@ export interface EarlierFinding {
   readonly item: RecalledItem;
 }
 
-/** The finding of an equal call, kept by an earlier rollout of the same agent and user when the file had this content; or null. */
+/** The finding of an equal call in an earlier rollout of the same agent and user, or null. The file must still have the same content. */
 export async function earlierFinding(
   context: RolloutContext,
   { tool, query, digest }: Pick<Finding, 'tool' | 'query' | 'digest'>,
@@ -92,7 +92,7 @@ export async function earlierFinding(
   return isWithheldFrom(context, { kind: 'fact', id: kept.id }) ? null : { fact: told.fact, item };
 }
 
-/** Keeps the newest findings as facts, except those from memory's tools, which are in memory already. */
+/** Stores the newest findings about files and outside tools as facts. Results of memory's tools are in memory already. */
 export async function keepFindings(context: RolloutContext, findings: ExecutionMemory, touched: readonly string[]): Promise<void> {
   const { steps, spec, scope, tenant, rolloutId, deps } = context;
   if (spec.memory.off || spec.memory.readOnly) return;
@@ -108,7 +108,7 @@ export async function keepFindings(context: RolloutContext, findings: ExecutionM
   });
 }
 
-/** Words of an assigned secret, such as the first line of a file with settings. */
+/** Matches text that may hold a secret, such as "API_KEY=…". Such findings are not stored. */
 const SECRET = /(key|secret|token|passw(or)?d|credential)\w*["']?\s*[=:]|-----BEGIN|:\/\/[^\s/:@]+:[^\s/@]+@/i;
 
 function isKept({ tool, step, success, fact }: Finding): boolean {

@@ -17,7 +17,7 @@ import { askModel, contextOf, type RolloutContext, type RolloutDeps, type Rollou
 
 const DESCRIPTION_CHARS_MAX = 1_000;
 const SCENARIOS_MAX = 8;
-/** A field that is missing or of a wrong type is left out, since the others are of use without it. */
+/** A missing field, or one of a wrong type, becomes empty, because the other fields are useful without it. */
 const Lessons = z.object({
   summary: z.string().trim().catch(''),
   reflection: z.string().trim().catch(''),
@@ -30,28 +30,27 @@ const NO_LESSONS = Lessons.parse({});
 
 export interface LearningDeps extends Pick<RolloutDeps, 'model' | 'outbox' | 'procedural' | 'settings' | 'clock' | 'givesUp' | 'tracing'> {
   readonly journal: LearningJournal;
-  /** `wallMs`: from the first start of learning. `modelTokensMax`: of its model calls, prompts included. */
+  /** `wallMs` counts from the first start of learning. `modelTokensMax` includes the prompts. */
   readonly limits: Pick<Limits, 'wallMs' | 'modelTokensMax'>;
 }
 
 type LearningContext = RolloutContext<LearningDeps>;
 type KeepingContext = RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>;
 
-/** Whether learning follows a rollout: it trains, has made attempts and was neither cancelled nor stopped by a limit. */
+/** Whether learning follows a rollout. It must be in training, have made attempts, and not be cancelled or stopped by a limit. */
 export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'attempts'>, stopReason: StopReason): boolean {
   const isJudged = stopReason === 'solved' || stopReason === 'attempts';
   return spec.mode === 'training' && isJudged && !spec.memory.readOnly && attempts.length > 0;
 }
 
 /**
- * Learns from an ended rollout that trains: writes its episode with summary and reflection and, on success, a skill candidate. The model is
- * asked at most once, for the parts that later tasks can use. If a limit comes first, or the answer can't be used, the episode gets a
- * plain summary.
+ * Learns from an ended rollout in training: writes its episode with summary and reflection and, on success, a skill candidate. The model is
+ * asked at most once. If a limit is reached first, or the answer can't be used, the episode gets a summary made without a model.
  *
- * The answer is journaled. Called again with the same journal, it asks no more and writes the same.
+ * The model's answer is journaled. A call with the same journal doesn't ask again and writes the same records.
  *
  * @param signal an abort with a `RolloutStop` ends learning; any other abort leaves learning to the next worker
- * @throws RolloutStop for a cancel; EtudeError JOURNAL_FENCED; system errors, as `runRollout` does
+ * @throws RolloutStop if learning was cancelled; EtudeError JOURNAL_FENCED; system errors, as `runRollout` does
  */
 export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, signal: AbortSignal): Promise<LearningEnd> {
   const { journal, limits } = deps;
@@ -75,7 +74,7 @@ export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, 
 
 const failedWith = (code: string, message: string): LearningEnd => ({ state: 'failed', error: { code, message } });
 
-/** Writes the episode once, and counts the procedures that helped. Without lessons the summary is a plain one. */
+/** Writes the episode once, and counts the procedures that helped. Without lessons, the summary is made without a model. */
 export async function keepEpisode(
   context: KeepingContext,
   stopReason: StopReason,
@@ -89,7 +88,7 @@ export async function keepEpisode(
   context.episodeKept = true;
 }
 
-/** A procedure that the accepted attempt was shown, or a skill that it copied, has helped. One that was shown in vain is not blamed. */
+/** Counts a success for procedures that the accepted attempt was shown, and for a skill that it copied. Failures are not counted. */
 async function countProcedures({ attempts, deps, scope, rolloutId }: KeepingContext): Promise<void> {
   const best = bestOf(attempts);
   if (best?.judgement.verdict !== 'AC') return;
@@ -98,20 +97,20 @@ async function countProcedures({ attempts, deps, scope, rolloutId }: KeepingCont
 }
 
 const LESSONS = 't.lessons';
-/** Lessons with the description of a skill. The key shows that a skill was wanted, so that a later worker decides the same. */
+/** The step that also asks for a skill's description. Its key shows a later worker that a skill was wanted. */
 const LESSONS_WITH_SKILL = 't.skill';
 
-/** Asks the model once for everything that is wanted, and proposes the skill. An answer that was accepted at once has no other lesson. */
+/** Asks the model once for all lessons, and proposes the skill. If the first answer was accepted, only a skill can be learned. */
 async function askForLessons(context: LearningContext): Promise<Lessons> {
   const { promptTask, spec, attempts, deps } = context;
   const skill = await wantedSkill(context);
-  // A skill that was tried in vain teaches nothing about the task.
+  // Attempt 0 tried an existing skill. Its failure teaches nothing about the task.
   const own = attempts.filter(({ attempt }) => attempt > 0);
   const isReflecting = own.length > 1 || (own[0] ?? attempts[0])?.judgement.verdict !== 'AC';
   if (!isReflecting && skill === null) return NO_LESSONS;
   const docstring = skill === null || isReflecting ? null : docstringOf(skill);
   if (skill !== null && docstring !== null) {
-    // The author has described the code: no call is needed.
+    // The docstring describes the code, so the model needn't be asked.
     await putSkill(context, skill, { ...NO_LESSONS, description: docstring });
     return NO_LESSONS;
   }
@@ -125,11 +124,11 @@ async function askForLessons(context: LearningContext): Promise<Lessons> {
   const read = readJsonAnswer(Lessons, text);
   const lessons = 'data' in read ? read.data : NO_LESSONS;
   if (skill !== null) await putSkill(context, skill, lessons);
-  // What nobody asked for is no lesson.
+  // If only a skill was wanted, summary and reflection were not asked for and are dropped.
   return isReflecting ? lessons : NO_LESSONS;
 }
 
-/** The accepted code, if a skill is to be made from it. A task solved by an existing skill needs no new one. */
+/** The accepted code if a skill should be made from it, else null. A task solved by an existing skill needs no new skill. */
 async function wantedSkill(context: LearningContext): Promise<SolvedTask | null> {
   const { deps, scope, taskId, spec, fingerprint, attempts, steps } = context;
   const best = bestOf(attempts);
@@ -138,7 +137,7 @@ async function wantedSkill(context: LearningContext): Promise<SolvedTask | null>
   const { prompt, evaluator } = spec;
   const solved = { scope, taskId, prompt, fingerprint, evaluator, code, description: '', scenarios: [], model, scripted, at };
   const candidate = buildSkillCandidate(solved);
-  if (candidate === null || steps.replay(LESSONS) !== undefined) return null; // without tests it could never be verified
+  if (candidate === null || steps.replay(LESSONS) !== undefined) return null; // A skill without tests could never be verified.
   const isWanted = steps.replay(LESSONS_WITH_SKILL) !== undefined || (await mayLearn(candidate, await context.settings(), deps.procedural));
   return isWanted ? solved : null;
 }
@@ -146,7 +145,7 @@ async function wantedSkill(context: LearningContext): Promise<SolvedTask | null>
 const DOCSTRING_CHARS_MIN = 20;
 const DOCSTRING = /^[ \t]*("""|''')([^]*?)\1/;
 
-/** The docstring of the function that a task asked for; null if the code has no useful one. */
+/** The docstring of the function that the task asked for, or null if there is none of a useful length. */
 function docstringOf({ code, evaluator }: SolvedTask): string | null {
   const { entryPoint } = rulesOf(evaluator);
   if (entryPoint === undefined) return null;
@@ -155,7 +154,7 @@ function docstringOf({ code, evaluator }: SolvedTask): string | null {
   return docstring.length >= DOCSTRING_CHARS_MIN ? docstring : null;
 }
 
-/** Proposes a skill from code that the model wrote. Without a description, the prompt describes it. */
+/** Proposes a skill from code that the model wrote. If there is no description, the task's prompt is used. */
 async function putSkill(context: LearningContext, solved: SolvedTask, lessons: Lessons): Promise<void> {
   const { deps, tenant, rolloutId, attempts } = context;
   const { name: called, description, scenarios } = lessons;
@@ -163,12 +162,12 @@ async function putSkill(context: LearningContext, solved: SolvedTask, lessons: L
   const built = buildSkillCandidate({ ...solved, ...told, others: await skillsCalled(context, called) });
   if (built === null) return;
   const skill = await pinnedToImports(built, deps.procedural);
-  // The code may repeat texts that its author read, so their sources and marks go with the skill.
+  // The code may repeat texts that the model read, so the skill gets their sources and marks.
   const sources = [...new Set([...skill.sources, ...touchedBy(context, attempts)])];
   await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: withMarks({ ...skill, sources, origin: 'rollout' }) });
 }
 
-/** The owner's skills with a name that this task's skill may get. */
+/** The owner's skills that already have one of the names possible for this task's skill. */
 async function skillsCalled({ deps, scope, spec: { prompt, evaluator } }: LearningContext, called: string): Promise<readonly NamedSkill[]> {
   const { entryPoint = null } = rulesOf(evaluator);
   const names = namesLike(skillName(prompt, entryPoint, called));

@@ -8,22 +8,22 @@ import { question } from '../model-answer.js';
 
 const CODE_CHARS_MAX = 12_000;
 const FEEDBACK_CHARS_MAX = 4_000;
-/** Limit for all earlier attempts together. The newest are kept in full first. */
+/** Limit for all earlier attempts together. The newest ones are shown in full, as far as it allows. */
 const ATTEMPTS_CHARS_MAX = 40_000;
 
 export interface PromptTask {
   readonly spec: Pick<TaskSpec, 'prompt' | 'evaluator' | 'files'>;
   /**
-   * Ending of the tags' names, in letters and digits. It is made from the task, so that prompts can be replayed. Since anyone who knows the
-   * task can compute it, it is removed from every text between tags.
+   * Ending of the tags' names, in letters and digits. It is computed from the task, so that prompts can be replayed. Who knows the task can
+   * compute it too, so it is removed from every text between tags.
    */
   readonly boundary: string;
 }
 
-/** Invisible characters that may stand between the boundary's characters. */
+/** White space and invisible characters, which a faked boundary may have between its characters. */
 const UNSEEN = '[\\s\\p{Cf}]*';
 
-/** Puts data between tags; the model is told never to follow instructions there. */
+/** Puts data between tags. The model is told never to follow instructions there. */
 export function block({ boundary }: PromptTask, tag: string, text: string, attributes = ''): string {
   return `<${tag}-${boundary}${attributes}>\n${withoutBoundary(text, boundary)}\n</${tag}-${boundary}>`;
 }
@@ -50,12 +50,12 @@ function answerSection(task: PromptTask): string {
   return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }
 
-/** The title of many records is the beginning of their text. */
+/** The title and the text. The title is left out if the text begins with it. */
 const titled = ({ title, text }: RecalledItem) => (text.startsWith(title) ? text : `${title}\n${text}`);
 
 const FROM_MEMORY = 'From earlier work';
 
-/** The records behind the section of memories, as "kind id". */
+/** The records shown in the section of memories, each as "kind id". */
 export function sourcesOf(recalled: readonly RecalledItem[]): Readonly<Record<string, readonly string[]>> {
   return recalled.length === 0 ? {} : { [FROM_MEMORY]: recalled.map(({ kind, id }) => `${kind} ${id}`) };
 }
@@ -69,7 +69,7 @@ export function memorySection(task: PromptTask, recalled: readonly RecalledItem[
   return `# ${FROM_MEMORY}\n\nThis may or may not fit the task; judge for yourself.${how}\n\n${items.join('\n')}`;
 }
 
-/** Attempts in order. Where they are too long together, the oldest show only their verdict. */
+/** The attempts in order. If they are too long together, the oldest ones show only their verdict. */
 export function attemptsSection(task: PromptTask, attempts: readonly Attempt[]): string {
   let left = ATTEMPTS_CHARS_MAX;
   const texts = attempts.toReversed().map((attempt) => {
@@ -89,15 +89,14 @@ function verdictLine({ judgement }: Attempt): string {
   return `Verdict: ${verdictText(judgement)} (${judgement.reason})`;
 }
 
-/** Limit for texts that models wrote earlier: a huge answer must not fill the next prompt. */
+/** Limit for a text that a model wrote. A huge answer must not fill the next prompt. */
 const TEXT_CHARS_MAX = 8_000;
 const REFERENCE_CHARS_MAX = 20_000;
 
 /**
- * Every prompt of a rollout: the task's text in full, and data only between tags.
+ * Makes a prompt of a rollout. It holds the task's text in full, and all data is between tags.
  *
- * Hidden cases are in no prompt, the reference solution only in `lessonsRequest`, and no prompt before the second attempt mentions
- * criticism.
+ * No prompt holds hidden cases. Only `lessonsRequest` shows the reference solution. Criticism appears from the second attempt on.
  */
 function request(task: PromptTask, ...sections: ReadonlyArray<string | null>): ChatRequest {
   const system = [
@@ -160,7 +159,7 @@ export function bindRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   );
 }
 
-/** Asks for a short program around a skill's function. Its code isn't shown, since it is imported. */
+/** Asks for a short program that imports a skill's function. The function's code isn't shown. */
 export function wrapRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   const parts = [skill.contract?.signature ?? '', text(skill.description), parametersText(skill)].filter((part) => part !== '');
   return request(
@@ -171,12 +170,12 @@ export function wrapRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   );
 }
 
-/** What the lessons are made from. One answer has everything that is wanted. */
+/** The texts that the lessons are made from. */
 export interface LessonsMaterial {
-  /** Empty: no summary and no reflection are wanted. */
+  /** Empty if no summary and no reflection are wanted. */
   readonly attempts: readonly Attempt[];
   readonly reference: string | null;
-  /** The accepted code that is to be described; null: no skill is wanted. */
+  /** The accepted code, which the model describes. null if no skill is wanted. */
   readonly code: string | null;
 }
 
@@ -189,7 +188,7 @@ export function lessonsRequest(task: PromptTask, { attempts, reference, code }: 
     task,
     isReflecting ? attemptsSection(task, attempts) : null,
     shown === null ? null : `# Reference solution\n\n${block(task, 'reference', cutMiddle(shown, REFERENCE_CHARS_MAX))}`,
-    // The attempts show it already.
+    // The attempts above show this code already.
     code === null || isReflecting ? null : `# Code that solved it\n\n${block(task, 'solution', cutMiddle(code, REFERENCE_CHARS_MAX))}`,
     `# Lessons\n\nAnswer with one JSON object and nothing else. Its fields:\n${asked.map((field) => `- ${field}`).join('\n')}`,
   );

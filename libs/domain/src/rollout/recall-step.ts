@@ -11,24 +11,24 @@ import type { SearchedMemory } from '../tools/memory-tools.js';
 import type { DurableSteps } from './durable-steps.js';
 import { budgetsOf } from './step-prompts.js';
 
-/** The cue joins the model's draft or critique with the task's own words, since memories of the task often use those. */
+/** Searches memory by `opening`, the model's draft or critique, and by the prompt, because memories often use the prompt's words. */
 export async function findForTask(context: RolloutContext, opening: string): Promise<Recollected> {
   const { deps, spec, scope, rolloutId } = context;
   const { enabled } = await context.settings();
   const asked = {
     scope,
     cue: `${opening}\n\n${spec.prompt}`,
-    // Skills aren't shown where they are off for the agent.
+    // If the agent has skills turned off, none are recalled.
     policy: { ...spec.memory, layers: spec.memory.layers.filter((layer) => layer !== 'procedural' || enabled) },
     rolloutId,
     tokensMax: budgetsOf(context).memory,
-    // Skills in words need no proof, because only code is run.
+    // Only code is executed, so a skill in words needs no proof.
     shows: (skill: Skill) => isInWords(skill) || isProven(skill, deps.checker),
   };
   return findMemories(asked, deps.withholding === undefined ? deps : { ...deps, counters: deps.withholding.counters });
 }
 
-/** @param found what memory has found already; null: it is searched by the opening and the task's own words */
+/** @param found the result of an earlier search; null: `findForTask` searches now */
 export async function recallStep(
   context: RolloutContext,
   attempt: number,
@@ -48,21 +48,21 @@ export async function recallStep(
   });
 }
 
-/** Withholds some of the recalled items by lot, to measure what recall is worth. */
+/** Withholds randomly chosen recalled items, to measure how much recall helps. */
 export interface Withholding {
-  /** 0 to 1, for each item; 0: nothing is withheld or counted. */
+  /** Probability for each item, 0 to 1. At 0 nothing is withheld or counted. */
   readonly probability: number;
   readonly counters: ShowCounters;
 }
 
 const KEY = 'a1.shows';
 
-/** The earlier worker's draws for the first attempt. */
+/** The items that an earlier worker chose to show or withhold in the first attempt. */
 export function journaledShows(steps: DurableSteps): ItemShow[] {
   return (steps.journaledUnder(KEY, KEY) as ItemShow[][]).flat();
 }
 
-/** The found items that this rollout is not shown. The draws of the first attempt hold for later attempts. */
+/** The found items that are withheld from this rollout. The choices of the first attempt hold for later attempts. */
 async function withheldItems(context: RolloutContext, attempt: number, found: readonly FoundItem[]): Promise<readonly FoundItem[]> {
   const { deps, tenant, rolloutId, steps } = context;
   const { probability = 0, counters } = deps.withholding ?? {};
@@ -86,7 +86,7 @@ export function isWithheldFrom({ shows }: Pick<RolloutContext, 'shows'>, { kind,
   return shows.some((show) => !show.shown && show.kind === kind && show.id === id);
 }
 
-/** The layers for the search tools of an agent, without the items withheld from its rollout. */
+/** Memory as the agent's tools search it: without the items withheld from its rollout. */
 export function searchedWithoutWithheld(context: RolloutContext): SearchedMemory {
   const { deps } = context;
   const isShown = (item: Pick<ItemShow, 'kind' | 'id'>) => !isWithheldFrom(context, item);
@@ -99,7 +99,7 @@ export function searchedWithoutWithheld(context: RolloutContext): SearchedMemory
   };
 }
 
-/** Makes memory count the rollout's end for its shown and its withheld items. */
+/** Counts for each shown or withheld item whether the first attempt was right, and how many tokens the rollout took. */
 export async function putShows({ attempts, deps, tenant, scope, rolloutId, spec, shows }: RolloutContext): Promise<void> {
   const first = attempts.find(({ attempt }) => attempt === 1);
   if (shows.length === 0 || first === undefined || isUnjudged(first.judgement) || spec.memory.readOnly) return;

@@ -59,7 +59,7 @@ const STORIES: Record<string, Story> = {
   },
 };
 
-/** A cell that calls tools and keeps a value, calls by the model, a second attempt. */
+/** The answers of two attempts, with a cell that calls tools and keeps a value, and with tool calls by the model. */
 const AGENTS_STEPS = [
   '```python\nfs_write("b.txt", fs_read("a.txt")["content"] * 2)\nstore("n", len(fs_list()["files"]))\n```',
   '```python\nprint(n, open("b.txt").read())\nobserve("it was written")\n```',
@@ -119,7 +119,7 @@ describe.each(Object.entries(STORIES))('%s', (_, story) => {
     const writes = undisturbed.steps.length + 1;
     for (let n = 1; n <= writes + 2; n += 1) {
       const world = worldOf(story);
-      // The last two deaths are those of learning, after its answer and at its end.
+      // The last two deaths happen while it learns: after the model's answer, and at the end.
       await runDying(
         world,
         n <= writes

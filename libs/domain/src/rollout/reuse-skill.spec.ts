@@ -274,7 +274,7 @@ describe('an answer that imports a skill', () => {
   });
 });
 
-/** A list of numbers, which the skill doesn't take. */
+/** A task over lists of numbers, which the skill's parameters don't accept. */
 const NUMBERS: SpecGiven = {
   evaluator: { kind: 'function_cases', entryPoint: 'double_all', cases: [{ args: [[3, 4]], expected: [6, 8] }] },
 };

@@ -25,15 +25,15 @@ import { useOf } from '../skills/life/usage.js';
 type KeptSkill = Omit<Skill, 'tests' | 'cues' | 'evidence'>;
 const kept = ({ tests: _tests, cues: _cues, evidence: _evidence, ...skill }: Skill): KeptSkill => skill;
 
-/** A skill as it is journaled, so that the code that runs is the code that was checked. */
+/** A skill as the journal stores it, so that exactly the checked code runs after a crash too. */
 export interface ReusableSkill extends KeptSkill {
   /** The skills that this one calls, in the order of loading. */
   readonly needed: readonly KeptSkill[];
-  /** The sandbox template that has the packages of the skill and all it calls. Absent: the default one. */
+  /** The sandbox template with the packages of this skill and of `needed`. Absent means the default template. */
   readonly template?: string;
   /** The untrusted sources of the skill. */
   readonly ofSkill: readonly string[];
-  /** The skill answers the task only through a wrapper, and `needed` contains it. */
+  /** The model must write a wrapper that calls the skill. `needed` then contains the skill itself. */
   readonly isToWrap?: boolean;
 }
 
@@ -43,10 +43,10 @@ const CANDIDATES_MAX = 3;
 const FAILURE_CHARS_MAX = 4_000;
 
 /**
- * Attempt 0: before any code is generated, tries a skill that solved the same task, or one that is similar enough. If the similar one
- * doesn't fit, the model is asked for a wrapper.
+ * Attempt 0: before any code is generated, tries a skill that solved the same task, or else a similar skill. If the most similar skill
+ * doesn't fit directly, the model is asked for a wrapper.
  *
- * Returns null if there is no such skill, or the model found no arguments or wrapper. Every use is recorded, failures too.
+ * Returns null if there is no such skill, or if the model found no arguments or wrapper. Every use is recorded, also a failed one.
  */
 export async function reuseSkill(context: RolloutContext): Promise<Attempt | null> {
   const skill = await findSkill(context);
@@ -73,7 +73,7 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
   });
 }
 
-/** Finding no skill is not journaled: until the next step, another worker may search again. */
+/** If no skill is found, nothing is journaled. After a crash before the next step, another worker searches again. */
 async function findSkill(context: RolloutContext): Promise<ReusableSkill | null> {
   const { steps, spec, deps } = context;
   const { off, preferSkills, layers, readOnly } = spec.memory;
@@ -90,8 +90,8 @@ async function findSkill(context: RolloutContext): Promise<ReusableSkill | null>
 }
 
 /**
- * Finds a skill to try before any code is generated: one that solved this very task, else the most similar one above the agent's threshold.
- * The skill and all it calls have to be active and proven. null if there is none.
+ * Finds a skill that solved the same task, or else the most similar skill above the agent's threshold. The skill and all skills that it
+ * calls must be active and proven. Returns null if there is none.
  */
 async function findReusable(context: RolloutContext): Promise<{ skill: ReusableSkill; how: string } | null> {
   const { deps, scope, fingerprint, spec } = context;
@@ -111,13 +111,13 @@ async function findReusable(context: RolloutContext): Promise<{ skill: ReusableS
   return wrappable === null ? null : { skill: wrappable, how: 'is near the task, but needs a wrapper' };
 }
 
-/** Skills that solved a task with this fingerprint, the narrowest owner first. */
+/** Skills that solved a task with this fingerprint. The skills of the narrowest owner come first. */
 async function skillsThatSolved(fingerprint: string, reader: SkillReader, { procedural }: RolloutDeps): Promise<readonly Skill[]> {
   const views = new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, viewOf(owner, reader.user)]));
   return (await Promise.all([...views.values()].map((view) => procedural.byFingerprint(view, fingerprint)))).flat();
 }
 
-/** null if the skill doesn't fit, isn't proven, or needs a missing skill or package. The task is then solved without the skill. */
+/** Returns null if the skill doesn't fit, isn't proven, or needs a missing skill or package. */
 async function reusableOf(proven: Skill, { deps, spec, fingerprint }: RolloutContext): Promise<ReusableSkill | null> {
   const answer = adaptSkill(proven, spec.evaluator);
   if (answer === null || !takesCalls(proven, spec) || !isProven(proven, deps.checker)) return null;
@@ -136,12 +136,12 @@ function reusableWith(skill: Skill, { needed, ...place }: Awaited<ReturnType<typ
   return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
 }
 
-/** How a skill can answer a task; null if it can't. */
+/** The answer that a skill gives to a task, or null if the skill can't answer it. */
 function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluator: Evaluator): SkillAnswer | null {
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
 }
 
-/** Whether a function of another name can take the task's calls. The cases show the calls, or else the signature in the task's text. */
+/** Whether the skill can take the task's calls. If its name differs from the asked one, cases or the signature in the prompt decide. */
 function takesCalls(skill: Skill, { evaluator, prompt }: TaskSpec): boolean {
   const asked = rulesOf(evaluator).entryPoint;
   if (asked === undefined || asked === skill.entryPoint || skill.contract === undefined) return true;
@@ -153,7 +153,7 @@ function takesCalls(skill: Skill, { evaluator, prompt }: TaskSpec): boolean {
   return count !== null && parameters.filter(({ required }) => required).length <= count && (isRest || count <= parameters.length);
 }
 
-/** Whether a call of the task looks like one of the skill's tests: the same types of arguments and, where it is public, of the value. */
+/** Whether a case has the same types of arguments as one of the skill's tests, and, if the case is public, of the value. */
 function hasShapesOf({ tests }: Skill, cases: Extract<Evaluator, { kind: 'function_cases' }>['cases']): boolean {
   const calls = tests.filter((test) => test.kind === 'call');
   if (calls.length === 0) return true;
@@ -167,7 +167,7 @@ function hasShapesOf({ tests }: Skill, cases: Extract<Evaluator, { kind: 'functi
   );
 }
 
-/** Whether two values have the same type, and lists the same type of items. null and empty lists fit anything of their kind. */
+/** Whether two values have the same type; for lists, the first items decide. null fits any value, an empty list fits any list. */
 function haveOneShape(a: Json, b: Json): boolean {
   if (a === null || b === null) return true;
   if (!Array.isArray(a) || !Array.isArray(b)) return !Array.isArray(a) && !Array.isArray(b) && typeof a === typeof b;
@@ -176,7 +176,7 @@ function haveOneShape(a: Json, b: Json): boolean {
 
 const PARAMETER = /^\s*[A-Za-z_]\w*\s*(?::[^,=]*)?(?:=[^,]*)?$/;
 
-/** The number of parameters in a signature of that function in the text, such as "solve(text, limit)"; null without one. */
+/** The number of parameters in the function's signature in the text, such as 2 for "solve(text, limit)". null without a signature. */
 function parameterCount(name: string, text: string): number | null {
   for (const [, inside = ''] of text.matchAll(new RegExp(`\\b${name}\\s*\\(([^()]*)\\)`, 'g'))) {
     const parts = inside.trim() === '' ? [] : inside.split(',');
@@ -215,7 +215,7 @@ async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<
   return { code: boundCode(skill, binding.text), binding };
 }
 
-/** Program that calls the skill with the model's arguments and prints the result. null if it has none, or the contract refuses them. */
+/** A program that calls the skill with the model's arguments and prints the result. null if the arguments are missing or don't fit. */
 function boundCode(skill: ReusableSkill, answer: string): string | null {
   const read = readJsonAnswer(z.record(z.string(), Json), answer);
   if ('wrong' in read || Object.keys(read.data).length === 0) return null;
@@ -234,7 +234,7 @@ async function recordFailedBinding(context: RolloutContext, skill: ReusableSkill
   });
 }
 
-/** Summarises the attempt for the skill's record. A failure stores the task as its input: failures are shown, and cases may be hidden. */
+/** Describes the use for the skill's record. A failure stores the prompt as input, because people see failures but not hidden cases. */
 function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, results }: Ran): HowItWent {
   const success = judgement.verdict === 'AC';
   if (!success) return { success, at, failure: { input: inputOf(context), error: judgement.reason.slice(0, FAILURE_CHARS_MAX) } };
@@ -245,7 +245,7 @@ function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, 
 
 const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS_MAX);
 
-/** Records the use. After a failure `fellBack` says that the model wrote the code instead. */
+/** Records the use. After a failure, `fellBack` means that the model wrote the code instead. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
   skill: ReusableSkill,

@@ -37,22 +37,22 @@ export interface RolloutDeps {
   readonly semantic: Pick<SemanticMemory, 'search' | 'about'>;
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countOffers' | 'countNames'>;
   readonly settings: AgentSettingsReader;
-  /** Checks proofs: a skill with code is neither run nor shown without a valid one. */
+  /** Checks proofs. A skill with code is run or shown only with a valid proof. */
   readonly checker: ProofChecker;
-  /** The sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION if none has */
+  /** Returns the sandbox template that has these packages. @throws EtudeError FAILED_PRECONDITION if there is none */
   readonly templateFor: (packages: readonly string[]) => string | undefined;
   readonly outbox: MemoryOutbox;
   readonly journal: Journal;
   readonly clock: Clock;
-  /** Absent: every recalled item is shown. */
+  /** If absent, every recalled item is shown. */
   readonly withholding?: Withholding;
-  /** Absent: `PROMPT_BUDGETS`. */
+  /** If absent, `PROMPT_BUDGETS` are used. */
   readonly promptBudgets?: PromptBudgets;
-  /** Shows the text of a model call while it is written. Losing it is no error. */
+  /** Called with each part of a model's answer as it arrives, for watchers of the task. A lost part is no error. */
   readonly liveText?: (step: string, text: string) => void;
-  /** Absent: steps have no spans. */
+  /** If absent, no spans are recorded. */
   readonly tracing?: Tracing;
-  /** Whether the task ends with this error, because nobody will retry. */
+  /** Whether the task fails with this error because the job has no attempts left. */
   readonly givesUp: (error: unknown) => boolean;
 }
 
@@ -63,13 +63,13 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly steps: DurableSteps;
   readonly tracing: Tracing;
   readonly signal: AbortSignal;
-  /** The agent's settings, read once at the first call. Decisions made from them are journaled. */
+  /** Reads the agent's settings once, at the first call. Decisions made from them are journaled. */
   readonly agentSettings: () => Promise<AgentSettings>;
   readonly settings: () => Promise<ProceduralMemorySettings>;
   readonly promptTask: PromptTask;
-  /** Attempts so far. Each is added as soon as it is evaluated, so that a stop keeps the earlier ones. */
+  /** The attempts so far. Each is added as soon as it is evaluated, so that it is kept if the rollout stops. */
   readonly attempts: Attempt[];
-  /** What the first attempt was shown, and what is withheld from the whole rollout; empty if nothing was recalled or drawn. */
+  /** The items that were shown to the first attempt or are withheld from the rollout. Empty if no item was recalled or nothing is withheld. */
   readonly shows: ItemShow[];
   /** Whether this process has written the rollout's episode. */
   episodeKept: boolean;
@@ -126,7 +126,7 @@ export async function modelStep(
   request: () => ChatRequest,
 ): Promise<StepOutcome<ModelAnswer>> {
   const { liveText } = deps;
-  // Keys end with the call's purpose; keys of learning begin with "t.".
+  // A key ends with the purpose of the call. Keys of learning begin with "t.".
   const purpose = key.startsWith('t.') ? 'learn' : key.slice(key.lastIndexOf('.') + 1);
   const account = { tenant, agent, purpose };
   const asked: ChatRequest = { ...request(), account, ...(liveText && { onText: (part) => liveText(key, part) }) };
@@ -145,10 +145,10 @@ function calledBy(calls: ChatResponse['toolCalls'] = []): string {
 }
 
 /**
- * The sha256 in hex that decides whether two tasks are the same: made from the prompt, how the answer is judged, and public data.
+ * Two tasks with the same fingerprint count as the same task. It is the sha256, in hex, of the prompt and of all public data of the evaluator.
  *
- * Ignored are white space at line ends, blank lines, the style of line breaks, and hidden cases, since a task may return with other ones.
- * Case and inner spacing count: "print A" is not "print a".
+ * White space at line ends, blank lines and the style of line breaks are ignored. So are hidden cases, because they may differ when a task
+ * is submitted again. Case and inner spacing count: "print A" is not "print a".
  */
 export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
   const { entryPoint = '', visible } = rulesOf(evaluator);

@@ -6,23 +6,23 @@ import { contentDigest } from '../skills/content-digest.js';
 import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';
 
-/** Files that a sandbox lists. */
+/** The most files that a sandbox lists. */
 const LISTED_MAX = 1_000;
 const DIGEST_CHARS = 16;
 
-/** Name of the sandbox that a rollout opened last, from its journal; null if it opened none. */
+/** The name of the sandbox that a rollout opened last, from its journal. null if it opened none. */
 export function lastSandboxIn(entries: readonly JournalEntry[]): string | null {
   const opened = entries.findLast(({ key }) => key.endsWith('.open'))?.value as Filled | undefined;
   return opened?.name ?? null;
 }
 
-/** The sandbox that got the task's files, as it is journaled. */
+/** The journal's note that the task's files were written into a sandbox. `number` counts the rollout's sandboxes from 0. */
 interface Filled {
   readonly number: number;
   readonly name: string;
 }
 
-/** The sandbox that a rollout works in. It is opened at its first use, gets the task's files once, and is replaced if it is lost. */
+/** A rollout's sandbox. It is opened at its first use, gets the task's files once, and is replaced if it is lost. */
 export class RolloutSandbox {
   #sandbox: Promise<WorkSandbox> | null = null;
   #losses = 0;
@@ -30,7 +30,7 @@ export class RolloutSandbox {
 
   constructor(private readonly context: RolloutContext) {}
 
-  /** The sandbox for a tool, opened at its first use. */
+  /** The open sandbox, for tools. @throws SandboxLost if no step has opened one */
   opened = (): Promise<WorkSandbox> => this.#sandbox ?? Promise.reject(new SandboxLost('no step has opened it'));
 
   /** @throws SandboxLost once for each sandbox that has ended */
@@ -45,11 +45,11 @@ export class RolloutSandbox {
       throw error;
     });
     if (this.#filled?.number === number) {
-      // Sandboxes are forgotten some time after their end. Then the same request opens an empty one.
+      // A controller forgets a sandbox some time after its end. Then the same request opens an empty sandbox.
       if (sandbox.name === this.#filled.name) return sandbox;
       throw new SandboxLost('it ended while the task rested');
     }
-    // Files are written before the first action only: a later worker must not undo what the agent changed.
+    // Files are written only before the first action, because a later worker must not undo the agent's changes.
     this.#filled = await steps.run<Filled>(`${key}.open`, 'sandbox', async () => {
       for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
       return {
@@ -61,16 +61,16 @@ export class RolloutSandbox {
     return sandbox;
   }
 
-  /** The paths, sizes and times of all files, or of one, as a short text. It changes when they do. */
+  /** A digest of path, size and time of one file, or of all files. If it is unchanged, the files are unchanged. */
   async stamp(key: string, filePath: string | undefined): Promise<string> {
     const files = await (await this.open(key)).list(this.context.signal);
     const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
-    // A list names a limited number of files. Nothing is known about omitted files.
+    // The list may be cut. Then it can't show that all files are unchanged, so each call gets a stamp of its own.
     if (files.length >= LISTED_MAX && of.length !== 1) return key;
     return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
   }
 
-  /** The first `bytesMax` bytes of a file; null if there is no such file, also for an absolute path or a folder. */
+  /** The first `bytesMax` bytes of a file. null if there is no such file, or if the path is absolute or a folder. */
   async read(key: string, path: string, bytesMax: number): Promise<Uint8Array | null> {
     const sandbox = await this.open(key);
     return sandbox.read(path, bytesMax, this.context.signal).catch((error: unknown) => {
@@ -79,18 +79,18 @@ export class RolloutSandbox {
     });
   }
 
-  /** The beginning of the sha256 of a file, as far as `fs_read` sees it; undefined if there is no such file. */
+  /** The first digits of the sha256 of the part of a file that `fs_read` can read. undefined if there is no such file. */
   async digest(key: string, path: string): Promise<string | undefined> {
     const bytes = await this.read(key, path, FILE_BYTES_MAX);
     return bytes === null ? undefined : hash('sha256', bytes, 'hex').slice(0, DIGEST_CHARS);
   }
 
-  /** Notices that an earlier worker wrote the task's files before this action. */
+  /** Takes over the journal's note that the task's files were written before this action. */
   noticeOpened(key: string): void {
     this.#filled = (this.context.steps.replay(`${key}.open`) as Filled | undefined) ?? this.#filled;
   }
 
-  /** The next use opens another sandbox. */
+  /** Forgets a lost sandbox. The next use opens another one. */
   noticeLoss(): void {
     this.#losses += 1;
     this.#sandbox = null;
@@ -98,7 +98,7 @@ export class RolloutSandbox {
 
   async close(): Promise<void> {
     const sandbox = this.#sandbox;
-    // It ends by itself some minutes later.
+    // A failure is ignored, because the sandbox ends by itself some minutes later.
     await sandbox?.then((open) => open.close(AbortSignal.timeout(2_000))).catch(() => undefined);
   }
 }

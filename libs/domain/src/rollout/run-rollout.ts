@@ -17,16 +17,16 @@ import { addCost, NO_COST } from '../model-answer.js';
 
 /**
  * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and
- * records, until one is accepted or a limit is reached. With the strategy `codeact` it acts in steps instead (`run-steps.ts`). Then the
- * rollout ends with its verdict. Learning in training follows by itself (`learn-from-rollout.ts`).
+ * records, until one is accepted or a limit is reached. With the strategy `codeact`, an attempt acts in steps instead (`run-steps.ts`). In
+ * training, learning follows as a job of its own (`learn-from-rollout.ts`).
  *
  * Every step is journaled before the next begins. Called again with the same journal, it continues after the last entry and repeats no
  * model call.
  *
- * @param signal an abort with a `RolloutStop` ends the rollout. Any other abort leaves the rollout to the next worker, and the AbortError
- * is thrown
- * @throws EtudeError JOURNAL_FENCED; system errors (MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE, MEMORY_UNAVAILABLE, ...). The same call then
- * continues where it stopped, unless `deps.givesUp` says that nobody will retry: then the task has failed with that error.
+ * @param signal an abort with a `RolloutStop` ends the rollout. Any other abort throws its AbortError and leaves the rollout to the next
+ * worker
+ * @throws EtudeError JOURNAL_FENCED; system errors such as MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE or MEMORY_UNAVAILABLE. A retry continues
+ * where this call stopped. If `deps.givesUp` says that there is no retry, the task has failed with that error.
  * The loop and the use of memory follow CoALA (Sumers et al. 2023), the critique Reflexion (Shinn et al. 2023).
  */
 export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal: AbortSignal): Promise<RolloutEnd> {
@@ -60,7 +60,7 @@ async function attemptUntilStopped(context: RolloutContext): Promise<StopReason>
     }
     return await ended('solved');
   } catch (error) {
-    // Any other error leaves the sandbox to the next worker.
+    // After any other error the sandbox stays open for the next worker.
     if (error instanceof RolloutStop) return ended(error.reason);
     throw error;
   }
@@ -103,8 +103,8 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
 const NO_OPENING = { text: '', ...NO_COST };
 
 /**
- * Whether a draft is still to be decided on. It serves as a cue, and is asked for only if memory isn't empty and the task's own words find
- * nothing related. A later worker decides as the journal shows.
+ * Whether this worker may decide to ask for a draft. A draft helps to search memory if the prompt alone finds nothing related. If an earlier
+ * worker went beyond this point, its decision is in the journal.
  */
 function mayDraft({ spec, steps }: RolloutContext, attempt: number): boolean {
   if (recallsNothing(spec.memory)) return false;

@@ -40,7 +40,7 @@ const outside = (results: Readonly<Record<string, Json>>, called: string[] = [])
   },
 });
 
-/** A task that reads two files, after an earlier one of the same agent read them. The earlier one had seen a document. */
+/** A task that reads two files. An earlier task of the same agent read them too, and also saw a document. */
 async function laterWorld(spec: SpecGiven = {}) {
   const files = [file('a.py', 'def slug(text):\n    return text\n'), file('b.py', 'def page(): pass\n')];
   const [a, b] = [calls(['fs_read', { path: 'a.py' }]), calls(['fs_read', { path: 'b.py' }])];
@@ -123,7 +123,7 @@ describe('an agent that acts in steps', () => {
       ],
       ['"content":"two two"'],
     ],
-    // A worker that ends after the edit and before its entry leaves the edit to the next one.
+    // If a worker dies after the edit and before its journal entry, the next worker repeats the edit.
     ['an edit that was made once, though its new text holds the old one', [keepsEdit, keepsEdit, readA], ['"content":"# one\\nx = 1"']],
     ['that an edit has no place', [edit('no such text', '1')], ['occurs 0 times in "a.py", not once. The new text is there already.']],
     [

@@ -16,21 +16,21 @@ import { StepTools } from './step-tools.js';
 import { Workbench } from './workbench.js';
 import { addCost, type AnswerCost, NO_COST } from '../model-answer.js';
 
-/** Actions of one step; more are not performed. */
+/** The most actions of one step. Further ones are not performed. */
 const ACTIONS_MAX = 10;
-/** Answers in a row without a step, after which the attempt ends. */
+/** The attempt ends after this many answers in a row that hold no step. */
 const IDLE_MAX = 3;
-/** Equal steps in a row, after which the attempt ends. From the second on, the model is told. */
+/** The attempt ends after this many equal steps in a row. From the second one on, a remark warns the model. */
 const REPEATS_MAX = 4;
 
-/** An agent at work on one task: its memories of other tasks, its tools and its workbench. */
+/** An agent that works on one task: the recalled memories, its tools and its workbench. */
 export interface AgentAtWork {
   readonly recalled: readonly RecalledItem[];
   readonly tools: StepTools;
   readonly bench: Workbench;
 }
 
-/** Recalls memories and opens the tools, once for all attempts of a rollout. */
+/** Recalls memories and opens the tools. This happens once per rollout, not per attempt. */
 export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
   const recalled = await recallStep(context, 1, '');
   const tools = await StepTools.open(context, {
@@ -42,7 +42,7 @@ export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
   return { recalled, tools, bench };
 }
 
-/** Keeps the findings for later rollouts, and ends the sandbox. */
+/** Stores the findings for later rollouts, and closes the sandbox. */
 export async function endWork(context: RolloutContext, work: AgentAtWork): Promise<void> {
   await keepFindings(context, work.bench.findings, await touchedIn(context, work));
   await work.bench.sandbox.close();
@@ -54,7 +54,7 @@ async function touchedIn(context: RolloutContext, work: AgentAtWork): Promise<re
   return touchedBy(context, [{ recalled, ofSkill: await untrustedOfTools(context, work) }]);
 }
 
-/** The untrusted sources of skills that were run by name. Words of an outside server are untrusted like those of an untrusted task. */
+/** The untrusted sources of skills that were run by name. If the agent has outside servers, the task counts as untrusted too. */
 async function untrustedOfTools({ taskId, scope, deps }: RolloutContext, { bench, tools }: AgentAtWork): Promise<readonly string[]> {
   const used = await Promise.all([...bench.usedSkills].map((id) => skillWithId(id, scope, deps.procedural)));
   const outside = tools.readsOutside ? [`untrustedTasks/${taskId}`] : [];
@@ -62,8 +62,8 @@ async function untrustedOfTools({ taskId, scope, deps }: RolloutContext, { bench
 }
 
 /**
- * One attempt by steps: the model acts and sees the outcome, until it gives a final answer or a limit ends the attempt. Then the answer is
- * judged as in any attempt. The loop follows CodeAct (Wang et al. 2024).
+ * One attempt in steps: the model acts and sees the outcome, until it gives a final answer or a limit ends the attempt. Then the answer is
+ * judged like that of any attempt. The loop follows CodeAct (Wang et al. 2024).
  */
 export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
   const stepsMax = context.spec.limits.agentStepsMax;
@@ -96,14 +96,14 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
   return judged(context, attempt, work, { end, taken, cost });
 }
 
-/** A final answer with the text of the file that it names. */
+/** A final answer. If it names a file, `answer` is the file's text. */
 interface CompletedAnswer {
   readonly answer: string;
-  /** The answer is code, as in a file. */
+  /** Whether the answer was read from a file. Its text is then code as it is, without fences. */
   readonly isFile: boolean;
 }
 
-/** The final answer, or what is wrong with it: then the agent goes on. */
+/** Completes the final answer. `wrong` says why it can't be taken; the agent then goes on. */
 async function completed(
   { spec: { evaluator } }: RolloutContext,
   key: string,
@@ -131,14 +131,14 @@ function remarkOn({ calls, final }: StepAnswer, taken: readonly TakenStep[], sai
   return repeats > 1 ? `You have taken this very step ${repeats} times. Do something else, or give your final answer.` : null;
 }
 
-/** Why the attempt ends without an answer; null: it goes on. */
+/** The reason why the attempt ends without an answer, or null if it goes on. */
 function whyStuck(taken: readonly TakenStep[]): string | null {
   const idle = taken.slice(-IDLE_MAX).filter(({ said, observations }) => observations.length === 0 && (said.toolCalls ?? []).length === 0);
   if (idle.length === IDLE_MAX) return `${IDLE_MAX} answers in a row held no step`;
   return repeatsOf(taken) >= REPEATS_MAX ? `the same step ${REPEATS_MAX} times in a row` : null;
 }
 
-/** How many of the last steps did the same as the last one. A call that was first answered with an offer is not a repeat. */
+/** How many steps at the end did the same. A step that was answered with an earlier task's finding is not a repeat. */
 function repeatsOf(taken: readonly TakenStep[]): number {
   const digests = taken.map(({ step, said: { text, toolCalls }, observations }) =>
     observations.some(({ isOffer }) => isOffer)
@@ -174,7 +174,7 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
 const codeOf = (taken: readonly TakenStep[]) =>
   taken.flatMap(({ observations }) => observations.filter(({ call }) => call.tool === PYTHON).map(({ query }) => query));
 
-/** The judgement of an attempt without code: an answer in words that nobody judges, or none. */
+/** The judgement of an attempt without code. An answer in words is accepted; a missing answer fails. */
 function judgementOf(isInWords: boolean, end: EndedSteps['end'], text: string): Judgement {
   const nothing = { casesPassed: 0, casesTotal: 0, output: text };
   if (isInWords && typeof end !== 'string') return { verdict: 'AC', reason: 'the agent answered', feedback: '', ...nothing };
@@ -183,7 +183,7 @@ function judgementOf(isInWords: boolean, end: EndedSteps['end'], text: string): 
   return { verdict: 'RE', reason, feedback, ...nothing, casesTotal: 1 };
 }
 
-/** What the agent did, for the record of the attempt. */
+/** The agent's steps as text, for the record of the attempt. */
 function transcriptOf(taken: readonly TakenStep[]): string {
   const steps = taken.map(({ step, said: { text }, observations }) => {
     const actions = observations.map(({ call, query, text: result }) => `${call.tool}(${query})\n-> ${result.slice(0, 400)}`);

@@ -9,23 +9,23 @@ import { endingOf } from '../tools/execute-code.js';
 import type { ToolOutcome } from '../tools/tool-definition.js';
 import type { EarlierFinding } from './kept-findings.js';
 
-/** The tools that a step always has: code to run, and the end of the attempt. */
+/** The two tools of every step: one runs code, the other ends the attempt with an answer. */
 export const PYTHON = 'python';
 export const FINAL = 'final_answer';
 
 export interface StepCall {
-  /** The id of the model's call; null for code that stood in the text. */
+  /** The id that the model gave the call. null for code in the answer's text. */
   readonly id: string | null;
   readonly tool: string;
-  /** undefined where the model's arguments were no JSON object, or too deep. */
+  /** undefined if the model's arguments were not a JSON object, or were nested too deeply. */
   readonly args: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface FinalAnswer {
   readonly answer: string;
-  /** The workspace's file whose content is the answer; null: the text is. */
+  /** The workspace file whose content is the answer. null if `answer` is the answer. */
   readonly file: string | null;
-  /** What is wrong with the arguments; null if nothing is. */
+  /** The fault in the arguments, or null. */
   readonly problem: string | null;
 }
 
@@ -36,16 +36,16 @@ export interface StepAnswer {
   readonly final: FinalAnswer | null;
 }
 
-/** Levels of nested lists and objects in arguments. */
+/** The most levels of nested lists and objects in arguments. */
 const DEPTH_MAX = 100;
 
 const FINAL_LINE = /^[ \t]*(?:#+[ \t]*|\*\*)?FINAL ANSWER\b:?(?:\*\*)?:?[ \t]*/im;
 
 /**
- * Reads what a model wants to do in a step: its calls in order, and its final answer. Text holds code to run in a fenced Python block, or
- * the final answer behind a line that starts with "FINAL ANSWER". Both empty: the answer held no step.
+ * Reads the calls, in order, and the final answer from a model's answer. Without tool calls, the text may hold a fenced Python block to run,
+ * or a final answer after "FINAL ANSWER" at the start of a line. Without any of them, the answer holds no step.
  *
- * @param nameOf the tool that was offered under a name
+ * @param nameOf returns the name of the tool that was offered to the model under a name
  */
 export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | 'toolCalls'>, nameOf: (name: string) => string): StepAnswer {
   const calls = toolCalls.map(({ id, name, arguments: given }) => ({ id, tool: nameOf(name), args: argumentsIn(given) }));
@@ -72,40 +72,40 @@ function finalOf(args: unknown): FinalAnswer {
   return { answer: text, file: file.replace(/^\.\//, '') || null, problem: isEmpty ? 'it is empty. Give "answer" or "file".' : null };
 }
 
-/** A journaled call, with everything that later steps need. */
+/** A tool call as the journal stores it. */
 export interface ToolValue {
   readonly tool: string;
   readonly query: string;
-  /** Equal for equal calls. */
+  /** A digest of tool and arguments, so equal calls have equal identities. */
   readonly identity: string;
   readonly filePath?: string;
   readonly outcome: ToolOutcome | { readonly success: true; readonly result: Json };
-  /** State of the files at the time of the call. */
+  /** Digest of the files' state at the time of the call. */
   readonly stamp?: string;
-  /** The outcome is one of an earlier call, since nothing has changed. */
+  /** The call was not made. The outcome is that of an earlier equal call, because nothing has changed since. */
   readonly again?: true;
-  /** Digest of the read file, before the call. */
+  /** Digest of the file's content before the call. */
   readonly digest?: string;
-  /** The outcome is this finding of an earlier rollout. The call was not made. */
+  /** The call was not made. The outcome is this finding of an earlier rollout. */
   readonly earlier?: EarlierFinding;
   readonly lost?: string;
 }
 
-/** What the model reads in place of a file. */
+/** The text that offers the model an earlier finding in place of a file. */
 export const offerOf = ({ fact }: EarlierFinding): string =>
   `(Not read: an earlier task of this agent read this file while it had the same content, by its digest, and found:)\n${fact}\n(Call again to read the file.)`;
 
-/** Whether a journaled value is a call's, not one of the steps that a call needs. */
+/** Whether a journaled value is that of a tool call. Keys below a call also hold the opening of a sandbox, for example. */
 export const isCall = (value: unknown): value is ToolValue => typeof value === 'object' && value !== null && 'outcome' in value;
 
-/** The outcome of a call as the model reads it. */
+/** The outcome of a call as text for the model. */
 export function textOf(outcome: ToolValue['outcome']): string {
   if (outcome.success) return typeof outcome.result === 'string' ? outcome.result : JSON.stringify(outcome.result);
   const { error, result } = outcome;
   return result === undefined ? `Failed: ${error}` : `Failed: ${error}\n${JSON.stringify(result)}`;
 }
 
-/** The records in the answer of a tool of memory. */
+/** The records in the answer of a memory tool. Empty for any other answer. */
 export function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[] {
   const records = outcome.success ? (outcome.result as { records?: unknown } | null)?.records : undefined;
   return Array.isArray(records) ? (records as RecalledItem[]) : [];
@@ -114,7 +114,7 @@ export function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[
 const STREAM_CHARS_MAX = 20_000;
 const DISPLAY_CHARS_MAX = 8_000;
 
-/** What a cell printed and showed, and how it ended, as the model reads it. */
+/** The output and the end of a cell, as text for the model. */
 export function cellText(outcome: WorkCellOutcome): string {
   const { stdout, stderr, displays, exit, stateLost } = outcome;
   const shown = displays.map((display) => {
@@ -125,7 +125,7 @@ export function cellText(outcome: WorkCellOutcome): string {
   });
   const parts = [cutMiddle(stdout.trimEnd(), STREAM_CHARS_MAX), cutMiddle(stderr.trimEnd(), STREAM_CHARS_MAX), ...shown];
   const { error, ...ended } = outcome;
-  // A traceback tells how the code failed, but not that a limit ended it.
+  // If the code raised, stderr shows the traceback. If a limit ended it, the reason must be added.
   if (exit === 'nonzero' && error !== undefined) parts.push(stderr === '' ? endingOf(outcome) : '');
   else if (exit !== 'ok') parts.push(endingOf(ended));
   if (stateLost) parts.push('The interpreter was restarted: names are lost but for the scratchpad, files are kept.');

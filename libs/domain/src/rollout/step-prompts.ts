@@ -10,17 +10,17 @@ import type { AgentAtWork } from './run-steps.js';
 import { PYTHON } from './step-calls.js';
 import type { Observation } from './workbench.js';
 
-/** The most tokens of each part of a step's prompt. The operator can set them. */
+/** The most tokens for each part of a step's prompt. The operator can set them. */
 export interface PromptBudgets {
-  /** Memories at the first step. */
+  /** For memories recalled at the start. */
   readonly memory: number;
-  /** The result of one action. */
+  /** For the result of one action. */
   readonly result: number;
-  /** The scratchpad. */
+  /** For the scratchpad. */
   readonly workingMemory: number;
-  /** What tools have shown. */
+  /** For findings of tool calls. */
   readonly findings: number;
-  /** Tokens for the steps before the fully shown ones. */
+  /** For older steps, which are shown as lines or a summary. */
   readonly history: number;
 }
 
@@ -32,17 +32,17 @@ export interface TakenStep {
   readonly step: number;
   readonly said: Pick<ModelAnswer, 'text' | 'toolCalls'>;
   readonly observations: readonly Observation[];
-  /** What the model is told about its answer, in addition to the observations. */
+  /** A note to the model about its answer, such as a warning that it repeats itself. */
   readonly remark: string | null;
 }
 
-/** The replacement of the oldest steps, once their lines exceed the budget. */
+/** The summary of the oldest steps. It replaces their lines when these exceed the budget. */
 export interface StepHistory {
-  /** The last step without a line; 0: all steps have one. */
+  /** The last step that is shown without lines. 0 if all steps have lines. */
   readonly to: number;
-  /** The model's summary; empty: there is none. */
+  /** The model's summary. Empty if there is none. */
   readonly summary: string;
-  /** The last step of the summary. Those up to `to` are left out. */
+  /** The last step that the summary covers. Later steps up to `to` are left out of the prompt. */
   readonly summaryTo: number;
   /** Key of the journaled step that wrote the summary. */
   readonly source: string;
@@ -50,7 +50,7 @@ export interface StepHistory {
 
 export const WHOLE_HISTORY: StepHistory = { to: 0, summary: '', summaryTo: 0, source: '' };
 
-/** A step that the model is to take. */
+/** The next step, which the model is asked for. */
 interface NextStep {
   readonly step: number;
   readonly taken: readonly TakenStep[];
@@ -59,19 +59,19 @@ interface NextStep {
 }
 
 export const CHARS_PER_TOKEN = 4;
-/** Steps whose results are shown in full. Earlier ones are cut to their findings, several at a time, so that prompts keep their beginning. */
+/** The last steps are shown in full. Older ones become lines, two steps at a time, so that two prompts in a row mostly begin alike. */
 const KEPT_STEPS = 4;
 const CUT_AT_ONCE = 2;
 const CUT_CHARS = 200;
 
-/** The steps that are shown by a line for each action, or not at all. */
+/** The older steps, which are shown as lines, in a summary, or not at all. */
 export function earlierSteps(taken: readonly TakenStep[]): readonly TakenStep[] {
   return taken.slice(0, Math.max(0, Math.floor((taken.length - KEPT_STEPS) / CUT_AT_ONCE) * CUT_AT_ONCE));
 }
 
 /**
- * The prompt of one step. Its beginning stays the same from step to step, since model servers cache it: rules, task, memories, then the
- * steps. Parts that change each time come last: plan, scratchpad, findings.
+ * The prompt of one step. It begins with rules, task, memories and steps, which mostly stay the same, because model servers cache the
+ * beginning of prompts. Plan, scratchpad and findings change with each step, so they come last.
  */
 export function stepRequest(context: RolloutContext, work: AgentAtWork, { step, taken, history, tools }: NextStep): ChatRequest {
   const { recalled, bench } = work;
@@ -86,7 +86,7 @@ export function stepRequest(context: RolloutContext, work: AgentAtWork, { step, 
   if (last.role === 'user') messages.splice(-1, 1, { role: 'user', content: `${last.content}\n\n${state}` });
   else messages.push({ role: 'user', content: state });
   const summarised = history.summary === '' ? {} : { [summaryTitle(history)]: [`step ${history.source}`] };
-  // The facts behind findings of earlier rollouts.
+  // The facts that hold findings of earlier rollouts.
   const facts = bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`);
   return { messages, tools, sources: { ...sourcesOf(recalled), 'Execution Memory': facts, ...summarised } };
 }
@@ -124,12 +124,12 @@ function opening(
 
 const summaryTitle = ({ summaryTo }: StepHistory) => `Summary of steps 1 to ${summaryTo}`;
 
-/** A line that names the omitted steps; no line if there are none. */
+/** A line that names the steps left out. No line if there are none. */
 export function leftOut({ summaryTo, to }: StepHistory): readonly string[] {
   return to > summaryTo ? [`- steps ${summaryTo + 1} to ${to}: left out`] : [];
 }
 
-/** One line for each action of a step: what was asked, and the finding. */
+/** One line for each action of a step, with its call and its finding. */
 export function shortLines({ step, observations }: TakenStep): readonly string[] {
   return observations.map(({ call, query, text, success, isOffer }) => {
     const asked = flat(call.tool === PYTHON ? query.trim() : query);
@@ -151,7 +151,7 @@ function stepMessages({ said, observations, remark }: TakenStep, context: Rollou
   };
   const { toolCalls = [] } = said;
   const shortened = toolCalls.map((call) => (call.arguments.length > chars ? { ...call, arguments: shortArguments(call, chars) } : call));
-  // Servers want exactly one result for each call.
+  // Model servers require exactly one result for each call.
   const results = toolCalls.map(({ id }) => {
     const observation = observations.find(({ call }) => call.id === id);
     return { role: 'tool', content: observation ? shown(observation) : 'Not performed.', toolCallId: id } as const;
@@ -165,7 +165,7 @@ function stepMessages({ said, observations, remark }: TakenStep, context: Rollou
   ];
 }
 
-/** Arguments with their texts cut like results. Otherwise each later prompt would contain a written file. */
+/** Cuts long texts in arguments, because otherwise each later prompt would contain the whole text of a written file. */
 function shortArguments({ arguments: text }: ChatToolCall, chars: number): string {
   try {
     return JSON.stringify(JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? cutMiddle(value, chars) : value)));
@@ -189,7 +189,7 @@ function stateText(context: RolloutContext, { tools, bench }: AgentAtWork, step:
   return sections.filter((section) => section !== '').join('\n\n');
 }
 
-/** A section whose first line is its title; its text is data. */
+/** Puts the text of a section between tags. The section's first line is its title. */
 function dataSection(task: PromptTask, section: string, tokens: number): string {
   if (section === '') return '';
   const end = section.indexOf('\n');

@@ -16,11 +16,11 @@ import type { UseSkillToolDeps } from '../tools/use-skill-tool.js';
 import type { RolloutContext } from './rollout-context.js';
 import { FINAL, PYTHON } from './step-calls.js';
 
-/** With more tools than this, the prompt has only the core set, and `search` finds the others. */
+/** If there are more tools than this, the prompt lists only Etude's own. The model finds those of outside servers with `search`. */
 const OFFERED_MAX = 14;
 const FOUND_MAX = 5;
 const DESCRIPTION_CHARS_MAX = 600;
-/** All tools of outside servers as JSON. */
+/** Limit for all tools of outside servers together, as JSON. Further tools are left out. */
 const LISTED_CHARS_MAX = 500_000;
 
 const ENDS: readonly ChatTool[] = [
@@ -38,16 +38,16 @@ const ENDS: readonly ChatTool[] = [
 
 type ListedTool = Pick<ToolDefinition, 'name' | 'title' | 'inputSchema' | 'describe'>;
 
-/** What a rollout's agent can call: its own tools, and those of the servers that its settings name. */
+/** The tools of a rollout's agent: Etude's own, and those of the MCP servers in the agent's settings. */
 export class StepTools {
   todos: readonly Todo[] = [];
   readonly #registry: ToolRegistry;
   readonly #listed: readonly ListedTool[];
-  /** The prompt leaves out the tools of outside servers that `search` hasn't found. */
+  /** Whether the prompt leaves out tools of outside servers until `search` finds them. */
   readonly #isMany: boolean;
-  /** The name under which the model is offered each tool. */
+  /** The name of each tool as the model sees it, by the tool's own name. */
   readonly #wireNames: ReadonlyMap<string, string>;
-  /** Names that `search` found. */
+  /** Names of tools that `search` found. */
   readonly #loaded = new Set<string>();
 
   private constructor(
@@ -68,10 +68,7 @@ export class StepTools {
     this.#wireNames = wireNames([...ENDS, ...this.#listed].map(({ name }) => name));
   }
 
-  /**
-   * Lists the tools of outside servers, which are asked once per worker. A server that is down has no tools, and is asked again when
-   * called.
-   */
+  /** Lists the agent's tools. A server that is down contributes none. */
   static async open(
     context: RolloutContext,
     { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => Promise<readonly string[]> },
@@ -88,7 +85,7 @@ export class StepTools {
     });
     const own = agentTools({
       workspace: sandbox,
-      // The workbench keeps the plan, from the journaled call.
+      // The workbench keeps the plan. It reads it from the journaled call.
       todos: { putTodos: async () => {} },
       skills: off ? undefined : skillsOf(context),
       memory: off ? undefined : () => Promise.resolve(searchedWithoutWithheld(context)),
@@ -110,7 +107,7 @@ export class StepTools {
     return [...ENDS, ...tools];
   }
 
-  /** The tool that was offered under a name. */
+  /** The name of the tool that the model knows as `offered`. */
   nameOf = (offered: string): string => [...this.#wireNames].find(([, wire]) => wire === offered)?.[0] ?? offered;
 
   forCells(): readonly CellTool[] {
@@ -119,12 +116,12 @@ export class StepTools {
       .map(({ name, inputSchema }) => ({ name, parameters: parametersOf(inputSchema), description: '' }));
   }
 
-  /** Whether the prompt may have words of an outside server: descriptions of its tools, or their results, even from unlisted tools. */
+  /** Whether prompts may hold texts of outside servers, such as descriptions or results of their tools. */
   get readsOutside(): boolean {
     return this.caller.servers.length > 0;
   }
 
-  /** Whether an equal call has the same answer while the files and the memory are unchanged. */
+  /** Whether equal calls have the same answer as long as files and memory are unchanged. */
   isStable(tool: string): boolean {
     return this.#registry.isStable(tool);
   }
@@ -133,7 +130,7 @@ export class StepTools {
     return tool.includes('/');
   }
 
-  /** The span follows OpenTelemetry's conventions for GenAI. */
+  /** Calls a tool within a span, which follows OpenTelemetry's conventions for GenAI. */
   call(tool: string, args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal) {
     const { tracing, deps } = this.context;
     const values = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.call.id': context.callId };
@@ -148,7 +145,7 @@ export class StepTools {
     });
   }
 
-  /** Offers the tools that `search` found from the next step on. */
+  /** From the next step on, the prompt lists the tools that a call of `search` found. */
   noticeFound(tool: string, outcome: ToolOutcome | { readonly success: boolean; readonly result?: unknown }): void {
     if (tool !== 'search' || !outcome.success) return;
     const { tools = [] } = (outcome.result ?? {}) as { tools?: ReadonlyArray<{ readonly name: string }> };
@@ -158,7 +155,7 @@ export class StepTools {
 
 const WIRE_CHARS_MAX = 64;
 
-/** Names for model servers, which accept only letters, digits, "_" and "-". If an earlier tool has the name, it gets a number. */
+/** The name of each tool for model servers, which accept only letters, digits, "_" and "-". Equal names get a number. */
 function wireNames(tools: readonly string[]): ReadonlyMap<string, string> {
   const byWire = new Map<string, string>();
   for (const tool of tools) {
@@ -185,7 +182,7 @@ function skillsOf({ deps }: RolloutContext): UseSkillToolDeps {
   };
 }
 
-/** The tools of outside servers. The list is journaled, so that every worker and explanation has the same. */
+/** The tools of outside servers. The list is journaled, so that a later worker and `explainStep` have the same list. */
 function listedTools({ steps, deps, signal }: RolloutContext, caller: OutsideCaller): Promise<readonly OutsideTool[]> {
   return steps.run('a1.tools', 'tool', async () => {
     const { tools, problems } = await deps.outsideTools.list(caller, signal);
@@ -213,7 +210,7 @@ function searchTools(near: NearTools): ToolDefinition {
   });
 }
 
-/** A call's query, as findings name it: a path with its lines, a text, or the arguments. Arguments of outside tools can mean anything. */
+/** The query under which a call's finding is stored: a path with its lines, a text, or all arguments. */
 export function queryOf(tool: string, args: Readonly<Record<string, unknown>>): string {
   if (tool.includes('/') && Object.keys(args).length > 1) return JSON.stringify(args);
   const { path, from_line: from, to_line: to, text, query, folder } = args;

@@ -6,7 +6,7 @@ import { type Attempt, transitionOf } from './attempt-record.js';
 import { keepEpisode, mayTeach } from './learn-from-rollout.js';
 import type { RolloutContext } from './rollout-context.js';
 
-/** How often an answer is executed, each time in a new sandbox, if the sandbox is lost. */
+/** If the sandbox is lost, the answer is executed again in a new one, up to this many executions. */
 const EXECUTIONS_MAX = 3;
 
 export interface Ran {
@@ -15,20 +15,20 @@ export interface Ran {
 }
 
 interface TryOptions {
-  /** Records more about the attempt, under ids of its own, before the attempt counts as recorded. */
+  /** Writes further records about the attempt, under their own ids. Runs in the journaled step that records the attempt. */
   readonly alsoRecord?: (attempt: Attempt, ran: Ran) => Promise<void>;
-  /** Adds the functions that the code calls; the attempt keeps the code without them. */
+  /** Puts the skills that the code calls in front of it. The attempt stores the code without them. */
   readonly load?: (code: string) => string;
-  /** The judgement of an answer without code; absent: the usual one for an answer without code. */
+  /** The judgement if there is no code. Absent means that of `judgeWithoutCode`. */
   readonly judgement?: Judgement;
-  /** The sandbox template to run in; undefined: the default one. */
+  /** The sandbox template to run in. undefined means the default template. */
   readonly template?: string | undefined;
 }
 
 /**
  * The second half of every attempt: executes an answer, judges it, adds it to `context.attempts` and records it.
  *
- * @param code null: the answer held no code, which is judged without a sandbox
+ * @param code null if the answer held no code; it is then judged without a sandbox
  */
 export async function tryAnswer(
   context: RolloutContext,
@@ -60,7 +60,7 @@ function execute(
     tenant,
     files: [...spec.files, ...(rules.files?.(code) ?? [])],
     limits: spec.limits.sandbox,
-    // The first crash decides the verdict, and a thousand cases that each time out would take hours.
+    // The first failing run decides the verdict. Without the stop, a thousand cases that each time out would take hours.
     stopOnFailure: rules.cases !== undefined,
     runs,
     ...(template === undefined ? {} : { template }),
@@ -70,7 +70,8 @@ function execute(
       const executionId = `${rolloutId}.${key}${execution === 1 ? '' : `.${execution}`}`;
       const value = await deps.sandboxes.execute({ executionId, ...request }, signal);
       if (ranToTheEnd(value.runs) || execution === EXECUTIONS_MAX) {
-        judge(spec.evaluator, runs, value.runs); // throws where the infrastructure failed: that must not be journaled as an outcome
+        // Throws if the infrastructure failed. Such a failure must not be journaled as the step's outcome.
+        judge(spec.evaluator, runs, value.runs);
         return { value, summary: summaryOf(value, runs.length), usage: { executions: execution } };
       }
     }
@@ -101,7 +102,7 @@ function evaluate(
   });
 }
 
-/** Records every attempt, successful or not, even after a limit was reached. Not if the task's memory is read-only. */
+/** Records an attempt, unless the task's memory is read-only. Failed attempts and those at a limit are recorded too. */
 async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () => Promise<void>): Promise<void> {
   if (context.spec.memory.readOnly) return;
   const { steps, deps, tenant, rolloutId, attempts } = context;
@@ -112,7 +113,7 @@ async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () 
     await Promise.all([
       deps.outbox.put(tenant, writeId, { kind: 'transition', transition }),
       alsoRecord(),
-      // With the last transition, so that the task's end needn't wait for another write.
+      // The episode is written together with the last transition, so that the task's end needn't wait for another write.
       ...(isLast ? [keepEpisode(context, 'solved')] : []),
     ]);
     return { value: { writeId }, summary: 'the transition is stored' };

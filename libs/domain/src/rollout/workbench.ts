@@ -23,7 +23,7 @@ export interface Observation {
   readonly query: string;
   readonly text: string;
   readonly success: boolean;
-  /** The text is a finding of an earlier rollout. If the call is repeated, it is made. */
+  /** The call was not made: the text is a finding of an earlier rollout. An equal call later is made. */
   readonly isOffer?: true;
 }
 
@@ -31,7 +31,7 @@ interface CellValue {
   readonly text: string;
   readonly success: boolean;
   readonly scratchpad?: Scratchpad;
-  /** Why the sandbox was lost. */
+  /** The reason why the sandbox was lost. */
   readonly lost?: string;
 }
 
@@ -39,37 +39,37 @@ const Code = z.object({ code: z.string().min(1).max(256_000) });
 const ARGUMENTS = 'Wrong arguments. They must be one JSON object.';
 const UNKNOWN = 'The call was interrupted, and it may have been made. Find out before you call again.';
 const ASK = 'ask_caller';
-/** The most text that answers to code may take in the journal of a rollout, in characters. */
+/** The most characters that all answers of tools to code may take in a rollout's journal. */
 const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
 const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one task. Read files with open() instead.';
 
 /**
- * The means of one rollout: its sandbox, tools, scratchpad, todos and findings. Every action is a journaled step. Its effects on this
- * object are made from the journaled value, so that a later worker has the same.
+ * The sandbox, tools, scratchpad, todos and findings of one rollout. Every action is a journaled step. This object is changed only from
+ * journaled values, so that a later worker rebuilds the same state.
  */
 export class Workbench {
   readonly findings = new ExecutionMemory();
-  /** Records that tools of memory returned. */
+  /** Records that memory tools returned. */
   readonly recalled: RecalledItem[] = [];
   scratchpad: Scratchpad = EMPTY_SCRATCHPAD;
   /** Skills that `use_skill` ran, as "name@version". */
   readonly usedSkills = new Set<string>();
   readonly sandbox: RolloutSandbox;
   readonly #answered = new Map<string, ToolValue>();
-  /** Calls that were answered with an earlier rollout's finding instead. */
+  /** Identities of calls that were answered with a finding of an earlier rollout. */
   readonly #offered = new Set<string>();
   #answeredChars = 0;
 
   constructor(
     private readonly context: RolloutContext,
     private readonly tools: StepTools,
-    /** Memories that the first prompt showed: their skills can be imported. */
+    /** Memories that the first prompt showed. Code can import the skills among them. */
     private readonly shown: readonly RecalledItem[],
   ) {
     this.sandbox = new RolloutSandbox(context);
   }
 
-  /** Performs one action of step `step`. @param key of the journal, such as "a1.s3.t1" */
+  /** Performs one action of step number `step`. @param key the action's key in the journal, such as "a1.s3.t1" */
   async act(key: string, step: number, call: StepCall): Promise<Observation> {
     if (call.tool === PYTHON) return this.#cell(key, step, call);
     const value = await this.#call(key, step, call, false);
@@ -79,7 +79,7 @@ export class Workbench {
     return { call, query, text: told, success: outcome.success, ...(earlier && { isOffer: true }) };
   }
 
-  /** The text of a file of the workspace; null if there is none of at most 1 MiB. Journaled, since an attempt is judged by it. */
+  /** The text of a workspace file, or null if it is missing or larger than 1 MiB. Journaled, because it is judged as the answer. */
   file(key: string, path: string): Promise<string | null> {
     this.sandbox.noticeOpened(key);
     return this.context.steps.run(key, 'sandbox', async () => {
@@ -97,7 +97,7 @@ export class Workbench {
     if (code === undefined) return { call, query: '', text: 'Wrong arguments. "code" must be the Python to run.', success: false };
     const { steps } = this.context;
     this.sandbox.noticeOpened(key);
-    // A later worker that finds the cell in the journal makes no calls for it.
+    // If the cell is journaled, it isn't run again. The effects of its calls are then taken from the journal.
     for (const value of steps.journaledUnder(key, `${key}.t`)) if (isCall(value)) this.#apply(step, value);
     const value = await steps.run<CellValue>(key, 'cell', async () => {
       const cell = await this.#run(key, step, code);
@@ -120,14 +120,14 @@ export class Workbench {
     try {
       const sandbox = await this.sandbox.open(key);
       const cell = { executionId: `${rolloutId}.${key}`, code, tools: this.tools.forCells(), scratchpad };
-      // First the module of the skills that the code imports is defined.
+      // A cell of its own first loads the skills that the code imports.
       const imports = await importedSkills(context, [...this.shown, ...this.recalled], code);
       const loading = { ...cell, executionId: `${cell.executionId}.skills`, code: imports.load('pass') };
       const loaded = imports.used.length === 0 ? null : await this.#follow(sandbox, loading, answer);
       const outcome = loaded === null || loaded.exit === 'ok' ? await this.#follow(sandbox, cell, answer) : loaded;
       if (RETRYABLE_EXITS.has(outcome.exit)) return lost(outcome.error?.message ?? outcome.exit);
       const { scratchpad: state } = outcome;
-      // Journaled only where it changed, since it may be large.
+      // The scratchpad may be large, so it is journaled only if it changed.
       const kept = state === undefined || contentDigest(state) === contentDigest(scratchpad) ? {} : { scratchpad: state };
       return { text: cellText(outcome), success: outcome.exit === 'ok', ...kept };
     } catch (error) {
@@ -136,7 +136,7 @@ export class Workbench {
     }
   }
 
-  /** Runs a cell. If this worker has to leave, the cell goes on, and the next worker follows it. The end of a rollout stops its cell. */
+  /** Runs a cell. If this worker shuts down, the cell goes on and the next worker attaches to it. If the rollout ends, the cell is stopped. */
   async #follow(sandbox: WorkSandbox, cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>): Promise<WorkCellOutcome> {
     const { signal } = this.context;
     const [stop, left] = [new AbortController(), Promise.withResolvers<never>()];
@@ -172,14 +172,14 @@ export class Workbench {
     return value;
   }
 
-  /** Makes the changes that follow from a journaled call. */
+  /** Changes this object as a journaled call requires. */
   #apply(step: number, value: ToolValue): void {
     const { tool, query, identity, outcome, filePath, digest, earlier } = value;
     if (earlier !== undefined) return this.#applyOffer(value, earlier);
     if (outcome.success && this.tools.isStable(tool)) this.#answered.set(identity, value);
     if (tool === 'remember') this.#answered.clear();
     if (tool === 'write_todos' && outcome.success) this.tools.todos = (outcome.result as { todos: readonly Todo[] }).todos;
-    // An outside server may call anything "records".
+    // The answer of an outside server may have a field "records" with another meaning.
     if (!this.tools.isOutside(tool)) this.recalled.push(...recordsIn(outcome));
     const { skill, version } = (outcome.result ?? {}) as { skill?: string; version?: number };
     if (tool === 'use_skill' && skill !== undefined) this.usedSkills.add(`${skill}@${version}`);
@@ -205,8 +205,8 @@ export class Workbench {
   }
 
   /**
-   * Makes a call, unless an equal one was answered and its sources are unchanged. In place of the first reading of a file, the model is
-   * offered the finding of an earlier rollout. Code needs the content, so it is offered none.
+   * Makes a call. If an equal call was answered and nothing has changed since, that answer is returned. If an earlier rollout has read the
+   * same file, the model is offered its finding instead, once. Code needs the content and gets no such offer.
    */
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
     const path = args?.['path'];
@@ -234,7 +234,7 @@ export class Workbench {
     }
   }
 
-  /** Notes that an outside call begins, since nobody can know later whether it was made. false: a lost worker began it before. */
+  /** Journals the start of an outside call. Returns false if an earlier worker started it and died, so that it may have been made. */
   async #begins(key: string): Promise<boolean> {
     const { steps } = this.context;
     if (steps.replay(`${key}.begin`) !== undefined) return false;

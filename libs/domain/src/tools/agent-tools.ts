@@ -11,11 +11,11 @@ import type { ToolContext, ToolDefinition, ToolOutcome, ToolSessions } from './t
 import { type SandboxNow, workspaceTools } from './workspace-tools.js';
 import { type WorldParts, worldTools } from './world-tools.js';
 
-/** What tools work with. A caller whose parts lack one has no tools that need it. */
+/** The dependencies of the tools. If a part is absent, the tools that need it are left out. */
 export interface ToolParts {
-  /** Runs code in sandboxes, and finds and registers skills. Only callers of the gateway have it. */
+  /** For tools that run code in their own sandboxes, and for those that find and register skills. Only the gateway gives it. */
   readonly code?: CodeInterpreterDeps & { readonly embedder: Embedder };
-  /** The sandbox of a task's agent. */
+  /** The sandbox that a task's agent works in. */
   readonly workspace?: SandboxNow;
   readonly todos: Pick<ToolSessions, 'putTodos'>;
   readonly skills?: UseSkillToolDeps;
@@ -23,13 +23,13 @@ export interface ToolParts {
   readonly memory?: () => Promise<SearchedMemory>;
   readonly remember?: RememberDeps;
   readonly world?: WorldParts;
-  /** Only a task's agent can ask a caller. */
+  /** Only an agent of a task has a caller to ask. */
   readonly asking?: AskCallerDeps;
 }
 
 /**
- * The list of all tools, for callers of the gateway and for agents of tasks. The most important come first: an MCP client shows the first
- * ten. Skills are not tools of their own.
+ * Etude's own tools, for callers of the gateway and for agents of tasks. The most important tools come first, because an MCP client shows
+ * only the first ten.
  */
 export function agentTools({ code, workspace, todos, skills, memory, remember, world, asking }: ToolParts): readonly ToolDefinition[] {
   const tools: readonly ToolDefinition[] = [
@@ -38,7 +38,7 @@ export function agentTools({ code, workspace, todos, skills, memory, remember, w
     ...madeOf(skills, useSkillTool),
     ...madeOf(code, executeCodeTool, loadFunctionsTool, registerSkillTool),
     writeTodosTool(todos),
-    // Among the first ten, one tool stands for its relatives, which can be called by name.
+    // To keep the first ten varied, only one of the recall tools and one of the list tools is among them.
     ...madeOf(code && memory, recallTool),
     ...madeOf(remember, rememberTool),
     ...madeOf(code, listCategoriesTool),
@@ -56,7 +56,7 @@ function madeOf<Part>(part: Part | undefined, ...make: ReadonlyArray<MakeTools<P
   return part === undefined ? [] : make.flatMap((one) => one(part));
 }
 
-/** Error codes after which no caller waits for an answer. */
+/** After an error with one of these codes, the caller no longer waits for an answer. */
 const GONE: ReadonlySet<string> = new Set(['CANCELLED', 'DEADLINE_EXCEEDED']);
 
 export class ToolRegistry {
@@ -69,20 +69,20 @@ export class ToolRegistry {
     this.#tools = new Map([...listed, ...unlisted].map((tool) => [tool.name, tool]));
   }
 
-  /** Whether a tool changes nothing; false for an unknown one. */
+  /** Whether a tool only reads. false for an unknown tool. */
   isRead(name: string): boolean {
     return this.#tools.get(name)?.readOnly === true;
   }
 
-  /** Whether an equal call of a rollout has the same answer while its files and its memory are unchanged. */
+  /** Whether equal calls have the same answer as long as files and memory are unchanged. */
   isStable(name: string): boolean {
     return this.isRead(name) && this.#tools.get(name)?.volatile !== true;
   }
 
   /**
-   * Calls a tool. An unknown tool, wrong arguments and errors of the agent or caller are failures in the answer.
+   * Calls a tool. An unknown tool, wrong arguments, and errors whose fault is the agent's or the caller's are returned as failures.
    *
-   * @throws EtudeError system errors, such as SANDBOX_UNAVAILABLE; an AbortError when `signal` aborts
+   * @throws EtudeError system errors, such as SANDBOX_UNAVAILABLE, and CANCELLED or DEADLINE_EXCEEDED; an AbortError when `signal` aborts
    */
   async call(name: string, args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome> {
     const tool = this.#tools.get(name);

@@ -12,7 +12,7 @@ export interface AskCallerDeps {
 const ANSWER_HOURS = 72;
 const HOUR_MS = 3_600_000;
 
-/** Asks the task's caller. The rollout rests until the answer comes. @throws RolloutWaits while there is none */
+/** Asks the task's caller. The rollout pauses until the answer comes. Until then, a call throws `RolloutWaits`. */
 export function askCallerTool({ questions, clock, rolloutId }: AskCallerDeps): ToolDefinition {
   return defineTool({
     name: 'ask_caller',
@@ -26,7 +26,7 @@ export function askCallerTool({ questions, clock, rolloutId }: AskCallerDeps): T
     readOnly: false,
     idempotent: true,
     async run({ question: text, hours }, { callId }) {
-      // The key is that of the step, such as "a1.s3.t1".
+      // The question's key is the step's key, such as "a1.s3.t1". The call's id is "<rollout>.<step's key>".
       const question = { key: callId.slice(rolloutId.length + 1), text, deadlineAt: clock.now() + hours * HOUR_MS };
       const answer = await questions.ask(question);
       if (answer === null) throw new RolloutWaits(question);

@@ -31,7 +31,7 @@ const Input = z.strictObject({
 });
 type Input = z.output<typeof Input>;
 
-/** Which fields are set depends on the operation. `execute` and `use_skill` set the same fields. */
+/** Each operation sets only its own fields. `execute` and `use_skill` set the same ones. */
 const Output = z.strictObject({
   results: z.array(z.unknown()).optional().describe('Value of the last expression, or of the skill. Empty if there is no value.'),
   output: z.string().optional().describe('The printed text.'),
@@ -51,7 +51,7 @@ const Output = z.strictObject({
 });
 type Answer = ToolOutcome<z.input<typeof Output>>;
 
-/** One tool with four operations, for agents that were made for a tool of this name. */
+/** One tool with four operations. Many agents already know a tool named "code_interpreter". */
 export function codeInterpreterTool(deps: CodeInterpreterDeps): ToolDefinition {
   return defineTool({
     name: 'code_interpreter',

@@ -44,7 +44,7 @@ export interface ExecuteCodeDeps {
 }
 
 /**
- * Runs Python once, in a fresh sandbox without network, where it can call the session's loaded functions.
+ * Runs Python once in a fresh sandbox without network. The code can call the session's loaded functions.
  *
  * @returns `error` is empty if the code ran to its end
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY; FAILED_PRECONDITION if a loaded function was withdrawn
@@ -158,8 +158,8 @@ export function writeTodosTool(sessions: Pick<ToolSessions, 'putTodos'>): ToolDe
 const ENTRY_POINT = '__etude_execute__';
 
 /**
- * Runs source as `__main__` and returns the value of its last expression, as a notebook does. The source can call loaded functions by name.
- * The source can also fake this answer, so never take it for a verdict.
+ * Runs Python source as `__main__` and returns the value of its last expression, as a notebook does. The source can call loaded functions
+ * by name. It can also fake the returned value, so the value must not serve as a verdict.
  */
 const WRAPPER = pythonText('execute_source');
 
@@ -169,8 +169,8 @@ const Answer = z.union([
 ]);
 
 /**
- * What the wrapper reports. `error` is such as "ZeroDivisionError: division by zero (line 3)", and empty if the code ran to its end. `value`
- * is undefined if the last statement is no expression, or its value is None.
+ * Reads the wrapper's report. `error` is empty if the code ran to its end, else for example "ZeroDivisionError: division by zero (line 3)".
+ * `value` is undefined if the last statement is not an expression, or if its value is None.
  */
 function readWrappedRun(run: RunResult): { readonly error: string; readonly value?: unknown } {
   const { data } = Answer.safeParse(run.value);
@@ -179,7 +179,7 @@ function readWrappedRun(run: RunResult): { readonly error: string; readonly valu
   return { error: '', value: data.value === undefined ? undefined : exactValue(data.value) };
 }
 
-/** Why the code did not run to its end, for a model. */
+/** Tells a model why the code did not run to its end. */
 export function endingOf({ exit, exitCode, signal, error }: Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'error'>): string {
   if (error !== undefined) return sentenceOf(error);
   const how = exitCode === null ? (signal === null ? '' : ` (signal ${signal})`) : ` (exit code ${exitCode})`;

@@ -7,7 +7,7 @@ import { endingOf } from './execute-code.js';
 import type { SessionKey, ToolSkills, ToolContext, ToolOutcome, ToolSessions } from './tool-definition.js';
 import type { WorkCellOutcome, WorkSandbox } from '../ports/sandboxes.js';
 
-/** The session of calls without a session id. Nothing is kept between these calls. */
+/** The session id of calls that name no session. Nothing is kept between such calls. */
 export const NO_SESSION = 'default';
 const NAMELESS = { unavailable: 'the call names no session' };
 const OUTPUT_MAX_CHARS = 20_000;
@@ -29,9 +29,9 @@ export interface SessionResult {
 }
 
 /**
- * Runs Python in the sandbox of the caller's session, with its loaded functions. Returns the reason if the session has no sandbox.
+ * Runs Python in the sandbox of the caller's session, with its loaded functions. If no sandbox can be had, `unavailable` is the reason.
  *
- * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION if a file is missing, or a loaded function was withdrawn or has no packages here
+ * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION if a file is missing, a loaded function was withdrawn, or its packages are missing
  */
 export async function executeInSession(
   { code, fileNames }: { readonly code: string; readonly fileNames: readonly string[] },
@@ -68,7 +68,7 @@ const runIn = ({ sandbox }: CodeSession, executionId: string, code: string, sign
 
 const filesOf = async ({ sandbox }: CodeSession, signal: AbortSignal) => (await sandbox.list(signal)).map(({ path }) => path);
 
-/** Reads files of the caller's session, for code that runs elsewhere. @throws EtudeError FAILED_PRECONDITION where they can't be read */
+/** Reads files from the caller's session, for code that runs in another sandbox. @throws EtudeError FAILED_PRECONDITION if a file can't be read */
 export async function readSessionFiles(
   fileNames: readonly string[],
   context: ToolContext,
@@ -92,7 +92,7 @@ export async function readSessionFiles(
   }, signal);
 }
 
-/** The error of a call whose files no sandbox has. */
+/** The error for a call that names files, if no sandbox is available that could hold them. */
 export function withoutFiles(fileNames: readonly string[], why: string): EtudeError {
   const names = fileNames.join(', ').slice(0, 300);
   return refused(
@@ -120,13 +120,13 @@ function ended(outcome: WorkCellOutcome, session: CodeSession, files: readonly s
   return error === '' ? { success: true, result } : { success: false, error, result };
 }
 
-/** A JSON value as it is, a table as its rows, anything else as text. */
+/** The value of a display: its JSON, its table as JSON, or else the value read from its text. */
 function shownValue(display: Display): unknown {
   const text = display['text/plain'];
   return display['application/json'] ?? display[TABLE] ?? (typeof text === 'string' ? literalOf(text) : null);
 }
 
-/** @throws EtudeError FAILED_PRECONDITION that names the missing files */
+/** Checks that the session has these files. @throws EtudeError FAILED_PRECONDITION that names the missing files */
 async function requireFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<void> {
   if (names.length === 0) return;
   const known = await filesOf(session, signal);
@@ -159,9 +159,9 @@ export function literalOf(repr: string): unknown {
 /** A sandbox that keeps variables and files between calls. */
 export interface CodeSession {
   readonly sandbox: Pick<WorkSandbox, 'name' | 'run' | 'list' | 'read'>;
-  /** As in `ExecutionRequest`. */
+  /** Name of the sandbox's template, as in `ExecutionRequest`. */
   readonly template: string;
-  /** An earlier sandbox of this session has ended, and its contents are lost. */
+  /** Whether this sandbox replaces an earlier one of the session, whose contents are lost. */
   readonly isReplaced: boolean;
   /**
    * Runs the work of concurrent calls one after another, in the order in which they came.
@@ -171,13 +171,13 @@ export interface CodeSession {
   inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
 }
 
-/** Sandboxes of tool sessions. Each ends by itself some time after its last call. */
+/** Opens sandboxes for tool sessions. A sandbox ends by itself some time after its last call. */
 export interface CodeSessions {
   /**
    * Returns the session's sandbox, or opens a sandbox from `template`. Returns `unavailable` with the reason if none can be opened.
    *
-   * @param key its `session` may be the id of an open sandbox of the tenant. That sandbox is then used and assigned to the key's agent
-   * and user. Its expiry does not change
+   * @param key `session` may also be the id of an open sandbox of the tenant. Then that sandbox is used and assigned to the key's agent and
+   * user. It expires as before
    * @throws EtudeError FAILED_PRECONDITION if that sandbox has ended or belongs to another agent or user; SANDBOX_UNAVAILABLE
    */
   open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }>;

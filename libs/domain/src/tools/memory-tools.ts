@@ -20,7 +20,7 @@ export interface SearchedMemory {
 export interface RememberDeps {
   readonly outbox: MemoryOutbox;
   readonly clock: Clock;
-  /** The source of remembered facts, the episodes that support them, and the untrusted records that their author has seen. */
+  /** The origin of a remembered fact: its source, the episodes that support it, and the untrusted records that its author has seen. */
   readonly provenance: () => Promise<Pick<Fact, 'source' | 'episodes' | 'touched'>>;
 }
 
@@ -92,7 +92,7 @@ export const recallTool = (open: OpenMemory): ToolDefinition => readerTool(RECAL
 
 export const recallOneTools = (open: OpenMemory): readonly ToolDefinition[] => RECALL_ONE.map((tool) => readerTool(tool, open));
 
-/** A tool that reads memory, as far as the caller's agent and user may read it. */
+/** A tool that searches the memory that the caller's agent and user may read. */
 function readerTool({ name, title, description, places }: MemoryTool, open: OpenMemory): ToolDefinition {
   return defineTool({
     name,

@@ -73,14 +73,14 @@ const Output = z.strictObject({
 });
 type Registered = z.input<typeof Output>;
 
-/** What an agent registers. An `entryPoint` of null is the function with the skill's name, or the only one at the top level. */
+/** A skill that an agent registers. If `entryPoint` is null, the function with the skill's name is called, or the only function. */
 export interface ToolSkillDraft extends Omit<z.output<typeof RegisterInput>, 'entry_point' | 'tests' | 'examples'> {
   readonly entryPoint: string | null;
   readonly tests: readonly SkillTest[];
 }
 
 export interface RegisteredSkill {
-  /** `waiting`: verification did not end within the caller's time. */
+  /** `waiting` means that the call's time was over before verification ended. */
   readonly status: 'registered' | 'pending_review' | 'rejected' | 'waiting';
   readonly reason: string;
   readonly name: string;
@@ -88,15 +88,15 @@ export interface RegisteredSkill {
   readonly evidence: readonly string[];
 }
 
-/** Registers skills that agents write. They become candidates, and are verified and approved like all others. */
+/** Registers skills that agents write. They become candidates, and are verified and approved like all skills. */
 export interface SkillRegistrar {
-  /** Reads the code without running it. `runnable` is the code, preceded by the skills that it calls. */
+  /** Analyses the code without running it. `runnable` is the code with the skills that it calls in front of it. */
   inspect(
     reader: SkillReader,
     draft: Pick<ToolSkillDraft, 'name' | 'code' | 'entryPoint'>,
     signal: AbortSignal,
   ): Promise<{ readonly problems: readonly string[] } | { readonly entryPoint: string | null; readonly runnable: BundledCode }>;
-  /** Returns when verification has ended, or when the caller's time is over. Registering the same content again changes nothing. */
+  /** Returns when verification has ended, or when the call's time is over. Registering the same content again changes nothing. */
   register(reader: SkillReader, draft: ToolSkillDraft, by: string, signal: AbortSignal): Promise<RegisteredSkill>;
 }
 
@@ -107,7 +107,7 @@ export interface RegisterSkillToolDeps {
 }
 
 /**
- * Registers a skill that an agent wrote. A faulty skill gives the status `rejected` with the reason.
+ * Registers a skill that an agent wrote. If the skill is faulty, the status is `rejected` and `reason` says why.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE and other system errors
  */
@@ -170,8 +170,8 @@ interface Recording {
 const SEEDS = [undefined, 4_242_424_242] as const;
 
 /**
- * Makes regression tests from calls without expected values. Each call runs twice, under two hash seeds; the common answer becomes the
- * expected one. Such tests show that the code keeps its behaviour, not that it is right.
+ * Makes regression tests from calls without expected values. Each call runs twice, under two hash seeds. If both runs return the same value,
+ * it becomes the expected value. Such a test shows that the code keeps its behaviour, not that it is right.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY
  */

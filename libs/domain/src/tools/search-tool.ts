@@ -15,7 +15,7 @@ export const FoundSkill = z.strictObject({
 type FoundSkill = z.infer<typeof FoundSkill>;
 
 export const QUERY_MAX_CHARS = 4_000;
-/** Default of the public tool; callers rely on it. */
+/** Default of the argument `min_similarity`. Callers rely on this value. */
 export const SIMILARITY_MIN = 0.7;
 export const RESULTS_MAX = 5;
 const TOOLS_SHOWN = 3;
@@ -100,7 +100,7 @@ export class NearTools {
     private readonly embedder: Embedder,
   ) {}
 
-  /** Best first; each similarity is calibrated, 0 to 1. @throws EtudeError MODEL_UNAVAILABLE */
+  /** Returns the best tools first. Each similarity is calibrated to 0 to 1. @throws EtudeError MODEL_UNAVAILABLE */
   async search(text: string, limit: number, signal: AbortSignal) {
     const tools = this.tools();
     const fresh = tools.filter(({ name }) => !this.#vectors.has(name));
@@ -114,10 +114,10 @@ export class NearTools {
   }
 }
 
-/** The text of a tool that is embedded. It doesn't depend on settings, so that one vector serves all agents. */
+/** The embedded text of a tool. It doesn't depend on an agent's settings, so one vector serves all agents. */
 const textOf = ({ title, name }: NamedTool): string => `${title} (${name.replaceAll('_', ' ')})`;
 
-/** The name under which skills without a category are listed. No category can have it. */
+/** Stands for "no category". No category can have this name. */
 const UNCATEGORISED = '(none)';
 const LISTED_MAX = 200;
 
@@ -127,7 +127,7 @@ const CategoryId = z.union([SkillCategory, z.literal(UNCATEGORISED)]);
 
 const READS = { readOnly: true, idempotent: true, needsSkills: true } as const;
 
-/** Lists skills by category, for agents that don't know what to search for. */
+/** The tool that lists skill categories, for agents that don't know what to search for. */
 export function listCategoriesTool({ skills }: { readonly skills: ToolSkills }): ToolDefinition {
   return defineTool({
     name: 'list_skill_categories',

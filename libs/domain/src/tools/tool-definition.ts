@@ -10,13 +10,13 @@ export interface ToolContext {
   readonly tenant: string;
   readonly agent: string;
   readonly user: string | null;
-  /** Todos and loaded functions are kept per session. */
+  /** The id of the tool session, which keeps todos and loaded functions. */
   readonly session: string;
   /** Whether the caller's JWT is bound to this user. */
   readonly isBound?: boolean;
-  /** Unique per call. A repeated call has the same one, and its effects happen once. */
+  /** Unique per call. A retry has the same id, so that its effects happen only once. */
   readonly callId: string;
-  /** Name of the API key that made the call, for histories. */
+  /** Name of the API key that made the call. Histories show it. */
   readonly by: string;
   readonly settings: ProceduralMemorySettings;
 }
@@ -27,24 +27,24 @@ export type ToolOutcome<R = Readonly<Record<string, unknown>>> =
   | { readonly success: false; readonly error: string; readonly result?: Partial<R> };
 
 /**
- * Something that an agent can do, in the form that MCP defines.
+ * A tool, in the form that MCP defines.
  *
- * `call` checks its arguments; wrong ones give a failure that names them. An EtudeError of the caller is a failure too, as `ToolRegistry`
- * says.
+ * `call` returns a failure that names the wrong arguments, if there are any. It may throw an EtudeError, which `ToolRegistry` turns into a
+ * failure if the fault is the agent's or the caller's.
  */
 export interface ToolDefinition {
   readonly name: string;
   readonly title: string;
-  /** Description for a model. The advice in it depends on the agent's settings. */
+  /** The description for a model. Its advice depends on the agent's settings. */
   describe(settings: ProceduralMemorySettings): string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /** JSON Schema of `result`. */
   readonly outputSchema: Readonly<Record<string, unknown>>;
   readonly readOnly: boolean;
-  /** Repeating the same call changes nothing more. */
+  /** Whether an equal second call changes nothing more. */
   readonly idempotent: boolean;
-  /** The answer can change although this agent changed nothing, as when others move in its world. A rollout then repeats equal calls. */
+  /** Whether the answer can change through others, as in a world with several agents. A rollout then repeats equal calls. */
   readonly volatile?: boolean;
   call(args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome>;
 }
@@ -55,14 +55,14 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends 
 > {
   readonly description: string | ((settings: ProceduralMemorySettings) => string);
   readonly input: I;
-  /** Success and failure share it, so fields of only one of them are optional. */
+  /** The schema of results, for success and failure. A field that only one of them has is optional. */
   readonly output: O;
   /** Agents whose procedural memory is off can't use this tool. */
   readonly needsSkills?: true;
   run(args: z.output<I>, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome<z.input<O>>>;
 }
 
-/** Makes a tool from two zod schemas, which are both published and checked. */
+/** Makes a tool. Its two zod schemas are published as JSON Schema, and arguments and results are checked against them. */
 export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpec<I, O>): ToolDefinition {
   const { name, title, description, input, output, readOnly, idempotent, volatile } = spec;
   return {
@@ -87,7 +87,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
   };
 }
 
-/** The error for an agent whose procedural memory is off, with the way to turn it on. null if it is on. */
+/** Returns an error that says how to turn on the agent's procedural memory. null if it is on. */
 export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 'settings'>): string | null {
   if (settings.enabled) return null;
   return (
@@ -98,26 +98,26 @@ export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 's
 
 const SHOWN_MAX = 5;
 
-/** Explains to the model which of a tool's arguments are wrong, by name and in zod's words. */
+/** Tells the model which arguments are wrong. zod's messages say why. */
 function wrongArguments({ issues }: z.ZodError): string {
   const shown = issues.slice(0, SHOWN_MAX).map(({ path, message }) => `"${z.core.toDotPath(path) || 'arguments'}": ${message}.`);
   const more = issues.length > SHOWN_MAX ? ` And ${issues.length - SHOWN_MAX} more.` : '';
   return `Wrong arguments. ${shown.join(' ')}${more}`;
 }
 
-/** A use of a skill by a tool, which gives a program no standard input. */
+/** A call of a skill by a tool. It has no standard input. */
 export type SkillCall = Pick<CallOfSkill, 'name' | 'parameters' | 'files' | 'useId'>;
 
 export interface BundledCode {
   readonly code: string;
-  /** The sandbox template that has the packages of the functions. Absent: the default template. */
+  /** The sandbox template with the packages of the functions. Absent means the default template. */
   readonly template?: string;
 }
 
 /**
- * The skills of one reader, for tools: found, run and loaded.
+ * Finds, runs and loads the skills that a reader may use.
  *
- * @throws EtudeError FAILED_PRECONDITION if a skill is not active, can't be called, or its code differs from the proven one
+ * @throws EtudeError FAILED_PRECONDITION if a skill is not active, can't be called, or has other code than its proof says
  */
 export interface ToolSkills {
   /** Active skills, best first. */
@@ -125,20 +125,20 @@ export interface ToolSkills {
     reader: SkillReader,
     query: Required<Pick<SearchQuery, 'text' | 'limit' | 'similarityMin'>>,
   ): Promise<ReadonlyArray<Pick<FoundSkill, 'skill' | 'similarity'>>>;
-  /** The active skill of that name with the narrowest owner; null if there is none. */
+  /** The active skill of that name with the narrowest owner, or null. */
   find(reader: SkillReader, name: string): Promise<Skill | null>;
-  /** All active skills, by name. Of equal names only the one with the narrowest owner. */
+  /** All active skills, sorted by name. If several have the same name, only the one with the narrowest owner. */
   list(reader: SkillReader): Promise<readonly Skill[]>;
   /** Counts each skill as offered. Losing a count is not an error. */
   countOffers(skills: readonly Skill[]): Promise<void>;
-  /** Runs a skill without a model. null if the reader has no skill of that name in any status. */
+  /** Runs a skill without a model. Returns null if the reader has no skill of that name in any status. */
   use(reader: SkillReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
-  /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND naming all that are missing */
+  /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND that names all missing functions */
   load(
     reader: SkillReader,
     names: readonly string[],
   ): Promise<{ readonly functions: ReadonlyArray<Omit<LoadedFunction, 'digest'>>; readonly pins: readonly SkillDependency[] }>;
-  /** Puts the module `skills` in front of `code`, with these functions and all they call, exactly as pinned. */
+  /** Puts the module `skills` in front of `code`. It holds these functions and all that they call, in the pinned versions. */
   bundle(reader: SkillReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
 }
 
@@ -150,14 +150,14 @@ export type Todo = Readonly<z.output<typeof TodoItem>>;
 
 export type SessionKey = SkillReader & Pick<ToolContext, 'session' | 'isBound'>;
 
-/** What is stored for a tool session between calls. */
+/** The state of a tool session between calls. */
 export interface ToolSession {
   readonly todos: readonly Todo[];
-  /** Loaded functions by name, pinned to the versions at the time of loading. */
+  /** The loaded functions, each pinned to its version at the time of loading. */
   readonly loaded: readonly SkillDependency[];
 }
 
-/** Sessions are kept for days, and erased with their owner. @throws EtudeError QUEUE_UNAVAILABLE */
+/** Stores the state of tool sessions for days. Erasing an owner erases its sessions. @throws EtudeError QUEUE_UNAVAILABLE */
 export interface ToolSessions {
   read(key: SessionKey): Promise<ToolSession>;
   /** Replaces the whole plan. */
@@ -168,12 +168,12 @@ export interface ToolSessions {
 
 export interface SkillWish {
   readonly name: string;
-  /** Written by a caller: data, not instructions. */
+  /** Text of a caller. It is data, not instructions. */
   readonly description: string;
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
 export interface SkillWishes {
-  /** Returns the request's id, the same one for the same wish. @throws EtudeError FAILED_PRECONDITION if the agent has too many open requests */
+  /** Requests a skill. Equal wishes get the same id. @throws EtudeError FAILED_PRECONDITION if the agent has too many open requests */
   request(reader: SkillReader, wish: SkillWish): Promise<string>;
 }

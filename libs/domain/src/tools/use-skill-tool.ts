@@ -43,9 +43,9 @@ const Output = z.strictObject({
 export type UsedSkill = z.input<typeof Output>;
 
 /**
- * Runs a skill without a model. If it doesn't exist, it is requested.
+ * Runs a skill without a model. A skill that doesn't exist is requested.
  *
- * @throws EtudeError FAILED_PRECONDITION if the code differs from the proven one; SANDBOX_UNAVAILABLE and other system errors
+ * @throws EtudeError FAILED_PRECONDITION if the skill has other code than its proof says; SANDBOX_UNAVAILABLE and other system errors
  */
 export async function useSkillByTool(
   { skill_id: skillId, action_description: description, difficulty_modifier: difficulty, files = [], ...given }: UseOfSkill,
@@ -77,7 +77,7 @@ export async function useSkillByTool(
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
 
-/** Requests a skill. If the agent has too many open requests, the answer says that none was made. */
+/** Requests a skill. If the agent has too many open requests, the answer says that nothing was requested. */
 async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes): Promise<ToolOutcome<UsedSkill>> {
   try {
     const id = await wishes.request(context, wish);
@@ -105,5 +105,5 @@ export function useSkillTool(deps: UseSkillToolDeps): ToolDefinition {
   });
 }
 
-/** "text.csv.parse_csv", "skills/parse_csv" and "/instances/…/skills/parse_csv" all mean parse_csv: names are unique across categories. */
+/** The skill's name, such as parse_csv for "text.csv.parse_csv", "skills/parse_csv" or "/instances/…/skills/parse_csv". */
 const nameOf = (skillId: string) => skillId.split(/[./]/).at(-1) ?? '';

@@ -16,12 +16,12 @@ const Path = z
   .describe('Relative to the working directory, such as "src/main.py".')
   .transform((path) => path.replace(/^\.\//, ''));
 
-/** The tools that need the sandbox's files. */
+/** Names of the tools that read or write the sandbox's files. */
 export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
 
 export type SandboxNow = (signal: AbortSignal) => Promise<WorkSandbox>;
 
-/** The tools for files in the sandbox that a rollout works in. `sandbox` gives the current one. */
+/** Tools for the files in a rollout's sandbox. `sandbox` returns the current sandbox. */
 export function workspaceTools(sandbox: SandboxNow): readonly ToolDefinition[] {
   return [listTool(sandbox), readTool(sandbox), searchTool(sandbox), writeTool(sandbox)];
 }
@@ -111,14 +111,14 @@ const writeTool = (sandbox: SandboxNow): ToolDefinition =>
     },
   });
 
-/** The text of a file with its place `old` replaced. @throws EtudeError FAILED_PRECONDITION where there is no such place */
+/** The text of a file with `old` replaced by `content`. @throws EtudeError FAILED_PRECONDITION if `old` doesn't occur exactly once */
 function replacedIn(path: string, bytes: Uint8Array | null, old: string, content: string): string {
   if (bytes === null) throw refused(`There is no file "${path}". Leave "old" out to create it.`);
   if (bytes.length > FILE_BYTES_MAX || !isUtf8(bytes))
     throw refused(`"${path}" is larger than 1 MiB, or isn't UTF-8 text. Change it with code.`);
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   const places = text.split(old).length - 1;
-  // "old" occurs only within the new text, so the place looks the same afterwards.
+  // The edit was made already: the new text contains "old", and "old" occurs nowhere else.
   if (places === 1 && content.includes(old) && text.includes(content)) return text;
   const hint = places === 0 && content !== '' && text.includes(content) ? ' The new text is there already.' : '';
   if (places !== 1) throw refused(`"old" occurs ${places} times in "${path}", not once.${hint}`);
