@@ -1,4 +1,4 @@
-// Builds the console into dist, which the gateway serves: `node apps/console/build.mjs`, after `tsc -b`. Does nothing where nothing changed.
+// Builds the console into dist, which the gateway serves: `node apps/console/build.mjs`, after `tsc -b`. Does nothing if nothing changed.
 import { existsSync, globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ const sources = ['{src,public}/**', '*.{html,json,mjs}', '../../libs/contracts/s
 const changed = (time) => globSync(sources, { cwd: root }).some((path) => statSync(join(root, path)).mtimeMs > time);
 
 if (!existsSync(index) || changed(statSync(index).mtimeMs)) {
-  // Whoever builds, such as a test: React has another build for development.
+  // Set even if a test builds: otherwise React's development build is taken.
   process.env.NODE_ENV = 'production';
   await build({
     root,
@@ -23,7 +23,7 @@ if (!existsSync(index) || changed(statSync(index).mtimeMs)) {
       // A data: URL would need another rule of the Content-Security-Policy.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      // The page of tests measures the size of each file itself.
+      // The test of the page's size measures each file itself.
       reportCompressedSize: false,
     },
   });

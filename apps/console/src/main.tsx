@@ -13,7 +13,7 @@ import { submitting } from './ui/text.js';
 type Page = ComponentType<PageProps>;
 type Load = () => Promise<Page>;
 
-/** Each page is loaded when it is opened. `:name` is what the page gets. */
+/** Each page is loaded when it is opened. The page gets the part of the path at `:name`. */
 const LOADS: ReadonlyArray<readonly [path: string, load: Load]> = [
   ['/tasks', async () => (await import('./tasks/task-list.js')).TaskListPage],
   ['/tasks/:name', async () => (await import('./tasks/task-page.js')).TaskPage],
@@ -102,10 +102,10 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }) {
   );
 }
 
-/** The key lives in the memory of this page only; a reload asks for it again. */
+/** The key is only in this page's memory. After a reload, the page asks for it again. */
 const given = takeKeyOfAddress();
 
-/** A refused call is not repeated. A gateway that does not answer may be back soon. */
+/** Retries calls that the gateway could not answer. Refused calls are not repeated. */
 const isWorthARetry = (failures: number, error: Error) =>
   failures < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
 

@@ -178,9 +178,9 @@ describe('skills', () => {
     await solve({ ...LEARNED, agent: 'careful' });
     const page = await rig.open('/review?agent=careful');
     await page.getByRole('link', { name: 'total_even@1' }).click();
-    await page.getByText('made from the cases of tasks; they are not shown').waitFor();
+    await page.getByText('made from cases of tasks; not shown').waitFor();
     expect(await page.content()).not.toContain(`${HIDDEN}`);
-    await page.getByLabel('Reason of a rejection').fill('There is one already.');
+    await page.getByLabel('Reason for a rejection').fill('There is one already.');
     await page.getByRole('button', { name: 'Reject' }).click();
     await page.getByText('There is one already.').first().waitFor();
   });
@@ -330,7 +330,7 @@ it('shows queues and spend to operators', async () => {
 
 it('redrives a dead letter, whose task is then solved', async () => {
   const page = await rig.open('/operations/rollout.run');
-  await page.getByText('Nothing died in this queue.').waitFor();
+  await page.getByText('This queue has no dead letters.').waitFor();
   expect(await page.getByRole('button', { name: 'Redrive all' }).isDisabled()).toBe(true);
   const cases = [{ args: [[1, 2]], expected: 3 }];
   const { name } = await submit({
@@ -346,8 +346,8 @@ it('redrives a dead letter, whose task is then solved', async () => {
   await letter.getByText('The key is not known.').waitFor();
   await letter.getByRole('checkbox').check();
   await page.getByRole('button', { name: 'Redrive the 1 chosen' }).click();
-  await page.getByText('1 job put back to work').waitFor();
-  await page.getByText('Nothing died in this queue.').waitFor();
+  await page.getByText('1 job queued again').waitFor();
+  await page.getByText('This queue has no dead letters.').waitFor();
   expect(await rig.call('POST', `/v1/${name}:wait`, {})).toMatchObject({ state: 'TASK_STATE_SUCCEEDED' });
 });
 

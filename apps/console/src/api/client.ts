@@ -4,7 +4,7 @@ import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-pa
 import { createContext, useContext } from 'react';
 
 export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE';
-/** Fields of a request, under the names of the proto files. Empty ones are left out. */
+/** Fields of a request, by their proto names. Empty fields are left out. */
 export type Fields = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 export interface Ask {
@@ -16,7 +16,7 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal, with the code of docs/errors.md. */
+/** A refused call, with its code from docs/errors.md. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -29,7 +29,7 @@ export class ApiError extends Error {
 
 const UNREACHABLE = 'The gateway does not answer. Check that it runs (./etude status) and that this machine reaches it.';
 
-/** The gateway's public HTTP API, called with one key. The key stays in this object. */
+/** The gateway's public HTTP API, called with one key. The key never leaves this object, except in calls. */
 export class Api {
   readonly #key: string;
 
@@ -43,7 +43,7 @@ export class Api {
     return fromJson(answer, (await response.json()) as JsonValue, { ignoreUnknownFields: true });
   }
 
-  /** A response that was not refused. @throws ApiError */
+  /** The response of a call that was not refused. @throws ApiError */
   async send(verb: Verb, path: string, { query = {}, body, bytes, signal, headers }: Ask = {}): Promise<Response> {
     const json = body === undefined ? undefined : JSON.stringify(body);
     const type = bytes === undefined ? 'application/json' : bytes.type || 'application/octet-stream';
@@ -85,10 +85,7 @@ export function useApi(): Api {
 }
 
 interface ReadOptions<T = unknown> {
-  /**
-   * Interval in ms of further reads while the page is visible, or a function of the last answer; false: no read until the page is shown
-   * again.
-   */
+  /** How often the page reads again while it is visible, in ms, or a function of the last answer. false: only when it is shown again. */
   readonly everyMs?: number | false | ((last: T | undefined) => number | false);
   readonly enabled?: boolean;
   /** Reads by POST with this body, as searches do. */
@@ -97,7 +94,7 @@ interface ReadOptions<T = unknown> {
 
 export type Read<T> = UseQueryResult<T, ApiError>;
 
-/** The answer of a reading call. Its last answer stays until a new one is there. */
+/** The answer of a reading call. It stays until the next answer arrives. */
 export function useRead<S extends DescMessage>(
   schema: S,
   path: string,
@@ -115,7 +112,7 @@ export function useRead<S extends DescMessage>(
   });
 }
 
-/** A call that changes something. Afterwards everything that is shown is read again. */
+/** A call that changes something. Afterwards the page reads all its data again. */
 export function useAct<Input, Result>(act: (api: Api, input: Input) => Promise<Result>) {
   const api = useApi();
   const client = useQueryClient();
@@ -136,14 +133,14 @@ export interface Streamed<S extends DescMessage> {
   readonly path: string;
   readonly ask?: Ask;
   readonly signal: AbortSignal;
-  /** Whether nothing follows this event. */
+  /** Whether this is the last event of the stream. */
   readonly isLast: (event: MessageShape<S>) => boolean;
   /** Called with false while the connection is lost, and with true when it is back. */
   readonly onConnected?: (connected: boolean) => void;
 }
 
 /**
- * Events of a stream of the gateway, from the start until the last one. A lost connection goes on after the last event that was seen.
+ * Events of one of the gateway's streams, from first to last. After a lost connection it resumes behind the last event seen.
  *
  * @throws ApiError if the gateway refuses the call
  */

@@ -15,12 +15,12 @@ const PLACES = [
 
 const KEYS = [
   ['j', 'next row of a list'],
-  ['k', 'row before'],
+  ['k', 'previous row'],
   ['Enter', 'open the row'],
   ['/', 'search'],
   ...PLACES.map(([, title, key]) => [`g ${key}`, title.toLowerCase()] as const),
   ['Escape', 'leave a field or a dialog'],
-  ['?', 'these keys'],
+  ['?', 'show these keys'],
 ] as const;
 
 const isTyping = (target: EventTarget | null) => target instanceof Element && target.matches('input, textarea, select, [contenteditable]');
@@ -34,7 +34,7 @@ function moveInList(by: number): void {
   links[Math.min(Math.max(now + by, 0), links.length - 1)]?.focus();
 }
 
-/** Acts on keys of the whole page. Returns how to stop it. */
+/** Handles keyboard shortcuts of the whole page. Returns a function that stops this. */
 function listenToKeys(onHelp: () => void): () => void {
   let isGoing = false;
   const act = (event: KeyboardEvent) => {
@@ -66,7 +66,7 @@ interface FrameProps {
   readonly children: ReactNode;
 }
 
-/** What surrounds every page: the way to the others, keys, and signing out. */
+/** The frame around every page: navigation, keyboard shortcuts, and signing out. */
 export function Frame({ path, onSignOut, children }: FrameProps) {
   const [isHelpOpen, setHelpOpen] = useState(false);
   useEffect(() => listenToKeys(() => setHelpOpen(true)), []);

@@ -19,7 +19,7 @@ const CURVES: ReadonlyArray<readonly [title: string, of: (mean: Window) => numbe
   ['US dollars per task, with learning', ({ usd }) => usd, (value) => `$${value.toFixed(4)}`],
 ];
 
-/** How tasks went over time, and what memory is worth. */
+/** Results of tasks over time, and the effect of memory. */
 export function LearningPage() {
   const [agent] = useQueryValue('agent');
   return (
@@ -29,10 +29,10 @@ export function LearningPage() {
         <TextFilter name="agent" label="Agent" isSearch />
       </div>
       <Curves agent={agent} />
-      <Section title="What memory is worth">
+      <Section title="Effect of memory">
         <p>
-          Each rollout withholds some items by lot. The lift is how much more often the first attempt was right with an item than without
-          it, with the 95% interval.
+          Each rollout withholds some memory items at random. The lift says how much more often the first attempt was right with an item
+          than without it, with a 95% interval.
         </p>
         <Lifts agent={agent} />
       </Section>
@@ -108,7 +108,7 @@ function Lifts({ agent }: { readonly agent: string }) {
             items={items}
             keyOf={({ kind, id }) => `${kind} ${id}`}
             columns={[ITEM, ...FIGURES]}
-            empty={<p>No item was shown and withheld ten times each yet. The shares are set by ETUDE_RECALL_WITHHOLD_PROBABILITY.</p>}
+            empty={<p>No item was both shown and withheld ten times yet. ETUDE_RECALL_WITHHOLD_PROBABILITY sets how often.</p>}
           />
         </>
       )}
@@ -116,31 +116,31 @@ function Lifts({ agent }: { readonly agent: string }) {
   );
 }
 
-/** Means over a task and those before it, in the order of their submission. */
+/** Means over one task and the tasks submitted just before it. */
 interface Window {
   /** When the task was submitted, in ms since 1970. */
   readonly at: number;
   /** Share of tasks that were solved at the first attempt, or by a skill. */
   readonly firstRight: number;
-  /** Per task; learning from it counts too. */
+  /** Per task, including learning from it. */
   readonly modelCalls: number;
   readonly tokens: number;
   readonly usd: number;
 }
 
-/** More points can't be distinguished. */
+/** Most points of a curve. More points couldn't be told apart. */
 const POINTS_MAX = 200;
 
 /** The number of tasks in each mean. */
 const windowOf = (tasks: number) => Math.min(50, Math.max(3, Math.ceil(tasks / 8)));
 
-/** The tasks that ended by themselves, oldest first. */
+/** The tasks that succeeded or failed, oldest first. */
 function endedTasks(tasks: readonly Task[]): Task[] {
   const ended = tasks.filter(({ state, createTime }) => createTime && (state === TaskState.SUCCEEDED || state === TaskState.FAILED));
   return ended.toSorted((a, b) => timestampMs(a.createTime!) - timestampMs(b.createTime!));
 }
 
-/** @param tasks ended ones, oldest first */
+/** @param tasks ended tasks, oldest first */
 function windowsOf(tasks: readonly Task[]): Window[] {
   const size = windowOf(tasks.length);
   const step = Math.ceil(tasks.length / POINTS_MAX);

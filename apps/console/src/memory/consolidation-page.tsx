@@ -17,7 +17,7 @@ import { MemoryTabs } from './places.js';
 const { DONE, FAILED, QUEUED, RUNNING } = ConsolidationState;
 const wordOf = (word: string | undefined) => (word ?? 'unknown').toLowerCase();
 
-/** Starts a run. Shows the run in the address: its plan, its result for each agent, and its undo. */
+/** Starts consolidation runs, and lists them. With `run` in the address, it shows the plan and results of that run, and can undo it. */
 export function ConsolidationPage() {
   const [run] = useQueryValue('run');
   const [agent, setAgent] = useState('');
@@ -86,7 +86,7 @@ function Runs() {
       of={({ runs }) => runs}
       keyOf={({ name }) => name}
       columns={COLUMNS}
-      empty={<p>No run yet. Consolidation turns recent episodes into facts and skills, every night by itself. A plan changes nothing.</p>}
+      empty={<p>No run yet. Consolidation turns recent episodes into facts and skills every night. A plan changes nothing.</p>}
     />
   );
 }
@@ -140,7 +140,7 @@ function Shown({ run }: { readonly run: ConsolidationRun }) {
       ))}
       <Section title={run.dryRun ? 'What would change' : 'What changed'}>
         {run.plan.length === 0 && (
-          <p className="quiet">{isGoingOn(run) ? 'The plan is being made.' : 'Nothing: there was nothing new to learn.'}</p>
+          <p className="quiet">{isGoingOn(run) ? 'The plan is being made.' : 'Nothing, because there was nothing new to learn.'}</p>
         )}
         <ul>
           {run.plan.map((line) => (

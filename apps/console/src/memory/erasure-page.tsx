@@ -7,7 +7,7 @@ import { Loaded } from '../ui/states.js';
 import { Badge, Details, submitting, When } from '../ui/text.js';
 import { MemoryTabs } from './places.js';
 
-/** Removes every trace of an agent or a user, and shows the receipt. */
+/** Erases all data of an agent or a user, and shows the receipt. */
 export function ErasurePage() {
   const [receipt] = useQueryValue('receipt');
   const [kind, setKind] = useState('user');
@@ -39,7 +39,7 @@ export function ErasurePage() {
         </button>
       </form>
       <Confirm
-        title={`Erase every trace of ${kind} “${whose}” for good?`}
+        title={`Permanently erase all data of ${kind} “${whose}”?`}
         open={isOpen}
         onClose={() => setOpen(false)}
         yes="Erase for good"
@@ -49,7 +49,7 @@ export function ErasurePage() {
         <p>Facts, episodes, documents, conversations, tasks and skills of this {kind} are removed. Nobody can bring them back.</p>
       </Confirm>
       {receipt === '' ? (
-        <p className="quiet">After an erasure its receipt is shown here. Its address can be kept.</p>
+        <p className="quiet">After an erasure, this page shows its receipt. You can keep the page's address.</p>
       ) : (
         <Receipt id={receipt} />
       )}
@@ -84,7 +84,7 @@ const Shown = ({ receipt }: { readonly receipt: ErasureReceipt }) => (
         ['Finished', receipt.finishTime && <When key="finished" at={receipt.finishTime} />],
         ['Removed', counts(receipt.removed)],
         ['Found afterwards', counts(receipt.left)],
-        ['Stays, and rested on it', receipt.supported.join(', ')],
+        ['Kept, though based on it', receipt.supported.join(', ')],
         ['Notes', receipt.notes.join(' ')],
         ['Error', receipt.error],
       ]}

@@ -30,7 +30,7 @@ export function MemoryTabs() {
   );
 }
 
-/** The filter by end user. A token that is bound to one user reaches no other, so it gets none. */
+/** The filter by end user. It is hidden for a token that is bound to one user, because that token reads no other user's data. */
 export function UserFilter() {
   const api = useApi();
   const { data: user } = useQuery({
@@ -42,7 +42,7 @@ export function UserFilter() {
   return user === '' && <TextFilter name="user" label="User" />;
 }
 
-/** Where a record of memory is shown. A skill is "name@version". */
+/** The page of a memory record. The id of a skill is "name@version". */
 export function placeOfRecord(layer: string, kind: string, id: string, agent = ''): string {
   if (kind === 'skill') {
     const [name = '', version = ''] = id.split('@');
@@ -52,7 +52,7 @@ export function placeOfRecord(layer: string, kind: string, id: string, agent = '
   return `/memory/records/${layer}:${encodeURIComponent(id)}`;
 }
 
-/** A source such as "tasks/{task}" or "facts/{id}" with its page. An episode is named by the id of its rollout. */
+/** A source such as "tasks/{task}" or "facts/{id}" with its page. The id of an episode may be that of its rollout. */
 export function nodeOfSource(source: string): Node {
   const [collection = '', id = ''] = source.split('/', 2);
   if (collection === 'tasks') return { title: source, to: `/tasks/${id}` };
@@ -64,7 +64,7 @@ export function nodeOfSource(source: string): Node {
 
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
 
-/** What a record rests on, by its own fields. */
+/** The sources of a record: the tasks, episodes and other records that its fields name. */
 export function sourcesOf(fields: JsonObject | undefined): Node[] {
   const task = typeof fields?.['task_id'] === 'string' ? [`tasks/${fields['task_id']}`] : [];
   const episodes = texts(fields?.['episodes']).map((id) => `episodes/${id}`);

@@ -22,7 +22,7 @@ import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 
 const KINDS = ['fact', 'episode', 'skill', 'document', 'conversation', 'transition', 'summary', 'reflection', 'chunk', 'turn'];
 
-/** The text by which people know a record. */
+/** The text that people recognise a record by. */
 export function titleOf({ id, fields }: Pick<MemoryRecord, 'id' | 'fields'>): string {
   for (const name of ['fact', 'title', 'name', 'prompt', 'text', 'summary']) {
     const value = fields?.[name];
@@ -71,7 +71,7 @@ export function MemoryRecordsPage() {
         of={({ records }) => records}
         keyOf={({ id }) => id}
         columns={COLUMNS}
-        empty={<p>Memory holds no such record. Choose another kind, or clear the filters.</p>}
+        empty={<p>Memory has no record like this. Choose another kind, or clear the filters.</p>}
       />
     </>
   );
@@ -98,7 +98,7 @@ function Stats() {
   );
 }
 
-/** A record, whole. Its name is "{layer}:{id}". */
+/** One record with all its fields. The page's name is "{layer}:{id}". */
 export function MemoryRecordPage({ name }: PageProps) {
   const [layer = '', ...rest] = name.split(':');
   const id = rest.join(':');
@@ -132,7 +132,7 @@ const RecordHead = ({ record: { id, layer, agent, user, createTime } }: { readon
   />
 );
 
-/** Tests are never shown here: some are made from hidden cases. */
+/** Fields that are not listed. Tests are among them, because some are made from hidden cases. */
 const LEFT_OUT = new Set(['tests', 'held_out', 'wordings', 'scope', 'fact', 'id']);
 
 function Fields({ fields }: { readonly fields: JsonObject | undefined }) {
@@ -151,7 +151,7 @@ function Fields({ fields }: { readonly fields: JsonObject | undefined }) {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
-/** What the record rests on. Reviewers also see what would be withdrawn with it. */
+/** A graph of the record's sources. For reviewers, it also has what is based on the record and would be withdrawn with it. */
 function Rests({ record }: { readonly record: MemoryRecord }) {
   const source = record.kind === 'episode' ? `episodes/${told(record.fields?.['rollout_id'])}` : `${record.kind}s/${record.id}`;
   const isSource = ['episode', 'fact', 'document', 'conversation'].includes(record.kind);
@@ -164,10 +164,10 @@ function Rests({ record }: { readonly record: MemoryRecord }) {
     })),
     ...(data?.facts ?? []).filter((text) => text !== told(record.fields?.['fact'])).map((text) => ({ title: text, to: '' })),
   ];
-  return <Graph label="What rests on what" from={sourcesOf(record.fields)} centre={titleOf(record)} onto={onto} />;
+  return <Graph label="Sources, and what is based on them" from={sourcesOf(record.fields)} centre={titleOf(record)} onto={onto} />;
 }
 
-/** Erases one record for good, asked once more. */
+/** Permanently erases one record, after a confirmation. */
 function Erase({ id, layer, agent, user }: Pick<MemoryRecord, 'id' | 'layer' | 'agent' | 'user'>) {
   const [isOpen, setOpen] = useState(false);
   const erase = useAct(async (api) => {
@@ -181,14 +181,14 @@ function Erase({ id, layer, agent, user }: Pick<MemoryRecord, 'id' | 'layer' | '
         Erase
       </button>
       <Confirm
-        title="Erase this record for good?"
+        title="Permanently erase this record?"
         open={isOpen}
         onClose={() => setOpen(false)}
         yes="Erase"
         act={erase}
         onYes={() => erase.mutate(undefined)}
       >
-        <p>No read finds it afterwards, and it can't be brought back. What was learned from it stays; the receipt names it.</p>
+        <p>It can't be brought back. Records that were learned from it stay, and the receipt names them.</p>
       </Confirm>
     </>
   );
@@ -202,7 +202,7 @@ const VERDICTS: Readonly<Record<string, string>> = {
   differs: 'both are true',
 };
 
-/** A fact, those that it replaced, and what was decided about them. */
+/** A fact, the facts that it replaced, and the decisions about them. */
 export function FactPage({ name: id }: PageProps) {
   const path = `/v1/memory/facts/${encodeURIComponent(id)}`;
   // Facts are compared some time after they were stored.
@@ -231,7 +231,7 @@ export function FactPage({ name: id }: PageProps) {
               </ol>
             </Section>
             <Section title="Decisions">
-              {decisions.length === 0 && <p className="quiet">No fact near this one was compared with it yet.</p>}
+              {decisions.length === 0 && <p className="quiet">This fact was not compared with similar ones yet.</p>}
               {decisions.toReversed().map((decision) => (
                 <Decision
                   key={`${decision.newer} ${decision.older}`}
@@ -261,7 +261,7 @@ const FactFields = ({ fact: { fields = {} } }: { readonly fact: MemoryRecord }) 
 
 interface DecisionProps {
   readonly decision: FactDecision;
-  /** The fact that is shown. */
+  /** Id of the fact that the page shows. */
   readonly id: string;
   readonly onUndo: (other: string) => void;
   readonly isBusy: boolean;

@@ -28,7 +28,7 @@ export function MemorySearchPage() {
       </div>
       {text === '' ? (
         <Empty>
-          <p>Write what you look for. Facts, episodes, documents, conversations and skills are searched together.</p>
+          <p>Write what you look for. The search covers facts, episodes, documents, conversations and skills.</p>
         </Empty>
       ) : (
         <Hits text={text} />
@@ -46,9 +46,9 @@ function Hits({ text }: { readonly text: string }) {
       {({ hits, missingLayers }) => (
         <>
           {missingLayers.length > 0 && (
-            <p className="note warn">Not searched, since their store does not answer: {missingLayers.join(', ')}</p>
+            <p className="note warn">Not searched, because their store does not answer: {missingLayers.join(', ')}</p>
           )}
-          {hits.length === 0 && <Empty>Nothing in memory is near these words. Use fewer filters or other words.</Empty>}
+          {hits.length === 0 && <Empty>Nothing in memory matches these words. Use fewer filters or other words.</Empty>}
           {hits
             .toSorted((a, b) => b.score - a.score)
             .map((hit) => (

@@ -16,7 +16,7 @@ const COLUMNS: ReadonlyArray<Column<DeadLetter>> = [
   { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
 ];
 
-/** The dead letters of a queue, and putting them back to work. */
+/** Lists the dead letters of a queue, and can queue them again. */
 export function DeadLettersPage({ name: queue }: PageProps) {
   const [page] = useQueryValue('page');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -53,7 +53,7 @@ export function DeadLettersPage({ name: queue }: PageProps) {
       <div aria-live="polite">
         {redrive.data && (
           <p className="note">
-            {counted(redrive.data.redriven, 'job')} put back to work. {redrive.data.refused.join('; ')}
+            {counted(redrive.data.redriven, 'job')} queued again. {redrive.data.refused.join('; ')}
           </p>
         )}
       </div>
@@ -63,7 +63,7 @@ export function DeadLettersPage({ name: queue }: PageProps) {
         of={({ deadLetters }) => deadLetters}
         keyOf={({ id }) => id}
         columns={[choose, ...COLUMNS]}
-        empty={<p>Nothing died in this queue.</p>}
+        empty={<p>This queue has no dead letters.</p>}
       />
     </>
   );
@@ -71,7 +71,7 @@ export function DeadLettersPage({ name: queue }: PageProps) {
 
 interface RedriveProps {
   readonly chosen: readonly string[];
-  /** Whether anything died. */
+  /** Whether the queue has dead letters. */
   readonly any: boolean;
   readonly isPending: boolean;
   readonly onRedrive: (which: Which) => void;

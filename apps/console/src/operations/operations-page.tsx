@@ -64,7 +64,7 @@ function Queues() {
             items={sandboxControllers}
             keyOf={({ id }) => id}
             columns={POOL_COLUMNS}
-            empty={<p>No sandbox controller is up. Code waits until one is.</p>}
+            empty={<p>No sandbox controller runs. Code waits until one runs.</p>}
           />
         </>
       )}
@@ -72,7 +72,7 @@ function Queues() {
   );
 }
 
-/** The used part of a limit; 0: no limit. */
+/** What is used, and the limit unless it is 0 (no limit). */
 const within = (used: number | bigint, limit: number | bigint | undefined) =>
   `${used.toLocaleString('en')}${limit ? ` of ${limit.toLocaleString('en')}` : ''}`;
 
@@ -114,7 +114,7 @@ function MemoryState() {
             ['On disk', diskBytes > 0n && `${Math.round(Number(diskBytes) / 1024).toLocaleString('en')} KiB`],
             ['Facts to compare', String(settling?.unsettled ?? 0n)],
             ['Conversations to read', String(settling?.unreadConversations ?? 0n)],
-            ['Model calls of comparing today', String(settling?.modelCallsToday ?? 0n)],
+            ['Model calls to compare, today', String(settling?.modelCallsToday ?? 0n)],
             ['Last failure', settling?.failure],
           ]}
         />
@@ -164,7 +164,7 @@ function Spend() {
               items={rows}
               keyOf={({ day, agent: one, purpose }) => `${day} ${one} ${purpose}`}
               columns={SPEND_COLUMNS}
-              empty={<p>No model was asked in these days.</p>}
+              empty={<p>No model was called in these days.</p>}
             />
           </>
         )}

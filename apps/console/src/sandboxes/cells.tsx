@@ -8,7 +8,7 @@ import { Output } from '../ui/code.js';
 import { List } from '../ui/list.js';
 import { told } from '../ui/text.js';
 
-/** A piece of code that ran or runs, with what came of it so far. */
+/** A piece of code that runs or has ended, with its results so far. */
 export interface Cell {
   readonly id: string;
   readonly code: string;
@@ -19,7 +19,7 @@ export interface Cell {
   readonly error: ApiError | null;
 }
 
-/** A longer output keeps its end. */
+/** Most characters shown of an output. Only the end of a longer output is shown. */
 const SHOWN_CHARS = 200_000;
 const tail = (text: string) => (text.length > SHOWN_CHARS ? text.slice(-SHOWN_CHARS) : text);
 
@@ -36,7 +36,7 @@ const STREAM = {
   isLast: ({ event }: ExecuteEvent) => event.case === 'result',
 };
 
-/** The cells of a sandbox that were run from this page. A lost connection goes on with the running one. */
+/** The cells of a sandbox that this page has run. After a lost connection, the output of the running cell continues. */
 export function useCells(sandbox: string) {
   const api = useApi();
   const client = useQueryClient();
@@ -69,7 +69,7 @@ export function useCells(sandbox: string) {
 const TABLE = 'application/vnd.dataresource+json';
 const ROWS_MAX = 100;
 
-/** What a cell displayed: a table, a picture, or text. HTML is never shown as such. */
+/** Output that a cell displayed: a table, a picture, or text. HTML is never rendered. */
 export function Rich({ output }: { readonly output: RichOutput }) {
   const table = output.json[TABLE];
   if (table) return <Table data={toJson(ValueSchema, table) as unknown as Resource} />;
@@ -80,7 +80,7 @@ export function Rich({ output }: { readonly output: RichOutput }) {
   return <Output text={output.text['text/plain'] ?? ''} label="Displayed value" />;
 }
 
-/** A picture by an address of this page. An SVG in it runs no scripts. */
+/** A picture in an `img` element, in which an SVG can't run scripts. */
 function Picture({ type, parts }: { readonly type: string; readonly parts: Uint8Array<ArrayBuffer> | string }) {
   const [address, setAddress] = useState('');
   useEffect(() => {

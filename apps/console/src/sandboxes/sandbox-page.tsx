@@ -63,13 +63,13 @@ export function SandboxListPage() {
         of={({ sandboxes }) => sandboxes}
         keyOf={({ name }) => name}
         columns={COLUMNS}
-        empty={<p>No sandbox is open. Open one to run Python and to keep files; it ends by itself after half an hour.</p>}
+        empty={<p>No sandbox is open. Open one to run Python and to keep files. It ends after half an hour.</p>}
       />
     </>
   );
 }
 
-/** A sandbox as a notebook: cells with what they print while they run, and files. */
+/** A sandbox as a notebook: cells with their output, live, and the sandbox's files. */
 export function SandboxPage({ name }: PageProps) {
   const read = useRead(SandboxSchema, `/v1/sandboxes/${name}`, {}, { everyMs: 10_000 });
   return <Loaded read={read}>{(sandbox) => <Shown sandbox={sandbox} />}</Loaded>;
@@ -185,7 +185,7 @@ function CellOf({ cell, number, sandbox }: { readonly cell: Cell; readonly numbe
         <p>
           <Badge tone={outcome.exit === 'ok' ? 'good' : 'bad'}>{outcome.exit}</Badge>{' '}
           <span className="quiet">{duration(Number(outcome.wall?.seconds ?? 0n) * 1_000 + (outcome.wall?.nanos ?? 0) / 1e6)}</span>
-          {outcome.stateLost && ' The interpreter was restarted: names are lost, files are kept.'}
+          {outcome.stateLost && ' The interpreter was restarted: variables are lost, files are kept.'}
         </p>
       )}
     </article>
@@ -200,7 +200,7 @@ function save(bytes: Blob, path: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
 }
 
-/** The files of a sandbox: up, down, and away. */
+/** The files of a sandbox, with upload, download and deletion. */
 function Files({ sandbox }: { readonly sandbox: string }) {
   const path = `/v1/sandboxes/${sandbox}/files`;
   const read = useRead(ListSandboxFilesResponseSchema, path, {}, { everyMs: 10_000 });
@@ -247,7 +247,7 @@ function Files({ sandbox }: { readonly sandbox: string }) {
             ),
           },
         ]}
-        empty={<p>The working directory has no files. Code and uploads make them.</p>}
+        empty={<p>The working directory has no files.</p>}
       />
     </section>
   );

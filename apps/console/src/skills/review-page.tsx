@@ -59,9 +59,7 @@ export function ReviewListPage() {
         of={({ skills }) => skills}
         keyOf={(skill) => placeOfSkill(skill, 'review', skill.version)}
         columns={COLUMNS}
-        empty={
-          <p>Nothing waits for review. New skills wait here where the agent's approval mode is “review”, and when they are not trusted.</p>
-        }
+        empty={<p>Nothing waits for review. A new skill waits here if its agent's approval mode is “review”, or if it is not trusted.</p>}
       />
     </>
   );
@@ -108,7 +106,7 @@ function Shown({ review, skill }: { readonly review: SkillReview; readonly skill
         {isOpen ? (
           review.tests.map((test, at) => <Code key={test} code={testText(test)} label={`Test ${at + 1}`} />)
         ) : (
-          <p className="quiet">{counted(skill.testCount, 'test')} made from the cases of tasks; they are not shown.</p>
+          <p className="quiet">{counted(skill.testCount, 'test')} made from cases of tasks; not shown.</p>
         )}
         {review.heldOutCount > 0 && <p className="quiet">{counted(review.heldOutCount, 'held-out test')} are never shown.</p>}
       </Section>
@@ -126,7 +124,7 @@ function Shown({ review, skill }: { readonly review: SkillReview; readonly skill
   );
 }
 
-/** The text of a test that a review tells as JSON. */
+/** The text of a test, which a review holds as JSON. */
 function testText(json: string): string {
   const test = JSON.parse(json) as { readonly kind: string; readonly setup?: string; readonly tests?: string };
   return test.kind === 'python' ? `${test.setup}${test.tests}` : JSON.stringify(test, null, 1);
@@ -148,7 +146,7 @@ function Decide({ skill }: { readonly skill: Skill }) {
           Approve
         </button>
         <label className="field wide">
-          <span>Reason of a rejection</span>
+          <span>Reason for a rejection</span>
           <input value={reason} onChange={({ target }) => setReason(target.value)} />
         </label>
         <button

@@ -65,7 +65,7 @@ function Library() {
         columns={COLUMNS}
         empty={
           <p>
-            No skill fits. Skills come from training tasks (<code>--mode training</code>), from <code>./etude skills add</code> and from
+            No skill matches. Skills come from training tasks (<code>--mode training</code>), from <code>./etude skills add</code> and from
             imports.
           </p>
         }
@@ -107,7 +107,7 @@ function Found({ text }: { readonly text: string }) {
       of={({ hits }) => hits.flatMap(({ skill }) => (skill ? [skill] : []))}
       keyOf={placeOfSkill}
       columns={COLUMNS.toSpliced(1, 0, similarity)}
-      empty={<p>No active skill is near these words. Try the words of the task, or clear the search to list all.</p>}
+      empty={<p>No active skill matches these words. Try the words of the task, or clear the search to list all.</p>}
     />
   );
 }

@@ -118,7 +118,7 @@ function Uses({ skill }: { readonly skill: Skill }) {
     <Loaded read={read}>
       {({ skills }) => (
         <>
-          {skill.failures.length === 0 && <p className="quiet">No use of this version failed lately.</p>}
+          {skill.failures.length === 0 && <p className="quiet">No recent use of this version failed.</p>}
           {skill.failures.map(({ time, input, error }, at) => (
             <div key={at} className="hit">
               <When at={time} />
@@ -127,7 +127,7 @@ function Uses({ skill }: { readonly skill: Skill }) {
             </div>
           ))}
           <Callers skill={skill} />
-          <h3>What happened to it</h3>
+          <h3>History</h3>
           <ul>
             {skills.flatMap((one) =>
               one.history.map(({ time, by, from, to, reason }, at) => (
@@ -169,7 +169,7 @@ function Versions({ skill }: { readonly skill: Skill }) {
             cell: ({ version }) => <Link to={hrefWith({ to: String(version) })}>{`show changes of ${version}`}</Link>,
           },
         ]}
-        empty={<p>There is no version that you may see.</p>}
+        empty={<p>You may see no version of this skill.</p>}
       />
       <Loaded read={diff}>
         {({ fromVersion, toVersion, codeDiff, fieldsDiff }) => {
@@ -198,24 +198,24 @@ const { ACTIVE, ARCHIVED, DEPRECATED, REJECTED } = SkillStatus;
 const VERIFY: Decision = {
   verb: 'verify',
   title: 'Verify again',
-  says: 'All tests of this version are run again, and its evidence is renewed.',
+  says: 'Runs all tests of this version again and renews its evidence.',
 };
 const ARCHIVE: Decision = { verb: 'archive', title: 'Archive', says: 'The version is hidden. It can be restored.' };
 
-/** The moves that a status allows. The gateway refuses them to keys without the role. */
+/** The actions that a status allows. The gateway refuses them to keys without the role. */
 function decisionsFor({ status }: Skill): Decision[] {
-  if (status === ARCHIVED) return [{ verb: 'restore', title: 'Restore', says: 'The version gets back the status that it had.' }];
+  if (status === ARCHIVED) return [{ verb: 'restore', title: 'Restore', says: 'The version gets its earlier status back.' }];
   if (status === ACTIVE)
     return [
       VERIFY,
-      { verb: 'deprecate', title: 'Deprecate', says: 'The skill is not offered any more. Its callers keep it.' },
-      { verb: 'rollback', title: 'Roll back', says: 'The version that was active before becomes active again.' },
+      { verb: 'deprecate', title: 'Deprecate', says: 'The skill is no longer offered. Skills that call it still can.' },
+      { verb: 'rollback', title: 'Roll back', says: 'The previously active version becomes active again.' },
       ARCHIVE,
     ];
   return status === REJECTED || status === DEPRECATED ? [VERIFY, ARCHIVE] : [];
 }
 
-/** Moves along a skill's life, each asked once more with a reason. */
+/** Buttons that change a skill's status. Each asks for a confirmation and a reason. */
 function SkillDecisions({ skill }: { readonly skill: Skill }) {
   const [open, setOpen] = useState<Decision | null>(null);
   const [reason, setReason] = useState('');

@@ -27,7 +27,7 @@ export function placeOfSkill(skill: Owned, below: 'skills' | 'review' = 'skills'
   return `/${below}/${skillId(skill)}${query && `?${query}`}`;
 }
 
-/** How often a skill was offered, used and right, and how often the model still had to work. */
+/** How often a skill was offered, used and successful, and how often the task fell back to the model. */
 export const NUMBERS = [
   ['Offered', (skill: Skill) => skill.offeredCount],
   ['Used', (skill: Skill) => skill.usedCount],
@@ -35,5 +35,5 @@ export const NUMBERS = [
   ['Fell back', (skill: Skill) => skill.fellBackCount],
 ] as const;
 
-/** Only an author's tests are shown, because tests made from tasks' cases may be hidden from everybody. */
+/** Whether tests may be shown. Tests made from the cases of tasks may not, because those cases may be hidden. */
 export const areTestsOpen = ({ origin }: Pick<Skill, 'origin'>) => ['person', 'tool', 'import', 'request'].includes(origin);

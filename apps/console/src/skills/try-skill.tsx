@@ -8,7 +8,7 @@ import { Failed } from '../ui/states.js';
 import { Badge, duration, submitting, told } from '../ui/text.js';
 import { ownerOf, skillId } from './skill-words.js';
 
-/** Runs the skill with arguments from a form that its schema makes. */
+/** Runs the skill with arguments from a form, which is built from its schema. */
 export function TrySkill({ skill }: { readonly skill: Skill }) {
   const fields = fieldsOf(skill.inputSchema);
   const isProgram = skill.entryPoint === '';
@@ -104,7 +104,7 @@ function Field({ field: { name, type, isRequired, hint, options }, text = '', on
 
 interface FormField {
   readonly name: string;
-  /** The type of JSON Schema; '' where it names none or several. */
+  /** The JSON Schema type; '' if the schema names no type or several. */
   readonly type: string;
   readonly isRequired: boolean;
   readonly hint: string;
@@ -128,7 +128,7 @@ function fieldsOf(schema: JsonObject | undefined): FormField[] {
   });
 }
 
-/** The arguments that were filled in. @throws Error naming a field with a wrong text */
+/** The values of the filled-in fields. @throws Error naming a field with a wrong text */
 function valuesOf(fields: readonly FormField[], texts: Readonly<Record<string, string>>): Record<string, JsonValue> {
   const filled = fields.filter(({ name }) => (texts[name] ?? '') !== '');
   return Object.fromEntries(filled.map((field) => [field.name, valueOf(field, texts[field.name]!)]));
@@ -139,8 +139,8 @@ function valueOf({ name, type, options }: FormField, text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {
-    // Without a type, a text that isn't JSON is taken as a string.
+    // If the field has no type, text that isn't JSON counts as a string.
     if (type === '') return text;
-    throw new Error(`${name}: write a value of the type ${type} as JSON.`);
+    throw new Error(`${name}: the text is not JSON. Write a value of the type ${type} as JSON.`);
   }
 }

@@ -12,7 +12,7 @@ interface StepProps {
   readonly step: string;
 }
 
-/** What came of one step, and what the model was asked in it. */
+/** The results of one step, and the prompt that the model got in it. */
 export function StepPanel({ task, step }: StepProps) {
   const tabs = [
     { id: 'outcome', title: 'Outcome', content: <Outcome task={task} step={step} /> },
@@ -45,7 +45,7 @@ function StepDetail({ detail }: { readonly detail: Step }) {
         />
       )}
       {code !== '' && <Code code={code} label="Code of the step" />}
-      {text !== '' && <Output text={text} label="What was written or answered" />}
+      {text !== '' && <Output text={text} label="Text of the step" />}
       {runs.map((run, at) => (
         <div key={at}>
           <h3>
@@ -59,7 +59,7 @@ function StepDetail({ detail }: { readonly detail: Step }) {
       ))}
       {hiddenRuns > 0 && <p className="quiet">{counted(hiddenRuns, 'run')} of hidden cases are not shown.</p>}
       <Records records={records} />
-      {isEmpty && <p className="quiet">This step left nothing to show but its line in the trace.</p>}
+      {isEmpty && <p className="quiet">This step has no more than its line in the trace.</p>}
     </>
   );
 }
@@ -67,7 +67,7 @@ function StepDetail({ detail }: { readonly detail: Step }) {
 function Prompt({ task, step }: StepProps) {
   const read = useRead(StepExplanationSchema, `/v1/tasks/${task}:explain`, { step });
   if (read.error?.code === 'NOT_FOUND' && read.data === undefined)
-    return <p className="quiet">This step asked no model, or its prompt is no longer kept.</p>;
+    return <p className="quiet">This step called no model, or its prompt is no longer stored.</p>;
   return (
     <Loaded read={read}>
       {({ sections, totalTokens }) => (

@@ -17,7 +17,7 @@ import { idOf, isFinal } from './task-words.js';
 
 const jsonOf = (spec: TaskSpec) => toJson(TaskSpecSchema, spec, { useProtoFieldName: true });
 
-/** Cancel, retry, and copies of the task as calls. */
+/** Buttons that cancel the task, submit it again, or copy it as a command or as Python. */
 export function TaskActions({ task }: { readonly task: Task }) {
   const id = idOf(task.name);
   const cancel = useAct((api) => api.call(TaskSchema, 'POST', `/v1/tasks/${id}:cancel`, { body: { request_id: requestId() } }));
@@ -51,7 +51,7 @@ export function TaskActions({ task }: { readonly task: Task }) {
   );
 }
 
-/** The task without what only its evaluator may know. */
+/** The task without its reference solution and hidden tests. */
 function shownSpec(spec: TaskSpec): TaskSpec {
   const shown = clone(TaskSpecSchema, spec);
   shown.referenceSolution = '';
@@ -67,7 +67,7 @@ function shownSpec(spec: TaskSpec): TaskSpec {
 const cliCall = ({ spec }: Task) =>
   `./etude tasks submit --watch --spec - <<'SPEC'\n${JSON.stringify(jsonOf(shownSpec(spec!)), null, 2)}\nSPEC\n`;
 
-/** Literals of JSON are literals of Python too. */
+/** Writes texts as JSON strings, which are Python literals too. */
 const pythonCall = ({ spec }: Task) => {
   const { prompt, agent, user, mode, evaluator } = shownSpec(spec!);
   const parse = evaluator && `Parse(${JSON.stringify(JSON.stringify(toJson(EvaluatorSchema, evaluator)))}, Evaluator())`;
@@ -84,7 +84,7 @@ const pythonCall = ({ spec }: Task) => {
   ].join('\n');
 };
 
-/** The open question of a task, answered in place. */
+/** A form that answers the open question of a task. */
 export function Question({ task, question }: { readonly task: string; readonly question: AskedQuestion }) {
   const [text, setText] = useState('');
   const answer = useAct((api) =>

@@ -39,7 +39,7 @@ const COLUMNS: ReadonlyArray<Column<Task>> = [
   { title: 'Submitted', cell: ({ createTime }) => <When at={createTime} /> },
 ];
 
-/** "team=a, env=b" as a map of labels, in the form of a query. */
+/** Turns "team=a, env=b" into the query parameter for labels, a JSON object. */
 const labelsOf = (text: string) => {
   const pairs = text.split(',').flatMap((pair) => (pair.includes('=') ? [pair.trim().split('=', 2)] : []));
   return pairs.length === 0 ? undefined : JSON.stringify(Object.fromEntries(pairs));
@@ -70,7 +70,7 @@ export function TaskListPage() {
 
 const NoTasks = ({ filtered }: { readonly filtered: boolean }) =>
   filtered ? (
-    <p>No task fits these filters. Clear them to see all.</p>
+    <p>No task matches these filters. Clear them to see all.</p>
   ) : (
     <p>
       There is no task yet. Submit one: <code>./etude tasks submit --prompt "Write a function square(n)." --watch</code>

@@ -17,7 +17,7 @@ export function TaskPage({ name: id }: PageProps) {
   const client = useQueryClient();
   const { events, finished } = watched;
   const last = events.findLast(({ event }) => event.case !== 'stepFinished' && event.case !== 'attemptStarted')?.resumeToken;
-  // The task itself changed with such an event.
+  // Such an event means that the task itself has changed.
   useEffect(() => {
     if (last !== undefined) void client.invalidateQueries({ queryKey: [`/v1/tasks/${id}`] });
   }, [client, id, last]);
@@ -39,7 +39,7 @@ function Shown({ task, watched }: { readonly task: Task; readonly watched: Watch
       {task.question && <Question task={id} question={task.question} />}
       <Facts task={task} />
       {error && <Failed error={error} />}
-      {isLive && !isConnected && <p className="quiet">The connection is lost; the page connects again by itself.</p>}
+      {isLive && !isConnected && <p className="quiet">The connection is lost. The page reconnects automatically.</p>}
       <Section title="Trace" aside={<span className="quiet">{counted(events.length, 'event')}</span>}>
         <TimeLine events={events} />
         <div className="columns">
@@ -64,7 +64,7 @@ function Shown({ task, watched }: { readonly task: Task; readonly watched: Watch
   );
 }
 
-/** The step that is shown where none is chosen: the last one that has something to show. */
+/** The step to show if none is chosen: the last one with results. */
 const lastShown = (events: readonly TaskEvent[]) =>
   events.flatMap(({ event }) => (event.case === 'stepFinished' && !QUIET_KINDS.has(event.value.kind) ? [event.value.step] : [])).at(-1) ??
   '';
@@ -125,7 +125,7 @@ interface Watched {
   readonly live: LiveText | null;
   readonly isConnected: boolean;
   readonly error: ApiError | null;
-  /** The finished task, once its last event is there. */
+  /** The finished task, once its last event has arrived. */
   readonly finished: Task | undefined;
 }
 
@@ -137,7 +137,7 @@ const STREAM = {
   isLast: ({ event }: TaskEvent) => event.case === 'finished',
 };
 
-/** Adds events to what was seen. Text that the model writes is shown until its step is done. */
+/** Adds new events. The model's live text is kept until its step has finished. */
 function withEvents(before: Watched, added: readonly TaskEvent[]): Watched {
   let { live, finished } = before;
   const events = [...before.events];
@@ -155,7 +155,7 @@ function withEvents(before: Watched, added: readonly TaskEvent[]): Watched {
   return { ...before, events, live, finished };
 }
 
-/** Everything that happens to a task, live. What arrives within a frame is shown together. */
+/** All events of a task, live. Events that arrive within one frame are shown together. */
 function useTaskEvents(id: string): Watched {
   const api = useApi();
   const [watched, setWatched] = useState(NOTHING);

@@ -21,7 +21,7 @@ export function State({ state }: { readonly state: TaskState }) {
 
 type Judged = Pick<TaskResult, 'verdict' | 'casesPassed' | 'casesTotal'>;
 
-/** The verdict with its cases; code that nobody judged has none. */
+/** The verdict with its cases, or "not judged" for a task without an evaluator. */
 export function VerdictOf({ verdict, casesPassed, casesTotal }: Judged) {
   if (verdict === Verdict.UNSPECIFIED) return <Badge>not judged</Badge>;
   const cases = casesTotal === 0 ? '' : ` ${casesPassed}/${casesTotal}`;

@@ -7,7 +7,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 
 const ROW_PX = 28;
 
-/** The step of an event, which selects the event; some events have none. */
+/** The step of an event; '' if it has none. Only events with a step can be selected. */
 export const stepOf = ({ event }: TaskEvent) => (event.case === 'stepFinished' ? event.value.step : '');
 
 function lineOf({ event }: TaskEvent): readonly [what: ReactNode, told: ReactNode, aside?: ReactNode] {
@@ -19,7 +19,7 @@ function lineOf({ event }: TaskEvent): readonly [what: ReactNode, told: ReactNod
     case 'attemptFinished':
       return [event.value.attempt === 0 ? 'skill' : `attempt ${event.value.attempt}`, <VerdictOf key="verdict" {...event.value} />];
     case 'workerChanged':
-      return ['worker', `taken up again by a worker (epoch ${event.value.epoch})`];
+      return ['worker', `continued by a worker (epoch ${event.value.epoch})`];
     case 'question':
       return ['question', firstLine(event.value.text)];
     case 'finished':
@@ -50,12 +50,12 @@ interface TraceProps {
 
 interface Sight {
   readonly count: number;
-  /** The place of the chosen step, or -1. */
+  /** Index of the chosen step, or -1. */
   readonly at: number;
   readonly isLive: boolean;
 }
 
-/** Keeps the end of a running task in sight while `isAtEnd`, and brings the step that an ended one opens with into sight. @returns `isAtEnd` */
+/** Scrolls to the end of a running task while `isAtEnd`, and once to the chosen step of an ended task. @returns `isAtEnd` */
 function useSight(rows: Virtualizer<HTMLDivElement, Element>, { count, at, isLive }: Sight) {
   const isAtEnd = useRef(true);
   const isPlaced = useRef(false);
@@ -70,7 +70,7 @@ function useSight(rows: Virtualizer<HTMLDivElement, Element>, { count, at, isLiv
   return isAtEnd;
 }
 
-/** All events of a task. Only those in sight are in the page; arrow keys, j and k choose a step. While the task runs, its end stays in sight. */
+/** All events of a task. Only visible rows are in the page. Arrow keys, j and k choose a step. While the task runs, its end stays visible. */
 export function Trace({ events, chosen, onChoose, isLive }: TraceProps) {
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -156,8 +156,8 @@ function barsOf(events: readonly TaskEvent[]): Bar[] {
 }
 
 /**
- * Where the time went: a bar for each step. Steps that asked the model have their own row. One shape per row, since a task may have
- * thousands.
+ * How long each step took, as a bar. Steps that called the model have a row of their own. Each row is a single shape, because a task may
+ * have thousands of steps.
  */
 export const TimeLine = memo(({ events }: { readonly events: readonly TaskEvent[] }) => {
   const bars = barsOf(events);
@@ -173,7 +173,7 @@ export const TimeLine = memo(({ events }: { readonly events: readonly TaskEvent[
         return `M${x} ${y}h${width}v16h-${width}z`;
       })
       .join('');
-  const said = `${counted(bars.length, 'step')} in ${duration(total)}, ${duration(model)} of them with the model (above)`;
+  const said = `${counted(bars.length, 'step')} in ${duration(total)}, ${duration(model)} of that in model calls (upper row)`;
   return (
     <figure>
       <svg className="bar" viewBox={`0 0 ${WIDTH} 34`} preserveAspectRatio="none" role="img" aria-label={said}>

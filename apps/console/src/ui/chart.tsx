@@ -14,7 +14,7 @@ interface ChartProps {
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [720, 190, 64, 24, 14];
 
-/** A line over time. Every point has its values as a title, and a table repeats them. */
+/** A line over time. Each point's values are in its tooltip, and below the chart as text. */
 export function Chart({ title, points, xText, yText, top }: ChartProps) {
   const largest = top ?? Math.max(...points.map(({ y }) => y), 0) * 1.1;
   const scale = largest > 0 ? largest : 1;

@@ -2,7 +2,7 @@ import { classHighlighter, highlightCode } from '@lezer/highlight';
 import { parser } from '@lezer/python';
 import type { ReactNode } from 'react';
 
-/** Longer code is shown plain, since nobody reads it for its colours. */
+/** Longer code is shown without colours, because highlighting it would be slow. */
 const HIGHLIGHTED_MAX = 100_000;
 
 function highlighted(code: string): ReactNode[] {
@@ -21,7 +21,7 @@ function highlighted(code: string): ReactNode[] {
   return parts;
 }
 
-/** Python with its syntax in colours. All of it is text. */
+/** Python code with coloured syntax. It is rendered as text, never as HTML. */
 export function Code({ code, label = 'Code' }: { readonly code: string; readonly label?: string }) {
   return (
     <pre className="code" tabIndex={0} aria-label={label} role="region">
@@ -30,7 +30,7 @@ export function Code({ code, label = 'Code' }: { readonly code: string; readonly
   );
 }
 
-/** Output and other text that is no code. */
+/** Output and other text that isn't code. */
 export function Output({ text, label = 'Output', tone }: { readonly text: string; readonly label?: string; readonly tone?: 'bad' }) {
   return (
     <pre className={tone === 'bad' ? 'output bad' : 'output'} tabIndex={0} aria-label={label} role="region">
@@ -45,7 +45,7 @@ interface Row {
   readonly kind: 'same' | 'changed' | 'hunk';
 }
 
-/** Rows of a unified diff, removed lines beside the added ones. */
+/** Rows of a unified diff, with removed lines beside added lines. */
 function rowsOf(diff: string): Row[] {
   const rows: Row[] = [];
   let [removed, added]: [string[], string[]] = [[], []];
@@ -71,7 +71,7 @@ function rowsOf(diff: string): Row[] {
 const classOf = (row: Row, side: 'left' | 'right') =>
   row.kind !== 'changed' ? row.kind : row[side] === null ? 'none' : side === 'left' ? 'removed' : 'added';
 
-/** A unified diff side by side. A screen reader hears which side a line is on. */
+/** A unified diff side by side. The column headings tell screen readers which side a line is on. */
 export function Diff({ diff, from, to }: { readonly diff: string; readonly from: string; readonly to: string }) {
   if (diff.trim() === '') return <p className="quiet">Nothing changed here.</p>;
   return (

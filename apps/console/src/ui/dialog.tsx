@@ -26,14 +26,14 @@ export function Modal({ title, open, onClose, children }: ModalProps) {
 }
 
 interface ConfirmProps extends ModalProps {
-  /** What the button that acts says. */
+  /** Label of the confirming button. */
   readonly yes: ReactNode;
   readonly tone?: 'danger' | 'primary';
   readonly act: { readonly isPending: boolean; readonly error: ApiError | null };
   readonly onYes: () => void;
 }
 
-/** Asks once more before something is done. */
+/** Asks for a confirmation before it calls `onYes`. */
 export const Confirm = ({ yes, tone = 'danger', act, onYes, children, ...modal }: ConfirmProps) => (
   <Modal {...modal}>
     {children}

@@ -2,7 +2,7 @@ import { Link } from './router.js';
 
 export interface Node {
   readonly title: string;
-  /** Where it is shown; '' if it has no page. */
+  /** Path of its page; '' if it has none. */
   readonly to: string;
 }
 
@@ -19,7 +19,7 @@ const SHOWN_MAX = 8;
 
 const cut = (title: string) => (title.length > 28 ? `${title.slice(0, 27)}…` : title);
 
-/** At the left what a record rests on, at the right what rests on it. Screen readers get the same as a list. */
+/** A record between its sources on the left, and what is based on it on the right. Screen readers get the same as a list. */
 export function Graph({ label, from, centre, onto }: GraphProps) {
   const [left, right] = [from.slice(0, SHOWN_MAX), onto.slice(0, SHOWN_MAX)];
   const height = Math.max(left.length, right.length, 1) * ROW + 10;
@@ -47,7 +47,7 @@ export function Graph({ label, from, centre, onto }: GraphProps) {
         {right.map(({ title }, at) => node(title, WIDE - BOX, y(at, right.length)))}
       </svg>
       <figcaption>
-        Rests on: <Nodes nodes={from} />. On it rest: <Nodes nodes={onto} />.
+        Based on: <Nodes nodes={from} />. Based on it: <Nodes nodes={onto} />.
       </figcaption>
     </figure>
   );
@@ -55,7 +55,7 @@ export function Graph({ label, from, centre, onto }: GraphProps) {
 
 const Nodes = ({ nodes }: { readonly nodes: readonly Node[] }) =>
   nodes.length === 0
-    ? 'nothing that is known'
+    ? 'nothing known'
     : nodes.map(({ title, to }, at) => (
         <span key={title}>
           {at > 0 && ', '}

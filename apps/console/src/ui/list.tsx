@@ -6,9 +6,9 @@ import { Loaded } from './states.js';
 export interface Column<T> {
   readonly title: string;
   readonly cell: (item: T) => ReactNode;
-  /** Numbers stand at the right. */
+  /** Whether the column has numbers, which are aligned to the right. */
   readonly number?: boolean;
-  /** Prose, which is not squeezed into a narrow column. */
+  /** Whether the column has longer text, which gets a wider column. */
   readonly prose?: boolean;
 }
 
@@ -21,7 +21,7 @@ interface ListProps<T> {
   readonly nextPage?: string;
 }
 
-/** A table whose rows begin with links. j and k go through them, Enter opens one. */
+/** A table whose rows begin with links. The keys j and k move between rows, Enter opens one. */
 export function List<T>({ label, items, keyOf, columns, empty, nextPage = '' }: ListProps<T>) {
   const [page] = useQueryValue('page');
   return (

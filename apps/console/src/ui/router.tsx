@@ -1,7 +1,7 @@
 import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useSyncExternalStore } from 'react';
 
 export interface PageProps {
-  /** What the page shows: the part of the address after the page's own. */
+  /** The part of the address after the page's own path, such as a task's id. */
   readonly name: string;
 }
 
@@ -49,7 +49,7 @@ export function useQueryValues<Name extends string>(...names: readonly Name[]): 
   return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])) as Record<Name, string>;
 }
 
-/** The present page with other values in its query. */
+/** The address of the current page with other values in its query. */
 export function hrefWith(values: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values)) {

@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import type { ApiError, Read } from '../api/client.js';
 
-/** What can be done about a refusal, by its code. */
+/** What the user can do about an error, by its code. */
 const ADVICE: Readonly<Record<string, string>> = {
-  PERMISSION_DENIED: 'Sign in with a key that has this role; docs/authentication.md tells how to make one.',
+  PERMISSION_DENIED: 'Sign in with a key that has this role; docs/authentication.md describes how to make one.',
   UNAUTHENTICATED: 'Sign out, and sign in with a valid key.',
   NOT_FOUND: 'It may have been deleted, or belong to another tenant. Go back to the list.',
-  UNREACHABLE: 'The page tries again by itself.',
+  UNREACHABLE: 'The page tries again automatically.',
 };
 
 export function Failed({ error, again }: { readonly error: ApiError; readonly again?: () => void }) {
@@ -32,7 +32,7 @@ export const Loading = () => (
 
 export const Empty = ({ children }: { readonly children: ReactNode }) => <div className="note quiet">{children}</div>;
 
-/** The content of a read, or why there is none yet. Earlier content stays visible if a later read fails. */
+/** Shows the answer of a read, "Loading…" before it, or its error. If a later read fails, the earlier answer stays visible. */
 export function Loaded<T>({ read, children }: { readonly read: Read<T>; readonly children: (data: T) => ReactNode }) {
   const again = () => void read.refetch();
   if (read.data === undefined) return read.error ? <Failed error={read.error} again={again} /> : <Loading />;

@@ -8,7 +8,7 @@ export interface TabOf {
   readonly content: ReactNode;
 }
 
-/** Tabs whose choice is kept in the address. */
+/** Tabs. The chosen tab is kept in the address. */
 export function LinkedTabs({
   label,
   tabs,

@@ -4,7 +4,7 @@ import { type FormEvent, type ReactNode, useState } from 'react';
 export const counted = (count: number | bigint, one: string, many = `${one}s`) =>
   `${count.toLocaleString('en')} ${Number(count) === 1 ? one : many}`;
 
-/** A field of a record as text; '' where it has none. */
+/** A field of a record as text; '' if it is missing. */
 export const told = (value: unknown) =>
   typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
 
@@ -34,7 +34,7 @@ export const Badge = ({ tone = 'plain', children }: { readonly tone?: Tone; read
   <span className={`badge ${tone}`}>{children}</span>
 );
 
-/** Answers of the scripted model say so. */
+/** Marks an answer that came from a script. */
 export const Scripted = ({ when = true }: { readonly when?: boolean }) => (when ? <Badge tone="warn">scripted</Badge> : null);
 
 const LONG_CHARS = 80;
@@ -54,7 +54,7 @@ export function Details({ rows }: { readonly rows: ReadonlyArray<readonly [name:
   );
 }
 
-/** Copies a text and says so. */
+/** A button that copies a text, and then says "Copied". */
 export function Copy({ text, children }: { readonly text: string; readonly children: ReactNode }) {
   const [copied, setCopied] = useState(false);
   const copy = () => void navigator.clipboard.writeText(text).then(() => setCopied(true));
@@ -65,7 +65,7 @@ export function Copy({ text, children }: { readonly text: string; readonly child
   );
 }
 
-/** Does `act` when a form is submitted, instead of loading a page. */
+/** Handles a form's submit event with `act`, so that the browser loads no page. */
 export const submitting = (act: () => void) => (event: FormEvent) => {
   event.preventDefault();
   act();
