@@ -1,4 +1,4 @@
-/** For `etude doctor`: opens a local sandbox with the controller's settings, prints whether each has a user of its own, and ends with 0 or 1. */
+/** For `etude doctor`: starts local sandboxes with the controller's settings and prints whether each gets a host user of its own. Exit code 1: no. */
 import { loadConfig } from '@etude/platform/config';
 import { startLocalDriver } from '@etude/sandbox/local-driver';
 import { localOptions, sandboxControllerConfig } from './sandbox-controller.config.js';

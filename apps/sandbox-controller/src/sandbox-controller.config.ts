@@ -26,7 +26,7 @@ const driverConfig = {
   ETUDE_SANDBOX_UIDS: z
     .string()
     .transform(readHostUserRange)
-    .refine((range) => range !== undefined, 'must be the first user and the number of users, such as "2000000000:65536"')
+    .refine((range) => range !== undefined, 'must be the first id and the number of ids, such as "2000000000:65536"')
     .optional(),
   /** `kubernetes`: the namespace that holds the pods and nothing else. */
   ETUDE_SANDBOX_NAMESPACE: z.string().min(1).optional(),

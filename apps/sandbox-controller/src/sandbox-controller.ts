@@ -12,14 +12,14 @@ import { localOptions, needed, type SandboxControllerConfig } from './sandbox-co
 import { sandboxExecuteProcessor } from './sandbox-execute.processor.js';
 import type { RunningSessions } from './sessions/session-service.js';
 
-/** Below the 10 s after which a closing service is killed. */
+/** Shorter than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 6_000;
 
 /**
- * Starts the consumer of `sandbox.execute` and the sessions of callers, over one driver. Resolves once it takes jobs and serves sessions;
- * waits for Redis. Any number of controllers may run.
+ * Starts the consumer of `sandbox.execute` and the sessions of callers, over one driver. Waits for Redis, and resolves once it takes jobs
+ * and serves sessions. Any number of controllers may run.
  *
- * @throws EtudeError as `startDriver`, FAILED_PRECONDITION
+ * @throws EtudeError those of `startDriver`; FAILED_PRECONDITION if the port for sessions is taken
  */
 export async function startSandboxController(
   config: SandboxControllerConfig,
@@ -73,8 +73,8 @@ async function startSessions(
 const START_TIMEOUT_MS = 60_000;
 
 /**
- * Starts the configured driver and measures its claims. Loads only that driver's code: the Kubernetes client would cost a local stack
- * memory for nothing.
+ * Starts the configured driver and measures its claims. Loads only that driver's code, because a local stack should not pay for the
+ * memory of the Kubernetes client.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION or INVALID_ARGUMENT for settings
  */
@@ -103,7 +103,7 @@ async function startKubernetes(config: SandboxControllerConfig, logger: QueueLog
 }
 
 const claims = counter({ name: 'etude_sandbox_claims_total', help: 'Claims of a sandbox, by outcome', labels: ['outcome'] });
-const seconds = histogram({ name: 'etude_sandbox_claim_seconds', help: 'How long claims took until there was a sandbox' });
+const seconds = histogram({ name: 'etude_sandbox_claim_seconds', help: 'How long claims took to get a sandbox' });
 
 function measured(driver: SandboxDriver): SandboxDriver {
   gauge({ name: 'etude_sandbox_warm', help: 'Sandboxes that are ready for a claim', collect: () => driver.counts().free });

@@ -1,4 +1,4 @@
-"""Cells that run untrusted code: a program, one call, a command, or an answer that a checker calls."""
+"""Runs untrusted code in this process: a program, a call of one function, or a shell command."""
 import atexit
 import linecache
 import os
@@ -12,7 +12,7 @@ from runner.frames import encode_frame
 from runner.outcome import value_excess
 
 FILE = "solution.py"
-# Prefix of the file names of the runner's own code, in a bundle or in a folder.
+# Prefix of the file names of the runner's own modules, whether they come from a bundle or from a folder.
 RUNNER = (lambda: None).__code__.co_filename.rpartition("answer")[0]
 SHELL_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp/work", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 
@@ -95,7 +95,7 @@ def _exit_status(code):
 
 
 def own_traceback(trace):
-    """The traceback without the leading frames of the runner, which called the code."""
+    """The traceback without its first frames, in which the runner called the code."""
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(RUNNER):
         trace = trace.tb_next
     return trace
@@ -118,7 +118,7 @@ def flush():
 
 
 def leave(code):
-    """Ends the process as an interpreter does, threads and exit hooks included, without the slow teardown."""
+    """Ends the process like an interpreter: waits for threads and runs exit hooks, but skips the slow teardown."""
     try:
         threading._shutdown()
         atexit._run_exitfuncs()

@@ -3,12 +3,12 @@ import marshal
 import os
 import sys
 
-# Private, but the only one that needs no further import.
+# Private, but the public `importlib.machinery` would import further modules.
 from _frozen_importlib import ModuleSpec
 
 
 class BundleFinder:
-    """Finds the modules of the runner in a mapping of name to code object."""
+    """Finds the modules of the runner in a dict from name to code object."""
 
     def __init__(self, codes):
         self.codes = codes
@@ -31,7 +31,7 @@ def install(path):
 
 
 def build(folder):
-    """The runner in `folder`, compiled for the Python that this runs in."""
+    """The runner in `folder`, compiled for this version of Python."""
     codes = {}
     for entry in sorted(os.listdir(folder)):
         name = entry[:-3]

@@ -14,7 +14,7 @@ from runner.workspace import WORK
 
 # Memory of an interpreter before the first line of an answer, added to the answer's limit.
 BASE_MEMORY_MIB = 16
-# Processes of the user that are not the code's: the supervisor, the zygote, its middle fork, and the checker.
+# The runner's own processes, which have the same user: the supervisor, the zygote, its middle fork, and the checker.
 PROCESSES_APART = 4
 STACK_BYTES = 120 * 1024 * 1024
 # Folder of the runner's modules, from which answers must not import. A bundle has no such folder.
@@ -43,14 +43,14 @@ def main(control_fd, stdout_fd, stderr_fd):
 
 
 def _prepare(stdout_fd, stderr_fd):
-    """Does all work that needs no payload, so that it costs the run no time."""
+    """Does all work that needs no payload in advance, so that it costs the run no time."""
     os.dup2(stdout_fd, 1)
     os.dup2(stderr_fd, 2)
     os.setsid()
-    # The state is that of an interpreter that was just started.
+    # From here on, the state is that of an interpreter that has just started.
     _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     _reset_interpreter()
-    # Touches what the first compilation needs, while nobody waits.
+    # The first compilation is slow, so it happens before a run waits for it.
     exec(compile("def f(a): return [a]\nf(1)", "<warm>", "exec"), {})
 
 
@@ -92,7 +92,7 @@ def _take_limits(limits):
         (resource.RLIMIT_NOFILE, limits["openFiles"]),
         (resource.RLIMIT_FSIZE, limits["fileSizeMiB"] * mib),
         (resource.RLIMIT_CORE, 0),
-        # Counted per user of the host, so that one run could exhaust it for all.
+        # The host counts pending signals per user, so one run could use up the limit for all.
         (resource.RLIMIT_SIGPENDING, 1000),
         (resource.RLIMIT_MEMLOCK, 64 * 1024),
     ):
@@ -103,7 +103,7 @@ def _take_limits(limits):
 
 
 def _ignore_signals():
-    """Ignores all signals that can be ignored, since an answer with the same user may send any. SIGXCPU keeps its effect."""
+    """Ignores all signals, since an answer has the same user and may send any. Only SIGXCPU keeps its effect."""
     for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP, _signal.SIGXCPU}:
         try:
             _signal.signal(number, _signal.SIG_IGN)
@@ -116,7 +116,7 @@ def _reset_interpreter():
     for name in [name for name in sys.modules if name.partition(".")[0] == "runner"]:
         del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "BundleFinder"]
-    # Python's options -c and -S leave out the working directory and `exit`; answers may use both.
+    # This Python was started with -c and -S, so it lacks the working directory on its path, and `exit`. Answers may use both.
     sys.path[:] = [WORK] + [path for path in sys.path if path and path != RUNNER_ROOT]
     sys.argv[:] = ["solution.py"]
     sys.dont_write_bytecode = True

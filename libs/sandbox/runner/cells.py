@@ -1,4 +1,4 @@
-"""Cells for runs. One is forked ahead, others on demand; a zygote that was killed is replaced."""
+"""Cells for runs. One is forked ahead, others when they are needed. A zygote that was killed is replaced."""
 from contextlib import suppress
 
 from runner import processes
@@ -8,22 +8,22 @@ from runner.zygote import Cell, ZygoteLost
 class CellPool:
     def __init__(self, zygote):
         self.zygote = zygote
-        # PYTHONHASHSEED of the sandbox's first interpreter.
+        # PYTHONHASHSEED of the zygote. The first one has 0.
         self.hash_seed = 0
         # The cell that was forked ahead. A run takes it before its code starts, so that no code can signal it.
         self.spare = None
         # The interpreter of a session, which keeps the names of its cells. Most sandboxes never start it.
         self.session = None
-        # Whether a cell has run in it. When such an interpreter is lost, the next cell reports `stateLost`.
+        # Whether a cell has run in the session's interpreter. If that interpreter is lost, the next cell reports `stateLost`.
         self.session_began = False
         # Number of the last cell. Each report has the number of its cell, so that a late report isn't taken for the next cell's.
         self.session_cells = 0
-        # The state of the session's scratchpad after its last cell, with which another interpreter begins; None if there is none.
+        # The state of the session's scratchpad after the last cell. A new interpreter begins with it. None: no cell has reported one.
         self.scratchpad = None
 
     def fill(self):
-        """Forks a cell ahead. Not in a session, whose next cell may take none."""
-        # The next run tries again and reports the failure.
+        """Forks a cell ahead. Does nothing in a session, since its interpreter runs all cells."""
+        # A failure is ignored: the next run tries again and reports it.
         with suppress(ZygoteLost, OSError):
             if self.spare is None and self.session is None:
                 self.spare = self._fork()
@@ -33,7 +33,7 @@ class CellPool:
         return cell or self._fork()
 
     def _fork(self):
-        """Call it only while no code runs. Code could take over a new interpreter that has not hidden itself yet."""
+        """Call it only while no code runs, since code could attack a new interpreter before it has hidden itself."""
         try:
             return Cell(self.zygote)
         except ZygoteLost:
@@ -47,7 +47,7 @@ class CellPool:
             self.zygote.start_fresh(hash_seed)
 
     def forget(self, reaped):
-        """Drops processes that have ended, since their pids may be reused. Call it when no code is alive."""
+        """Drops the pool's processes that have ended, since their pids may be reused. Call it when no code is alive."""
         if self.zygote.pid in reaped:
             self.zygote.stop()
         if self.session and self.session.pid in reaped:

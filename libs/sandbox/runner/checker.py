@@ -8,7 +8,7 @@ import sys
 import traceback
 import types
 
-# Private, but the only one that needs no further import.
+# Private, but the public `importlib.machinery` would import further modules.
 from _frozen_importlib import ModuleSpec
 
 from runner.answer import show_in_tracebacks
@@ -27,7 +27,7 @@ def run(payload, sock, control):
     null = os.open("/dev/null", os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    # The answer can write there, also files named like modules that the tests import later.
+    # The answer could write modules into this folder, which the tests would then import.
     sys.path.remove(WORK)
     sys.meta_path.insert(-1, GivenModules(payload["files"]))
     builtins.open = io.open = GivenFiles(payload["files"]).open
@@ -68,7 +68,7 @@ def _judge(payload, line, namespace):
     except PeerGone:
         return _gone(line)
     except SystemExit as left:
-        # Test runners such as unittest.main() end this way; the answer's own exit never gets here.
+        # Test runners such as unittest.main() end this way. An exit of the answer is never raised here.
         if not failed and left.code not in (None, 0, False):
             return {"type": "SystemExit", "message": str(left.code), "line": None}
     except BaseException as error:
@@ -85,14 +85,14 @@ def _try_setup(setup, namespace):
 
 
 def _borrow(line, namespace, offered, used):
-    """Takes names that the trusted code uses, but nothing trusted defines, from the answer."""
+    """Takes from the answer the names that setup and tests use but don't define."""
     for name in sorted(used & offered):
         if name not in namespace and not hasattr(builtins, name):
             namespace[name] = line.borrow(name)
 
 
 def _names(source):
-    """The names that the code uses, and those that it defines anywhere."""
+    """The names that the code uses, and the names that it defines anywhere."""
     used, defined = set(), set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Name):
@@ -120,7 +120,7 @@ def _gone(line):
 
 
 def _failure(error, line):
-    """Describes a failure. An exception of the answer has the line in the answer, any other the line in the tests."""
+    """Describes a failure. The line is that in the answer if the answer raised the exception, otherwise that in the tests."""
     if line.last_raised is not None and line.last_raised[0] is error:
         return dict(line.last_raised[1], remote=True)
     number = error.lineno if isinstance(error, SyntaxError) else None
@@ -138,7 +138,7 @@ def note_failures():
 
     def noting(original):
         def note(self, test, *rest):
-            # addSubTest is called for successes as well; addUnexpectedSuccess gets no exception.
+            # addSubTest is also called for successes, and addUnexpectedSuccess gets no exception.
             problem = rest[-1] if rest else (None, AssertionError("unexpected success"))
             if problem is not None:
                 failed.append(problem[1])

@@ -1,4 +1,4 @@
-"""Connections of controllers, which cut input into frames, queue output and never block, and the claim of one of them."""
+"""Connections from controllers: they cut input into frames, queue output, and never block. Also the claim that one controller holds."""
 import collections
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ FOREVER = float("inf")
 
 
 class Loop:
-    """Watches descriptors and calls their callbacks when they are ready."""
+    """Watches file descriptors and calls their callbacks when they are ready."""
 
     def __init__(self):
         self.poller = select.poll()
@@ -42,16 +42,16 @@ class Loop:
 
 
 UNBOUND_BYTES_MAX = 64 * 1024
-# Bytes read per turn from an unbound connection, so that an endless sender without a token can't delay other connections.
+# Bytes read per turn from an unbound connection. So a sender without a token that never stops can't delay other connections.
 UNBOUND_READ_BYTES = 1024
-# Most bytes of unsent replies of a bound connection.
+# A bound connection with more bytes of unsent replies is ended.
 REPLIES_BYTES_MAX = 64 * 1024 * 1024
 READ_BYTES = 256 * 1024
 
 
 class Connection:
-    """Calls `obey(connection, frame)` for each frame, and `ended(connection)` at the end. Sends the queued replies first, then the
-    frames of the execution that it follows."""
+    """Calls `obey(connection, frame)` for each frame, and `ended(connection)` at the end. Sends queued replies first, then frames of
+    the execution that it follows."""
 
     def __init__(self, loop, read_fd, write_fd, obey, ended):
         self.loop = loop
@@ -92,7 +92,7 @@ class Connection:
         self.flush()
 
     def sent(self, execution):
-        """Number of the execution's frames that were handed to this connection."""
+        """How many of the execution's frames this connection has taken."""
         return self.number if self.following is execution else 0
 
     def flush(self):
@@ -167,10 +167,10 @@ def listen(loop, sock, opened):
             return
         peer = _socket.socket(fileno=fd)
         peer.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-        # Detects the failure of a controller's machine, which closes no connection.
+        # Detects that a controller's machine has failed, since such a machine closes no connection.
         peer.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
         fd = peer.detach()
-        # Two descriptors of the socket, so that the loop can watch reading and writing apart, as with pipes.
+        # Two descriptors of one socket, so that the loop can watch reading and writing separately, as with pipes.
         opened(fd, os.dup(fd))
 
     sock.setblocking(False)
@@ -185,10 +185,10 @@ LEASE_MS_MAX = 3_600_000
 
 
 class Claim:
-    """Who owns this sandbox, and how long it lives without hearing from its owner.
+    """The owner of this sandbox, and the time at which the sandbox ends without it.
 
-    `token_digest`: SHA-256, in hex, of the token that a claim needs. The owner must then renew its lease. None over a pipe, where
-    a claim needs no token and no lease. `unclaimed_s`: seconds that the sandbox waits for a claim while nobody is connected."""
+    `token_digest`: SHA-256, in hex, of the token that a claim needs; the owner must then also renew its lease. None for a pipe,
+    where a claim needs no token and no lease. `unclaimed_s`: how long the sandbox waits for a claim while nobody is connected."""
 
     def __init__(self, token_digest=None, unclaimed_s=FOREVER):
         self.token_digest = token_digest
@@ -197,7 +197,7 @@ class Claim:
         self.ends_at = time.monotonic() + unclaimed_s
 
     def bind(self, frame):
-        """Accepts only the first claim, and repeats of that claim. Raises Refused, Malformed."""
+        """Accepts the first claim, and repetitions of it, but no other claim. Raises Refused, Malformed."""
         claim = text(frame, "claim", 200)
         if self.token_digest is not None:
             digest = hashlib.sha256(text(frame, "token", 1000).encode("utf-8", "replace")).hexdigest()
@@ -218,7 +218,7 @@ class Claim:
             raise Refused("unbound", "only the bound claim may do this")
 
     def note_connections(self, count):
-        """Without a connection and an owner, the sandbox ends after `unclaimed_s`."""
+        """`count`: the number of connections. With no connection and no owner, the sandbox ends after `unclaimed_s`."""
         if self.owner is None:
             self.ends_at = FOREVER if count else time.monotonic() + self.unclaimed_s
 

@@ -1,4 +1,4 @@
-"""Displays of values in a session: one dict by media type for each value, always with `text/plain`."""
+"""Displays of values in a session: a dict by media type for each value, always with `text/plain`."""
 import binascii
 import io
 import json
@@ -22,7 +22,7 @@ METHODS = (
 
 
 def bundle_of(value):
-    """All forms of a value, by media type. If a method of the value raises an Exception, a line of the text says so."""
+    """All forms of a value, by media type. If a method of the value raises an Exception, the text/plain form says so."""
     bundle = {"text/plain": _text(value)}
     for name, form_of in FORMS:
         try:
@@ -57,14 +57,15 @@ def _told(data):
 
 
 def _as_json(value):
-    """The value in JSON's own types; integers that JSON readers round as {"$int": digits}. Raises TypeError, ValueError, RecursionError."""
+    """The value in JSON's own types. Integers that JSON readers would round become {"$int": digits}. Raises TypeError, ValueError,
+    RecursionError."""
     body = json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
     return json.loads(body, parse_int=lambda digits: int(digits) if abs(int(digits)) <= EXACT_INT else {"$int": digits})
 
 
 def _method(name, media):
-    """A function that calls this method of a value and drops the metadata of the result. The class must have the method, since some
-    objects have every attribute."""
+    """A function that calls this method of a value and drops the metadata of the result. Only methods of the class count, since some
+    objects claim to have every attribute."""
 
     def form_of(value):
         method = None if isinstance(value, type) else getattr(type(value), name, None)
@@ -76,7 +77,7 @@ def _method(name, media):
 
 
 def _figure(value):
-    """The image of a matplotlib figure, which has a display method of its own only under IPython."""
+    """The image of a matplotlib figure. Figures have a display method of their own only under IPython."""
     if type(value).__module__.partition(".")[0] != "matplotlib" or not hasattr(value, "savefig"):
         return None
     file = io.BytesIO()
@@ -85,14 +86,14 @@ def _figure(value):
 
 
 def _table(value):
-    """The first rows of a data frame as a data resource. If there are more, `rowsTotal` is the number of all rows. Data frames are
-    recognised by their attributes, so that no library is imported."""
+    """The first rows of a data frame as a data resource. If there are more, `rowsTotal` is the number of all rows. Recognises data
+    frames by their attributes, so that no library has to be imported."""
     kind = type(value)
     if not hasattr(kind, "columns") or not hasattr(kind, "to_dict"):
         return None
     frame = value.head(ROWS_MAX)
     index = getattr(frame, "index", None)
-    # An index with names or groups becomes a column. A default index only numbers the rows.
+    # An index that has names or groups becomes a column, but not a default index, which only numbers the rows.
     if index is not None and (index.name is not None or type(index).__name__ not in ("RangeIndex", "Index")):
         frame = frame.reset_index()
     names = [str(column) for column in frame.columns]
@@ -105,7 +106,7 @@ def _table(value):
 
 
 def _cell(value):
-    """The value if all readers of JSON understand it alike, otherwise its text."""
+    """The value if all readers of JSON read it as the same value, otherwise its text."""
     if value is None or type(value) in (bool, str) or (type(value) is int and abs(value) < EXACT_INT):
         return value
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Executions, their frames, which are numbered and kept to be sent again, and the output that these carry."""
+"""Executions and their frames, which are numbered and kept so that they can be sent again. Also the output of a run."""
 import codecs
 import time
 
@@ -6,7 +6,7 @@ from runner.connection import FOREVER
 from runner.frames import Malformed, Refused, boolean, encode_frame, natural, objects, text
 
 LIMITS = ("cpuMs", "wallMs", "memoryMiB", "processes", "fileSizeMiB", "outputKiB", "diskMiB", "openFiles")
-# Texts that a run must have, by kind.
+# The text fields that a run must have, by kind.
 REQUIRED = {
     "program": ("code",),
     "call": ("code", "entryPoint"),
@@ -14,7 +14,7 @@ REQUIRED = {
     "command": ("command",),
     "cell": ("code",),
 }
-# Most bytes of frames kept for all executions of this sandbox. The oldest are dropped first, those of the running execution last.
+# Maximum size of the frames kept for all executions. The oldest are dropped first, and frames of the running execution last.
 KEPT_BYTES_MAX = 32 * 1024 * 1024
 
 
@@ -53,7 +53,7 @@ class Execution:
         # By number; None for a frame that is no longer kept.
         self.frames = []
         self.kept_bytes = 0
-        # Takes the number of a call of a tool and the frame with its answer, while a cell runs.
+        # Called with the number of a tool call and the frame that answers it. A session's cell sets it.
         self.take_answer = lambda number, frame: None
 
     def add(self, kind, **fields):
@@ -61,7 +61,7 @@ class Execution:
         self.tell()
 
     def note(self, kind, **fields):
-        """Adds a frame that is sent together with the next one, since `tell()` is not called."""
+        """Adds a frame without calling `tell()`, so that it is sent together with the next one."""
         frame = encode_frame({"type": kind, "executionId": self.name, "seq": len(self.frames), **fields})
         self.frames.append(frame)
         self.kept_bytes += len(frame)
@@ -82,8 +82,8 @@ class Execution:
 
 
 def trim(executions, current, sent):
-    """Frees the oldest frames until at most KEPT_BYTES_MAX are left. Frees of `current` only frames below number `sent`, which a reader
-    has received."""
+    """Frees the oldest frames until at most KEPT_BYTES_MAX bytes are left. From the execution `current` it frees only frames below number
+    `sent`, since a reader has received these."""
     excess = sum(execution.kept_bytes for execution in executions) - KEPT_BYTES_MAX
     for execution in executions:
         if excess <= 0:
@@ -93,17 +93,17 @@ def trim(executions, current, sent):
         excess -= before - execution.kept_bytes
 
 
-# Least time between two frames of output, so that code that prints letter by letter doesn't make a frame of each.
+# Minimum time between two frames of output, so that code that prints single letters doesn't make a frame of each.
 TELL_S = 0.005
 
 
-# Most bytes of the end of a stream that tell why the code failed.
+# How many bytes of the end of a stream are searched for the reason why the code failed.
 ENDING_BYTES = 1600
 
 
 class Stream:
-    """Keeps `bytes_max` bytes of a stream: the head, half of them, is reported piece by piece, the other half is the tail. `cut` is the
-    number of bytes lost between."""
+    """Keeps `bytes_max` bytes of a stream: half of them from its start (the head, which is reported piece by piece), and half from its end
+    (the tail). `cut` is the number of bytes lost between them."""
 
     def __init__(self, bytes_max):
         self.head_room = (bytes_max + 1) // 2
@@ -122,7 +122,7 @@ class Stream:
         self.new += data[: self.head_room]
         self.tail += data[self.head_room :]
         self.head_room = max(0, self.head_room - len(data))
-        # Trimmed only now and then, so that endless small writes don't move the tail each time.
+        # Trimmed only now and then, so that many small writes don't each move the tail.
         if len(self.tail) > 2 * self.tail_max + 65536:
             self._trim()
 
@@ -135,7 +135,7 @@ class Stream:
         return self.last.decode("utf-8", "replace")
 
     def piece(self):
-        """Text of the head that was not reported yet; an incomplete character stays for later."""
+        """Text of the head that was not reported yet. An incomplete character is kept for the next piece."""
         text = self.decoder.decode(bytes(self.new))
         self.new.clear()
         return text

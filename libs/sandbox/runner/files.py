@@ -1,7 +1,7 @@
 """Files of a session: the `file.*` frames of docs/sandbox-protocol.md, answered by process 1 while user code may be alive.
 
 That code has the same user and may rename, link and replace anything below /tmp at any moment. So a path is never handed
-to the kernel as a whole: each folder is opened by its own name below the descriptor of the one above, following no links.
+to the kernel as a whole. Instead each folder is opened by name, relative to the descriptor of its parent, following no links.
 """
 import binascii
 import errno
@@ -16,7 +16,7 @@ CHUNK_BYTES_MAX = 512 * 1024
 ENTRIES_MAX = 1000
 SEARCH_CHARS_MAX = 1000
 SEARCHED_FILE_BYTES_MAX = 1024 * 1024
-# Most bytes that one search may read, so that it takes some tenths of a second.
+# Maximum number of bytes that one search reads, so that it takes some tenths of a second.
 SEARCHED_BYTES_MAX = 128 * 1024 * 1024
 LINE_CHARS_MAX = 300
 INTEGER_MAX = 2**53 - 1
@@ -27,10 +27,10 @@ class SessionFiles:
     """Answers one frame at a time with a bounded amount of work; never waits for user code."""
 
     def __init__(self):
-        # Unfinished uploads: path to the name of a partial file in TMP and its size. Code that changes that file harms only
+        # Unfinished uploads, by path: the name and the size of a partial file in TMP. Code that changes this file harms only
         # its own input.
         self.uploads = {}
-        # Sizes of finished uploads by path, for a sender who missed the answer to its last piece.
+        # Sizes of finished uploads, by path. A sender that missed the last answer can so repeat its last piece.
         self.finished = {}
         self.operations = {
             "file.write": self._write,
@@ -42,7 +42,7 @@ class SessionFiles:
         }
 
     def handle(self, frame):
-        """The answer to a `file.*` frame, as a dict."""
+        """Carries out a `file.*` frame and returns the answer, as a dict."""
         try:
             answer = self.operations[frame["type"]](frame)
         except Refusal as refusal:
@@ -86,7 +86,7 @@ class SessionFiles:
         reached = self._size(path)
         if offset != reached:
             raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
-        # Checks the place before it accepts data, since the file could not be put there later.
+        # Checks first whether the file can be put there at the end.
         with self._folder(names, make=True) as folder:
             workspace.regular_file_or_none(folder, names[-1])
         self._append(path, data)
@@ -97,7 +97,7 @@ class SessionFiles:
     def _append(self, path, data):
         """Appends `data` to the upload. When it raises OSError, the upload is as it was before."""
         is_new = path not in self.uploads
-        # A random name, which code can't take first.
+        # A random name, so that code can't have created a file of that name.
         name, size = (".etude-upload-" + os.urandom(8).hex(), 0) if is_new else self.uploads[path]
         try:
             opened = os.open(os.path.join(TMP, name), FILE_FLAGS | os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o644)
@@ -185,7 +185,7 @@ class SessionFiles:
                 return []
             return [(number, line) for number, line in enumerate(data.decode("utf-8").split("\n"), 1) if needle in line]
         except (OSError, UnicodeDecodeError, Refusal):
-            # Removed or changed meanwhile, or not readable, or no text.
+            # The file was removed or changed meanwhile, can't be read, or is no text.
             return []
 
     def _delete(self, frame):
@@ -208,6 +208,6 @@ def _path_of(frame):
 
 
 def _entry(path, status):
-    """The time of change is bounded, since code may set any."""
+    """The modification time is bounded, since code can set it to any value."""
     modified_ms = max(0, min(status.st_mtime_ns // 1_000_000, INTEGER_MAX))
     return {"path": path, "sizeBytes": status.st_size, "modifiedMs": modified_ms}

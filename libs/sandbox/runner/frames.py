@@ -1,12 +1,12 @@
-"""Frames: four bytes of length, big endian, then one JSON document in UTF-8. Also checks of their fields, and Peer, which an answer and
-its checker use to exchange frames over a stream socket."""
+"""Frames: four bytes of length, big endian, then one JSON document in UTF-8. Also checks of their fields, and `Peer`, with which an answer
+and its checker exchange frames over a stream socket."""
 import json
 import os
 import struct
 
 
 class Refused(Exception):
-    """The frame is refused; the other side gets `code` and the reason."""
+    """The frame is refused. The other side gets `code` and the reason."""
 
     def __init__(self, code, reason):
         super().__init__(reason)
@@ -96,11 +96,11 @@ class PeerGone(BaseException):
 
 
 class TooLarge(ValueError):
-    """A value is too large to cross."""
+    """A value is too large to be sent to the other side."""
 
 
 class Peer:
-    """One side of the exchange. `broken` is the reason why the exchange ended, or None."""
+    """One side of an exchange of frames. `broken` is the reason why the exchange ended, or None."""
 
     def __init__(self, sock):
         self.socket = sock
@@ -126,7 +126,7 @@ class Peer:
             self.fail("the other side is gone")
 
     def ask(self, request, serve):
-        """The reply to the request. Calls `serve` with each request of the other side meanwhile. Raises TooLarge, PeerGone."""
+        """Sends a request and returns the reply. Meanwhile calls `serve` with each request of the other side. Raises TooLarge, PeerGone."""
         self.send(request)
         while "op" in (message := self.receive()):
             serve(message)

@@ -11,7 +11,7 @@ _LIBC = ctypes.CDLL(None)
 
 
 def _call(name, *arguments):
-    """Passes integers as long, bytes and arrays as their address."""
+    """Calls a C function. Passes integers as long, and bytes and arrays as their address."""
     if getattr(_LIBC, name)(*map(_argument, arguments)) != 0:
         raise OSError("%s was refused" % name)
 
@@ -44,8 +44,8 @@ MS_PRIVATE = 1 << 18
 
 
 def set_readable(readable):
-    """Allows or forbids other processes of this user to open /proc/PID/fd and /proc/PID/mem and to attach. Forks inherit the setting,
-    exec resets it."""
+    """Allows or forbids other processes of this user to open /proc/PID/fd and /proc/PID/mem and to attach a debugger. Forks inherit the
+    setting; exec resets it."""
     _call("prctl", PR_SET_DUMPABLE, 1 if readable else 0, 0, 0, 0)
 
 
@@ -86,7 +86,7 @@ def filter_system_calls(program):
 
 
 def be_killed_first():
-    """Has the kernel kill this process and its children before process 1 when memory is short. Hides the process again."""
+    """If memory is short, the kernel will kill this process and its children before process 1. Leaves this process hidden."""
     set_readable(True)
     try:
         write_file("/proc/self/oom_score_adj", "1000")
@@ -98,7 +98,7 @@ def wipe_environment():
     """Clears the environment, also the kernel's copy in /proc. The process must not be hidden yet."""
     os.environ.clear()
     with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
-        # env_start and env_end; counted from the field behind the command's name.
+        # The fields env_start and env_end, counted after the command's name.
         start, end = (int(field) for field in file.read().rpartition(")")[2].split()[47:49])
     with open("/proc/self/mem", "r+b", buffering=0) as memory:
         memory.seek(start)
@@ -120,7 +120,7 @@ def write_file(path, text):
 
 
 def close_others(*kept):
-    """Closes all descriptors but 0 to 2 and those in `kept`."""
+    """Closes all file descriptors except 0 to 2 and those in `kept`."""
     lowest = 3
     for fd in sorted(kept):
         os.closerange(lowest, fd)
@@ -145,7 +145,7 @@ def send_fds(sock, message, fds):
 
 
 def receive_fds(sock, fds_max):
-    """Message and descriptors; an empty message when the other side is gone."""
+    """Returns the message and its file descriptors. The message is empty when the other side is gone."""
     fds = array.array("i")
     message, ancillary, _flags, _address = sock.recvmsg(1, _socket.CMSG_LEN(fds_max * fds.itemsize), _socket.MSG_CMSG_CLOEXEC)
     for level, kind, data in ancillary:

@@ -1,6 +1,6 @@
-"""Process 1 of a nest: a warm interpreter inside bubblewrap that opens one fresh set of namespaces per sandbox.
+"""Process 1 of a nest: a warm interpreter inside bubblewrap that forks sandboxes, each into fresh namespaces.
 
-It never reads a payload. It only passes to each sandbox the socket to the controller.
+It never reads a payload. It only passes to each sandbox its socket to the controller.
 Bubblewrap isolates the nest with all its sandboxes from the host.
 """
 import json
@@ -18,7 +18,7 @@ INODES_PER_MIB = 400
 INODES_MAX = 50_000
 SHARED_MEMORY_MIB = 8
 TERMINALS_MAX = 16
-# Python 3.11 and later specialise code in its first runs. Rehearsals do that once here, instead of in each fork.
+# Python 3.11 and later optimise code during its first runs. Rehearsals cause this once here, instead of in each fork.
 REHEARSALS = 20
 
 
@@ -35,7 +35,7 @@ class Nest:
         self.wake, wake = os.pipe()
         os.set_blocking(wake, False)
         _signal.set_wakeup_fd(wake)
-        # SIGCHLD reports the end of a sandbox. The kernel sends process 1 only signals that have a handler.
+        # SIGCHLD reports the end of a sandbox. It needs a handler, since the kernel sends process 1 no other signals.
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
 
     def serve(self):
@@ -62,19 +62,19 @@ class Nest:
                 processes.kill(pid)
 
     def open(self, slot, disk_mib, user):
-        """`user`: the sandbox's own user and group in this nest; None: those of the nest."""
+        """`user`: the number of the sandbox's own user and group in this nest. None: the sandbox has those of the nest."""
         fd = self.first_fd + slot
         pid = fork_orphan(lambda kept: self._open_namespaces(fd, kept, user), lambda: self._become_supervisor(disk_mib))
-        # A sandbox that could not be opened has a negative key, and is reported as gone.
+        # A sandbox that could not be opened gets a negative number as its pid. `reap` reports it as gone.
         self.slots[pid or -fd] = slot
         os.close(fd)
         self.reap()
 
     def _open_namespaces(self, fd, kept, user):
-        """Opens namespaces for the next fork, which becomes process 1 of the new sandbox."""
+        """Creates the namespaces of a sandbox. The next fork becomes its process 1."""
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        # Code sees the same user in each sandbox.
+        # Code sees the same user in every sandbox.
         seen_uid, seen_gid = os.getuid(), os.getgid()
         if user is not None:
             os.setresgid(user, user, user)
@@ -87,7 +87,7 @@ class Nest:
         kernel.unshare(
             kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | network
         )
-        # The kernel hides a process that gained privileges, but its maps are written through /proc.
+        # The kernel hides a process that has gained privileges. To write its maps in /proc, it must be visible.
         kernel.set_readable(True)
         kernel.write_file("/proc/self/setgroups", "deny")
         kernel.write_file("/proc/self/uid_map", "%d %d 1" % (seen_uid, uid))
@@ -102,14 +102,14 @@ class Nest:
         writable = kernel.MS_NOSUID | kernel.MS_NODEV
         kernel.mount("tmpfs", "/tmp", writable, "mode=1777,size=%dm,nr_inodes=%d" % (disk_mib, inodes))
         kernel.mount("tmpfs", "/dev/shm", writable, "mode=1777,size=%dm,nr_inodes=1000" % SHARED_MEMORY_MIB)
-        # Otherwise the terminals of one sandbox could be opened by the others of this nest. The whole machine shares their number.
+        # Terminals of its own, since sandboxes of this nest could open each other's. At most 16, since the whole machine shares one limit.
         kernel.mount("devpts", "/dev/pts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=600,max=%d" % TERMINALS_MAX)
         kernel.write_file("/proc/sys/user/max_user_namespaces", "0")
         kernel.drop_capabilities()
         if self.filter_program:
             kernel.filter_system_calls(self.filter_program)
         kernel.set_readable(False)
-        # Fails if the packages of the template are not readable to this user. An import would take their folder for empty.
+        # Fails if this user can't read the packages of the template. An import would treat their folder as empty.
         os.listdir(sys.path[-1])
         self.start_supervisor()
 

@@ -8,19 +8,19 @@ import _signal
 
 DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
-# A value that takes one character in JSON takes its reader about a hundred bytes of memory.
+# Its reader needs about a hundred bytes of memory for a value that takes one character in JSON.
 VALUES_MAX = 400_000
 RETURNED_VALUES_MAX = 2_000_000
 WHAT_TO_DO = "return less, or print a part of it"
 DEPTH_MAX = 200
 DIGITS_MAX = 300
-# Calls of tools by one cell, the arguments of one call, and all arguments of a cell, as JSON.
+# Limits of tools: calls by one cell, size of the arguments of one call, and of all calls of a cell, as JSON.
 CALLS_MAX = 200
 ARGUMENTS_BYTES_MAX = 256 * 1024
 ALL_ARGUMENTS_BYTES_MAX = 8 * 1024 * 1024
-# Nested values of the wire take three levels of its messages each.
+# On the wire, one level of nesting takes three levels of messages.
 ARGUMENTS_DEPTH_MAX = 30
-# An answer as JSON.
+# Size of the answer to a tool call, as JSON.
 ANSWER_BYTES_MAX = 1024 * 1024
 
 
@@ -35,12 +35,12 @@ def value_excess(body, run):
 
 
 def has_too_many_values(body, most=VALUES_MAX):
-    """Whether an encoded frame has more than `most` values. Commas and brackets within text count as well."""
+    """Whether an encoded frame may have more than `most` values. Counts commas and brackets, also inside texts."""
     return body.count(b",") + body.count(b"[") + body.count(b"{") > most
 
 
 def document(body, depth_max):
-    """The object in `body`. Raises ValueError, RecursionError."""
+    """Parses the object in `body`. Raises ValueError, RecursionError."""
     found = json.loads(body, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
     if type(found) is not dict or not is_shallow(found, depth_max):
         raise ValueError("a malformed report")
@@ -48,7 +48,7 @@ def document(body, depth_max):
 
 
 def bounded_error(report):
-    """The checked and bounded form of a cell's report of an exception; None where the report is not an object."""
+    """A cell's report of an exception, checked and bounded. None if the report is not an object."""
     if type(report) is not dict:
         return None
     line = report.get("line")
@@ -86,7 +86,7 @@ NO_VALUE = {"type": "NoValue", "message": "the code ended before the call gave a
 
 
 def exit_reason(ended, error, stderr, disk_full, processes_full):
-    """Exit reason of code that was not stopped. `ended` is an Ended or None, `error` the error that a cell reported or None."""
+    """The exit reason of code that the runner did not stop. `ended`: its Ended or None. `error`: the error that its cell reported or None."""
     tail = stderr[-400:]
     kind = (error or {}).get("type")
     if ended and ended.signal is not None:
@@ -108,8 +108,8 @@ def exit_reason(ended, error, stderr, disk_full, processes_full):
 
 
 def conclude(result, kind, report, stopped, reason_of):
-    """Completes the result of a run outside of sessions. `report` is that of its cell or its checker, {} where none came, `stopped` the
-    exit reason of a run that was stopped or None, `reason_of(error)` the exit reason otherwise."""
+    """Completes the result of a run outside of sessions. `report`: the report of its cell or its checker, {} if none came. `stopped`: the
+    exit reason if the runner stopped the run, else None. `reason_of(error)`: the exit reason of any other run."""
     error = bounded_error(report.get("error"))
     passed = kind == "checked" and report.get("passed") is True
     if kind == "checked" and not passed and not stopped:
@@ -121,7 +121,7 @@ def conclude(result, kind, report, stopped, reason_of):
         else:
             reason, error = "nonzero", NO_VALUE
     if kind == "checked":
-        # Only the checker's report lets a run pass, not the end of the answer.
+        # A run passes only by the checker's report, and never by the way in which the answer ended.
         reason = "nonzero" if reason == "ok" and not passed else reason
         result["passed"] = reason == "ok"
         if passed and not stopped:
@@ -138,7 +138,7 @@ NOTHING_RAN = {"exitCode": None, "signal": None, "stdout": "", "stderr": "", **d
 
 
 def refused_files(run, error):
-    """The result of a run whose files could not be put in their places."""
+    """The result of a run whose files could not be written."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     error = {"type": "FileRefused", "message": str(error)[:4000], "line": None}
     result = {**NOTHING_RAN, "exit": "disk" if full else "nonzero", "error": error}

@@ -1,6 +1,6 @@
 """Values of the code as JSON for the caller, bounded in depth and size.
 
-Built-in types are read by their own methods only. An instance of a subclass counts as its built-in base, whatever it overrides.
+Built-in types are read by their own methods only. An instance of a subclass is read as its built-in base, so overrides have no effect.
 """
 import binascii
 import math
@@ -9,12 +9,12 @@ EXACT_INT = 2**53
 
 
 def exact_text(text):
-    """The text with halves of surrogate pairs as escapes."""
+    """The text, with single halves of surrogate pairs escaped."""
     return text if str.isascii(text) else str.encode(text, "utf-8", "backslashreplace").decode("utf-8")
 
 
 def described(error, line):
-    """The report of an exception: type, message ("" where it can't be read), and line or None."""
+    """The report of an exception: type, message ("" if it can't be read), and line or None."""
     try:
         message = exact_text(str(error))
     except Exception:

@@ -1,6 +1,6 @@
-"""Process 1 of a container. The container runtime isolates it as bubblewrap does locally; `main` adds the remaining controls.
+"""Process 1 of a pod. The container runtime isolates it as bubblewrap does locally. `main` adds the remaining controls.
 
-It starts to listen when its cells are warm. Settings come in the environment, which is wiped before code runs:
+It listens only when its cells are warm. Settings come in the environment, which is wiped before code runs:
 ETUDE_SANDBOX_HOST, _PORT, _NAME, _TOKEN_SHA256, _FILTER (a system call filter, in hex) and _UNCLAIMED_MS.
 """
 import os
@@ -22,7 +22,7 @@ DISCARD_PORT = 9
 def main():
     settings = take_settings()
     hide()
-    # Created before the filter, which refuses further sockets.
+    # Created before the system call filter, which refuses further sockets.
     address = settings.get("HOST", "0.0.0.0")
     sock = _socket.socket(_socket.AF_INET6 if ":" in address else _socket.AF_INET, _socket.SOCK_STREAM)
     # Closed connections of an earlier process 1 may still hold the port.
@@ -42,14 +42,14 @@ def main():
 
 
 def announce(address):
-    """Sends a datagram to an unused address, so that the kernel asks for its gateway. Neighbours learn from this request
-    where the pod's address is now. An entry for the previous pod with this address would delay connections by 9 s."""
+    """Announces the pod's address on its network: a datagram to an unused address makes the kernel ask for its gateway. Otherwise
+    a neighbour's stale entry, for the previous pod with this address, would delay connections by 9 s."""
     nobody = {"0.0.0.0": (_socket.AF_INET, "192.0.2.1"), "::": (_socket.AF_INET6, "2001:db8::1")}.get(address)
     if nobody is None:
         return
     family, there = nobody
     sock = _socket.socket(family, _socket.SOCK_DGRAM | _socket.SOCK_NONBLOCK)
-    # Fails without a route. Then there are no neighbours with a stale entry.
+    # Fails if there is no route. Then no neighbour has a stale entry.
     with suppress(OSError):
         sock.sendto(b"", (there, DISCARD_PORT))
     sock.close()
@@ -63,6 +63,6 @@ def take_settings():
 
 
 def fresh_zygote():
-    """The command that starts another warm interpreter with the paths of this one."""
+    """The command that starts another zygote with the import paths of this process."""
     statement = "import sys;sys.path[:]=%r;from runner.zygote import main_fresh;main_fresh()" % (sys.path,)
     return [sys.executable, "-s", "-S", "-B", "-P", "-X", "utf8", "-c", statement]

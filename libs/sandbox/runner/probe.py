@@ -1,4 +1,4 @@
-"""Tests every control from inside the sandbox. Prints a JSON object: the names of failed controls, each with the finding.
+"""Tests every control from inside the sandbox. Prints a JSON object: what was found, by name of each failed control.
 
 Its stdin is the limits of the run as JSON. In a pod the limits have the further field `pod`: `{"internet": false}` if no socket
 may be opened, `{"internet": true}` if a NetworkPolicy decides which addresses can be reached.
@@ -42,7 +42,7 @@ def soft(kind):
 
 
 def writable_folders():
-    """Writable folders outside of the places meant for writing. Follows no links."""
+    """Folders that can be written, other than those meant for writing. Follows no links."""
     for folder, _folders, _files in os.walk("/"):
         if not folder.startswith(("/proc", "/sys", "/tmp", "/dev/shm", "/dev/mqueue", "/dev/pts")) and os.access(folder, os.W_OK):
             yield folder

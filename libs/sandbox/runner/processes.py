@@ -7,18 +7,18 @@ from contextlib import suppress
 import _signal
 
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
-# How long a killed process may take to be gone, since freeing much memory takes the kernel a while.
+# How long a killed process may take to end, since the kernel needs a while to free much memory.
 END_S = 5
 
 
-# The end of a process, or of a cell whose interpreter lives on. `cpu_ms` and `peak_kib` include children that were waited for.
+# How a process ended, or a cell whose interpreter lives on. `cpu_ms` and `peak_kib` include children that were waited for.
 Ended = namedtuple("Ended", "exit_code signal cpu_ms peak_kib", defaults=(None, 0, 0))
-# Current use of resources by the processes of a run.
+# The resources that the processes of a run use at present.
 Load = namedtuple("Load", "cpu_ms memory_kib processes")
 
 
 def reap(into):
-    """Collects every child that has ended: pid to Ended."""
+    """Reaps every child that has ended, and adds it to the dict `into`: pid to Ended."""
     while True:
         try:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -32,7 +32,7 @@ def reap(into):
 
 
 def stat_fields(pid):
-    """Fields of /proc/PID/stat behind the command's name: 0 is the state, 11 to 14 the CPU times, 17 the number of threads."""
+    """Fields of /proc/PID/stat after the command's name. Field 0 is the state, 11 to 14 are the CPU times, 17 is the number of threads."""
     with open("/proc/%s/stat" % pid, encoding="ascii", errors="replace") as file:
         return file.read().rpartition(")")[2].split()
 
@@ -63,15 +63,15 @@ def measure(apart):
             continue
         cpu_ms += cpu_ms_of(fields)
         count += max(1, int(fields[17]))
-        # Counts page tables too: pages of zeros that are only read count nowhere else.
+        # Includes page tables, since pages of zeros that are only read count nowhere else.
         memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
-        # Processes may share file pages, so the largest share counts; the sizes of the writable places bound them.
+        # Processes may share file pages, so only the process with the most pages counts. The sizes of the writable folders bound them.
         mapped_kib = max(mapped_kib, resident.get("RssFile", 0) + resident.get("RssShmem", 0))
     return Load(cpu_ms, memory_kib + mapped_kib, count)
 
 
 def _kib_of(lines):
-    """The kB fields of a status file. Parses strictly, since the code chooses the process's name in the first line."""
+    """The kB fields of a status file. Parses strictly, since its first line has a name that the code can choose."""
     fields = (line.split() for line in lines)
     return {field[0][:-1]: int(field[1]) for field in fields if len(field) == 3 and field[2] == "kB" and field[1].isdecimal()}
 
@@ -94,9 +94,9 @@ def kill(pid):
 
 
 def end_all_but(known):
-    """Ends every process that is not `known`, and leaves the known ones stopped, so that from here on no code runs at all.
+    """Ends every process that is not in `known`, and leaves those in `known` stopped, so that no code runs afterwards.
 
-    All are stopped in one step that no fork can outrun. Raises OSError when they can't be ended.
+    One call stops all processes, so that none can escape by forking. Raises OSError if some can't be ended.
     """
     deadline = time.monotonic() + END_S
     while True:
@@ -115,15 +115,15 @@ def end_all_but(known):
 
 
 def _alive():
-    """Pids of all live processes but this one; without zombies."""
+    """Pids of all live processes except this one, without zombies."""
     for pid, fields in _all_fields():
-        # A process whose first thread has ended shows as a zombie while its other threads live on.
+        # If only the first thread of a process has ended, the process looks like a zombie, but its other threads live on.
         if pid != 1 and (fields[0] not in "ZX" or int(fields[17]) > 1):
             yield pid
 
 
 def memory_kills():
-    """Number of processes of this control group that the kernel killed for lack of memory; 0 if the kernel doesn't count them."""
+    """Number of processes of this control group that the kernel killed because memory was short. 0 if the kernel doesn't count them."""
     try:
         with open("/sys/fs/cgroup/memory.events", encoding="ascii") as file:
             return int(dict(line.split() for line in file).get("oom_kill", 0))

@@ -1,4 +1,4 @@
-"""The checker's side of the line to the answer: sends requests and checks the replies."""
+"""The checker's side of the connection to the answer: sends requests and checks the replies."""
 import builtins
 import copy
 import importlib
@@ -18,7 +18,7 @@ class RemoteError(Exception):
 
 
 class AnswerLine:
-    """Sends requests to the answer and checks its replies. After a malformed reply, or the end of the answer, it sends nothing more."""
+    """Sends requests to the answer and checks its replies. Sends nothing more after a malformed reply or the end of the answer."""
 
     def __init__(self, peer, namespace):
         self.peer = peer
@@ -28,16 +28,16 @@ class AnswerLine:
         self.stubs = {}
         self.local = []
         self.last_raised = None
-        # Whether objects of the answer's classes may cross as stand-ins.
+        # Whether objects of the answer's classes may be passed to the tests, as stand-ins (see stub.py).
         self.lives = False
-        # Results of looks at objects since the last request that may change an object. Each look is asked for once, so that no object
-        # can show two things.
+        # Results of reading operations (such as `len`) on objects of the answer. Each is requested once, so that no object can show two
+        # different things. Forgotten at each request that may change an object.
         self.looks = {}
         self.turn = threading.RLock()
 
     def load(self):
-        """Returns the names that the answer defines, and the names of classes among them. Raises PeerGone if loading failed; `peer.broken` is
-        the reason."""
+        """Returns the names that the answer defines, and the names of classes among them. Raises PeerGone if the answer could not be loaded;
+        `peer.broken` is the reason."""
         message = self.peer.receive()
         failed = message.get("failed")
         if failed is not None:
@@ -49,13 +49,13 @@ class AnswerLine:
         return {name for name in names if type(name) is str}, {name for name in classes if type(name) is str}
 
     def borrow(self, name):
-        """The answer's value of a top-level name that the tests don't define. Modules and classes of the standard library become those
-        of this process. So does a stand-in that has the name of such a module."""
+        """The answer's value of a top-level name that the tests don't define. Modules and classes of the standard library are replaced by
+        those of this process, and so is any other object with the name of such a module."""
         value = self.ask("global", {}, (name,), {})
         return importlib.import_module(name) if isinstance(value, Stub) and name in _OWN_MODULES else value
 
     def ask(self, op, target, args, kwargs):
-        """The answer's value. Threads of the tests take turns."""
+        """Has the answer perform `op`, and returns the value. Threads of the tests take turns."""
         with self.turn:
             if op in _CHANGES:
                 self.looks.clear()
@@ -67,7 +67,7 @@ class AnswerLine:
             return self.looks[look]
 
     def elements(self, target):
-        """The elements of an object, each asked for once. As many as its length, if the tests asked for that before."""
+        """The elements of an object, each requested once. The check fails if their number differs from a length that the tests have seen."""
         look = (*target.items(), "elements")
         if look not in self.looks:
             self.looks[look], _unused = itertools.tee(self._elements(target))
@@ -111,13 +111,13 @@ class AnswerLine:
         except PeerGone:
             raise
         except BaseException as error:
-            # SystemExit too: only the checker ends the check, never a function that the answer calls.
+            # Includes SystemExit, since no function that the answer calls may end the check.
             return {"kind": "raised", "type": type(error).__name__, "message": str(error)[:4000], "table": []}
         encoder = Encoder(self._foreign, self._shared)
         return {"kind": "value", "root": encoder.value(value), "table": encoder.table()}
 
     def _take(self, op, reply, sent):
-        """The value of a reply. First copies into our arguments the changes that the answer made in its copies."""
+        """The value of a reply. First makes the changes in our arguments that the answer made in its copies of them."""
         kind = reply.get("kind")
         if kind == "left":
             self.last_raised = (None, bounded_error(reply))
@@ -134,7 +134,7 @@ class AnswerLine:
         except Exception:
             self.peer.fail("it sent a malformed reply")
         if kind == "stop":
-            # Outside of iteration, StopIteration would end a loop of the tests without any error.
+            # Only `next` may raise StopIteration. From any other call it would silently end a loop of the tests.
             raise StopIteration if op == "next" else RuntimeError("the answer raised StopIteration")
         if error is None:
             self.peer.fail("it sent a malformed reply")
@@ -149,7 +149,8 @@ class AnswerLine:
             return RemoteError("%(type)s: %(message)s" % bounded_error(reply))
 
     def _exception_class(self, names):
-        """The exception class of that name: of the setup, a builtin one, or a new subclass of the builtin class that it extends."""
+        """The class of an exception, from its name and those of its base classes: a class of the setup, a builtin class, or a new subclass of
+        the builtin class that it extends."""
         if type(names) is not list or not names or not all(type(name) is str for name in names):
             raise ValueError("the exception names no class")
         own = self.setup_classes.get(names[0])
@@ -178,7 +179,7 @@ class AnswerLine:
         raise ValueError("unknown tag %r" % (tag,))
 
     def _resolve_class(self, number, module, names):
-        """The class or module of this process in place of the answer's, otherwise a stand-in. A module has no `module`."""
+        """This process's own class or module in place of the answer's, or else a stand-in. For modules, `module` is None."""
         if module is None and names[0] in _OWN_MODULES:
             return importlib.import_module(names[0])
         if names[0] in _OWN_CLASSES.get(module, ()):
@@ -209,20 +210,20 @@ class AnswerLine:
         return len(self.local) - 1
 
     def _shared(self, kind):
-        """The name of a class of the trusted code, whose instances are sent by value; None for any other class."""
+        """The name of a class of setup or tests, whose instances are sent by value. None for any other class."""
         if self.namespace.get(kind.__name__) is kind and kind.__module__ == self.namespace.get("__name__"):
             return kind.__name__
         return None
 
     def remember_setup_classes(self):
-        """Remembers the classes of the setup. The answer knows no other class of the trusted code, and may send no instances of another."""
+        """Remembers the classes of the setup. The answer has these classes, too, so it may send instances of them by value."""
         for name, kind in self.namespace.items():
             if isinstance(kind, type) and self._shared(kind) == name:
                 self.setup_classes[name] = kind
 
 
 _STUBS = {"name": Stub, "function": FunctionStub, "iterator": IteratorStub, "object": LiveStub}
-# Requests that may change an object, and requests whose result must stay the same until such a request.
+# Operations that may change an object, and reading operations, whose results must stay the same until such a change.
 _CHANGES = frozenset(("call", "setattr", "delattr", "setitem", "delitem"))
 _LOOKS = frozenset(("len", "bool", "str", "repr", "format", "getattr", "getitem", "isinstance"))
 _OWN_MODULES = frozenset(("math", "cmath", "itertools", "functools", "collections", "random", "re", "string", "operator", "heapq", "bisect", "copy", "json", "datetime", "decimal", "fractions", "statistics"))

@@ -13,10 +13,11 @@ from runner.outcome import conclude, document, exit_reason, value_excess
 from runner.workspace import space
 
 LOOK_S = 0.025
-# Output past its limit is drained, since a correct program may print much. A run is stopped past the larger of these two.
+# Output over its limit is read and dropped, since a correct program may print much. A run is stopped when its output exceeds 64 times the
+# limit and also 16 MiB.
 OUTPUT_TIMES_MAX = 64
 OUTPUT_DRAINED_BYTES = 16 * 1024 * 1024
-# A single process meets its own limit first and gets a MemoryError. This slack catches many processes together.
+# How much the processes together may exceed the memory limit, so that a single process first reaches its own limit, as a MemoryError.
 MEMORY_SLACK_KIB = 32 * 1024
 FILES_MAX = 50_000
 REPORT_BYTES_MAX = 32 * 1024 * 1024
@@ -24,7 +25,7 @@ VALUE_DEPTH_MAX = 250
 
 
 class Run:
-    """Everything of run `index` of an execution, from start to result. `pool` gives cells, `turn(until)` serves the loop."""
+    """One run of an execution, from its start to its result. `pool` has the cells. `turn(until)` serves the loop meanwhile."""
 
     def __init__(self, execution, index, pool, loop, turn):
         self.execution = execution
@@ -48,7 +49,7 @@ class Run:
         self.output = Output(self.limits["outputKiB"] * 1024, partial(execution.add, "output", run=index))
 
     def execute(self):
-        """Returns a RunResult as a dict. Raises ZygoteLost, OSError when no cell could be started."""
+        """Returns a RunResult as a dict. Raises ZygoteLost, OSError if no cell could be started."""
         self.started = time.monotonic()
         self.deadline = self.started + self.limits["wallMs"] / 1000
         self.kills_before = processes.memory_kills()
@@ -93,7 +94,7 @@ class Run:
         return cell
 
     def _watch(self):
-        """Waits until the checker, or else the answer, has ended, or a limit was hit."""
+        """Waits until the checker (or the answer, if there is no checker) has ended, or a limit is exceeded."""
         pidfd = os.pidfd_open((self.judge or self.answer).pid)
         streams = self._streams()
         self.loop.watch(pidfd, READ, partial(self._decide, streams))
@@ -129,7 +130,7 @@ class Run:
             self.loop.forget(fd)
 
     def _streams(self):
-        """Descriptors to drain, with their sinks. The output of a checker is not read."""
+        """File descriptors to read from, with their sinks. The output of a checker is not read."""
         streams = {self.answer.stdout: self.output.streams["stdout"], self.answer.stderr: self.output.streams["stderr"]}
         if self.judge:
             streams[self.judge.control.fileno()] = self.report
@@ -138,7 +139,7 @@ class Run:
         return streams
 
     def _read(self, fd, sink):
-        """False at the end of the stream."""
+        """Reads once. Returns False at the end of the stream."""
         try:
             data = os.read(fd, 262144)
         except BlockingIOError:
@@ -159,7 +160,7 @@ class Run:
         return True
 
     def _take_report(self, data):
-        """Raises ValueError, RecursionError for what no honest cell reports."""
+        """Raises ValueError, RecursionError for a report that no honest cell sends."""
         for frame in self.report.feed(data):
             if self.frame is not None or value_excess(frame, self.request):
                 raise ValueError("a second report, or one that is too large")
@@ -193,14 +194,14 @@ class Run:
         self.ended_early = dict(self.reaped)
 
     def _answer_is_ending(self):
-        """Whether the answer has closed its socket or exited by itself, so that the kernel will report its end soon."""
+        """Whether the answer has exited or closed its socket to the checker, so that the kernel will soon report its end."""
         if self.stopped:
             return False
         error = (self.frame or {}).get("error") if self.judge else None
         return not self.judge or (type(error) is dict and error.get("type") == "AnswerLost")
 
     def _stop_everything(self):
-        """Stops all code of the run, and drops pool processes that have ended."""
+        """Stops all code of the run. Drops processes of the pool that have ended."""
         for cell in self.cells:
             if cell.pid not in self.reaped:
                 processes.kill(cell.pid)

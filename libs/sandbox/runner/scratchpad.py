@@ -1,12 +1,12 @@
 """The scratchpad of a session: values, observations and failed approaches that outlive cells and interpreters.
 
-User code is in this process and may replace anything, so the controller checks what is reported.
+User code runs in this process and may replace anything, so the controller checks the reports.
 """
 import binascii
 import keyword
 import os
 
-# Bounds of `Scratchpad` in libs/contracts: stored values and their forms, and observations and failed approaches (notes).
+# Limits of `Scratchpad` in libs/contracts: of stored values, and of notes (observations and failed approaches).
 STORED_MAX = 200
 NAME_CHARS_MAX = 60
 SHOWN_CHARS_MAX = 100
@@ -26,13 +26,13 @@ class Lost:
 
 
 class Memory:
-    """`memory`. Stored values are names of the namespace too; an assignment to such a name changes the stored value."""
+    """The object `memory` in cells. Each stored value is also a variable. An assignment to that variable changes the stored value."""
 
     def __init__(self, namespace):
         self._namespace = namespace
         self._folder = os.getcwd()
         self._values = {}
-        # Names of the cell's tools, which are no names of values.
+        # Names of the cell's tools, by which no value can be stored.
         self._tools = ()
         self._observations = []
         self._failed = []
@@ -72,7 +72,7 @@ class Memory:
         return value if name in self._tools else self._namespace.get(name, value)
 
     def _provide(self, tools):
-        """Puts back names that an earlier cell has replaced or deleted. `tools` are the names that the cell's tools have taken."""
+        """Restores names that an earlier cell has replaced or deleted. `tools`: the names of the cell's tools."""
         self._tools = tools
         self._namespace.update({name: getattr(self, name) for name in FUNCTIONS}, memory=self)
         for name, value in self._values.items():
@@ -92,7 +92,7 @@ class Memory:
         self._failed[:] = state["failedApproaches"]
 
     def _restored(self, value):
-        # Imported when it is needed, since it costs each start some time.
+        # Imported only here, since the import would slow down the start of each session.
         import _pickle
 
         try:
@@ -108,7 +108,7 @@ class Memory:
             return Lost(("%s: %s" % (type(error).__name__, _text(str, error)))[:NOTE_CHARS_MAX // 4])
 
     def _state(self):
-        """What process 1 is told at the end of a cell: a `Scratchpad` of libs/contracts."""
+        """The report to process 1 at the end of a cell: a `Scratchpad` as in libs/contracts."""
         self._values = {name: self._current(name) for name in self._values}
         room = ALL_PICKLED_BYTES_MAX
         values = []
@@ -119,14 +119,14 @@ class Memory:
         return {"values": values, "observations": self._observations, "failedApproaches": self._failed}
 
     def _told(self, name, value, room):
-        """The value in the report, and how much of `room` it takes."""
+        """The form of the value in the report, and how many bytes of `room` it takes."""
         if isinstance(value, Lost):
             return {"shown": "", "lost": value.why}, 0
         kept, size = self._pickled(name, value, room)
         return {"shown": _text(repr, value), **kept}, size
 
     def _pickled(self, name, value, room):
-        """The pickled value for the report, and its size there. Neither if it can't be pickled: then it lives in this process only."""
+        """The pickled value for the report, and its size there. ({}, 0) if it can't be pickled: then it exists in this process only."""
         import _pickle
 
         sink = Sink(os.path.join(self._folder, pickle_file(name)), room)
@@ -178,7 +178,7 @@ class Sink:
 
 
 def _checked(name):
-    """The name as Python reads it. Raises ValueError."""
+    """Checks the name and returns it as Python would read it. Raises ValueError."""
     if isinstance(name, str) and not name.isascii():
         name = __import__("unicodedata").normalize("NFKC", name)
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or len(name) > NAME_CHARS_MAX:

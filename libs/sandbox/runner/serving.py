@@ -25,7 +25,7 @@ def run_answer(payload, sock):
 
 
 class NotPlain(TypeError):
-    """A value that is neither plain data nor allowed to cross as a live object."""
+    """A value that can't be sent to the checker, because it is neither plain data nor an allowed kind of object."""
 
 
 class Callback:
@@ -59,7 +59,7 @@ class AnswerServer:
             if pending:
                 self._setup(setup)
         except BaseException as error:
-            # Printed before it is sent, since the process may be stopped afterwards.
+            # Printed before it is sent, since the process may be stopped when it is received.
             code = report_exception(error) or 1
             flush()
             self.peer.send({"failed": describe(error)})
@@ -70,7 +70,7 @@ class AnswerServer:
         return 0
 
     def _setup(self, setup):
-        """Runs the setup. Returns True when it needs names of the answer, and so must run again after it."""
+        """Runs the setup. Returns True if it needs names of the answer, so that it must run again after the answer."""
         if not setup:
             return False
         before = dict(self.namespace)
@@ -95,7 +95,7 @@ class AnswerServer:
             self.answer(request)
 
     def answer(self, request):
-        """Sends one reply: a value, or the exception, and what changed in the arguments."""
+        """Carries out a request. Sends one reply: a value or an exception, and the changes in the arguments."""
         self.lives = request["lives"]
         decoder = Decoder(self._resolve, self._class_of, request["table"])
         known = list(decoder.objects)
@@ -127,7 +127,7 @@ class AnswerServer:
             reply["args"] = _encode_args(encoder, value)
         elif kind == "value":
             reply["root"] = encoder.value(value)
-        # Only what differs from what came in goes back.
+        # Sends back only those arguments whose contents have changed.
         contents = [(number, encoder.content(item)) for number, item in enumerate(known)]
         reply["changed"] = [[n, content] for n, content in contents if content != before[n]]
         reply["table"] = encoder.table()
@@ -149,7 +149,7 @@ class AnswerServer:
         return _OPERATIONS[op](target, *args, **kwargs)
 
     def ask(self, message, args, kwargs):
-        """Has the checker call one of its own functions; serves its calls meanwhile."""
+        """Has the checker call one of its own functions. Meanwhile serves the checker's requests."""
         reply = self.peer.ask(Encoder(self._foreign, self._shared).request(args, kwargs, **message), self.answer)
         decoder = Decoder(self._resolve, self._class_of, reply["table"])
         if reply["kind"] == "value":
@@ -168,12 +168,12 @@ class AnswerServer:
         if tag == "cb":
             return self.callbacks.setdefault(body[1], Callback(self, body[1]))
         if tag == "it":
-            # Ends when the call raises StopIteration.
+            # This iterator ends when the call raises StopIteration.
             return iter(Callback(self, body[1]), object())
         raise ValueError("unknown tag %r" % tag)
 
     def _class_of(self, name):
-        """A class of the setup, as the answer may have defined it again, or one that only the tests know."""
+        """The class of this name in the setup or the answer. For a class that only the tests define: an empty class of this name."""
         kind = self.namespace.get(name)
         if isinstance(kind, type):
             return kind
@@ -198,7 +198,7 @@ class AnswerServer:
         return ["h", number, self._kind(value)]
 
     def _kind(self, value):
-        """How the value crosses as a stand-in. Raises NotPlain."""
+        """The kind of stand-in (see stub.py) that the checker gets for this value. Raises NotPlain."""
         kind = type(value)
         if callable(value) and kind.__module__ in ("builtins", "functools"):
             return "function"

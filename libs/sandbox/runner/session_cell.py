@@ -1,6 +1,6 @@
-"""The interpreter of a session: runs cells one after another in one `__main__`. User code is in this process.
+"""The interpreter of a session: runs cells one after another in one `__main__`. User code runs in this process.
 
-Over its socket it gets a descriptor with the code of a cell, and reports its begin, its displays and its end.
+Over its socket it receives a file descriptor with the code of a cell. It reports the cell's begin, displays and end.
 """
 import builtins
 import fcntl
@@ -21,12 +21,12 @@ from runner.outcome import DISPLAY_BYTES_MAX, has_too_many_values
 from runner.scratchpad import Memory
 from runner.tools import Calls, read_message, tool_names
 
-# Number of ended children that are not reaped, so that the code can still read their exit status.
+# The last ended children are not reaped, so that the code can still read their exit status.
 LEFT_BEHIND_MAX = 4
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/.matplotlib"}
 FIONREAD = 0x541B
-# Longest wait for process 1 to read the text printed before a display, so that both keep their order. Process 1 reads
-# at once if it has a core. The wait is bounded, since threads may print without end.
+# Longest wait before a display until process 1 has read the text printed before it, so that both keep their order. Usually
+# process 1 reads at once. The wait is bounded, since threads may print without end.
 PRINTED_WAIT_S = 1
 
 
@@ -36,7 +36,7 @@ def run(control):
     session.install()
     while True:
         cell = read_message(control)
-        # The answer to a call that its cell has left arrives between cells.
+        # Any other message is the answer to a tool call of an ended cell, and is dropped.
         if "code" in cell:
             session.execute(cell)
 
@@ -65,7 +65,7 @@ class Session:
         sys.stdout.reconfigure(line_buffering=True)
         builtins.display = self.show
         builtins.input = _no_input
-        # pyplot.show() has nothing to do here: figures are shown when the cell ends.
+        # Hides the warning of pyplot.show(), since open figures are shown when the cell ends.
         warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
 
     def execute(self, cell):
@@ -77,7 +77,7 @@ class Session:
         self.interrupts.pending = False
         # An earlier cell may have replaced the handler.
         _signal.signal(_signal.SIGINT, self.interrupts.handle)
-        # Modules that were written or uploaded just now are found.
+        # Lets the cell import modules that were written or uploaded just now.
         importlib.invalidate_caches()
         self.calls.begin(number)
         self.kept = None
@@ -100,7 +100,7 @@ class Session:
                 self.shown.append(value)
 
     def _guarded(self, act):
-        """Runs `act`, which may be interrupted. Returns its exit code, and its error or None."""
+        """Runs `act` so that an interrupt can end it. Returns its exit code, and its error or None."""
         try:
             try:
                 self.interrupts.running = True
@@ -172,12 +172,12 @@ def _reap_left_behind():
         for pid in children[:-LEFT_BEHIND_MAX]:
             os.waitpid(int(pid), os.WNOHANG)
     except Exception:
-        # The code may have replaced any function used here. Then the children remain, and the session continues.
+        # The code may have replaced any function used here. Then the children stay, and the session continues.
         pass
 
 
 class Interrupts:
-    """SIGINT handling: an interrupt ends a cell, but not the loop around it, and never in the middle of a report."""
+    """The handler of SIGINT. An interrupt ends a cell, but not the loop of `run`, and waits while a report is being sent."""
 
     def __init__(self):
         self.running = False
@@ -209,12 +209,12 @@ class Reports:
         self.begin(0)
 
     def begin(self, cell):
-        """`cell` is process 1's number for it."""
+        """`cell`: the number that process 1 gave to the cell."""
         self.cell = cell
 
     def display(self, bundle):
         if os.getpid() != self.pid:
-            # A fork of the interpreter can't report displays, so it prints the text.
+            # A fork of the interpreter can't report displays, so it prints their text.
             print(bundle["text/plain"])
             return
         self._await_printed()
@@ -224,7 +224,7 @@ class Reports:
         self._send(frame)
 
     def began(self):
-        """Reports that an interrupt ends the cell from now on. Process 1 sends no interrupt before this report."""
+        """Reports that an interrupt would end the cell from now on. Process 1 sends no interrupt before this report."""
         self._send(encode_frame({"type": "began", "cell": self.cell}))
 
     def ended(self, exit_code, error, scratchpad):

@@ -1,7 +1,7 @@
 """A run in a session's interpreter, which outlives the run if possible.
 
-Between cells the interpreter is stopped by SIGSTOP, so that no code runs unwatched. Its threads continue while the next
-cell runs.
+Between cells the interpreter is stopped by SIGSTOP, since its code would run without limits. Its threads continue while
+the next cell runs.
 """
 import json
 import os
@@ -21,25 +21,25 @@ from runner.run import Run
 from runner.workspace import closing
 from runner.zygote import sealed
 
-# Seconds from the interrupt to the end of the interpreter. On busy cores an interrupted cell takes a while to end by itself.
+# A cell that has not ended so long after its interrupt is killed with its interpreter. On busy cores it needs a while to end.
 INTERRUPT_S = 0.5
-# An honest interpreter sends no longer report.
+# The longest report that an honest interpreter sends.
 REPORT_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
 CPU_UNLIMITED_MS = 10**12
-# Longest wait for the answer to a call. It doesn't count as wall time of the cell.
+# Longest wait for the answer to a tool call. It doesn't count as wall time of the cell.
 ANSWER_WAIT_S = 15 * 60
 NO_STATE = {"values": [], "observations": [], "failedApproaches": []}
 
 
 class SessionRun(Run):
-    """A run that ends with the interpreter's report, or with the interpreter. Only an interrupt stops it and keeps the interpreter."""
+    """A run that ends with the interpreter's report or with the interpreter. To stop it and keep the interpreter, the cell is interrupted."""
 
     def __init__(self, execution, *rest):
         super().__init__(execution, *rest)
         self.interrupted = None
         self.interrupted_at = None
         self.began = False
-        # The Ended of the cell, and its error, once it is reported. Reports that come after `over` are ignored.
+        # The Ended of the cell, and its error, once they are reported. Once the run is `over`, reports are ignored.
         self.ended = None
         self.error = None
         self.over = False
@@ -48,7 +48,7 @@ class SessionRun(Run):
         self.dropped = 0
         self.state_lost = False
         self.scratchpad = None
-        # Number of the last call of a tool, and the time since when it waits; None once it is answered.
+        # Number of the last tool call, and the time since when it waits for its answer. None: no call waits.
         self.calls = 0
         self.waiting_since = None
         self.arguments_bytes = 0
@@ -78,17 +78,17 @@ class SessionRun(Run):
         return request
 
     def _streams(self):
-        # Displays first: a display comes only after the text before it was read (`session_cell.Reports.display`).
+        # Displays first: a display is sent only after the text before it was read (`session_cell.Reports.display`).
         return {self.answer.control.fileno(): self.report, **super()._streams()}
 
     def _take_report(self, data):
-        """Raises ValueError, RecursionError for a malformed report. Then the interpreter can't be trusted to end its cell."""
+        """Raises ValueError, RecursionError for a malformed report. Then the run ends, since the interpreter may never report its end."""
         try:
             for body in self.answer.reports.feed(data):
                 if not self.over:
                     if has_too_many_values(body):
                         raise ValueError("a report of too many values")
-                    # The frame adds levels around the displayed value.
+                    # The frame adds levels of nesting around the displayed value.
                     self._take(document(body, DEPTH_MAX + 4), len(body))
         except (ValueError, RecursionError):
             self.decided = True
@@ -131,16 +131,16 @@ class SessionRun(Run):
 
     def _take_call(self, report, size):
         number, tool, arguments = report.get("number"), report.get("tool"), report.get("arguments")
-        # Numbers may leave gaps, since an interrupted call already has its number.
+        # Numbers may have gaps, since a call that is interrupted before it is sent already has its number.
         is_numbered = type(number) is int and self.calls < number <= CALLS_MAX
         self.arguments_bytes += size
-        # A frame adds some bytes to its arguments.
+        # The frame has some bytes in addition to the arguments.
         is_small = size <= ARGUMENTS_BYTES_MAX + 4096 and self.arguments_bytes <= ALL_ARGUMENTS_BYTES_MAX
         is_known = any(known["name"] == tool for known in self.request["tools"])
         if not (is_numbered and is_small and is_known and type(arguments) is dict and is_shallow(arguments, ARGUMENTS_DEPTH_MAX)):
             raise ValueError("a call that no interpreter makes")
         if self.interrupted:
-            # No call makes a stopped cell live longer.
+            # An interrupted cell gets no more time by calling tools.
             return
         self._stop_waiting()
         self.calls = number
@@ -151,7 +151,7 @@ class SessionRun(Run):
         self.execution.add("tool_call", run=self.index, number=number, tool=tool, arguments=arguments)
 
     def _take_answer(self, number, frame):
-        """Hands over the answer to the call that waits. Any other number, such as that of a repeat, changes nothing."""
+        """Hands the answer to the call that waits. Any other number, such as that of a repeated answer, has no effect."""
         if self.waiting_since is None or number != self.calls or self.over or self.interrupted:
             return
         self._stop_waiting()
@@ -160,7 +160,7 @@ class SessionRun(Run):
         if len(body) > ANSWER_BYTES_MAX:
             error = "the answer has %d bytes as JSON, over the limit of %d" % (len(body), ANSWER_BYTES_MAX)
             body = json.dumps({"cell": self.pool.session_cells, "answers": number, "error": error})
-        # Fails if the interpreter has ended, or reads nothing.
+        # Fails if the interpreter has ended or does not read.
         with closing(sealed(body.encode("ascii"))) as source, suppress(OSError):
             send_fds(self.answer.control, b"a", [source])
 
@@ -170,7 +170,7 @@ class SessionRun(Run):
             self.deadline = time.monotonic() + self.left
 
     def _stop(self, reason):
-        """Interrupts the cell first, so that its names survive. Stops the run if the cell has not ended within INTERRUPT_S."""
+        """Interrupts the cell, so that its names survive. Stops the run if the cell then has not ended within INTERRUPT_S."""
         now = time.monotonic()
         if self.interrupted is None:
             self.interrupted = reason
@@ -193,7 +193,7 @@ class SessionRun(Run):
             return
         super()._note_how_cells_ended()
         self.over = self.state_lost = True
-        # The output of the interpreter is still read.
+        # `execute` still reads its output, and then closes it.
         self.cells.append(self.answer)
         processes.kill(self.answer.pid)
         self.pool.session = None

@@ -1,9 +1,9 @@
 """Stand-ins in the checker for functions and objects of the answer's process.
 
-A stand-in equals only itself: the checker never asks the answer whether two values are equal. Every comparison with an expected value
-happens in the checker, on plain data. So an answer gains nothing by overriding `__eq__`.
+A stand-in equals only itself, since the checker never asks the answer whether two values are equal. Every comparison with an expected
+value happens in the checker, on plain data. So an answer gains nothing by overriding `__eq__`.
 """
-# Double-underscore attributes that a stand-in requests from the answer.
+# The only double-underscore attributes that a stand-in requests from the answer.
 FORWARDED_DUNDERS = frozenset(("__name__", "__doc__", "__qualname__", "__annotations__"))
 
 
@@ -26,7 +26,7 @@ class Stub:
 
 
 class FunctionStub(Stub):
-    """Stands for a function that a call returned. The tests can only call it."""
+    """Stands for a function that a call returned. The tests can call it, but not read its attributes."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class FunctionStub(Stub):
 
 
 class IteratorStub(Stub):
-    """Stands for an iterator. Each element is asked for once."""
+    """Stands for an iterator of the answer."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class IteratorStub(Stub):
 
 
 class LiveStub(Stub):
-    """Stands for an object of a check whose tests name a class of the answer. The same look has the same result until a call."""
+    """Stands for an object of the answer, if the tests name a class of the answer. Reading it twice gives the same result, until a call."""
 
     __slots__ = ()
 

@@ -23,7 +23,7 @@ CONNECTIONS_MAX = 32
 
 
 class Supervisor:
-    """Answers its connections at any time, and runs one execution at a time."""
+    """Serves its connections at any time, and runs one execution at a time."""
 
     def __init__(self, pool, claim, name=None, refills=False):
         self.pool = pool
@@ -32,7 +32,7 @@ class Supervisor:
         self.refills = refills
         self.loop = Loop()
         self.connections = []
-        # The bound connection: the newest one of the claim.
+        # The newest connection that the claim has bound.
         self.owner = None
         # By name, so that an execution that is sent again doesn't run twice.
         self.executions = {}
@@ -58,7 +58,7 @@ class Supervisor:
                     self.pool.fill()
 
     def turn(self, until):
-        """Serves the connections once, until the monotonic clock shows `until` at the latest."""
+        """Serves the connections once. Waits at most until the monotonic clock shows `until`."""
         if time.monotonic() >= self.claim.ends_at:
             os._exit(0)
         self.loop.turn(min(until, self.claim.ends_at))
@@ -66,7 +66,7 @@ class Supervisor:
     def connect(self, read_fd, write_fd, ended):
         """`ended(connection)` is called when the other side is gone."""
         if len(self.connections) == CONNECTIONS_MAX:
-            # Drops the oldest connection that isn't the owner's; it may be long dead.
+            # Drops the oldest connection that isn't the owner's, since its other side may be gone.
             next(connection for connection in self.connections if connection is not self.owner).end()
         connection = Connection(self.loop, read_fd, write_fd, self.obey, ended)
         self.connections.append(connection)
@@ -96,7 +96,7 @@ class Supervisor:
         self.claim.bind(frame)
         former, self.owner = self.owner, connection
         if former not in (None, connection):
-            # Tells the former holder, which would otherwise take the end for a broken connection and bind again.
+            # Without this, the former holder would think that its connection is broken, and bind again.
             former.reply(refusal("superseded", "the claim was bound on another connection"))
             former.end()
         connection.bound()
@@ -107,7 +107,7 @@ class Supervisor:
         self.claim.renew(frame)
 
     def execute(self, connection, frame):
-        """The same execution again repeats its frames and runs nothing."""
+        """Runs an execution. For a known execution it runs nothing, and sends its frames again."""
         self.expect_bound(connection, frame)
         name = text(frame, "executionId", 200)
         after = natural(frame, "after", least=0) if "after" in frame else 0
@@ -132,7 +132,7 @@ class Supervisor:
         connection.reply({"type": "answered", "requestId": frame.get("requestId")})
 
     def close(self, connection, frame):
-        """Ends the sandbox. Over a pipe no claim is needed, since only the controller can send this."""
+        """Ends the sandbox. Over a pipe no claim is needed, since only the controller can send frames."""
         if self.claim.token_digest is not None:
             self.expect_bound(connection, frame)
         os._exit(0)
@@ -151,7 +151,7 @@ class Supervisor:
             self.owner.flush()
 
     def run(self, execution):
-        """One result per run, then `done`, which goes out with the last one."""
+        """Adds a result per run, and then `done`, which is sent together with the last result."""
         request = execution.request
         # A running session keeps the seed of its interpreter.
         if request.hash_seed is not None and self.pool.session is None:
@@ -180,7 +180,7 @@ class Supervisor:
         return kind(execution, index, self.pool, self.loop, self.turn).execute()
 
     def await_reader(self, execution):
-        """Waits until the reader has taken enough frames, so that those kept for many runs stay bounded."""
+        """Waits until the reader has taken so many frames that at most KEPT_BYTES_MAX bytes are kept."""
         while True:
             trim(self.executions.values(), execution, self.owner.sent(execution) if self.owner else 0)
             if execution.kept_bytes <= KEPT_BYTES_MAX or execution.cancelled:
@@ -195,7 +195,7 @@ def main(zygote_command):
 
 
 def warm_pool(zygote_command):
-    """A pool of cells from a warm interpreter that has seen no payload, with one forked ahead."""
+    """A pool of cells, with one forked ahead. Call it before this process has seen a payload, since it forks the zygote from here."""
     os.makedirs(workspace.WORK, exist_ok=True)
     zygote = Zygote(zygote_command)
     zygote.fork_from_here()
@@ -207,7 +207,7 @@ def warm_pool(zygote_command):
 def serve_sandbox(zygote_command):
     """Serves one connection over stdin and stdout. When the controller ends it, the whole sandbox ends."""
     pool = warm_pool(zygote_command)
-    # After the forks, since a fork makes all pages shared again.
+    # After the forks, since a fork makes all pages copy-on-write again.
     rehearse()
     supervisor = Supervisor(pool, Claim())
     supervisor.connect(0, 1, lambda _connection: os._exit(0))
@@ -219,7 +219,7 @@ RESULT = {"exit": "ok", "exitCode": 0, "signal": None, "stdout": "", "stdoutCutB
 
 
 def rehearse():
-    """Warms this process up: a temporary supervisor takes an execution over a connection and answers it. No code runs."""
+    """Warms this process up: a temporary supervisor receives an execution over a connection and answers it. No code of a run is executed."""
     supervisor = Supervisor(None, Claim())
     ours, theirs = socket_pair()
     fd = ours.detach()
@@ -238,7 +238,7 @@ def rehearse():
 
 
 def _rehearse_run(run):
-    """Rehearses the work around a cell: its payload, the wait for its end, its report and its output."""
+    """Rehearses the work around a cell: its payload, the wait for its end, its report, and its output."""
     processes.memory_kills()
     os.close(sealed(json.dumps(run.request).encode("ascii")))
     pidfd = os.pidfd_open(os.getpid())

@@ -1,4 +1,4 @@
-"""Tools in a session's cells: functions that the caller of the cell answers. User code is in this process."""
+"""Tools in a session's cells: functions whose calls the caller of the cell answers. User code runs in this process."""
 import json
 import keyword
 import os
@@ -9,7 +9,7 @@ from runner.frames import encode_frame
 from runner.kernel import receive_fds
 from runner.outcome import ALL_ARGUMENTS_BYTES_MAX, ARGUMENTS_BYTES_MAX, ARGUMENTS_DEPTH_MAX, CALLS_MAX, document
 
-# How often a waiting thread looks whether its cell has ended.
+# How often a thread that waits for an answer checks whether its cell has ended.
 WAKE_MS = 50
 
 
@@ -17,12 +17,12 @@ class ToolError(Exception):
     """A tool failed, or could not be called."""
 
 
-# Shown without the runner's module.
+# Tracebacks then show it without the runner's module.
 ToolError.__module__ = "builtins"
 
 
 class Tools:
-    """`tools`: calls the tools of the cell by name."""
+    """The object `tools` in cells, which calls tools by name."""
 
     def __init__(self, calls, names):
         self._calls = calls
@@ -39,7 +39,7 @@ class Tools:
 
 
 def tool_names(calls, specs):
-    """The names for cells with these tools: `tools`, `ToolError`, and a function for each tool whose name is an identifier."""
+    """The names that a cell with these tools gets: `tools`, `ToolError`, and a function for each tool whose name is an identifier."""
     if not specs:
         return {}
     named = [spec for spec in specs if spec["name"].isidentifier() and not keyword.iskeyword(spec["name"])]
@@ -71,7 +71,7 @@ class Calls:
         self.send = send
         self.pid = os.getpid()
         self.turn = threading.Lock()
-        # Held to read from the socket, so that no thread of an ended cell takes the next cell's message.
+        # Held while reading from the socket, so that no thread of an ended cell reads the next cell's message.
         self.reading = threading.Lock()
         self.cell = None
 
@@ -114,13 +114,13 @@ class Calls:
                 if self.cell != cell:
                     raise ToolError("the cell has ended")
                 answer = read_message(self.control) if poller.poll(0) else {}
-            # An earlier call's answer may come after an interrupt.
+            # After an interrupt, the answer to an earlier call may still come.
             if answer.get("cell") == cell and answer.get("answers") == number:
                 return answer
 
 
 def read_message(control):
-    """Process 1's next message: a cell, or an answer to a call. Ends this process when process 1 is gone."""
+    """The next message of process 1: a cell, or the answer to a tool call. Ends this process when process 1 is gone."""
     message, fds = receive_fds(control, 1)
     if not message or not fds:
         os._exit(0)
@@ -129,7 +129,7 @@ def read_message(control):
 
 
 def _encoded(cell, name, arguments):
-    """Raises ToolError for arguments that are no plain data, or too large."""
+    """The frame of a call. Raises ToolError for arguments that are no plain data, or too large."""
     try:
         body = json.dumps(arguments, allow_nan=False, default=_plain)
         if len(body) > ARGUMENTS_BYTES_MAX:
@@ -140,7 +140,7 @@ def _encoded(cell, name, arguments):
 
 
 def _plain(value):
-    """Plain data for numbers and arrays of numpy and its kin."""
+    """Plain data for numbers and arrays of numpy and similar libraries."""
     if not hasattr(value, "tolist"):
         raise TypeError("%s is no plain data" % type(value).__name__)
     return value.tolist()

@@ -1,7 +1,7 @@
-"""Values as messages between an answer and its checker: plain data by value, all else as `foreign` encodes and `resolve` decodes it.
+"""Values as messages between an answer and its checker. Plain data is sent by value; `foreign` and `resolve` handle everything else.
 
 A scalar stands for itself. Any other value is a list that begins with a tag. An object with an identity, such as a list or an instance,
-is an entry [tag, extra, content] of the message's table. ["x", number] refers to it, so that sharing, cycles and depth survive.
+is an entry [tag, extra, content] of the message's table. ["x", number] refers to it, so that shared objects, cycles and depth survive.
 """
 import collections
 import enum
@@ -23,7 +23,7 @@ NUMBERED = {
 }
 _NUMBERED_TYPES = tuple(NUMBERED.values())
 _HASHED = frozenset(("d", "s", "od", "ct", "dd"))
-# Tag: type, and function that makes it from its items.
+# For each tag: the type, and a function that makes a value from its items.
 _OF_ITEMS = {
     "t": (tuple, tuple),
     "fs": (frozenset, frozenset),
@@ -32,7 +32,8 @@ _OF_ITEMS = {
     "ki": (type({}.items()), lambda items: dict(items).items()),
 }
 _ITEM_TAGS = {kind: tag for tag, (kind, _make) in _OF_ITEMS.items()}
-# Tag: module and class, the method that makes an instance from scalars (None: the class itself), and a function that gives the scalars.
+# For each tag: module and class, the method that makes an instance from scalars (None: the class itself), and a function that gives the
+# scalars of an instance.
 _OF_SCALARS = {
     "i": ("builtins", "int", None, lambda v: ("%x" % v, 16)),
     "f": ("builtins", "float", None, lambda v: (repr(v),)),
@@ -52,7 +53,7 @@ _BASES = ((int, int.__int__), (float, float.__float__), (str, str.__str__), (fro
 
 
 def is_plain_class(kind):
-    """Whether instances of the class consist of attributes only, so that copying these copies the instance."""
+    """Whether instances of the class consist of attributes only, so that a copy of the attributes is a copy of the instance."""
     return kind.__new__ is object.__new__ and not issubclass(kind, (BaseException, type)) and type(kind).__call__ is type.__call__
 
 
@@ -67,8 +68,8 @@ def attributes(value):
 
 
 class Encoder:
-    """Turns values into messages. `foreign(value)` returns the tagged form of a value that is not plain data, `shared(class)` the name
-    of a class whose instances travel by value, or None. Values in `known` get the first numbers."""
+    """Turns values into messages. `foreign(value)` returns the tagged form of a value that is not plain data. `shared(class)` returns the
+    name of a class whose instances are sent by value, or None for any other class. Values in `known` get the first numbers."""
 
     def __init__(self, foreign, shared, known=()):
         self.foreign = foreign
@@ -80,7 +81,7 @@ class Encoder:
         self.base = len(self.kept)
 
     def table(self):
-        """Contents of everything that was numbered here; call it last."""
+        """The contents of all objects that got a number here. Call it last."""
         while self.waiting:
             number, value = self.waiting.pop()
             self.contents[number] = self.content(value)
@@ -111,7 +112,7 @@ class Encoder:
         return self.subclass(value)
 
     def values(self, values):
-        # A fast path for long lists of plain numbers and texts, which are frequent.
+        # A fast path for long lists of numbers and texts, which are frequent.
         if SCALARS.issuperset(map(type, values)) and all(-INT_PLAIN < v < INT_PLAIN for v in values if type(v) is int or type(v) is float):
             return list(values)
         return [self.value(value) for value in values]
@@ -145,7 +146,7 @@ class Encoder:
         return self.foreign(value)
 
     def content(self, value):
-        """The contents of a numbered object, with nested objects by number only."""
+        """The contents of a numbered object. Nested objects appear by their numbers only."""
         for tag, kind in NUMBERED.items():
             if isinstance(value, kind):
                 break
@@ -160,7 +161,7 @@ class Encoder:
 
 
 def _scalar_tag(kind):
-    """The tag of the class or of a base class; None where it has none. Loads no module for it."""
+    """The tag of the class or of its nearest base class with a tag, or None. Imports no module."""
     for base in kind.__mro__:
         tag = _SCALAR_TAGS.get((base.__module__, base.__name__))
         if tag is not None and getattr(sys.modules.get(base.__module__), base.__name__, None) is base:
@@ -169,7 +170,7 @@ def _scalar_tag(kind):
 
 
 class MalformedValue(Exception):
-    """The other side sent something that no honest side sends."""
+    """The other side sent a value that no honest side sends."""
 
 
 # Kinds of class attributes that an instance's attribute must not hide.
@@ -177,18 +178,18 @@ _CODE = frozenset((types.FunctionType, staticmethod, classmethod, property, func
 
 
 class Decoder:
-    """Builds values from messages with this table; `known` values have the first numbers. `resolve(tag, body)` returns the value of a
-    tag that is not plain data, or raises. `class_of(name)` is the class of that name whose instances travel by value, or None. With
-    `own_code_wins` no attribute from the other side hides a method of a class of this side.
+    """Builds values from messages with this table. Values in `known` have the first numbers. `resolve(tag, body)` returns a value that is
+    not plain data, or raises. `class_of(name)` is the class of that name whose instances are sent by value, or None. With `own_code_wins`
+    no attribute from the other side hides a method of a class of this side.
 
-    Any Exception means that the message is malformed. Any other message makes plain data.
+    If the message is malformed, any Exception may be raised.
     """
 
     def __init__(self, resolve, class_of, table, known=(), own_code_wins=False):
         self.own_code_wins = own_code_wins
         self.resolve = resolve
         self.class_of = class_of
-        # First all of them empty, then their contents, those of hashed containers last.
+        # First makes all objects empty, then fills them. Hashed containers come last, since their items must be complete.
         made = [self.shell(tag, extra) for tag, extra, _body in table]
         self.objects = [*known, *made]
         rows = list(zip(made, table))
@@ -220,7 +221,7 @@ class Decoder:
         if isinstance(target, dict):
             pairs = [(self.value(key), self.value(item)) for key, item in body]
             target.clear()
-            # Without `update`, which adds in a Counter.
+            # Not by `update`, since that would add the counts of a Counter.
             for key, item in pairs:
                 target[key] = item
             return

@@ -1,5 +1,5 @@
-"""The writable places of a sandbox: their use, how they are emptied between runs, and access to a session's working directory by
-descriptors, which never follows a link and never waits."""
+"""The writable folders of a sandbox: how full they are, how they are emptied between runs, and how process 1 opens files of a session
+without following a link and without waiting."""
 import os
 import re
 import stat
@@ -12,10 +12,10 @@ SHARED_MEMORY = "/dev/shm"
 # Exists only in containers. Message queues are files there, and outlive the processes that create them.
 QUEUES = "/dev/mqueue"
 PATH_CHARS_MAX = 512
-# The null character, and halves of surrogate pairs, which stand for bytes that are not UTF-8.
+# The null character, and single surrogates, with which Python represents bytes that are not UTF-8.
 UNFIT = re.compile("[\0\ud800-\udfff]")
-# Most entries that one listing may look at, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS entries
-# and one more for each folder above it, which are opened again.
+# Maximum number of entries that one listing reads, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS
+# entries, plus one for each folder above it, because these are opened again.
 LOOKED_AT_MAX = 100_000
 FOLDER_COSTS = 10
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -23,12 +23,12 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-# Current use of the writable places.
+# How full the writable folders are.
 Space = namedtuple("Space", "used_mib full files")
 
 
 def space():
-    """The current use. Empty files count too: they take memory that is not freed when the code ends."""
+    """How full the writable folders are. Empty files count as well, since they take memory that stays when the code ends."""
     disk, memory = os.statvfs(TMP), os.statvfs(SHARED_MEMORY)
     files = sum(place.f_files - place.f_ffree for place in (disk, memory))
     return Space((disk.f_blocks - disk.f_bfree) * disk.f_frsize / 1048576, disk.f_bavail == 0, files)
@@ -37,7 +37,7 @@ def space():
 def empty_all():
     """Leaves an empty working directory."""
     for root in (TMP, SHARED_MEMORY, QUEUES):
-        # If the code's user owns it, the code may have removed the permissions. Fails where root owns it, or where it does not exist.
+        # The code may have removed the permissions if its user owns the folder. Fails if root owns it, or if it doesn't exist.
         with suppress(OSError):
             os.chmod(root, 0o1777)
         if os.path.isdir(root):
@@ -76,7 +76,7 @@ def _is_folder(path):
 
 
 class Refusal(Exception):
-    """A refused file operation. `answer` has the `code`, `message` and optional `size` of a `file.failed`."""
+    """A refused file operation. `answer`: the `code`, the `message` and the optional `size` of a `file.failed` frame."""
 
     def __init__(self, code, message, **more):
         super().__init__(message)
@@ -92,7 +92,7 @@ def closing(fd):
 
 
 def names_of(path):
-    """The parts of a relative path. Raises Refusal."""
+    """The parts of a relative path. Raises Refusal for any other path."""
     names = path.split("/")
     if len(path) > PATH_CHARS_MAX or UNFIT.search(path) or any(name in ("", ".", "..") for name in names):
         what = "%d Unicode characters at most, no empty parts, no . and no .." % PATH_CHARS_MAX
@@ -101,7 +101,7 @@ def names_of(path):
 
 
 def open_folder(names, make=False):
-    """A descriptor of the folder `names` below the working directory, which is recreated if missing. Raises OSError."""
+    """A file descriptor of the folder `names` below the working directory, which is created if it is missing. Raises OSError."""
     folder = os.open(TMP, FOLDER_FLAGS)
     for depth, name in enumerate(["work", *names]):
         with closing(folder) as outer:
@@ -119,7 +119,7 @@ def must_be_regular(status):
 
 
 def regular_file_or_none(folder, name):
-    """The status of the file; None where there is none. Raises Refusal when it is not a regular file."""
+    """The status of the file; None if there is none. Raises Refusal if it is not a regular file."""
     try:
         return must_be_regular(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
@@ -127,7 +127,7 @@ def regular_file_or_none(folder, name):
 
 
 def list_files(after):
-    """Regular files below the working directory with paths behind `after`, as (path, status), ordered by path.
+    """Regular files below the working directory whose paths sort after `after`, as (path, status), ordered by path.
 
     Leaves out files that the protocol can't name: names that are not UTF-8 and paths that are too long.
     Raises Refusal when there are more entries than one listing may look at.

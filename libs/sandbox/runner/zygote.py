@@ -1,7 +1,7 @@
 """The zygote: a warm interpreter that forks cells and never sees a payload.
 
-It receives only descriptors. Each cell receives its payload over its own socket, so that its memory holds no other cell's
-payload.
+It receives only file descriptors. Each cell receives its payload over a socket of its own, so that no cell has the payload
+of another one in its memory.
 """
 import fcntl
 import gc
@@ -17,10 +17,10 @@ from runner.kernel import PACKETS, be_killed_first, close_others, receive_fds, s
 
 PID = struct.Struct("=i")
 NO_CELL = b"-"
-# How long a new interpreter may take to start and fork its first cell. No code is alive meanwhile.
+# How long a new interpreter may take to start and fork its first cell. No user code runs meanwhile.
 START_S = 10
 
-# The modules that answers import most, so that forks have them already. More would cost each start more than they save.
+# The modules that answers import most, so that forks have them already. Further ones would slow down each start more than they help.
 PRELOADED = (
     "abc", "ast", "bisect", "collections", "contextlib", "copy", "enum", "functools", "heapq", "io", "itertools", "json",
     "linecache", "math", "operator", "random", "re", "string", "struct", "threading", "time", "traceback", "typing",
@@ -29,7 +29,7 @@ PRELOADED = (
 )
 
 def hide():
-    """Protects process 1: others can't read it, and without handlers it gets no signals from inside."""
+    """Protects process 1: other processes can't read it, and without handlers it receives no signals from inside the sandbox."""
     set_readable(False)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     sys.dont_write_bytecode = True
@@ -45,8 +45,8 @@ def preload():
 
 
 def fork_orphan(prepare, act):
-    """Forks twice, so that process 1 is the parent of the fork that runs `act` and learns how it ends; `act` never returns.
-    Returns the pid, or None on failure. The middle fork calls `prepare(fd)`, which must leave that descriptor open."""
+    """Forks twice, so that process 1 becomes the parent of the fork that runs `act`, and learns how it ends. `act` never returns.
+    Returns the pid, or None on failure. The middle fork calls `prepare(fd)`, which must leave this file descriptor open."""
     reading, writing = os.pipe()
     middle = os.fork()
     if middle == 0:
@@ -85,11 +85,11 @@ def serve(connection):
 
 
 class ZygoteLost(Exception):
-    """The zygote was killed; a new one must be started before the next cell."""
+    """The zygote was killed. A new one must be started before the next cell."""
 
 
 class Zygote:
-    """The supervisor's side: starts a zygote, asks it for cells."""
+    """The supervisor's side: starts a zygote and asks it for cells."""
 
     def __init__(self, command):
         self.command = command
@@ -105,7 +105,7 @@ class Zygote:
         theirs.close()
 
     def start_fresh(self, hash_seed):
-        """Starts a new interpreter, for a hash seed of its own or in place of one that was killed."""
+        """Starts a new interpreter as zygote, for another hash seed or in place of a zygote that was killed."""
         self.stop()
         theirs = self._connect()
         os.set_inheritable(theirs.fileno(), True)
@@ -132,7 +132,7 @@ class Zygote:
         answer = b""
         if self.connection is not None:
             try:
-                # The zygote was stopped at the end of the last run.
+                # The end of the last run has stopped the zygote.
                 os.kill(self.pid, _signal.SIGCONT)
                 send_fds(self.connection, b"f", fds)
                 answer = self.connection.recv(PID.size)
@@ -145,7 +145,7 @@ class Zygote:
 
 
 def _leave_supervisor(sock):
-    """In the fork: closes the supervisor's descriptors, then serves; never returns."""
+    """In the fork: closes the supervisor's file descriptors and serves. Never returns."""
     try:
         null = os.open("/dev/null", os.O_RDWR)
         for fd in (0, 1, 2):
@@ -194,7 +194,7 @@ class Cell:
         self.control.setblocking(False)
 
     def start(self, payload, stdin=None, peer=None):
-        """Hands the payload over; the cell runs from here on."""
+        """Sends the payload. The cell runs from here on."""
         source = sealed(json.dumps(payload).encode("ascii"))
         text = os.open("/dev/null", os.O_RDONLY) if stdin is None else sealed(stdin)
         fds = [source, text] + ([peer.fileno()] if peer is not None else [])
@@ -212,7 +212,7 @@ class Cell:
 
 
 def sealed(data):
-    """An in-memory file that the code can't make larger: its pages would count against no limit."""
+    """A file in memory. It is sealed, since pages that the code could add would count against no limit."""
     fd = os.memfd_create("etude", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     write_all(fd, data)
     fcntl.fcntl(fd, F_ADD_SEALS, SEALS)

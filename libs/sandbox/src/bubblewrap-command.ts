@@ -1,6 +1,6 @@
 import type { SandboxShape } from './sandbox-driver.js';
 
-/** Descriptors of bubblewrap besides stdin, stdout and stderr. Each command has its own use for FIRST_FREE_FD and above. */
+/** File descriptors of bubblewrap after stdin, stdout and stderr. Each command has its own use for FIRST_FREE_FD and above. */
 export const INFO_FD = 3;
 export const BUNDLE_FD = 4;
 export const FIRST_FREE_FD = 5;
@@ -9,10 +9,10 @@ const MIB = 1024 * 1024;
 const BUNDLE = '/run/etude/bundle';
 /** Size of `/dev/shm`, which the standard library needs for shared memory and named semaphores. */
 const SHARED_MEMORY_MIB = 8;
-/** Where code finds the packages of its template, here as in the image of a pod. */
+/** Folder with the packages of the template, inside a sandbox. Images of pods have the same folder. */
 const PACKAGES = '/opt/etude/packages';
 
-/** Controls that an operator may do without, each by name in `ETUDE_SANDBOX_ALLOW_MISSING`. */
+/** Controls that an operator may give up, by naming them in `ETUDE_SANDBOX_ALLOW_MISSING`. */
 export const OPTIONAL_CONTROLS = ['network', 'nested-namespaces', 'syscalls'] as const;
 export type OptionalControl = (typeof OPTIONAL_CONTROLS)[number];
 
@@ -43,9 +43,9 @@ export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxSha
 }
 
 /**
- * The bwrap command of a nest. Its process 1 opens the sandboxes, each with the same limits as a single one.
+ * The bwrap command of a nest: one bwrap whose process 1 opens many sandboxes. Each has the same limits as one of `singleCommand`.
  *
- * @param usersPipe pipe on which bwrap waits until users are mapped, one for each sandbox. null: bwrap maps one for all
+ * @param usersPipe pipe on which bwrap waits until a user for each sandbox is mapped. null: bwrap itself maps one user for all
  */
 export function nestCommand(
   options: BubblewrapOptions & { readonly seccomp: Buffer | null },
@@ -57,7 +57,7 @@ export function nestCommand(
   const ownNetwork = missing.has('network') ? 'False' : 'True';
   return [
     ...walls(options),
-    // Capabilities of a nest alone: to start a sandbox as another user, and to kill it.
+    // A nest needs these capabilities to start a sandbox as another user, and to kill it.
     ...(usersPipe === null ? [] : words(`--userns-block-fd ${usersPipe} --cap-add CAP_SETUID --cap-add CAP_SETGID --cap-add CAP_KILL`)),
     '--remount-ro',
     '/dev',
@@ -71,7 +71,7 @@ export function nestCommand(
 
 const words = (text: string) => text.split(' ');
 
-/** The start of both commands: bwrap's namespaces, capabilities and mounts. */
+/** The first part of both commands: bwrap's namespaces, capabilities and mounts. */
 function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[] {
   return [
     bwrapPath,
@@ -81,8 +81,8 @@ function walls({ bwrapPath, missing, packagesPath }: BubblewrapOptions): string[
     ...words(`--info-fd ${INFO_FD} --uid 1000 --gid 1000 --hostname sandbox --chdir /`),
     ...words('--ro-bind /usr /usr'),
     ...['bin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
-    // Commands such as awk are links into this folder.
-    // Folders above a mount are listed, since bwrap makes others readable to its own user alone.
+    // Commands such as awk are links into /etc/alternatives.
+    // `--dir` creates the folders above a mount. Otherwise bwrap creates them readable to its own user only.
     ...words('--dir /etc --ro-bind-try /etc/alternatives /etc/alternatives'),
     ...(packagesPath === undefined ? [] : [...words('--dir /opt --dir /opt/etude --ro-bind'), packagesPath, PACKAGES]),
     ...words('--proc /proc --dev /dev'),
@@ -101,8 +101,8 @@ function bundle(): string[] {
 const LOAD = `import marshal;c=marshal.load(open(${JSON.stringify(BUNDLE)},'rb'));n={'__name__':'runner.bundle'};exec(c['runner.bundle'],n);n['install'](${JSON.stringify(BUNDLE)});`;
 
 /**
- * Appended, so that no package hides a standard module. `listdir` fails for an unreadable folder. An import would take the folder for
- * empty.
+ * Appends the packages to the import path, so that none hides a standard module. `listdir` reports an unreadable folder, which an import
+ * would treat as empty.
  */
 const APPEND = `import os,sys;os.listdir(${JSON.stringify(PACKAGES)});sys.path.append(${JSON.stringify(PACKAGES)});`;
 

@@ -19,7 +19,7 @@ interface Spare {
   ready: boolean;
 }
 
-/** Pause before a released sandbox is replaced, in ms. A result reaches its caller within that time, undelayed by the replacement. */
+/** Pause in ms before a released sandbox is replaced, so that its result reaches the caller first. */
 const ANSWER_MS = 7;
 const NEVER = new AbortController().signal;
 
@@ -35,7 +35,7 @@ export class BubblewrapDriver implements SandboxDriver {
     private readonly sources: ReadonlyMap<string, SandboxSource>,
     private readonly warm: number,
     private readonly warmShape: SandboxShape,
-    /** Those of the sources, or why all sandboxes share one. */
+    /** The host users that the sources give to sandboxes, or the reason why all sandboxes share one user. */
     private readonly users?: HostUsers | string,
   ) {}
 
@@ -45,7 +45,7 @@ export class BubblewrapDriver implements SandboxDriver {
 
   check(): string | undefined {
     return typeof this.users === 'string'
-      ? `all sandboxes run as one user of this machine, whose kernel limits one of them can use up: ${this.users}`
+      ? `all sandboxes run as one user of this machine, so one of them can use up the kernel's limits for all: ${this.users}`
       : undefined;
   }
 
@@ -55,7 +55,7 @@ export class BubblewrapDriver implements SandboxDriver {
     try {
       const link = (await this.takeReady(shape)) ?? (await this.start(shape, signal));
       const claim = newClaim();
-      // The response is not awaited: no other process can reach a sandbox over a pipe, so no other claim can be first.
+      // The response is not awaited. Only this process can write to the sandbox's pipe, so no other claim can be first.
       link.send({ type: 'bind', claim });
       return new SupervisorClient(link, { claim, place: null, onRelease: () => this.released(link) });
     } catch (error) {
@@ -128,7 +128,7 @@ export class BubblewrapDriver implements SandboxDriver {
   private async released(link: SandboxLink): Promise<void> {
     this.claimsOpen -= 1;
     if (link.alive) await pause(ANSWER_MS);
-    // A failure is ignored: the next claim meets it again and reports it.
+    // A failure is ignored, because the next claim fails in the same way and reports it.
     if (!this.closed && (this.claimsOpen === 0 || this.spares.length === 0)) void this.warmUp().catch(() => undefined);
     await link.destroy();
   }

@@ -10,9 +10,9 @@ export interface SourceSettings extends BubblewrapOptions {
   readonly bundle: Buffer;
   /** The system call filter; null if this architecture has none. */
   readonly seccomp: Buffer | null;
-  /** Who starts bubblewrap; undefined: the user of this process. */
+  /** The user that runs bubblewrap; undefined: the user of this process. */
   readonly user: HostUser | undefined;
-  /** A user for each sandbox; null: all run as the one who starts bubblewrap. */
+  /** Users, one for each sandbox; null: all sandboxes run as the user that runs bubblewrap. */
   readonly users: HostUsers | null;
 }
 
@@ -40,14 +40,14 @@ export class SingleSource implements SandboxSource {
   }
 }
 
-/** Number of sandboxes that one nest opens before it is replaced. Its pipes exist from its start. A nest costs as much as ten sandboxes. */
+/** Number of sandboxes that one nest opens before it is replaced. Starting a nest, with a pipe for each, costs as much as ten sandboxes. */
 const SLOTS = 96;
 /** The next nest is started when this many slots are left, so that no claim waits for Python to start. */
 const SLOTS_LOW = 8;
 
 /**
- * Opens sandboxes from a warm interpreter inside bubblewrap, a nest, each in fresh namespaces. No Python is started for an execution.
- * A nest that has opened SLOTS sandboxes is replaced.
+ * Opens sandboxes from nests. A nest is one bubblewrap with a warm interpreter, which forks each sandbox into fresh namespaces. So no
+ * execution waits for Python to start. A nest that has opened SLOTS sandboxes is replaced.
  */
 export class NestSource implements SandboxSource {
   private nests: Nest[] = [];
@@ -83,13 +83,13 @@ interface Launch {
   readonly pipes: number;
   /** The user that the process runs as; undefined: the current one. Never root, because the kernel limits no processes of root. */
   readonly user: HostUser | undefined;
-  /** Users to map into its user namespace, for which the command waits on its last pipe. Absent: bubblewrap maps one itself. */
+  /** Users to map into its user namespace. The command waits on its last pipe until they are. Absent: bubblewrap maps one user itself. */
   readonly mapped?: HostUsers | null;
 }
 
 const STDERR_CHARS_MAX = 4_000;
 
-/** Frames over pipes of this machine, which last as long as their reader. */
+/** The common part of links over pipes. */
 abstract class PipeLink {
   private readonly ending = Promise.withResolvers<void>();
   readonly gone = this.ending.promise;
@@ -116,7 +116,7 @@ abstract class PipeLink {
   }
 }
 
-/** bubblewrap with one process inside, spoken to in frames over its stdin and stdout. */
+/** bubblewrap with one process inside, which sends and receives frames over its stdin and stdout. */
 class BubblewrapProcess extends PipeLink implements SandboxLink {
   protected readonly channel: FrameChannel;
   private readonly child: ChildProcess;
@@ -155,8 +155,8 @@ class BubblewrapProcess extends PipeLink implements SandboxLink {
 
   destroy(): Promise<void> {
     this.doomed = true;
-    // Kills process 1 inside: the kernel ends everything inside with it, and then bubblewrap exits. Before process 1 is known nothing is
-    // killed, because bubblewrap would leave an orphan. `readInfo` then calls this again.
+    // Kills process 1 inside. The kernel then ends everything inside, and bubblewrap exits. While the pid of process 1 is unknown, nothing
+    // is killed, because process 1 would survive bubblewrap. `mapUsers` calls this again when the pid is known.
     if (!this.over && this.insidePid !== null && !kill(this.insidePid)) this.child.kill('SIGKILL');
     return this.gone;
   }
@@ -196,7 +196,7 @@ class BubblewrapProcess extends PipeLink implements SandboxLink {
       });
     }
     if (this.doomed) void this.destroy();
-    // bubblewrap waits for this even if all inside has ended.
+    // bubblewrap waits for this byte even if everything inside has ended.
     if (mapped) this.hand(BUNDLE_FD + pipes, Buffer.alloc(1));
   }
 }
@@ -211,7 +211,7 @@ function kill(pid: number): boolean {
   }
 }
 
-/** One bubblewrap with a warm interpreter, which opens a sandbox for each slot. */
+/** See `NestSource`. Each slot is a pipe for one sandbox. */
 class Nest extends BubblewrapProcess {
   private readonly sandboxes = new Map<number, NestSandbox>();
   private used = 0;

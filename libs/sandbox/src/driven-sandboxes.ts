@@ -24,7 +24,7 @@ export class DrivenSandboxes implements Sandboxes {
       });
       if (!lost) break;
       assembly.lose(lost);
-      // Only code that attacks its supervisor loses its kernel. The runs after it continue in another sandbox.
+      // The exit kernel_lost means that this run attacked its supervisor. The runs after it continue in another sandbox.
       if (lost.exit !== 'kernel_lost' || request.stopOnFailure) break;
     }
     return { executionId: request.executionId, runs: assembly.results };
@@ -40,7 +40,7 @@ export class DrivenSandboxes implements Sandboxes {
     try {
       return await sandbox.execute(request, sink, signal);
     } finally {
-      // The reply does not wait for this. After an abort the sandbox is gone already.
+      // Not awaited, so that the result is not delayed.
       void sandbox.release();
     }
   }

@@ -57,7 +57,7 @@ export class FrameChannel {
   private waiting: ((frame: SupervisorFrame | null) => void) | null = null;
   private ended = false;
 
-  /** @param onMalformed called for an unreadable frame, which ends the channel; must end the other side */
+  /** @param onMalformed called for an unreadable frame, after which the channel ends. It must end the other side, too */
   constructor(
     private readonly output: Writable,
     input: Readable,

@@ -6,7 +6,7 @@ import { userInfo } from 'node:os';
 import { promisify } from 'node:util';
 import { EtudeError } from '@etude/contracts/errors';
 
-/** Users and groups of this machine that sandboxes may run as: `count` of each, from `firstUid` and `firstGid` on. */
+/** Users and groups of this machine that sandboxes may run as: `count` users from `firstUid` on, and as many groups from `firstGid` on. */
 export interface HostUserRange {
   readonly firstUid: number;
   readonly firstGid: number;
@@ -19,25 +19,25 @@ export interface HostUser {
 }
 
 export interface SandboxUser extends HostUser {
-  /** User and group within a nest. */
+  /** Number of its user and of its group inside a nest. */
   readonly inside: number;
   giveBack(): void;
 }
 
-/** The range of root. The ranges of /etc/subuid, of systemd and of common directories end below it. */
+/** The default range for root. The usual ranges of /etc/subuid, of systemd and of user directories (LDAP) end below it. */
 const ROOT_RANGE: HostUserRange = { firstUid: 2_000_000_000, firstGid: 2_000_000_000, count: 65_536 };
-/** One process takes this many of a range, which bounds its sandboxes. A range of 65,536 serves 64 processes at once. */
+/** One process takes this many users of a range, so it can't have more sandboxes. A range of 65,536 serves 64 processes at once. */
 const BLOCK = 1_024;
 
-/** Inside a nest: the user of its process 1, which is the user outside who started it, and the first user of a sandbox. */
+/** Users inside a nest: the user of its process 1, mapped to the user who started bubblewrap, and the user of the first sandbox. */
 const NEST_USER = 1_000;
 const FIRST_INSIDE = 2_000;
 
 const run = promisify(execFile);
 
 /**
- * Users of this machine for the sandboxes of this process. No two live sandboxes have the same user, even in two processes: each process
- * takes a block of the range. The block is locked by a local socket, whose name the kernel frees when the process ends.
+ * Users of this machine for the sandboxes of this process. No two live sandboxes have the same user, even in two processes, because each
+ * process takes a block of the range. A local socket locks the block; the kernel frees its name when the process ends.
  */
 export class HostUsers {
   /** Numbers in the block, longest unused first. */
@@ -48,7 +48,7 @@ export class HostUsers {
     private readonly lock: Server,
     private readonly isRoot: boolean,
   ) {
-    // The first ones may still belong to dying sandboxes of the process that had the block before.
+    // Starts at a random user, because dying sandboxes of the block's former process may still have the first ones.
     const start = randomInt(block.count);
     this.free = Array.from({ length: block.count }, (_, i) => (start + i) % block.count);
   }
@@ -56,7 +56,7 @@ export class HostUsers {
   /**
    * @param range undefined: the range of root, or that of this user in /etc/subuid and /etc/subgid
    * @param nested whether a nest starts the sandboxes; otherwise this process must be able to start each one as its user
-   * @returns where there are none, why all sandboxes share one user, for people, and what to do about it
+   * @returns the users; if there are none, a text for people that says why and what to do
    */
   static async take(range: HostUserRange | undefined, nested: boolean): Promise<HostUsers | string> {
     const isRoot = process.getuid?.() === 0;
@@ -69,7 +69,7 @@ export class HostUsers {
       const lock = await locked(`etude-sandbox-users-${block.firstUid}`);
       if (lock) return new HostUsers(block, lock, isRoot);
     }
-    return `other processes have all ${count} users from ${firstUid} on; set ETUDE_SANDBOX_UIDS to a range with ${BLOCK} for each process`;
+    return `other processes have all ${count} users from ${firstUid} on; set ETUDE_SANDBOX_UIDS to a range of ${BLOCK} users for each process`;
   }
 
   /** A user that no sandbox has. @throws EtudeError SANDBOX_CAPACITY if sandboxes have all of them */
@@ -78,12 +78,12 @@ export class HostUsers {
     const number = this.free.shift();
     if (number !== undefined)
       return { uid: firstUid + number, gid: firstGid + number, inside: FIRST_INSIDE + number, giveBack: () => void this.free.push(number) };
-    const why = `the ${count} sandboxes of this process have all of its users; widen ETUDE_SANDBOX_UIDS`;
+    const why = `sandboxes use all ${count} users of this process; widen ETUDE_SANDBOX_UIDS (a process takes up to ${BLOCK}), or start another controller`;
     throw new EtudeError('SANDBOX_CAPACITY', why, { metadata: { exit: 'capacity' } });
   }
 
   /**
-   * Maps the users into the new user namespace of a nest, which `starter` has started.
+   * Maps the users into the user namespace of the nest with this pid, which `starter` has started.
    *
    * @throws Error with advice if the kernel or newuidmap refuses
    */
@@ -102,7 +102,7 @@ export class HostUsers {
     }
   }
 
-  /** The kernel accepts a map from the owner of the namespace with this one capability. That is how newuidmap does it, and setpriv for root. */
+  /** The kernel accepts a map from the namespace's owner with CAP_SETUID or CAP_SETGID. newuidmap has it; for root, setpriv grants it. */
   private async write(kind: 'uid' | 'gid', pid: number, extents: readonly string[], { uid, gid }: HostUser): Promise<void> {
     if (!this.isRoot) return void (await run(`new${kind}map`, [String(pid), ...extents]));
     const owner = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
@@ -116,7 +116,7 @@ export class HostUsers {
   }
 }
 
-/** Reads the text of the setting, as in /etc/subuid: the first user and group, and how many. undefined if it is no range below 2^31. */
+/** Reads a range such as "100000:65536": first id and number of ids, for users and groups. undefined if it is no range below 2^31. */
 export function readHostUserRange(text: string): HostUserRange | undefined {
   const [, first, count] = /^(\d{1,10}):(\d{1,10})$/.exec(text) ?? [];
   const range = { firstUid: Number(first), firstGid: Number(first), count: Number(count) };
@@ -136,7 +136,7 @@ function nameOf(uid: string): string {
   try {
     return userInfo().username;
   } catch {
-    // The user has no entry in the directory of users.
+    // The user has no entry in /etc/passwd.
     return uid;
   }
 }
@@ -147,7 +147,7 @@ async function rangeOf(path: string, names: readonly string[]): Promise<{ first:
   return first && Number(count) > 0 ? { first: Number(first), count: Number(count) } : undefined;
 }
 
-/** Listens at a local address without a file; null if another process does. */
+/** Listens on a local socket that has a name but no file. null if another process has this name. */
 function locked(name: string): Promise<Server | null> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());

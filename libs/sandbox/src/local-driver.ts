@@ -23,7 +23,7 @@ export interface LocalOptions {
   readonly allowMissingControls?: readonly string[];
   /** Default 'auto'. */
   readonly isolation?: Isolation;
-  /** Folder with one folder of packages per template, named like the template; see `readOverlays`. Absent: only "default" exists. */
+  /** Folder with one subfolder of packages per template; see `readOverlays`. Absent: only the template "default" exists. */
   readonly overlaysPath?: string | undefined;
   /** Users of this machine, one for each sandbox; see `HostUsers`. */
   readonly userRange?: HostUserRange | undefined;
@@ -35,10 +35,10 @@ const DEFAULT = 'default';
 
 /**
  * Starts a driver that runs untrusted Python in local processes under bubblewrap, one fresh sandbox per claim.
- * Proves every control by trying it, then fills the pool.
+ * Tries every control inside a sandbox to prove that it works, then fills the pool.
  *
- * Needs Linux, bubblewrap and Python 3.10. Each sandbox runs as a user of its own if there is a range of users;
- * `check` of the driver says if not.
+ * Needs Linux, bubblewrap and Python 3.10. Each sandbox runs as a user of its own if there is a range of users.
+ * Otherwise the driver's `check` says why not.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and the setting, if any, that allows it to be missing;
  *   FAILED_PRECONDITION for packages that can't be used
@@ -87,7 +87,7 @@ async function readOverlays(path: string): Promise<ReadonlyArray<readonly [templ
   return names.map((name) => [name, resolve(path, name)]);
 }
 
-/** `nest` forks sandboxes from a warm interpreter, `single` starts one for each. `auto` takes `nest` where the machine allows it. */
+/** `nest` forks sandboxes from a warm interpreter; `single` starts an interpreter for each. `auto` takes `nest` if the machine allows it. */
 export type Isolation = 'auto' | 'nest' | 'single';
 
 const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -101,9 +101,9 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
 
 interface ProvenSource {
   readonly source: SandboxSource;
-  /** A user of this machine for each sandbox, or why all share one. */
+  /** Users of this machine, one for each sandbox, or the reason why all share one. */
   readonly users: HostUsers | string;
-  /** A source with the same controls, and with the packages in the folder. */
+  /** Makes a source with the same controls, and with the packages in the folder. */
   readonly withPackages: (packagesPath: string) => SandboxSource;
 }
 
@@ -122,7 +122,7 @@ class Missing extends Set<OptionalControl> {
 }
 
 /**
- * Finds a source of sandboxes that enforces every control but those allowed to be missing. Each control is tried inside a sandbox.
+ * Finds a source whose sandboxes enforce every control, except those allowed to be missing. Each control is tried inside a sandbox.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING
  */
@@ -145,7 +145,7 @@ async function provenSource(options: LocalOptions, shape: SandboxShape): Promise
   return canBeSingle ? prove('nest').catch(() => prove('single')) : prove('nest');
 }
 
-/** Tries again after each failure that it can accept: with a control missing, or with one user for all sandboxes. */
+/** Tries all controls. After an acceptable failure it tries again without that control, or with one user for all sandboxes. */
 async function proveAll(
   base: Omit<SourceSettings, 'users'> & { readonly missing: Missing },
   Source: typeof SingleSource | typeof NestSource,
@@ -187,7 +187,7 @@ async function tryPackages(source: SandboxSource, shape: SandboxShape, packagesP
   }
 }
 
-/** @returns the finding of each control that is not enforced, by control */
+/** @returns what was found, for each control that is not enforced */
 async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<string, string>> {
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };
@@ -228,7 +228,7 @@ async function buildBundle(pythonPath: string): Promise<Pick<SourceSettings, 'bu
 }
 
 /**
- * Whether bubblewrap is 0.8 or later, and so can put up all walls of a single sandbox.
+ * Whether bubblewrap is 0.8 or later, and so supports all controls of a sandbox without a nest.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING without bubblewrap, with the command that installs it
  */

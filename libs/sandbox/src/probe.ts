@@ -9,9 +9,9 @@ const PROBE = new URL('../runner/probe.py', import.meta.url);
 /**
  * Tries every control from inside the sandbox.
  *
- * @param more fields of the probe's input beside the limits
- * @returns the finding of each control that is not enforced, by control; empty if all are enforced
- * @throws EtudeError SANDBOX_UNAVAILABLE where the sandbox is lost, SANDBOX_CONTROL_MISSING where the probe itself fails
+ * @param more fields of the probe's input in addition to the limits
+ * @returns what was found, for each control that is not enforced; empty if all are enforced
+ * @throws EtudeError SANDBOX_UNAVAILABLE if the sandbox is lost, SANDBOX_CONTROL_MISSING if the probe itself fails
  */
 export async function probe(
   sandbox: ClaimedSandbox,

@@ -12,24 +12,24 @@ export interface SandboxShape {
 }
 
 export interface SandboxExecution extends ExecutionRequest {
-  /** true in a session: runs find the files and cells the names of earlier ones, and an abort stops the runs, not the sandbox. */
+  /** true in a session: files and Python names of earlier runs are kept, and an abort stops the runs but not the sandbox. */
   readonly keep?: boolean;
 }
 
 /** Gets the events of an execution, in order: first those of its first run. */
 export interface ExecutionSink {
-  /** Output as it comes, up to the size of the head. */
+  /** Output of a run while it runs: only the head, the first half of `outputKiB` of each stream. */
   output(stream: 'stdout' | 'stderr', text: string): void;
   display(data: Display): void;
   /** A call of a tool, which waits for `ClaimedSandbox.answer`. */
   toolCall?(call: CellToolCall): void;
-  /** The end of a run. Its stdout and stderr hold only the tail, which `output` did not get. */
+  /** The end of a run. Its stdout and stderr hold only the tail, the text that `output` did not get. */
   result(result: RunResult): void;
 }
 
 /** How a sandbox ended by itself. */
 export interface LostSandbox {
-  /** RETRYABLE_EXITS has those that the infrastructure caused. */
+  /** If the infrastructure caused the end, the exit is one of RETRYABLE_EXITS. */
   readonly exit: ExitReason;
   /** What was observed, for people: "the pod was evicted: The node was low on resource: memory". */
   readonly message: string;
@@ -38,8 +38,8 @@ export interface LostSandbox {
 /**
  * Files in the working directory of a claimed sandbox. Paths are relative to it.
  *
- * @throws EtudeError INVALID_ARGUMENT (a path that leaves it, no regular file, a wrong offset with `metadata.size`), NOT_FOUND,
- *   PAYLOAD_TOO_LARGE (the disk is full), SANDBOX_UNAVAILABLE (the sandbox is gone)
+ * @throws EtudeError INVALID_ARGUMENT (a path out of the directory, not a regular file, a wrong offset: `metadata.size` has the right one),
+ *   NOT_FOUND, PAYLOAD_TOO_LARGE (the disk is full), SANDBOX_UNAVAILABLE (the sandbox is gone)
  */
 export interface SandboxFiles {
   /** Appends to the upload of `path`, which starts at offset 0; `final` puts the file in place. @returns bytes received so far */
@@ -63,12 +63,12 @@ export interface ClaimedSandbox {
   readonly lost: Promise<LostSandbox>;
   readonly files: SandboxFiles;
   /**
-   * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing: it gets the events of the first execution.
-   * An execution without runs only follows.
+   * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing and gets the events of the first execution.
+   * An execution without runs never runs anything; it only gets the events of an earlier one.
    *
    * @returns null after the last run; otherwise why the sandbox ended while the code ran
    * @throws EtudeError NOT_FOUND for an execution without runs that never ran, or whose frames are no longer stored
-   * @throws AbortError when `signal` aborts, after the code was stopped: with the whole sandbox, or with `keep` alone
+   * @throws AbortError when `signal` aborts, after the code was stopped. Without `keep`, the whole sandbox is destroyed
    */
   execute(execution: SandboxExecution, sink: ExecutionSink, signal: AbortSignal): Promise<LostSandbox | null>;
   /** Answers the call `number` of an execution. Does nothing unless that call waits. @throws EtudeError SANDBOX_UNAVAILABLE */
@@ -88,13 +88,13 @@ export interface SandboxCounts {
 /**
  * Provides sandboxes: local processes or pods.
  *
- * A claimed sandbox never serves another claim. This process renews the leases of its claims while it lives; after its end, a sandbox
- * without a new holder ends with its lease.
+ * A claimed sandbox never serves another claim. This process renews the leases of its claims while it lives. After its end, a sandbox
+ * ends with its lease unless another process takes the claim over.
  * Not in it: idempotence across sandboxes, retries, authorization.
  */
 export interface SandboxDriver {
   /**
-   * Waits in line where no sandbox is free.
+   * Waits in line if no sandbox is free.
    *
    * @throws EtudeError SANDBOX_CAPACITY (none became free in time, too many wait, quota, unschedulable) or SANDBOX_UNAVAILABLE, both
    *   with the exit reason in `metadata.exit`; INVALID_ARGUMENT for a template or size that the settings don't have
@@ -106,11 +106,11 @@ export interface SandboxDriver {
   /**
    * For readiness.
    *
-   * @returns a shortcoming of the machine that doesn't stop sandboxes, for people
+   * @returns a text for people if the machine has a weakness that doesn't keep sandboxes from running
    * @throws EtudeError SANDBOX_UNAVAILABLE while no sandbox can be provided
    */
   check(): string | undefined;
-  /** Destroys the sandboxes that this process has claimed, and those that no other process could use. */
+  /** Destroys the sandboxes that this process has claimed, and free ones that no other process can use. */
   close(): Promise<void>;
 }
 
@@ -121,7 +121,7 @@ export interface SandboxLink {
   send(frame: SupervisorFrame): void;
   /** The next frame; null once the sandbox is gone. One reader at a time. */
   receive(): Promise<SupervisorFrame | null>;
-  /** Why the sandbox could not be started or spoken to, for people; '' where nothing is known. */
+  /** For people: why the sandbox could not be started or reached. '' if nothing is known. */
   complaint(): string;
   /** Kills process 1 of the sandbox, and with it all others. */
   destroy(): Promise<void>;

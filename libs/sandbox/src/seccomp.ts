@@ -16,7 +16,7 @@ const DENIED = [
   // Shared memory, semaphores and message queues outlive a run.
   'shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink',
   'add_key request_key keyctl bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register',
-  // The whole machine shares its number of asynchronous operations.
+  // The whole machine shares one limit of asynchronous operations.
   'io_setup',
   'mount umount2 pivot_root chroot unshare setns open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr',
   // /usr belongs to the host, so watching it would show the activity of other processes.
@@ -24,7 +24,7 @@ const DENIED = [
   // Pages of other processes, and memory that no limit counts.
   'migrate_pages move_pages memfd_secret vmsplice',
 ].flatMap((names) => names.split(' '));
-/** Their first argument is a process. */
+/** Calls whose first argument is a process. */
 const SCHEDULING = ['sched_setparam', 'sched_setscheduler', 'sched_setaffinity', 'sched_setattr'];
 
 const ALLOW = 0x7fff0000;
@@ -54,14 +54,14 @@ const AF_INET6 = 10;
 const AF_NETLINK = 16;
 
 export interface SeccompOptions {
-  /** Whether internet sockets may be opened. Set only if a NetworkPolicy limits the reachable addresses. The machine shares TCP's memory. */
+  /** Whether internet sockets may be opened. Only for pods whose NetworkPolicy limits the reachable addresses. */
   readonly network: boolean;
 }
 
 /**
  * A filter of system calls, as `struct sock_filter[]` for `bwrap --seccomp` and for `ETUDE_SANDBOX_FILTER` of a pod. It refuses calls
- * that reach into other processes, outlive a run, open namespaces, or use up what the machine shares. It refuses all sockets but local
- * ones, and with `network` internet ones. null for an architecture that is not known here.
+ * that reach into other processes, outlive a run, open namespaces, or use up resources that the machine shares. It allows only local
+ * sockets, and with `network` internet sockets. null for an unknown architecture.
  */
 export function seccompFilter(arch: string, options: SeccompOptions = { network: false }): Buffer | null {
   const machine = (JSON.parse(CALLS) as Readonly<Record<string, Architecture>>)[arch];
@@ -88,7 +88,7 @@ function instructions({ audit, calls }: Architecture, families: readonly number[
     [EQUALS, 1, 0, audit],
     [RETURN, 0, 0, errno(EPERM)],
     [LOAD, 0, 0, 0],
-    // The x32 numbers reach the same calls.
+    // The x32 numbers of the same calls start here. They would bypass the rules below.
     [AT_LEAST, 0, 1, 0x40000000],
     [RETURN, 0, 0, errno(ENOSYS)],
     // A filter can't see the flags of clone3. On ENOSYS, libraries fall back to clone.
@@ -98,7 +98,7 @@ function instructions({ audit, calls }: Architecture, families: readonly number[
     ...refuseUncountedMemory(call('mmap')),
     // F_NOTIFY is the old way to watch a folder.
     ...refuseWhen(call('fcntl'), 24, [EQUALS, F_NOTIFY], true),
-    // All pipes of one host user share a number of pages.
+    // All pipes of one host user share one limit of pages, which larger pipes would use up.
     ...refuseWhen(call('fcntl'), 24, [EQUALS, F_SETPIPE_SZ], true),
     // Process 0 is the caller: it may change its own limits only.
     ...refuseWhen(call('prlimit64'), 16, [EQUALS, 0], false),
@@ -109,15 +109,15 @@ function instructions({ audit, calls }: Architecture, families: readonly number[
     ...refuseWhen(call('ioprio_set'), 16, [EQUALS, IOPRIO_WHO_PROCESS], false),
     ...refuseWhen(call('ioprio_set'), 24, [EQUALS, 0], false),
     ...allowFamilies(call('socket'), families),
-    // For a family without pairs the kernel would still load its module and make one socket before it fails.
+    // Other families have no socket pairs, but the kernel would load their modules and make a socket before it fails.
     ...allowFamilies(call('socketpair'), [AF_UNIX]),
     [RETURN, 0, 0, ALLOW],
   ];
 }
 
 /**
- * Refuses shared anonymous memory: its pages can stay when no process maps them, and then count for none. Refuses huge pages: the whole
- * machine shares their number.
+ * Refuses shared anonymous memory, because its pages can outlive their mappings, and then count against no limit. Refuses huge pages,
+ * because the whole machine shares one limit of them.
  */
 function refuseUncountedMemory(mmap: number): Instruction[] {
   return [
@@ -131,7 +131,7 @@ function refuseUncountedMemory(mmap: number): Instruction[] {
   ];
 }
 
-/** Refuses call `number` when its 32-bit argument at `offset` does (`when`) or does not satisfy the test. */
+/** Refuses call `number` if the test of its 32-bit argument at `offset` is true (`when` true) or false (`when` false). */
 function refuseWhen(number: number, offset: number, [code, value]: readonly [number, number], when: boolean): Instruction[] {
   return [
     [EQUALS, 0, 4, number],
@@ -142,7 +142,7 @@ function refuseWhen(number: number, offset: number, [code, value]: readonly [num
   ];
 }
 
-/** Refuses call `socket` for all other families: some, such as AF_VSOCK, reach out of a network namespace. */
+/** Refuses call `socket` for all families but these. Some of the others, such as AF_VSOCK, reach out of a network namespace. */
 function allowFamilies(socket: number, families: readonly number[]): Instruction[] {
   return [
     [EQUALS, 0, families.length + 3, socket],

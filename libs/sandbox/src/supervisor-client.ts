@@ -7,7 +7,7 @@ import type { SupervisorFrame } from './frames.js';
 import type { ClaimedSandbox, ExecutionSink, LostSandbox, SandboxExecution, SandboxLink } from './sandbox-driver.js';
 import { SupervisorFiles } from './supervisor-files.js';
 
-/** How long after a run's wall limit the supervisor may take to report its end; then the sandbox counts as lost. */
+/** If the supervisor has not reported the end of a run this long after the run's wall limit, the sandbox counts as lost. */
 const SUPERVISOR_GRACE_MS = 8_000;
 
 export const KERNEL_LOST: LostSandbox = { exit: 'kernel_lost', message: 'the sandbox was lost while the code ran' };
@@ -18,12 +18,12 @@ export interface SupervisorClientOptions {
   readonly place: string | null;
   /**
    * Called when the link has ended by itself. Returns another link to the same supervisor, bound to the same claim, or the reason of the
-   * loss. The current execution is followed further on the new link. Absent: the sandbox is lost with its link.
+   * loss. The current execution continues over the new link. Absent: the sandbox is lost with its link.
    */
   recover?(): Promise<SandboxLink | LostSandbox>;
-  /** Called by the first `release`, and for a link that `recover` returns after it. Resolves when none of its processes runs any more. */
+  /** Called by the first `release`, and for a link that `recover` returns after the release. Resolves when no process of it runs any more. */
   onRelease(link: SandboxLink): Promise<void>;
-  /** Called by the first `leave`. Absent: no other process could take the sandbox over, and `leave` does nothing. */
+  /** Called by the first `leave`. Absent: `leave` does nothing, because no other process can take the sandbox over. */
   onLeave?(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ interface Following {
   readonly execution: SandboxExecution;
   readonly sink: ExecutionSink;
   readonly signal: AbortSignal;
-  /** Number of the next frame; the sink has got those before it. */
+  /** Number of the next frame. The sink has all frames before it. */
   next: number;
   watchdog: NodeJS.Timeout | undefined;
   readonly settle: (end: LostSandbox | null) => void;
@@ -102,7 +102,7 @@ export class SupervisorClient implements ClaimedSandbox {
 
   private ask({ execution, next, signal }: Following): void {
     this.link.send({ type: 'execute', claim: this.options.claim, ...execution, after: next });
-    // A cancel that was sent without a connection is lost.
+    // A cancel that was sent while there was no connection is lost, so it is sent again.
     if (signal.aborted) this.stop(execution);
   }
 
@@ -140,7 +140,7 @@ export class SupervisorClient implements ClaimedSandbox {
 
   private follow(following: Following, frame: SupervisorFrame): void {
     const at = Number(frame.seq);
-    // The former link has brought this frame already.
+    // The former link has already delivered this frame.
     if (!(at >= following.next)) return;
     following.next = at + 1;
     const { sink, settle } = following;
@@ -155,7 +155,7 @@ export class SupervisorClient implements ClaimedSandbox {
     } else if (frame.type === 'done') settle(null);
   }
 
-  /** Starts the time that the supervisor has for the next run, or for the rest of a run after a wait of `waitMs`. */
+  /** Restarts the time within which the supervisor must end the run. `waitMs` is added for the answer to a tool call. */
   private watch(following: Following, waitMs = 0): void {
     clearTimeout(following.watchdog);
     const late = { ...KERNEL_LOST, message: 'the supervisor did not stop a run at its wall limit' };
@@ -173,7 +173,7 @@ export class SupervisorClient implements ClaimedSandbox {
     } else this.condemn({ exit: 'infra', message: `the sandbox refused a request: ${String(reason)}` });
   }
 
-  /** Ends a sandbox that can't be relied on. */
+  /** Ends a sandbox whose supervisor misbehaves. */
   private condemn(end: LostSandbox): void {
     this.lose(end);
     void this.link.destroy();

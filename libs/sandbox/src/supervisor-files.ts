@@ -69,7 +69,7 @@ export class SupervisorFiles implements SandboxFiles {
     else pending.resolve(frame);
   }
 
-  /** Repeats the unanswered requests on a new link. No data is written twice: an offset that was written is refused. */
+  /** Repeats the unanswered requests on a new link. No data is written twice, because the supervisor refuses an offset that was written. */
   repeat(): void {
     for (const { frame } of this.pending.values()) this.send(frame);
   }

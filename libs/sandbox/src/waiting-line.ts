@@ -1,7 +1,7 @@
 export interface LineLimits {
   readonly waitingMax: number;
   readonly waitMs: number;
-  /** The error for a caller that waited `waitMs` or found the line full. `before`: number of callers before it. */
+  /** Makes the error for a caller that has waited `waitMs` or found the line full. `before`: number of callers ahead of it. */
   readonly refusal: (before: number) => Error;
 }
 
@@ -16,7 +16,7 @@ export class WaitingLine<T> {
   }
 
   /**
-   * @param first whether to wait ahead of all others, for a caller that got an unusable value
+   * @param first whether to wait ahead of all others, for a caller whose value turned out to be unusable
    * @throws the error of `refusal`; the signal's reason when it aborts
    */
   wait(signal: AbortSignal, first = false): Promise<T> {
@@ -34,7 +34,7 @@ export class WaitingLine<T> {
     });
   }
 
-  /** Gives the value to the caller that waits longest. */
+  /** Gives the value to the caller that has waited longest. */
   give(value: T): void {
     this.waiting.shift()?.resolve(value);
   }

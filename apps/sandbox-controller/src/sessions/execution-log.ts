@@ -15,8 +15,8 @@ export type ExecutionEvent =
 const TEXT_MAX = 256 * 1024;
 
 /**
- * The events so far of an execution with one run. Any number of readers may read them, each at its own pace. The sandbox repeats an
- * execution frame by frame, so its events have the same numbers in every controller.
+ * The events so far of an execution with one run. Any number of readers may read them, each at its own pace. A sandbox that repeats an
+ * execution sends the same frames again, so an event has the same number in every controller.
  */
 export class ExecutionLog implements ExecutionSink {
   readonly #events: ExecutionEvent[] = [];
@@ -45,14 +45,14 @@ export class ExecutionLog implements ExecutionSink {
     this.#append({ kind: 'call', call });
   }
 
-  /** Appends the tails of the output before the outcome, which is the last event. */
+  /** Appends the tails of stdout and stderr, and then the outcome, which is the last event. */
   result(result: RunResult): void {
     this.output('stdout', result.stdout);
     this.output('stderr', result.stderr);
     this.#append({ kind: 'outcome', result: { ...result, stdout: '', stderr: '' } });
   }
 
-  /** Appends the outcome of a lost execution. null: the execution was stopped, and the sandbox could not report its outcome. */
+  /** Appends an outcome for an execution whose sandbox can't report one: because it was lost, or (null) because it was stopped. */
   lose(end: LostSandbox | null): void {
     if (this.hasOutcome) return;
     const { error, ...run } = unmeasuredRun(end?.exit ?? 'cancelled', 'SandboxLost', end?.message ?? '');
@@ -68,7 +68,7 @@ export class ExecutionLog implements ExecutionSink {
   /**
    * The events after the first `seen` ones, until the end. A reader that leaves doesn't stop the execution.
    *
-   * @throws EtudeError INVALID_ARGUMENT where the execution has fewer events; an AbortError
+   * @throws EtudeError INVALID_ARGUMENT if the execution has fewer events; the error given to `end`; AbortError when `signal` aborts
    */
   async *read(seen: number, signal: AbortSignal): AsyncGenerator<ExecutionEvent> {
     for (let next = seen; ; await once(this.#grown, 'grown', { signal })) {

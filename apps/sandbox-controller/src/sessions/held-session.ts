@@ -24,10 +24,10 @@ export interface SessionExecution {
   readonly limits: SandboxLimits;
 }
 
-/** The execution whose events the sandbox sends at present. */
-interface Telling {
+/** The execution whose events the sandbox is sending. */
+interface Followed {
   readonly executionId: string;
-  /** true: the sandbox repeats the events of an earlier execution, and nothing runs. */
+  /** true: the execution ran earlier. The sandbox repeats its events and runs nothing. */
   readonly again: boolean;
   readonly log: ExecutionLog;
   readonly stop: AbortController;
@@ -43,7 +43,7 @@ export class HeldSession {
   #end: Error | null = null;
   /** Ids of the executions that were requested here. */
   readonly #known = new Set<string>();
-  #telling: Telling | null = null;
+  #followed: Followed | null = null;
 
   constructor(
     readonly session: SandboxSession,
@@ -55,23 +55,23 @@ export class HeldSession {
     return memberOf(this.session.tenant, this.session.id);
   }
 
-  /** Replaces the expiry by one in `ms`, on the monotonic clock. */
+  /** Sets the session to expire in `ms` (monotonic clock), instead of at its former time. */
   expireIn(ms: number, onExpired: () => void): void {
     clearTimeout(this.#expiry);
     this.#expiry = setTimeout(onExpired, ms);
   }
 
-  /** The end of a closed or expired session, which caused the failure. Otherwise `error`. */
+  /** If the session was closed or has expired, an error that says so, because that caused the failure. Otherwise `error`. */
   explain(error: unknown): Error {
     return this.#end ?? (error as Error);
   }
 
   /** Must be called before the sandbox is destroyed. Resolves once readers have the outcome of the running execution. */
   async endBy(state: SessionEnd, error: Error): Promise<void> {
-    // The execution in a lost sandbox reports the loss as its outcome.
+    // If the sandbox is lost, the execution already has the loss as its outcome.
     if (state !== 'lost') {
       this.#end = error;
-      this.#telling?.stop.abort();
+      this.#followed?.stop.abort();
     }
     await this.settled();
   }
@@ -79,7 +79,7 @@ export class HeldSession {
   /** Stops the expiry timer and ends all readers with `error`, without stopping the execution. */
   stop(error: Error): void {
     clearTimeout(this.#expiry);
-    this.#telling?.log.end(error);
+    this.#followed?.log.end(error);
   }
 
   /**
@@ -89,32 +89,32 @@ export class HeldSession {
    * @throws EtudeError FAILED_PRECONDITION (another one runs)
    */
   async execute({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
-    for (let other = this.#telling; other && other.executionId !== executionId; other = this.#telling) {
+    for (let other = this.#followed; other && other.executionId !== executionId; other = this.#followed) {
       // A repeated execution, or an execution with an outcome, ends soon.
       if (!other.again && !other.log.hasOutcome) throw busy(other.executionId);
       await other.settled;
     }
-    if (this.#telling) return this.#telling.log;
+    if (this.#followed) return this.#followed.log;
     const again = !mayRun || this.#known.has(executionId);
     this.#known.add(executionId);
     const log = new ExecutionLog();
     const stop = new AbortController();
     const { tenant } = this.session;
     const request = { executionId, tenant, files: [], limits, stopOnFailure: false, runs: mayRun ? [run] : [], keep: true };
-    this.#telling = { executionId, again, log, stop, settled: this.#follow(request, log, stop.signal) };
+    this.#followed = { executionId, again, log, stop, settled: this.#follow(request, log, stop.signal) };
     return log;
   }
 
   /** @returns whether it was running */
   cancel(executionId: string): boolean {
-    if (this.#telling?.executionId !== executionId) return false;
-    this.#telling.stop.abort();
+    if (this.#followed?.executionId !== executionId) return false;
+    this.#followed.stop.abort();
     return true;
   }
 
   /** Resolves once the readers of the running execution have its outcome. */
   async settled(): Promise<void> {
-    await this.#telling?.settled;
+    await this.#followed?.settled;
   }
 
   async #follow(request: SandboxExecution, log: ExecutionLog, stop: AbortSignal): Promise<void> {
@@ -128,7 +128,7 @@ export class HeldSession {
     }
     // A failed execution may be requested again.
     if (failure) this.#known.delete(request.executionId);
-    this.#telling = null;
+    this.#followed = null;
     log.end(failure);
   }
 }

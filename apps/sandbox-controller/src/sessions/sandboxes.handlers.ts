@@ -38,7 +38,7 @@ import type { SessionHost } from './session-host.js';
 
 interface InternalCaller {
   readonly tenant: string;
-  /** Whether its sandboxes are left out of the tenant's count. */
+  /** Whether its sandboxes don't count towards the tenant's limit. */
   readonly uncounted: boolean;
   readonly signal: AbortSignal;
   readonly traceparent: string | undefined;
@@ -50,9 +50,8 @@ const UNCOUNTED_METADATA = 'etude-uncounted';
 const digest = (text: string) => hash('sha256', text, 'buffer');
 
 /**
- * Admits gateways and rollout workers, which know the token. Compares in constant time.
- *
- * @throws EtudeError (the function it makes) UNAUTHENTICATED, TENANT_MISSING
+ * Returns a function that admits the callers who know the token: gateways and rollout workers. It compares tokens in constant time.
+ * It throws EtudeError UNAUTHENTICATED or TENANT_MISSING.
  */
 export function internalCallers(token: string): (call: ServedCall) => InternalCaller {
   const expected = digest(`Bearer ${token}`);
@@ -62,7 +61,7 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
     const known = timingSafeEqual(digest(typeof header === 'string' ? header : ''), expected);
     if (!known || given.length !== 1) {
       const message =
-        'This address is for gateways, which send ETUDE_SANDBOX_INTERNAL_TOKEN. Call the gateway, or give both the same token.';
+        'The call has no valid ETUDE_SANDBOX_INTERNAL_TOKEN. Call the gateway instead, or give gateway and controller the same token.';
       throw new EtudeError('UNAUTHENTICATED', message);
     }
     const tenants = metadata.get(TENANT_METADATA);
@@ -76,9 +75,9 @@ export function internalCallers(token: string): (call: ServedCall) => InternalCa
 
 const FILES_PAGE_MAX = 1_000;
 
-/** Gateways read the records of sessions from Redis. */
+/** Gateways answer these calls themselves, because they can read the records of sessions in Redis. */
 const atGateway = () =>
-  Promise.reject(new EtudeError('FAILED_PRECONDITION', 'A sandbox controller does not answer this call. Call the gateway.'));
+  Promise.reject(new EtudeError('FAILED_PRECONDITION', 'A sandbox controller does not answer this call. Call the gateway instead.'));
 
 function bytesOf(bytes: bigint, field: string): number {
   if (bytes < 0n || bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidField(field, 'must be a number of bytes');
@@ -158,7 +157,7 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
   };
 }
 
-/** Describes a file, also one whose upload is unfinished. @throws EtudeError NOT_FOUND */
+/** Describes a file. If its upload is unfinished, says how far it is. @throws EtudeError NOT_FOUND */
 async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {
   const { entry, uploadedBytes } = await files.stat(path);
   if (!entry && uploadedBytes === 0)
@@ -167,8 +166,8 @@ async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileI
 }
 
 /**
- * Writes each chunk before it takes the next. The file appears after the last chunk: the chunk that completes `sizeBytes`, else the last
- * one of the stream.
+ * Writes each chunk before it takes the next. The file appears after the last chunk. That is the chunk that completes `sizeBytes`, or
+ * without `sizeBytes` the last one of the stream.
  *
  * @throws EtudeError ABORTED for fewer bytes than `sizeBytes`, INVALID_ARGUMENT for more; those of `SandboxFiles.write`
  */
@@ -182,13 +181,13 @@ async function writeFile(
   const sizeBytes = header.sizeBytes === undefined ? undefined : bytesOf(header.sizeBytes, 'size_bytes');
   let at = bytesOf(header.offset, 'offset');
   const sent = chunks[Symbol.asyncIterator]();
-  // Once the file is whole, the stream's end doesn't matter. The server would wait 50 ms to distinguish it from a cancellation.
+  // Doesn't wait for the end of the stream once the file is complete, because the server takes 50 ms to tell an end from a cancellation.
   for (let next; at !== sizeBytes && (next = await sent.next()).done !== true;) {
     const { part } = next.value;
     signal.throwIfAborted();
-    if (part.case !== 'chunk') throw invalidField('chunk', 'must follow the header in every other message');
+    if (part.case !== 'chunk') throw invalidField('chunk', 'must be in every message after the header');
     if (at + part.value.length > (sizeBytes ?? Infinity))
-      throw invalidField('size_bytes', `must be the size of the whole file; more than ${sizeBytes} bytes arrived`);
+      throw invalidField('size_bytes', `must be the size of the whole file, but more than ${sizeBytes} bytes arrived`);
     for (let from = 0; from < part.value.length; from += FILE_CHUNK_BYTES_MAX)
       at = await files.write(path, at, part.value.subarray(from, from + FILE_CHUNK_BYTES_MAX), false);
   }
@@ -212,7 +211,7 @@ async function* readFile(files: SandboxFiles, path: string, offset: number, sign
   }
 }
 
-/** Callers have checked that it is a sandbox's name. */
+/** Gateways and rollout workers pass only valid names of sandboxes. */
 const sandboxIdOf = (name: string) => name.slice('sandboxes/'.length);
 
 const Asked = SessionRequest.omit({ tenant: true });
@@ -243,10 +242,10 @@ function executionOf(request: ExecuteRequest, session: SandboxSession): SessionE
 
 function runOf({ language, code, tools, scratchpad }: z.infer<typeof Executed>, stdin: string, hasScratchpad: boolean): SandboxRun {
   if (language === 'shell') {
-    if (tools || scratchpad) throw invalidField(tools ? 'tools' : 'scratchpad', 'only LANGUAGE_PYTHON has it');
+    if (tools || scratchpad) throw invalidField(tools ? 'tools' : 'scratchpad', 'needs LANGUAGE_PYTHON');
     return { kind: 'command', command: code, stdin };
   }
-  if (stdin !== '') throw invalidField('stdin', 'only LANGUAGE_SHELL has a stdin');
+  if (stdin !== '') throw invalidField('stdin', 'needs LANGUAGE_SHELL');
   const begin = scratchpad ?? (hasScratchpad ? Scratchpad.parse({}) : undefined);
   return { kind: 'cell', code, ...(tools ? { tools } : {}), ...(begin ? { scratchpad: begin } : {}) };
 }
@@ -255,9 +254,9 @@ function runOf({ language, code, tools, scratchpad }: z.infer<typeof Executed>, 
 function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimits {
   const limits = { ...session, ...sandboxLimitsOf(request.limits) };
   if (limits.memoryMiB > session.memoryMiB)
-    throw invalidField('limits.memory_mib', `must be at most ${session.memoryMiB}, which the sandbox was created with`);
+    throw invalidField('limits.memory_mib', `must be at most ${session.memoryMiB}, the limit of this sandbox since its creation`);
   if (limits.diskMiB > session.diskMiB)
-    throw invalidField('limits.disk_mib', `must be at most ${session.diskMiB}, which the sandbox was created with`);
+    throw invalidField('limits.disk_mib', `must be at most ${session.diskMiB}, the limit of this sandbox since its creation`);
   return limits;
 }
 
@@ -265,8 +264,8 @@ function limitsOf(request: ExecuteRequest, session: SandboxLimits): SandboxLimit
 function eventsSeen(token: string, executionId: string): number {
   if (token === '') return 0;
   const [, of, seen] = /^([^]*)\/([1-9]\d{0,8})$/.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
-  if (of === undefined) throw invalidField('resume_token', 'is not a token of this server; pass the resume_token of an event unchanged');
-  if (of !== executionId) throw invalidField('resume_token', `belongs to execution "${of}"; pass its execution_id with it`);
+  if (of === undefined) throw invalidField('resume_token', 'is not a token of this server. Pass the resume_token of an event, unchanged.');
+  if (of !== executionId) throw invalidField('resume_token', `belongs to execution "${of}". Pass that execution_id with it.`);
   return Number(seen);
 }
 

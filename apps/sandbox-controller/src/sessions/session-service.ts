@@ -21,7 +21,7 @@ import { SessionHost } from './session-host.js';
 /** How long running calls may take when the service closes. */
 const CLOSE_GRACE_MS = 2_000;
 
-/** The address for gateways: `advertised` ("host", "host:port" or undefined), completed with the host and port listened on. */
+/** The address for gateways: `advertised` ("host", "host:port" or undefined). `host` and `port`, the own address, fill in missing parts. */
 export function advertisedAddress(advertised: string | undefined, host: string, port: number): string {
   const address = advertised ?? host;
   if (isIP(address) === 6) return `[${address}]:${port}`;
@@ -36,15 +36,15 @@ interface Watching {
 export interface RunningSessions {
   /** For readiness. @throws Error while Redis does not answer */
   check(): Promise<void>;
-  /** Leaves sessions to other controllers that can attach to them. Ends all other sessions. */
+  /** Leaves the sessions that other controllers can take over. Ends all other sessions. */
   close(): Promise<void>;
 }
 
 /**
- * Serves the sessions of a controller. Resolves when gateways can find it. Waits for Redis.
+ * Serves the sessions of a controller. Waits for Redis, and resolves when gateways can find the controller.
  *
  * @param token value of `ETUDE_SANDBOX_INTERNAL_TOKEN`
- * @throws EtudeError FAILED_PRECONDITION where the port is taken
+ * @throws EtudeError FAILED_PRECONDITION if the port is taken
  */
 export async function serveSessions(
   config: SandboxControllerConfig,
@@ -101,7 +101,7 @@ async function listen(
   }
 }
 
-/** How long a controller must be without a heartbeat, on the monotonic clock. So a jump of Redis's clock has no effect. */
+/** A controller without a heartbeat for this long counts as dead. A jump of Redis's clock has no effect, because this process measures the time. */
 const CONFIRM_MS = 2_000;
 
 interface SessionUpkeepParts {
@@ -135,7 +135,7 @@ export class SessionUpkeep {
     await this.parts.directory.withdraw(this.parts.self.controllerId);
   }
 
-  /** One round, for tests. */
+  /** One round. Public for tests. */
   async look(): Promise<void> {
     await this.#announce();
     await this.parts.host.reconcile();
@@ -170,7 +170,7 @@ export class SessionUpkeep {
     return dead.filter(({ controllerId: id, left }) => left || now - this.#suspects.get(id)! >= CONFIRM_MS).map((one) => one.controllerId);
   }
 
-  /** Takes over the sessions of a dead controller. Unreachable sessions are lost. Other controllers do the same; the first one wins. */
+  /** Takes over the sessions of a dead controller. Other controllers try the same, and the first one wins. */
   async #inherit(dead: string): Promise<void> {
     const { store, host, directory } = this.parts;
     for (const { tenant, id } of await store.heldBy(dead)) {

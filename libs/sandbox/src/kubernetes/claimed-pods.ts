@@ -36,7 +36,7 @@ export class ClaimedPods {
         if (held.place.uid !== pod.uid) continue;
         held.view = pod;
         held.gone ||= gone;
-        // The last frames of an ended pod have arrived by then. The end of its connection may never arrive.
+        // The connection of an ended pod may never end by itself. It stays open until the last frames must have arrived.
         if (ended(held)) setTimeout(() => held.link.abandon(), deps.settings.explainMs).unref();
       }
     });
@@ -84,11 +84,11 @@ export class ClaimedPods {
     if (this.held.delete(held)) await held.end(link);
   }
 
-  /** Tries for the length of a lease to connect again with the same claim. Returns the connection, or why the sandbox is lost. */
+  /** Tries for `leaseMs` to connect again with the same claim. Returns the connection, or why the sandbox is lost. */
   private async recover(held: Held): Promise<SandboxLink | LostSandbox> {
     if (held.link.ending || !this.held.has(held)) return KERNEL_LOST;
     if (held.link.superseded) {
-      // The sandbox continues under its new holder, so it must not be destroyed.
+      // The sandbox continues for its new holder, so it must not be destroyed.
       this.held.delete(held);
       return infra(`the sandbox in the pod ${held.place.pod} was taken over by another holder of its claim`);
     }
@@ -119,7 +119,7 @@ export class ClaimedPods {
     }
   }
 
-  /** The pod's status has the reason of the loss. It arrives a little later than the end of the connection. */
+  /** Finds the reason of the loss in the pod's status, which arrives a little later than the end of the connection. */
   private async explain(held: Held, processEnded: boolean): Promise<LostSandbox> {
     const until = performance.now() + this.deps.settings.explainMs;
     while (performance.now() < until && !ended(held)) await sleep(POLL_MS);
@@ -135,5 +135,5 @@ export class ClaimedPods {
 
 const infra = (message: string): LostSandbox => ({ exit: 'infra', message });
 
-/** Whether the pod is gone or has a final problem, as deleted and finished pods have. */
+/** Whether the pod is gone or has a final problem. Deleted and finished pods have one. */
 const ended = ({ view, gone }: Held): boolean => gone || (view !== null && podProblem(view)?.final === true);

@@ -55,10 +55,10 @@ export function readConfig(kubeconfigPath: string | undefined): KubeConfig {
 /**
  * Pods of one namespace, through the verbs that the controller's Role has: create, get, list, watch, patch, delete.
  *
- * Each call is sent once. Its caller retries, because the state may have changed meanwhile. The vendor's KubeConfig authenticates: service
- * account, certificates, exec plugins, OpenID Connect, proxies.
+ * Each call is sent once. Its caller decides about a retry, because the state may have changed meanwhile. The vendor's KubeConfig
+ * authenticates: service account, certificates, exec plugins, OpenID Connect, proxies.
  *
- * Why not the vendor's own requests and watch: they make a connection per request, and read a watch faster than its events are taken.
+ * Why not the vendor's requests and watch: they open a connection per request, and read a watch faster than its events are consumed.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (a full quota) with `metadata` exit, reason (the API's own word, such as
  *   AlreadyExists) and status, see `kubeError`; the reason of the signal
@@ -68,7 +68,7 @@ export class KubeApi {
   /** The agent pools connections by certificate and key, so replaced credentials get new connections. */
   readonly #https = new HttpsAgent(AGENT_OPTIONS);
 
-  /** @param timeoutMs timeout of a whole call; of a watch only until it begins */
+  /** @param timeoutMs timeout of a whole call; for a watch, only until the answer begins */
   constructor(
     private readonly config: KubeConfig,
     readonly namespace: string,
@@ -84,19 +84,19 @@ export class KubeApi {
     return podView(await this.#json<V1Pod>({ method: 'POST', path: this.#path(), body: manifest }, signal));
   }
 
-  /** null where no pod has this name. */
+  /** null if no pod has this name. */
   async getPod(name: string): Promise<PodView | null> {
     const pod = await unless([404], this.#json<V1Pod>({ method: 'GET', path: this.#path(name) }));
     return pod && podView(pod);
   }
 
-  /** Does nothing where no pod of this name has this uid. */
+  /** Does nothing if no pod of this name has this uid. */
   async deletePod(name: string, { uid, graceSeconds }: { uid: string; graceSeconds: number }): Promise<void> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: graceSeconds, preconditions: { uid } };
     await unless([404, 409], this.#json({ method: 'DELETE', path: this.#path(name), body }));
   }
 
-  /** @throws also where no pod of this name has this uid */
+  /** @throws also if no pod of this name has this uid */
   async labelPod(name: string, uid: string, labels: Readonly<Record<string, string>>): Promise<void> {
     const contentType = 'application/merge-patch+json';
     await this.#json({ method: 'PATCH', path: this.#path(name), body: { metadata: { uid, labels } }, contentType });
@@ -112,7 +112,7 @@ export class KubeApi {
    * The changes after `resourceVersion`, in order, until the server ends the watch, after `timeoutS` at the latest.
    * A slow reader slows the server down and fills no memory.
    *
-   * @throws with status 410 where the version is too old, 0 where the connection broke
+   * @throws with status 410 if the version is too old, and with 0 if the connection broke
    */
   async *watchPods(
     selector: string,
@@ -203,7 +203,7 @@ export class KubeApi {
   }
 }
 
-/** The outcome; null where the server answers with one of `statuses`. */
+/** The outcome; null if the server answers with one of `statuses`. */
 async function unless<T>(statuses: readonly number[], outcome: Promise<T>): Promise<T | null> {
   try {
     return await outcome;

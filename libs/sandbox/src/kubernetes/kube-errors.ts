@@ -21,13 +21,13 @@ export async function refusal(request: KubeTarget, answer: IncomingMessage): Pro
   });
 }
 
-/** null if the body is no Status, such as the page of a proxy. The error then shows its text. */
+/** null if the body is no Status object but, for example, an error page of a proxy. */
 function parsedStatus(body: string): ApiStatus | null {
   const parsed = parsedJson(body) as ApiStatus | null | undefined;
   return parsed?.kind === 'Status' ? parsed : null;
 }
 
-/** The API's Status object, which answers a request or comes as an event of a watch. */
+/** The API's Status object: the answer to a request, or an event of a watch. */
 interface ApiStatus {
   readonly kind?: string;
   readonly message?: string;
@@ -39,10 +39,10 @@ interface ApiStatus {
 }
 
 const QUOTA = 'QuotaExceeded';
-/** The quota admission lost a compare-and-set, because many pods were created at once. */
+/** Many pods were created at once, and the API server lost a compare-and-set on the quota's record. */
 export const QUOTA_RACE = 'QuotaConflict';
 
-/** The API's own reason or the system's, except for quotas. */
+/** The reason that the API or the system gave. Errors of quotas get a reason of their own. */
 function reasonOf(status: number, reason: string, message: string): string {
   if (status === 403 && message.includes('exceeded quota')) return QUOTA;
   if (status === 409 && message.includes('on resourcequotas')) return QUOTA_RACE;
@@ -70,7 +70,7 @@ export function kubeError(
   );
 }
 
-/** The HTTP status in an error of `kubeError`: 0 where no answer came. null for any other error. */
+/** The HTTP status in an error of `kubeError`: 0 if no answer came. null for any other error. */
 export function kubeStatus(error: unknown): number | null {
   const status = errorDetails(error).metadata?.['status'];
   return status === undefined ? null : Number(status);

@@ -26,14 +26,14 @@ import { TemplatePool } from './template-pool.js';
 interface KubernetesDriverOptions {
   /** Controllers with the same name share one pool of pods. Lower-case letters, digits and "-", at most 20. */
   readonly installation: string;
-  /** Secret from which the tokens of pods are made; only the controllers of the installation know it. */
+  /** Secret from which the tokens of pods are made. Only the controllers of the installation know it. */
   readonly tokenSecret: string;
   readonly templates: SandboxTemplates;
   readonly logger: KubeLogger;
   readonly settings?: Partial<PoolSettings>;
   /** Controls that pods need not enforce, by their names in runner/probe.py. */
   readonly allowMissingControls?: readonly string[];
-  /** Whether this is the only controller. Its unclaimed pods then end with it and don't wait for another controller. Default false. */
+  /** Whether this is the only controller. If so, its unclaimed pods end with it; otherwise other controllers use them. Default false. */
   readonly alone?: boolean;
 }
 
@@ -44,7 +44,7 @@ interface KubernetesDriverParts {
   readonly open?: OpenLink;
 }
 
-/** Delay before a claimed pod is labelled as claimed; most sandboxes end sooner and need no call. */
+/** Delay before a claimed pod is labelled as claimed. Most sandboxes end sooner, which saves a call to the API server. */
 const MARK_AFTER_MS = 250;
 const PROBE_TIMEOUT_MS = 60_000;
 
@@ -78,10 +78,10 @@ export class KubernetesDriver implements SandboxDriver {
 
   /**
    * Connects to the cluster, takes over the unclaimed pods, fills the pools, and tries every control from inside a pod of each template.
-   * A template whose pods can't start yet doesn't fail the start: its first claim tries again.
+   * If the pods of a template can't start yet, the driver starts anyway, and the first claim tries the controls.
    *
    * @throws EtudeError SANDBOX_CONTROL_MISSING naming the control and the setting that allows it to be missing
-   * @throws EtudeError SANDBOX_UNAVAILABLE where the cluster can't be reached or refuses
+   * @throws EtudeError SANDBOX_UNAVAILABLE if the cluster can't be reached or refuses a call
    */
   static async start(options: KubernetesDriverOptions, cluster: ClusterOptions, signal: AbortSignal): Promise<KubernetesDriver> {
     const api = KubeApi.connect(cluster);
@@ -169,7 +169,7 @@ export class KubernetesDriver implements SandboxDriver {
   private async mark({ pod, uid }: PodPlace): Promise<void> {
     if (!this.claimed.holds(uid)) return;
     const labels = { [LABELS.state]: 'claimed', [LABELS.controller]: this.controller };
-    // Without the label, other controllers learn of the claim when they try to bind the pod.
+    // If the call fails, other controllers notice the claim when they try to bind the pod.
     await this.parts.api.labelPod(pod, uid, labels).catch((error: unknown) => {
       this.options.logger.warn({ pod, err: error }, 'a sandbox pod could not be labelled as claimed');
     });
@@ -182,7 +182,7 @@ export class KubernetesDriver implements SandboxDriver {
       const { logger } = this.options;
       logger.warn(
         { template: pool.kind.name, err: error },
-        'no pod of this template could be checked; the first claim of a pod repeats the check',
+        'the controls of this template could not be tried in a pod; the first claim tries them again',
       );
     });
   }
@@ -199,7 +199,7 @@ export class KubernetesDriver implements SandboxDriver {
       const found = await probe(sandbox, limits, signal, { pod: { internet: egress.length > 0 } });
       for (const [control, why] of Object.entries(found)) {
         if (!allowMissingControls.includes(control)) throw controlMissing(control, `in pods of the template "${name}"`, why, true);
-        logger.warn({ template: name, control }, `a sandbox control is missing, as allowed: ${why}`);
+        logger.warn({ template: name, control }, `a sandbox control is missing, which the settings allow: ${why}`);
       }
       this.unproven.delete(pool);
     } finally {
@@ -216,9 +216,13 @@ export class KubernetesDriver implements SandboxDriver {
       ['disk_mib', diskMiB, template.diskMiB],
     ] as const)
       if (asked > most)
-        throw new EtudeError('INVALID_ARGUMENT', `${field} is ${asked}, but sandboxes of the template "${name}" have only ${most}`, {
-          field: `limits.${field}`,
-        });
+        throw new EtudeError(
+          'INVALID_ARGUMENT',
+          `${field} is ${asked}, but must be at most ${most} in sandboxes of the template "${name}"`,
+          {
+            field: `limits.${field}`,
+          },
+        );
     return pool;
   }
 }

@@ -6,10 +6,10 @@ export const LABELS = {
   /** The installation that the pod belongs to; its controllers share one pool. */
   pool: 'etude.dev/pool',
   template: 'etude.dev/template',
-  /** Digest of the pod's specification: when the template changes, pods with the old digest are retired. */
+  /** Digest of the pod's specification. When the template changes, pods with the old digest are retired. */
   digest: 'etude.dev/template-digest',
   slot: 'etude.dev/slot',
-  /** `warm` or `claimed`. It is written after the claim, so only the pod itself has the current state. */
+  /** `warm` or `claimed`. Written some time after the claim, so only the pod itself knows the current state. */
   state: 'etude.dev/state',
   /** The controller that created it, later the one that claimed it. */
   controller: 'etude.dev/controller',
@@ -18,8 +18,8 @@ export const LABELS = {
 } as const;
 
 /**
- * A pod is named after the slot of the template that it fills. If two controllers fill the same slot, the API server refuses the second,
- * because the name is taken. So there are never more pods than slots.
+ * A pod is named after its template and its slot, a number below the template's maximum. If two controllers fill the same slot, the API
+ * server refuses the second pod, because the name is taken. So there are never more pods than slots.
  */
 export const podNameOf = (installation: string, template: string, slot: number) => `${installation}-${template}-${slot}`;
 
@@ -50,7 +50,7 @@ export type PodPlace = z.infer<typeof PodPlace>;
 
 export const placeOf = (place: PodPlace) => Buffer.from(JSON.stringify(place)).toString('base64url');
 
-/** @throws EtudeError SANDBOX_UNAVAILABLE where the text is not the place of a pod */
+/** @throws EtudeError SANDBOX_UNAVAILABLE if the text is not the place of a pod */
 export function readPlace(text: string): PodPlace {
   try {
     return PodPlace.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));

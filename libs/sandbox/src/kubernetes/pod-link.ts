@@ -5,7 +5,7 @@ import type { SandboxLink } from '../sandbox-driver.js';
 import { type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
 import type { PoolDeps, PoolSettings } from './pool-settings.js';
 
-/** The address of a supervisor and its expected name, because another pod may have the address now. */
+/** The address of a supervisor, and its expected name, since the address may belong to another pod by now. */
 export interface PodAddress {
   readonly ip: string;
   readonly port: number;
@@ -14,7 +14,7 @@ export interface PodAddress {
 
 export type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'>;
 
-/** `claimed`: another claim was first. `refused`: final, such as a wrong token. `silent`: no response in time, or no connection. */
+/** `claimed`: another claim was first. `refused`: for another final reason, such as a wrong token. `silent`: no answer in time. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
 
 /** Time for process 1 to end after a `close`. */
@@ -45,14 +45,14 @@ export class PodLink implements SandboxLink {
         resolve();
       });
     });
-    // A supervisor closes only by ending.
+    // A supervisor never closes only one direction of a connection.
     socket.once('end', () => socket.destroy());
   }
 
   /**
-   * Connects and checks the supervisor's name, because other pods get the address later.
+   * Connects and checks the supervisor's name.
    *
-   * @throws Error with the reason; nothing stays open then
+   * @throws Error with the reason; the connection is closed
    */
   static async open(address: PodAddress, times: LinkTimes, signal?: AbortSignal): Promise<PodLink> {
     const socket = await connectTo(address, times.connectTimeoutMs, signal);
@@ -94,14 +94,14 @@ export class PodLink implements SandboxLink {
   }
 
   /**
-   * Sends a ping. Needed because a network that drops all packets doesn't end the connection.
+   * Sends a ping. A missing answer shows that the network drops all packets, which doesn't end the connection.
    *
    * @returns whether the former ping was answered
    */
   ping(): boolean {
     const answered = this.pings === 0;
     this.pings += 1;
-    // The supervisor answers an unknown type with `refused`, so a live supervisor always responds.
+    // The supervisor does not know the type `ping`, so it answers with `refused`.
     this.send({ type: 'ping' });
     return answered;
   }
@@ -110,7 +110,7 @@ export class PodLink implements SandboxLink {
     return this.problem;
   }
 
-  /** Compare-and-set: the first claim owns the pod. The same claim may be bound again. */
+  /** Claims the pod. Only the first claim succeeds. The same claim may be bound again, on any connection. */
   async bind(claim: string, token: string, leaseMs: number, timeoutMs: number): Promise<BindOutcome> {
     this.send({ type: 'bind', claim, token, leaseMs });
     const timer = setTimeout(() => this.abandon(), timeoutMs);
@@ -143,7 +143,7 @@ export type PodConnection = Pick<PodLink, keyof PodLink>;
 async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: AbortSignal): Promise<Socket> {
   signal?.throwIfAborted();
   const socket = connect({ host: ip, port, noDelay: true });
-  // A stale neighbour entry delays a connection by seconds. A new attempt is faster.
+  // A stale address in the machine's neighbour table (ARP) delays a connection by seconds. A new attempt is faster.
   const late = AbortSignal.timeout(timeoutMs);
   try {
     await once(socket, 'connect', { signal: AbortSignal.any(signal ? [signal, late] : [late]) });
@@ -157,7 +157,7 @@ async function connectTo({ ip, port }: PodAddress, timeoutMs: number, signal?: A
 
 export type OpenLink = (address: PodAddress, times: LinkTimes, signal?: AbortSignal) => Promise<PodConnection>;
 
-/** Connects to a claimed pod. @throws Error where the pod can't be reached or refuses the claim; `refused` is true for the latter */
+/** Connects to a claimed pod. @throws Error if the pod can't be reached or refuses the claim (then `refused` is true) */
 export async function bindAgain(place: PodPlace, { open, settings, tokenSecret }: PoolDeps, signal: AbortSignal): Promise<PodConnection> {
   const { ip, pod: name, uid, nonce } = place;
   const link = await open({ ip, port: settings.port, supervisor: supervisorNameOf({ name, uid }) }, settings, signal);

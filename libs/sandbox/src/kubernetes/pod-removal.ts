@@ -16,12 +16,12 @@ interface ReaperDeps extends PoolDeps {
   readonly templates: ReadonlySet<string>;
 }
 
-/** A deletion takes the grace period and a moment. After this long, the node counts as dead. */
+/** If a deletion takes longer than this, the pod's node counts as dead. */
 const DELETING_MAX_MS = 60_000;
 
 /**
- * Deletes pods of any controller that have ended or never started, now and from time to time. Several reapers may find the same pod.
- * It never deletes a claimed pod that runs. Without its controller, its lease ends it, or else its deadline.
+ * Deletes pods of any controller that have ended or never started, now and every `reapEveryMs`. Several reapers may find the same pod.
+ * It never deletes a claimed pod that runs. If the controller of such a pod is dead, the pod ends with its lease or its deadline.
  *
  * @returns a function that stops it
  */
@@ -40,7 +40,7 @@ export function reapPods(deps: ReaperDeps): () => void {
       const known = before.get(pod.uid);
       const { sinceMs } = known?.what === what ? known : { sinceMs: now() };
       seen.set(pod.uid, { what, sinceMs });
-      // A node that is gone never confirms a deletion, so the second deletion has no grace period.
+      // A dead node never confirms a deletion, so the second deletion has no grace period and needs no confirmation.
       if (now() - sinceMs >= patienceMs(pod, deps)) await deletePod(deps, pod, pod.deleting ? 0 : 1);
     }
     running = false;
@@ -52,7 +52,7 @@ export function reapPods(deps: ReaperDeps): () => void {
 
 function patienceMs({ deleting, phase, labels }: PodView, { settings, templates }: ReaperDeps): number {
   if (deleting) return DELETING_MAX_MS;
-  // Leaves the pod's own controller time to read why the pod ended.
+  // The pod's own controller needs time to read why the pod ended.
   if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;
   const orphaned = !templates.has(labels[LABELS.template] ?? '') && labels[LABELS.state] !== 'claimed';
   return phase === 'Pending' || orphaned ? settings.startTimeoutMs : Infinity;

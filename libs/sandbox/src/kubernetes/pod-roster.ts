@@ -4,7 +4,7 @@ import type { PodView } from './pod-state.js';
 import type { PodChange } from './pod-watch.js';
 
 /**
- * `creating`: requested, or its name is taken, and not seen yet. `starting`: exists, not connected.
+ * `creating`: requested, and not seen yet (also if its name was taken). `starting`: exists, not connected.
  * `free`: connected and unclaimed. `ours`: bound, or being bound, by a claim of this process. `taken`: claimed by another controller.
  * `ending`: deleted, finished, or about to be.
  */
@@ -20,13 +20,13 @@ export interface RosterPod {
   link: PodConnection | null;
   /** Whether a connection attempt is running. */
   connecting: boolean;
-  /** Whether the watch has reported it. */
+  /** Whether the watch has reported the pod. */
   seen: boolean;
-  /** Made from another version of the template. */
+  /** Whether it was made from another version of the template. */
   outdated: boolean;
-  /** This controller claims free pods by ascending order. Set when the pod is connected. */
+  /** This controller claims free pods in ascending order of this number. Set when the pod is connected. */
   order: number;
-  /** When the pod entered the roster, and when its state (`sinceMs`), on the monotonic clock. */
+  /** When the pod entered the roster, and when it entered its state (`sinceMs`), on the monotonic clock. */
   readonly addedMs: number;
   sinceMs: number;
 }
@@ -34,8 +34,8 @@ export interface RosterPod {
 const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' || view.phase === 'Failed';
 
 /**
- * The pods of one template by slot, from the actions of this process and the events of the watch. Actions count at once, so that a slow
- * watch repeats no action.
+ * The pods of one template by slot, from the actions of this process and the events of the watch. An action counts before the watch
+ * reports its effect, so that it isn't repeated while the watch is slow.
  */
 export class PodRoster extends Map<number, RosterPod> {
   constructor(
@@ -45,7 +45,7 @@ export class PodRoster extends Map<number, RosterPod> {
     super();
   }
 
-  /** Pods by state, without outdated ones that are not `ours`. One pass: this runs over thousands of pods many times a second. */
+  /** Number of pods by state, without outdated ones that are not `ours`. In one pass, since it counts thousands of pods many times a second. */
   counts(): Record<RosterState, number> {
     const counts = { creating: 0, starting: 0, free: 0, ours: 0, taken: 0, ending: 0 };
     for (const pod of this.values()) if (!pod.outdated || pod.state === 'ours') counts[pod.state] += 1;
@@ -73,7 +73,7 @@ export class PodRoster extends Map<number, RosterPod> {
     pod.sinceMs = this.now();
   }
 
-  /** Adds a pod before its creation, or when the watch first reports it. */
+  /** Adds a pod, before its creation or when the watch first reports it. */
   expect(slot: number, name: string): RosterPod {
     const state = { uid: null, view: null, state: 'creating', link: null, connecting: false, seen: false, outdated: false } as const;
     const pod: RosterPod = { name, slot, ...state, order: 0, addedMs: this.now(), sinceMs: this.now() };
@@ -81,7 +81,7 @@ export class PodRoster extends Map<number, RosterPod> {
     return pod;
   }
 
-  /** Takes in the API server's answer to a creation, which may come after the watch has shown the pod. */
+  /** Applies the API server's answer to a creation. The watch may have reported the pod sooner. */
   created(pod: RosterPod, view: PodView): void {
     if (pod.uid === view.uid || this.get(pod.slot) !== pod) return;
     pod.uid = view.uid;
@@ -105,13 +105,13 @@ export class PodRoster extends Map<number, RosterPod> {
     this.move(pod, 'ending');
   }
 
-  /** Drops requested pods without a watch event or a connection within `unseenMaxMs`. */
+  /** Drops requested pods that have had no event of the watch and no connection for `unseenMaxMs`. */
   sweep(unseenMaxMs: number): void {
     for (const pod of this.values())
       if (!pod.seen && pod.link === null && pod.state !== 'ours' && this.now() - pod.addedMs > unseenMaxMs) this.forget(pod);
   }
 
-  /** @returns the changed pod; undefined if the change is old */
+  /** Applies a change that the watch reports. @returns the changed pod; undefined if the change is old */
   observe({ pod: view, gone }: PodChange): RosterPod | undefined {
     const slot = Number(view.labels[LABELS.slot]);
     if (!Number.isInteger(slot)) return undefined;
@@ -135,7 +135,7 @@ export class PodRoster extends Map<number, RosterPod> {
     return pod;
   }
 
-  /** The state after the watch has reported `view`. This process knows its own claims and removals sooner than the watch. */
+  /** The pod's state after the watch has reported `view`. This process knows its own claims and removals sooner than the watch. */
   private stateSeen({ state }: RosterPod, view: PodView): RosterState {
     if (state === 'ours' || state === 'ending') return state;
     if (finished(view)) return 'ending';

@@ -108,7 +108,7 @@ describe('a file of sandbox templates', () => {
   it.each([
     ['no document', '{"default": ', /^the sandbox templates in .*templates.yaml can't be used/],
     ['a wrong field', 'default: { image: "" }', /image/],
-    ['no default', 'gpu: { image: x }', /there is a template named "default"/],
+    ['no default', 'gpu: { image: x }', /must contain a template named "default"/],
     ['an egress list that nothing enforces', 'default: { image: x, egress: [10.0.0.0/8] }', /NetworkPolicy[^]*egress/],
     ['more free pods than there may be', 'default: { image: x, warm: { free: 9, max: 8 } }', /at most max/],
   ])('is refused where it has %s', async (_what, text, message) => {

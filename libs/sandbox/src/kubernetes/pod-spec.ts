@@ -8,25 +8,25 @@ import { LABELS, podNameOf, tokenDigestOf } from './pod-identity.js';
 import { POOL_SETTINGS } from './pool-settings.js';
 import { PodFields, type SandboxTemplate } from './sandbox-template.js';
 
-/** `/dev/shm`, in memory like `/tmp`. */
+/** Size of `/dev/shm`, which is held in memory like `/tmp`. */
 const SHARED_MEMORY_MIB = 8;
-/** Memory of the supervisor, the zygote and the waiting cells, with the kernel's memory for them. */
+/** Memory of the supervisor and the interpreters that it keeps ready, with the kernel's memory for them. */
 const SUPERVISOR_MEMORY_MIB = 96;
-/** For logs and the termination message; nothing else is written outside of memory. */
+/** Disk for logs and the termination message. Everything else is written to memory. */
 const LOCAL_STORAGE_MIB = 16;
 /** In a folder that only root can enter, so that user code can't write there. */
 const TERMINATION_PATH = '/run/etude/hidden/termination';
 
-/** What all pods of a template share. */
+/** The settings that all pods of a template share. */
 export interface PodKind {
   /** The template's name. */
   readonly name: string;
   readonly template: SandboxTemplate;
   readonly installation: string;
   readonly controller: string;
-  /** System call filter for cells, in hex. */
+  /** System call filter for code, in hex. */
   readonly filter: string;
-  /** A digest of the pods made from the template, without their PodVariety and their controller. */
+  /** Digest of the pod that the template makes, without its PodVariety and its controller. */
   readonly digest: string;
 }
 
@@ -40,8 +40,8 @@ export interface PodVariety {
 }
 
 /**
- * Picks a random user for a pod that no pod of `taken` has. In a user namespace there are only 65,536 users, and the node maps them to
- * others for each pod.
+ * Picks a random user that is not in `taken`. A pod with a user namespace of its own has only 65,536 users, which the node maps to other
+ * users of the host for each pod.
  */
 export function userOf(template: SandboxTemplate, taken: ReadonlySet<number | null>): number {
   const [first, count] = template.hostUsers === false ? [1_000, 60_000] : [100_000, 2_000_000_000];
@@ -129,17 +129,17 @@ function container({ template, filter }: PodKind, token: string): V1Container {
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'shm', mountPath: '/dev/shm' },
-      // Hides the message queues that the runtime mounts there, in which any user may create files.
+      // Hides the message queues of the pod, because any user may create files there.
       { name: 'nothing', mountPath: '/dev/mqueue', readOnly: true },
-      // Hides the terminals, of which the whole node has a number.
+      // Hides the terminals, because the whole node shares one limit of them.
       { name: 'nothing', mountPath: '/dev/pts', readOnly: true },
     ],
   };
 }
 
 /**
- * The system call filter of a template's cells, in hex. Without an egress list they get no internet sockets, so that even the pod's own
- * address is out of reach.
+ * The system call filter for code in pods of a template, in hex. Without an egress list code gets no internet sockets, so that it can't
+ * even reach the pod's own address.
  */
 function podFilter(template: SandboxTemplate): string {
   const filter = seccompFilter(arch, { network: template.egress.length > 0 });

@@ -9,14 +9,14 @@ import type { PodRoster, RosterPod } from './pod-roster.js';
 import type { PoolDeps } from './pool-settings.js';
 import type { SandboxTemplate } from './sandbox-template.js';
 
-/** The error for a claim that got no pod: SANDBOX_CAPACITY if room is lacking, else SANDBOX_UNAVAILABLE. */
+/** The error for a claim that got no pod: SANDBOX_CAPACITY if there is no room, else SANDBOX_UNAVAILABLE. */
 export function claimRefusal({ name, template }: PodKind, before: number, problem: LostSandbox | null): EtudeError {
   const { max } = template.warm;
   const { exit } = problem ?? { exit: 'capacity' };
   const why = problem
     ? `no sandbox of the template "${name}" can be started: ${problem.message}`
-    : `none of at most ${max} sandboxes of the template "${name}" became free; try again later, or raise its warm.max`;
-  const message = `${why} (${before} claims wait before this one)`;
+    : `no sandbox of the template "${name}" became free, and there may be at most ${max}; try again later, or raise its warm.max`;
+  const message = `${why} (${before} claims were waiting before this one)`;
   return new EtudeError(exit === 'capacity' ? 'SANDBOX_CAPACITY' : 'SANDBOX_UNAVAILABLE', message, {
     metadata: { exit, position: String(before), limit: String(max), template: name },
   });
@@ -48,7 +48,7 @@ export class PodStarter {
     return this.held ? 0 : this.problem ? 1 : Infinity;
   }
 
-  /** @param owed true: starts at a slot of this controller's own. false: starts at slot 0, where only one of all controllers succeeds */
+  /** @param owed true: only this controller creates these pods, from a slot of its own on. false: all do, from slot 0 on, and one succeeds */
   start(count: number, owed: boolean): void {
     const { max } = this.kind.template.warm;
     const first = owed ? numberOf(this.kind.controller) % max : 0;
@@ -68,7 +68,7 @@ export class PodStarter {
     const waitMs = Math.max(this.waitMs, retryAfterMs);
     this.notBeforeMs = this.deps.now() + waitMs;
     this.problem = problem;
-    this.deps.log.warn({ template: this.kind.name, exit: problem.exit, waitMs }, `no sandbox pod could be started: ${problem.message}`);
+    this.deps.log.warn({ template: this.kind.name, exit: problem.exit, waitMs }, `a sandbox pod could not be started: ${problem.message}`);
   }
 
   worked(): void {
@@ -92,7 +92,7 @@ export class PodStarter {
     try {
       this.roster.created(pod, await this.deps.api.createPod(manifest, this.stop.signal));
     } catch (error) {
-      // AlreadyExists: another controller was sooner, or an answer to an earlier try was lost. The watch will show the pod.
+      // AlreadyExists: another controller was faster, or the answer to an earlier request was lost. The watch will report the pod.
       if (kubeReason(error) !== 'AlreadyExists' && !this.stop.signal.aborted) this.notCreated(pod, error);
     }
     this.changed();
@@ -107,23 +107,23 @@ export class PodStarter {
 }
 
 export interface RefillPlan {
-  /** Number of missing pods that have free slots. */
+  /** Number of missing pods for which there are free slots. */
   readonly short: number;
   readonly create: number;
 }
 
-/** A start that takes longer counts as stuck and no longer delays others. */
+/** A pod that takes longer to start counts as stuck, and no longer counts towards `startsMax`. */
 const SLOW_START_MS = 10_000;
 
 /**
  * Decides how many pods this controller creates.
  *
- * The controller that claims a pod owes its replacement, so that not all controllers create one. A pod that is missing for long is
- * replaced by all of them, in the same slots, so that only one succeeds. Claims use up surplus pods.
+ * The controller that claims a pod owes its replacement, so that not all controllers create one. If a pod is missing for long, all of
+ * them try to replace it in the same slot, and only one succeeds. Surplus pods are not removed; claims use them up.
  */
 export class PoolBalance {
   private owed = 0;
-  /** null: none are missing. At the start, missing pods count as long missing, so this controller creates them. */
+  /** Since when pods are missing; null: none is. At the start they count as missing for long, so this controller creates them. */
   private shortSinceMs: number | null = -Infinity;
 
   constructor(
@@ -143,17 +143,17 @@ export class PoolBalance {
   }
 
   /**
-   * Creation waits for a moment without claims, because a start takes processor time from the code on its node. It doesn't wait once half
-   * of the free pods are used up.
+   * Creation waits for a moment without claims, because a start takes processor time from the code on its node. It doesn't wait if a claim
+   * waits or half of the free pods are used up.
    *
-   * @param waiting claims that wait in this controller
+   * @param waiting number of claims that wait in this controller
    */
   plan(roster: PodRoster, waiting: number): RefillPlan {
     const { settings, lastClaim, now } = this.deps;
     const { max, free } = this.sizes;
     const missing = Math.max(0, free + waiting - roster.supply);
     const short = Math.min(missing, Math.max(0, max - roster.size));
-    // Not limited by the free slots, because the slots of ending pods become free later.
+    // Not limited to the free slots, because the slots of ending pods become free later.
     this.owed = Math.min(this.owed, missing);
     const mine = this.adopting ? short : Math.min(short, Math.max(this.owed, waiting - roster.supply));
     this.shortSinceMs = short > 0 ? (this.shortSinceMs ?? now()) : null;

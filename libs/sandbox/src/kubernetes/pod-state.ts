@@ -3,11 +3,11 @@ import type { LostSandbox } from '../sandbox-driver.js';
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 
 interface PodProblem extends LostSandbox {
-  /** true: the pod will not recover. false: it may recover, and the waiting caller decides how long to wait. */
+  /** false: the pod may recover, so claims keep waiting for it. */
   readonly final: boolean;
 }
 
-/** A problem that may pass, such as an unreachable registry or a missing ConfigMap, counts as final after this long. */
+/** A temporary problem, such as an unreachable registry or a missing ConfigMap, counts as final after this long. */
 export const START_PATIENCE_MS = 60_000;
 
 const IMAGE_FINAL = /^(InvalidImageName|ErrImageNeverPull)$/;
@@ -19,11 +19,11 @@ const NEVER_RAN = /^(StartError|ContainerCannotRun)$/;
 /** Reasons of a container that the kubelet did not find after its own restart. */
 const TRACELESS = /^(ContainerStatusUnknown|Unknown)$/;
 const TAKEN_BY_KUBELET = /^(Evicted|Preempting|Terminated|NodeShutdown|Shutdown)$/;
-/** Messages of an eviction for the pod's own disk limits. The code is at fault, unlike for a node without disk space. */
+/** Messages of an eviction because of the pod's own disk limits. Then the code is at fault, unlike for a node without disk space. */
 const OWN_DISK_LIMIT =
   /ephemeral local storage usage exceeds|usage of emptydir volume .* exceeds|exceeded its local ephemeral storage limit/i;
 
-/** `seen`: whether the rule applies. `what` and `detail` make the message. The problem is final unless it `mayPass`. */
+/** `seen`: whether the rule applies. `what` and `detail` make the message. With `mayPass` the problem is not final. */
 type Rule = readonly [seen: boolean, exit: ExitReason, what: string, detail?: string | undefined, mayPass?: boolean];
 
 /**
@@ -32,7 +32,7 @@ type Rule = readonly [seen: boolean, exit: ExitReason, what: string, detail?: st
  * @param ageMs age of the pod on the monotonic clock, in ms; used only for problems with the start
  */
 export function podProblem(pod: PodView, ageMs = 0): PodProblem | null {
-  // Causes come before their effects: an evicted pod is deleted as well, and its container killed.
+  // Causes come before their effects. For example, an evicted pod is also deleted, and its container is killed.
   for (const [seen, exit, what, detail, mayPass = false] of [...lostRules(pod), ...startRules(pod, ageMs), ...endRules(pod)])
     if (seen) return { exit, final: !mayPass, message: detail ? `${what}: ${detail}` : what };
   return null;
@@ -49,7 +49,7 @@ function lostRules(pod: PodView): readonly Rule[] {
   const killed = ends(pod).find(({ terminated }) => terminated.reason === 'OOMKilled');
   return [
     [disruption.reason === 'DeletionByPodGC', 'node_lost', `${node} is gone`, disruption.message],
-    // An unreachable node's pods are marked at once and, by default, evicted by taint five minutes later.
+    // The pods of an unreachable node are marked at once. By default, their taint evicts them five minutes later.
     [
       disruption.reason === 'DeletionByTaintManager' && isUnreported(pod),
       'node_lost',
@@ -106,7 +106,7 @@ function endRules(pod: PodView): readonly Rule[] {
   ];
 }
 
-/** Whether the node is silent: the control plane then marks its pods as not ready and, unlike the kubelet, gives no reason. */
+/** Whether the node is silent. The control plane then marks its pods as not ready without a reason; the kubelet would give one. */
 function isUnreported({ phase, status }: PodView): boolean {
   const ready = status.conditions['Ready'];
   return phase === 'Running' && ready?.status === 'False' && ready.reason === '';
@@ -114,7 +114,7 @@ function isUnreported({ phase, status }: PodView): boolean {
 
 type Ended = ContainerStatusView & { readonly terminated: NonNullable<ContainerStatusView['terminated']> };
 
-/** Ended containers, failed ones first; none while only some have ended, all with exit code 0, as init containers do. */
+/** Ended containers, failed ones first. None if only some have ended, and all of these with exit code 0, such as init containers. */
 function ends({ status }: PodView): Ended[] {
   const ended = status.containers.filter((container): container is Ended => container.terminated !== null);
   return ended.length === status.containers.length || ended.some(({ terminated }) => terminated.exitCode !== 0)
@@ -140,7 +140,7 @@ interface ContainerStatusView {
   readonly terminated: (Told & { readonly exitCode: number; readonly signal: number | null }) | null;
 }
 
-/** The fields of a pod that are kept: some hundred bytes instead of ten kilobytes. */
+/** The fields of a pod that are kept in memory: some hundred bytes instead of ten kilobytes. */
 export interface PodView {
   readonly name: string;
   readonly uid: string;

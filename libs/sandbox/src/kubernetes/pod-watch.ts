@@ -10,27 +10,27 @@ export interface PodChange {
   readonly gone: boolean;
 }
 
-/** The members of a watch that pools use, and tests simulate. */
+/** The members of a watch that pools use and tests simulate. */
 export type PodFeed = Pick<PodWatch, 'pods' | 'lastError' | 'subscribe' | 'close'>;
 
-/** The pods by name, in the state that the server last sent, and those who listen to changes. */
+/** The pods by name, in the state that the server last sent, and the listeners to their changes. */
 export class PodStore {
   readonly pods = new Map<string, PodView>();
   readonly #listeners = new Set<(change: PodChange) => void>();
 
-  /** Calls `listener` with each change, in order, once `pods` shows it. @returns a function that unsubscribes */
+  /** Calls `listener` with each change, in order, after `pods` was updated. @returns a function that unsubscribes */
   subscribe(listener: (change: PodChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Takes in one event of a watch. An event that was known already changes nothing. */
+  /** Applies one event of a watch. A known event changes nothing. */
   apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: PodView): void {
     if (type !== 'DELETED') this.#put(pod);
     else if (this.pods.get(pod.name)?.uid === pod.uid) this.#remove(pod);
   }
 
-  /** Takes in a complete list: pods that are not in it are gone. */
+  /** Applies a complete list. Pods that are not in it are gone. */
   replace(pods: readonly PodView[]): void {
     const listed = new Set(pods.map((pod) => pod.name));
     for (const pod of this.pods.values()) if (!listed.has(pod.name)) this.#remove(pod);
@@ -68,10 +68,10 @@ export interface PodWatchOptions extends Partial<typeof DEFAULTS> {
   readonly logger?: KubeLogger;
 }
 
-/** Range of the length that is requested for a watch; the server may end it sooner. */
+/** Range of the duration that is requested for a watch, in seconds. The server may end it sooner. */
 const WATCH_S = { min: 240, max: 360 };
 const RETRY_AFTER_MAX_MS = 60_000;
-/** After this many failures in a row all pods are listed again. A server with a restored store may not know the version. */
+/** After this many failures in a row all pods are listed again, since a server that was restored from a backup may not know the version. */
 const FAILURES_MAX = 5;
 
 /**
@@ -101,7 +101,7 @@ export class PodWatch extends PodStore {
     this.#options = { ...DEFAULTS, ...options };
   }
 
-  /** Call it once. Resolves after the first whole list. @throws the reason of `signal`; an AbortError when it is closed before */
+  /** Call it once. Resolves after the first complete list. @throws the reason of `signal`; an AbortError if it is closed earlier */
   start(signal: AbortSignal): Promise<void> {
     this.#running = this.#run();
     return unlessAborted(this.#synced.promise, signal);
@@ -171,7 +171,7 @@ export class PodWatch extends PodStore {
     this.lastError = message;
     const context = { reason: kubeReason(failure), failures: this.#failures, waitMs, relist: this.#listDue };
     // A single failure is normal: servers end watches when they restart.
-    this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods goes on after: ${message}`);
+    this.#options.logger?.[this.#failures === 1 ? 'info' : 'warn'](context, `the watch of sandbox pods failed and is repeated: ${message}`);
     await sleep(waitMs, undefined, { signal }).catch(() => undefined);
   }
 

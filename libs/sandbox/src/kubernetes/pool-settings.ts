@@ -7,31 +7,31 @@ import type { PodFeed } from './pod-watch.js';
 export const POOL_SETTINGS = {
   /** Port of the supervisor in a pod. */
   port: 7070,
-  /** Most pods that may start at the same time. A start takes a quarter second of its node's processor. */
+  /** Maximum number of pods that start at the same time. A start takes a quarter second of its node's processor. */
   startsMax: 3,
-  /** Pods are replaced once no claim came for this long, or when claims need them. */
+  /** Claimed pods are replaced when no claim has come for this long, or sooner if claims need them. */
   quietMs: 60,
   claimWaitMs: 30_000,
-  /** Claims of a template that may wait; the next is refused at once. */
+  /** Maximum number of waiting claims of a template. Further ones are refused at once. */
   waitingMax: 1_000,
-  /** Lease of a claimed pod. The pod ends itself once its lease was not renewed for this long. */
+  /** Lease of a claimed pod. The pod ends itself if its lease isn't renewed for this long. */
   leaseMs: 15_000,
   leaseRenewMs: 5_000,
   connectTimeoutMs: 250,
   helloTimeoutMs: 1_000,
   /** Time for a free pod to answer a bind, before the next pod is tried. */
   bindTimeoutMs: 1_000,
-  /** How long the watch may take to show why a pod was lost. */
+  /** Longest wait for the watch to report why a pod was lost. */
   explainMs: 3_000,
-  /** After this long, this controller also replaces missing pods that other controllers owe. */
+  /** After this long, this controller also replaces missing pods that other controllers should have replaced. */
   adoptAfterMs: 3_000,
   /** Free pods of a former version of the template are removed after this long. */
   outdatedMaxMs: 30_000,
-  /** A requested pod that was not seen within this counts as not created. */
+  /** A requested pod counts as not created if it isn't seen within this time. */
   unseenMaxMs: 15_000,
-  /** A pod that did not start within this is removed. */
+  /** A pod that doesn't start within this time is removed. */
   startTimeoutMs: 120_000,
-  /** First wait after a pod could not be created or started; doubles up to `backoffMaxMs`. */
+  /** First wait after a pod could not be created or started. It doubles up to `backoffMaxMs`. */
   backoffMs: 1_000,
   backoffMaxMs: 60_000,
   /** Time between two searches for finished, orphaned and stuck pods. */
@@ -39,16 +39,16 @@ export const POOL_SETTINGS = {
 };
 export type PoolSettings = Readonly<typeof POOL_SETTINGS>;
 
-/** Dependencies that all pools of a driver and their parts share. */
+/** Dependencies that all pools of a driver share. */
 export interface PoolDeps {
   readonly api: PodApi;
   readonly feed: PodFeed;
   readonly open: OpenLink;
   readonly log: KubeLogger;
   readonly settings: PoolSettings;
-  /** A pod's token is made from it and the pod's nonce. */
+  /** A pod's token is made from this secret and the pod's nonce. */
   readonly tokenSecret: string;
-  /** In ms, monotonic. */
+  /** The time in ms, monotonic. */
   readonly now: () => number;
   /** The time of the last claim of any template, by `now`. */
   readonly lastClaim: { atMs: number };

@@ -12,19 +12,19 @@ const Toleration = z.strictObject({
   tolerationSeconds: z.number().int().optional(),
 });
 
-const Cpu = z.string().regex(/^([0-9]+m|[0-9]+(\.[0-9]+)?)$/, 'processors are written as "2", "0.5" or "500m"');
+const Cpu = z.string().regex(/^([0-9]+m|[0-9]+(\.[0-9]+)?)$/, 'must be a number of processors such as "2", "0.5" or "500m"');
 
 /** Numbers of pods of a template. */
 const WarmSizes = z
   .strictObject({
-    /** Most pods over all controllers of the installation, claimed and ending ones included. */
+    /** Maximum number of pods over all controllers of the installation, including claimed and ending pods. */
     max: z.number().int().min(1).max(10_000).default(16),
     /** Number of unclaimed pods to keep ready. */
     free: z.number().int().min(0).max(10_000).default(2),
   })
-  .refine(({ free, max }) => free <= max, 'free is at most max');
+  .refine(({ free, max }) => free <= max, 'free must be at most max');
 
-/** Fields of the pod itself, as Kubernetes has them. */
+/** Fields that are copied to the specification of the pod. */
 export const PodFields = z.object({
   /** A RuntimeClass of the cluster, such as gvisor or kata. */
   runtimeClassName: z.string().optional(),
@@ -44,9 +44,9 @@ export const SandboxTemplate = z
     image: z.string().min(1),
     imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
     imagePullSecrets: z.array(z.string()).default([]),
-    /** Processors at most: "1", "500m". */
+    /** Maximum number of processors, such as "1" or "500m". */
     cpu: Cpu.default('1'),
-    /** Processors reserved for each pod, claimed or not; default `cpu`. A lower value fits more pods on a node, which then share. */
+    /** Processors reserved for each pod, claimed or not; default `cpu`. With less, more pods fit on a node and share its processors. */
     cpuRequest: Cpu.optional(),
     /** Memory of the largest execution. Memory for disk, shared memory and the supervisor is added. */
     memoryMiB: z.number().int().min(16).max(65_536).default(512),
@@ -63,14 +63,14 @@ export const SandboxTemplate = z
   .refine(({ egress, egressEnforcedBy }) => egress.length === 0 || Object.keys(egressEnforcedBy).length > 0, {
     path: ['egress'],
     message:
-      'is not empty, and nothing here enforces it: write a NetworkPolicy that allows exactly these addresses to pods with labels of your choice, and give those labels as egressEnforcedBy',
+      'needs a NetworkPolicy that allows exactly these addresses to pods with certain labels. Write one, and give its labels as egressEnforcedBy.',
   });
 export type SandboxTemplate = z.infer<typeof SandboxTemplate>;
 
-/** Templates by name. A claim that names none gets "default". */
+/** Templates by name. A claim without a template name gets "default". */
 export const SandboxTemplates = z
   .record(TemplateName, SandboxTemplate)
-  .refine((templates) => 'default' in templates, 'there is a template named "default"');
+  .refine((templates) => 'default' in templates, 'must contain a template named "default"');
 export type SandboxTemplates = z.infer<typeof SandboxTemplates>;
 
 /**
@@ -82,7 +82,7 @@ export async function readTemplates(path: string): Promise<SandboxTemplates> {
   try {
     const parsed = SandboxTemplates.safeParse(loadYaml(await readFile(path, 'utf8')));
     if (parsed.success) return parsed.data;
-    throw new Error(`they are not valid:\n${z.prettifyError(parsed.error)}`);
+    throw new Error(z.prettifyError(parsed.error));
   } catch (error) {
     throw new EtudeError('INVALID_ARGUMENT', `the sandbox templates in ${path} can't be used: ${(error as Error).message}`);
   }

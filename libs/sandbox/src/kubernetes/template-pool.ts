@@ -11,13 +11,13 @@ import { claimRefusal, PodStarter, PoolBalance } from './pod-starter.js';
 import type { PodChange } from './pod-watch.js';
 import type { PoolDeps } from './pool-settings.js';
 
-/** A pod that a claim of this process takes, with a connection. */
+/** A pod that was taken for a claim of this process, and the connection to it. */
 export interface OwnPod {
   readonly pod: RosterPod;
   readonly link: PodConnection;
 }
 
-/** Share of its deadline that a pod may wait for a claim. */
+/** The part of its `activeDeadlineSeconds` for which a pod may wait for a claim. */
 const WAITING_SHARE = 1 / 3;
 /** Time between two checks of an unchanged pool: while work is left, and while none is left. */
 const TICK_MS = 25;
@@ -33,7 +33,7 @@ export class TemplatePool {
   private readonly queue: WaitingLine<OwnPod>;
   private readonly removals = new Set<Promise<void>>();
   private readonly balance: PoolBalance;
-  /** Number of binds that failed because another controller was sooner. */
+  /** Number of binds that failed because another controller was faster. */
   private conflicts = 0;
   /** A temporary problem that keeps a pod from starting; null without one. */
   private obstacle: LostSandbox | null = null;
@@ -63,7 +63,7 @@ export class TemplatePool {
     return { ...counts, starting: creating + starting, waiting: queue.length, creations, conflicts, problem: problem?.message ?? null };
   }
 
-  /** Takes in a change that the watch reports. */
+  /** Applies a change that the watch reports. */
   observe(change: PodChange): void {
     const pod = this.roster.observe(change);
     if (!pod) return;
@@ -117,7 +117,7 @@ export class TemplatePool {
     return ended;
   }
 
-  /** Stops claims and creations. Unclaimed pods are left to other controllers; with `all` they are removed. */
+  /** Stops claims and creations. Unclaimed pods stay for other controllers; with `all` they are removed. */
   stop(all: boolean): void {
     this.running = false;
     clearTimeout(this.timer);
@@ -171,7 +171,7 @@ export class TemplatePool {
     return bound.outcome;
   }
 
-  /** Removes a pod that may have been bound without an answer. Reconnects to the free pods of its node, which may be unreachable too. */
+  /** Removes a pod that did not answer a bind, because it may be bound now. Reconnects to the free pods of its node, which may be cut off too. */
   private distrust(pod: RosterPod): void {
     void this.remove(pod, null);
     for (const other of this.roster.values())
@@ -214,7 +214,7 @@ export class TemplatePool {
     this.lookSoon();
   }
 
-  /** Reconnects to a free pod whose connection ends. If the pod has ended, the watch will show it. */
+  /** Reconnects to a free pod whose connection ends. If the pod has ended, the watch will report it. */
   private async watchOver(pod: RosterPod, link: PodConnection): Promise<void> {
     await link.gone;
     if (pod.state === 'free' && pod.link === link) this.reconnect(pod);
@@ -264,16 +264,16 @@ export class TemplatePool {
     void this.remove(pod, null);
   }
 
-  /** Retires outdated pods one by one, at once when the current ones need the room, and pods that waited for too long. */
+  /** Retires one outdated pod: at once if `pressed`, because current pods need its slot. Also one pod that has waited too long for a claim. */
   private retireOld(pressed: boolean): void {
     const { settings, now } = this.deps;
     const ageMaxMs = this.kind.template.activeDeadlineSeconds * WAITING_SHARE * 1_000;
     this.retireOne((pod) => pod.outdated && (pressed || now() - pod.sinceMs > settings.outdatedMaxMs));
-    // A pod that is claimed late would soon meet its deadline.
+    // A pod that is claimed late would soon reach its deadline.
     this.retireOne((pod) => now() - pod.addedMs > ageMaxMs);
   }
 
-  /** Removes one free pod that matches. It is bound first, so that an earlier claim of another controller wins. */
+  /** Removes one free pod that matches. Binds it first, so that no other controller can claim it meanwhile. */
   private retireOne(which: (pod: RosterPod) => boolean): void {
     for (const pod of this.roster.values()) {
       const link = pod.state === 'free' && which(pod) ? this.letGo(pod) : null;
