@@ -43,7 +43,7 @@ export class SessionHost {
   readonly #held = new Map<string, HeldSession>();
   /** Requests whose sandboxes are being claimed. They count as sessions before the store has a record of them. */
   readonly #opening = new Set<SessionRequest>();
-  /** Ends that could not be stored, by session key. `reconcile` stores them. */
+  /** Ends of sessions that could not be stored yet, by session key. `reconcile` stores them. */
   readonly #unwritten = new Map<string, End>();
   #closing = false;
 
@@ -81,7 +81,7 @@ export class SessionHost {
   /**
    * The open session.
    *
-   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (it has ended), SANDBOX_UNAVAILABLE (another controller holds it, or is to take it over)
+   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (it has ended), SANDBOX_UNAVAILABLE (another controller holds it or will take it over)
    */
   async find(tenant: string, id: string): Promise<HeldSession> {
     this.#refuseWhenClosing();
@@ -91,7 +91,7 @@ export class SessionHost {
     throw session.state === 'open' ? heldElsewhere(id, controllerId) : endedError(session);
   }
 
-  /** Takes a session over from a dead controller, unless another controller is faster. Without a reachable sandbox the session is lost. */
+  /** Takes a session over from a dead controller, unless another controller is faster. If its sandbox can't be reached, it ends as lost. */
   async takeOver(stored: StoredSession): Promise<void> {
     const { session, place, controllerId: owner, ownerEpoch } = stored;
     const { tenant, id } = session;
@@ -113,8 +113,8 @@ export class SessionHost {
   async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);
-    const session = await this.get(tenant, id);
-    if (answer !== 'renewed') throw session.state === 'open' ? heldElsewhere(id, '') : endedError(session);
+    const { session, controllerId } = await this.#stored(tenant, id);
+    if (answer !== 'renewed') throw session.state === 'open' ? heldElsewhere(id, controllerId) : endedError(session);
     this.#expireIn(held, ttlMs);
     return session;
   }
@@ -131,7 +131,7 @@ export class SessionHost {
     return this.get(tenant, id);
   }
 
-  /** Releases sessions that the store assigns to other controllers. Ends sessions assigned to this controller without a sandbox here. */
+  /** Releases sessions that the store assigns to other controllers. Ends sessions of this controller whose sandbox isn't here. */
   async reconcile(): Promise<void> {
     const { store, controllerId } = this.parts;
     const before = [...this.#held.values()];
@@ -146,14 +146,14 @@ export class SessionHost {
       if (this.#held.has(key)) continue;
       const end = this.#unwritten.get(key);
       const stored = end && (await store.get(tenant, id));
-      // Ended in the next round, because its sandbox may be on its way from a claim or an attach.
+      // The session is ended only in the next round, because a claim or an attach may still be bringing its sandbox.
       if (!end) this.#unwritten.set(key, NEVER_HELD);
       if (end && stored?.controllerId === controllerId) await store.end(tenant, id, stored.ownerEpoch, end.state, end.reason);
     }
     for (const key of this.#unwritten.keys()) if (!recorded.has(key) || this.#held.has(key)) this.#unwritten.delete(key);
   }
 
-  /** Leaves sessions that other controllers can attach to. Ends all other sessions as lost. */
+  /** Leaves the sessions that other controllers can take over. Ends all other sessions as lost. */
   async shutDown(): Promise<void> {
     this.#closing = true;
     const all = [...this.#held.values()];
