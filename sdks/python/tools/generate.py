@@ -1,6 +1,6 @@
 """Writes the generated parts of the package: messages from the proto files, and the synchronous client from the asynchronous one.
 
-Usage: python tools/generate.py [FOLDER]; needs grpcio-tools 1.75.1. FOLDER is the package's by default.
+Usage: python tools/generate.py [FOLDER]; needs grpcio-tools 1.75.1. FOLDER is by default the package's `src`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import { type ClientSettings, credentialsOf, findAddress, findKey, isLocal, type
 
 const DEFAULT_MS = 30_000;
 const UPLOAD_MS = 300_000;
-/** A stream whose gateway no longer answers breaks 40 s after its last sign of life, and is resumed. */
+/** If the gateway no longer answers, a stream breaks 40 s after the last data, and is resumed. */
 const KEEPALIVE_MS = 30_000;
 const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
 const FIRST_PAUSE_MS = 100;
@@ -37,7 +37,7 @@ interface Page {
 
 export const newRequestId = () => crypto.randomUUID();
 
-/** Calls for one caller: deadlines, retries of repeatable calls, and streams that resume by themselves. */
+/** Makes calls for one caller, with deadlines, retries, and streams that resume automatically. */
 export class Calls {
   readonly address: string;
   readonly #connection: Connection;
@@ -45,7 +45,7 @@ export class Calls {
   readonly #timeoutMs: number;
   readonly #retryForMs: number;
 
-  /** @param keepaliveMs silence after which the gateway is pinged; it has a third of this time to answer, and to connect */
+  /** @param keepaliveMs time without data after which the gateway is pinged. A third of it is the timeout of pings and of connecting. */
   constructor({ address, apiKey, tls, timeoutMs = DEFAULT_MS, retryForMs = DEFAULT_MS }: ClientSettings, keepaliveMs = KEEPALIVE_MS) {
     this.address = findAddress(address);
     this.#key = findKey(apiKey, isLocal(address));
@@ -67,7 +67,7 @@ export class Calls {
   }
 
   /**
-   * Makes a call, and repeats it while that can help and `retryForMs` lasts. A request that can have a request id gets one, so that a
+   * Makes a call, and repeats it for up to `retryForMs` while a retry can help. A request that can have a request id gets one, so that a
    * repeat changes nothing twice.
    */
   async unary<I extends DescMessage, O extends DescMessage>(
@@ -107,7 +107,7 @@ export class Calls {
     });
   }
 
-  /** Sends parts, no faster than the server takes them, and resolves with the answer to all of them. It is not repeated. */
+  /** Sends parts, no faster than the server reads them. Resolves with the answer to all parts. An upload is not repeated. */
   async upload<I extends DescMessage, O extends DescMessage>(
     method: DescMethodClientStreaming<I, O>,
     parts: Iterable<MessageInitShape<I>>,
@@ -161,7 +161,7 @@ export class Calls {
     signal?: AbortSignal,
   ): AsyncGenerator<MessageShape<O>, void> {
     let resumeToken = '';
-    // Its time begins with the break, since the caller may take long with an event.
+    // The time for retries begins when the stream breaks, because the caller may process an event for long.
     for (let retry: Retry | null = null; ;) {
       let broken: unknown = new EtudeError('the stream ended before its last event', 'UNAVAILABLE', { retryAfterMs: 0 });
       try {
@@ -222,7 +222,7 @@ class Retry {
     this.#end = performance.now() + ms;
   }
 
-  /** Waits before the next try. @throws the error where a retry can't help, or the time is over */
+  /** Waits before the next try. @throws the error if a retry can't help, or the time is over */
   async waitOrThrow(error: unknown): Promise<void> {
     this.signal?.throwIfAborted();
     if (!(error instanceof EtudeError) || error.retryAfterMs === null) throw error;

@@ -1,13 +1,13 @@
 import { type ChannelOptions, Client, connectivityState } from '@grpc/grpc-js';
 
 /**
- * A channel that gives up an attempt to connect that nobody answers. The calls that wait for it fail with UNAVAILABLE, and the next call
- * tries anew. grpc-js has no limit of its own, and the kernel's is over two minutes: https://github.com/grpc/grpc-node/issues/2785
+ * A channel with a timeout for connecting. Calls that wait for the connection then fail with UNAVAILABLE, and the next call connects anew.
+ * grpc-js has no such timeout, and the kernel's is over two minutes: https://github.com/grpc/grpc-node/issues/2785
  */
 export class Connection {
   client: Client;
 
-  /** @param connectMaxMs longest attempt to connect */
+  /** @param connectMaxMs timeout for connecting, in ms */
   constructor(
     private readonly open: (more: ChannelOptions) => Client,
     private readonly connectMaxMs: number,

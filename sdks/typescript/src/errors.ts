@@ -23,7 +23,7 @@ export class EtudeError extends Error {
   /** Time to wait before a retry; null if a retry can't help. */
   readonly retryAfterMs: number | null;
 
-  /** @param code Etude's code, such as "NOT_FOUND"; the gRPC status where the server sent none */
+  /** @param code Etude's code, such as "NOT_FOUND"; the gRPC status if the server sent no code */
   constructor(
     message: string,
     readonly code: string,
@@ -52,7 +52,7 @@ export class UnauthenticatedError extends EtudeError {}
 export class PermissionDeniedError extends EtudeError {}
 /** A limit is reached: of calls, sandboxes, a budget, or the size of a message. */
 export class ResourceExhaustedError extends EtudeError {}
-/** The gateway, or something behind it, can't be reached. */
+/** The gateway, or a service that it needs, can't be reached. */
 export class UnavailableError extends EtudeError {}
 /** The call took longer than its timeout. */
 export class DeadlineExceededError extends EtudeError {}
@@ -61,7 +61,7 @@ export class CallCancelledError extends EtudeError {}
 
 /** A task ended without an accepted answer, or asks a question. */
 export class TaskFailedError extends EtudeError {
-  /** @param task has its best attempt, if there was one */
+  /** @param task with its best attempt, if there was one */
   constructor(
     message: string,
     code: string,
@@ -92,10 +92,10 @@ const CLASSES: Readonly<Record<number, typeof EtudeError>> = {
   [status.CANCELLED]: CallCancelledError,
 };
 
-/** grpc-js' words for a call whose attempt to connect took too long. */
+/** Message of grpc-js for a call that could not connect in time. */
 const GAVE_UP = 'Channel closed before call started';
 
-/** Makes an EtudeError of a failed call, from its trailers. Any other error stays as it is. */
+/** Makes an EtudeError from the trailers of a failed call. Returns any other error unchanged. */
 export function errorOf(error: unknown): unknown {
   if (!(error instanceof Error) || !('metadata' in error)) return error;
   const { code, details: said, metadata } = error as ServiceError;

@@ -15,7 +15,7 @@ export interface InterpreterOptions {
   readonly ttlMs?: number;
 }
 
-/** A code interpreter for agents of other frameworks: one sandbox, claimed at the first use and again after it has ended. */
+/** A code interpreter for agents of other frameworks. It opens a sandbox at the first use, and another one after that has ended. */
 export class Interpreter {
   readonly #client: Etude;
   #sandbox: Sandbox | null = null;
@@ -25,7 +25,7 @@ export class Interpreter {
     this.#client = options.client ?? new Etude();
   }
 
-  /** What the code printed and displayed, and its error, as text for a model. One run at a time. */
+  /** Runs code. Returns its output, displayed values and error as text for a model. Runs wait for each other. */
   async run(code: string): Promise<string> {
     const run = this.#last.then(async () => shown(await (await this.#open()).run(code)));
     this.#last = run.catch(() => undefined);

@@ -32,7 +32,7 @@ export function pythonTool(options: InterpreterOptions = {}) {
   });
 }
 
-/** A stored item as its fact. */
+/** An item of the store, and the id of the fact that holds it. */
 interface Stored {
   readonly id: string;
   readonly item: SearchItem;
@@ -40,7 +40,7 @@ interface Stored {
 
 /**
  * LangGraph's long-term memory in Etude's facts. An item is a fact "NAMESPACE/KEY: VALUE" with its namespace as category ("users/ada") and
- * its key as subject. VALUE is JSON. A get reads the facts one by one, so keep namespaces small. `index` is not offered.
+ * its key as subject. VALUE is JSON. A get reads all facts of the owner, so keep their number small. `index` is not supported.
  */
 export class EtudeStore extends BaseStore {
   readonly #client: Etude;

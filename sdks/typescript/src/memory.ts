@@ -13,7 +13,7 @@ import {
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** Whose memory it is. */
+/** The owner of memory. */
 export interface MemoryOwner {
   readonly agent?: string;
   readonly user?: string;
@@ -31,25 +31,25 @@ export interface MemorySearch extends MemoryOwner {
   readonly layers?: readonly string[];
   readonly kinds?: readonly string[];
   readonly limit?: number;
-  /** Tell the parts of each score. */
+  /** Whether hits explain the parts of their scores. */
   readonly explain?: boolean;
 }
 
-/** Parts of at most 256 KiB. */
+/** Splits data into parts of at most 256 KiB. */
 export function* chunksOf(data: Uint8Array): Generator<Uint8Array, void> {
   for (let at = 0; at < data.length; at += CHUNK_BYTES) yield data.subarray(at, at + CHUNK_BYTES);
 }
 
-/** Memories that were experienced, told or learned. Each belongs to an agent, and to a user if one is given. */
+/** Memory: facts, episodes, documents and skills. Each record belongs to an agent, and to a user if one is given. */
 export class Memory {
   constructor(private readonly calls: Calls) {}
 
-  /** Stores a fact. `outcome` says whether it was new, `replaced` lists the facts that it made untrue. */
+  /** Stores a fact. `outcome` says whether it was new. `replaced` lists the facts that it replaced. */
   async remember(text: string, options: FactOptions = {}): Promise<StoreFactResponse> {
     return this.calls.unary(Service.method.storeFact, { text, source: 'told', ...options });
   }
 
-  /** Facts, experiences and procedures that help with a task; `tokensMax` bounds them together. */
+  /** Facts, experiences and procedures that help with a task, with at most `tokensMax` tokens in total. */
   async recall(context: string, options: MemoryOwner & { readonly tokensMax?: number } = {}): Promise<RecallResponse> {
     return this.calls.unary(Service.method.recall, { context, ...options });
   }
@@ -68,7 +68,7 @@ export class Memory {
     return this.calls.pages(Service.method.listMemory, { kind, ...owner }, ({ records }) => records);
   }
 
-  /** Deletes a memory, with what rests on it alone. */
+  /** Deletes a record and its parts. */
   async forget(id: string, { layer = 'semantic', ...owner }: MemoryOwner & { readonly layer?: string } = {}): Promise<ErasureReceipt> {
     return this.calls.unary(Service.method.deleteMemory, { id, layer, ...owner });
   }

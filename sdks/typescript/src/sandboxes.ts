@@ -22,7 +22,7 @@ export interface SandboxOptions {
   readonly limits?: MessageInitShape<typeof SandboxLimitsSchema>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly scratchpad?: boolean;
-  /** A repeat with the same id is the same sandbox; one is made by default. */
+  /** A repeat with the same id returns the same sandbox. Default: a new id. */
   readonly requestId?: string;
 }
 
@@ -39,7 +39,7 @@ export interface Execution {
   readonly stdout: string;
   readonly stderr: string;
   readonly displays: readonly RichOutput[];
-  /** The last displayed object as text: the value of a last expression. */
+  /** The last displayed object as text, such as the value of the last expression. */
   readonly text: string;
   /** Whether the code ran to its end. */
   readonly ok: boolean;
@@ -53,7 +53,7 @@ export class Sandbox {
     readonly name: string,
   ) {}
 
-  /** Runs code, and yields what it prints and displays while it runs; the last event is its result. Resumes by itself. */
+  /** Runs code, and yields its output while it runs. The last event is the result. A broken stream resumes automatically. */
   stream(code: string, options: RunOptions = {}): AsyncGenerator<ExecuteEvent, void> {
     const { shell = false, stdin, executionId = newRequestId(), signal } = options;
     const language = shell ? Language.SHELL : Language.PYTHON;
@@ -77,7 +77,7 @@ export class Sandbox {
     throw new Error('the stream ended before its result');
   }
 
-  /** Stops a running execution; false if it did not run. */
+  /** Stops a running execution. Returns false if it was not running. */
   async cancel(executionId: string): Promise<boolean> {
     return (await this.calls.unary(Service.method.cancelExecution, { name: this.name, executionId })).stopped;
   }
@@ -105,12 +105,12 @@ export class Sandbox {
     await this.calls.unary(Service.method.deleteSandboxFile, { name: this.name, path });
   }
 
-  /** Lets it live `ttlMs`, counted from now. */
+  /** Extends the sandbox's lifetime to `ttlMs` from now. */
   async renew(ttlMs: number): Promise<SandboxMessage> {
     return this.calls.unary(Service.method.renewSandbox, { name: this.name, ttl: durationFromMs(ttlMs) });
   }
 
-  /** Ends everything in it. Closing it again changes nothing. */
+  /** Ends the sandbox and everything in it. Closing it again changes nothing. */
   async close(): Promise<void> {
     await this.calls.unary(Service.method.closeSandbox, { name: this.name });
   }
@@ -120,14 +120,14 @@ export class Sandbox {
 export class Sandboxes {
   constructor(private readonly calls: Calls) {}
 
-  /** Claims a sandbox. */
+  /** Opens a sandbox. */
   async create(options: SandboxOptions = {}): Promise<Sandbox> {
     const { ttlMs = TTL_MS, labels, requestId = newRequestId(), ...rest } = options;
     const request = { ttl: durationFromMs(ttlMs), labels: { ...labels }, requestId, ...rest };
     return new Sandbox(this.calls, (await this.calls.unary(Service.method.createSandbox, request)).name);
   }
 
-  /** Claims a sandbox for a function, and closes it after the function. */
+  /** Opens a sandbox for a function, and closes it afterwards. */
   async with<T>(work: (sandbox: Sandbox) => Promise<T>, options: SandboxOptions = {}): Promise<T> {
     const sandbox = await this.create(options);
     try {
@@ -137,12 +137,12 @@ export class Sandboxes {
     }
   }
 
-  /** A sandbox by its name; nothing is called. */
+  /** A sandbox by its name, without a call to the gateway. */
   get(name: string): Sandbox {
     return new Sandbox(this.calls, name);
   }
 
-  /** All sandboxes, newest first; ended ones for an hour. */
+  /** All open sandboxes, and those that ended within the last hour, newest first. */
   list() {
     return this.calls.pages(Service.method.listSandboxes, {}, ({ sandboxes }) => sandboxes);
   }

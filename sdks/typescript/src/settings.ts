@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 
-/** An API key or a JWT, or a function that is asked for one before each call. */
+/** An API key or a JWT, or a function that returns one and is called before each call. */
 export type Key = string | (() => string);
 
-/** TLS of the connection, by paths of PEM files. Without `caFile`: the well-known authorities. */
+/** Settings of TLS: paths of PEM files. Without `caFile`, the well-known authorities are trusted. */
 export interface Tls {
   readonly caFile?: string;
   readonly certFile?: string;
@@ -19,9 +19,9 @@ export interface ClientSettings {
   readonly apiKey?: Key;
   /** Default: plain text. */
   readonly tls?: Tls;
-  /** Of one call; default 30 s. */
+  /** Timeout of one call; default 30 s. */
   readonly timeoutMs?: number;
-  /** Time in which calls are repeated while the gateway is away; default 30 s, 0: never. */
+  /** Time for which calls are repeated while the gateway is unreachable; default 30 s, 0: never. */
   readonly retryForMs?: number;
 }
 
@@ -45,10 +45,10 @@ export function findAddress(given: string | undefined): string {
   return `127.0.0.1:${ports.grpc}`;
 }
 
-/** Whether the gateway is the local stack's: neither `given` nor ETUDE_ADDRESS names one. */
+/** Whether the client uses the local stack: neither `given` nor ETUDE_ADDRESS names another gateway. */
 export const isLocal = (given: string | undefined) => !given && !process.env['ETUDE_ADDRESS'];
 
-/** @param local whether the local stack's key may be taken: a key is for its own gateway only */
+/** @param local whether the client uses the local stack. Another gateway never gets the local stack's key. */
 export function findKey(given: Key | undefined, local: boolean): Key {
   const key = given || process.env['ETUDE_API_KEY'];
   if (key) return key;

@@ -14,7 +14,7 @@ import {
 
 const VERIFY_MS = 120_000;
 
-/** Whose skill it is. */
+/** The owner of a skill. */
 export interface Owner {
   readonly agent?: string;
   readonly user?: string;
@@ -30,7 +30,7 @@ export type SkillTest = readonly [args: readonly JsonValue[], expected: JsonValu
 
 export interface RegisterOptions extends Owner {
   readonly tests?: readonly SkillTest[];
-  /** Return after its verification; default true. */
+  /** Whether to wait for the verification; default true. */
   readonly wait?: boolean;
   /** Further fields of the skill. */
   readonly draft?: MessageInitShape<typeof SkillDraftSchema> & object;
@@ -54,7 +54,7 @@ export class Skills {
   }
 
   /**
-   * The result of a skill as plain data; for a program, its output.
+   * Runs a skill. Returns its result as plain data, or for a program its output.
    *
    * @param requestMissing request a skill that doesn't exist
    * @throws SkillFailedError
@@ -86,17 +86,17 @@ export class Skills {
     return this.calls.unary(Service.method.getSkill, { name: named(name), ...of });
   }
 
-  /** All skills, without code and tests. */
+  /** All skills. Code and tests are left out. */
   list({ status, ...rest }: Owner & { readonly category?: string; readonly status?: SkillStatus } = {}) {
     return this.calls.pages(Service.method.listSkills, { status, brief: true, ...rest }, ({ skills }) => skills);
   }
 
-  /** What a reviewer must see: code, differences, evidence, tests and similar skills. */
+  /** Everything for a review: code, differences, evidence, tests and similar skills. */
   async review(name: string, of: SkillVersion = {}): Promise<SkillReview> {
     return this.calls.unary(Service.method.getSkillReview, { name: named(name), ...of });
   }
 
-  /** Approves exactly the skill with this digest. Needs the role reviewer. */
+  /** Approves the version with exactly this digest. Needs the role reviewer. */
   async approve(name: string, digest: string, of: SkillVersion = {}): Promise<Skill> {
     return this.calls.unary(Service.method.approveSkill, { name: named(name), digest, ...of });
   }

@@ -20,7 +20,7 @@ import {
 
 const WAIT_MS = 20_000;
 
-/** What a task says beside its prompt. */
+/** Options of a task, in addition to its prompt. */
 export interface TaskOptions {
   /** Python asserts. The answer must define the function that they call first, or `entryPoint`. */
   readonly tests?: string | readonly string[];
@@ -33,25 +33,25 @@ export interface TaskOptions {
   readonly evaluator?: MessageInitShape<typeof EvaluatorSchema>;
   readonly agent?: string;
   readonly user?: string;
-  /** Content by path, placed in the sandbox. */
+  /** Files for the sandbox: content by path. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
-  /** Learn from the attempts at the end. */
+  /** Whether to learn from the attempts at the end. */
   readonly training?: boolean;
   readonly strategy?: string;
   readonly limits?: MessageInitShape<typeof LimitsSchema>;
   readonly memory?: MessageInitShape<typeof MemoryPolicySchema>;
-  /** 0 to 9, larger is sooner. */
+  /** 0 to 9. Tasks with larger numbers start sooner. */
   readonly priority?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly untrusted?: boolean;
-  /** A repeat with the same id is the same task; one is made by default. */
+  /** A repeat with the same id returns the same task. Default: a new id. */
   readonly requestId?: string;
 }
 
 export interface WaitOptions {
   /** Default: no limit. */
   readonly timeoutMs?: number;
-  /** Wait for the end of learning too. */
+  /** Whether to also wait for the end of learning. */
   readonly learning?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -80,13 +80,13 @@ export class Task {
     readonly name: string,
   ) {}
 
-  /** The task as it stands. */
+  /** The task in its current state. */
   async get(settings?: CallSettings): Promise<TaskMessage> {
     return this.calls.unary(Service.method.getTask, { name: this.name }, settings);
   }
 
   /**
-   * Everything that happened to the task, from its start until it is finished. Resumes by itself.
+   * All events of the task, from its start until it is finished. A broken stream resumes automatically.
    *
    * @param text also the model's text while it is written; this text may be lost
    */
@@ -94,7 +94,7 @@ export class Task {
     return this.calls.resuming(Service.method.watchTask, { name: this.name, text }, ({ event }) => event.case === 'finished', signal);
   }
 
-  /** The task once it is finished or asks a question, or as it stands after `timeoutMs`. */
+  /** Waits until the task is finished or asks a question, at most for `timeoutMs`. Returns the task in its state then. */
   async wait({ timeoutMs = Number.POSITIVE_INFINITY, learning = false, signal }: WaitOptions = {}): Promise<TaskMessage> {
     const end = performance.now() + timeoutMs;
     for (;;) {
@@ -108,7 +108,7 @@ export class Task {
   }
 
   /**
-   * The accepted answer. Waits for it.
+   * Waits for the accepted answer.
    *
    * @throws TaskFailedError if the task ended without one or asks a question; Error after `timeoutMs`
    */
@@ -130,18 +130,18 @@ export class Task {
     return this.calls.unary(Service.method.cancelTask, { name: this.name });
   }
 
-  /** Answers the open question; `key` names another one. */
+  /** Answers the open question. With `key`: only if that question is open. */
   async answer(text: string, key = ''): Promise<TaskMessage> {
     return this.calls.unary(Service.method.answerTask, { name: this.name, text, key });
   }
 
-  /** What the model was asked in a step, by default in the last one. */
+  /** The model's prompt in a step, by default in the last step that called the model. */
   async explain(step = ''): Promise<StepExplanation> {
     return this.calls.unary(Service.method.explainStep, { name: this.name, step });
   }
 }
 
-/** What callers want solved. */
+/** Tasks of the tenant. */
 export class Tasks {
   constructor(private readonly calls: Calls) {}
 
@@ -166,17 +166,17 @@ export class Tasks {
     return new Task(this.calls, name);
   }
 
-  /** A task by its name; nothing is called. */
+  /** A task by its name, without a call to the gateway. */
   get(name: string): Task {
     return new Task(this.calls, name.startsWith('tasks/') ? name : `tasks/${name}`);
   }
 
-  /** All tasks, newest first; only those in a state and with all of these labels. */
+  /** All tasks, newest first. With `state` or `labels`: only tasks in this state and with all of these labels. */
   list({ state, labels }: { readonly state?: TaskState; readonly labels?: Readonly<Record<string, string>> } = {}) {
     return this.calls.pages(Service.method.listTasks, { state, labels: { ...labels } }, ({ tasks }) => tasks);
   }
 
-  /** What the tenant's model calls have cost in these days (default 7), by day, agent and purpose. */
+  /** The cost of the tenant's model calls in these days (default 7), by day, agent and purpose. */
   async usage({ days, agent }: { readonly days?: number; readonly agent?: string } = {}): Promise<UsageReport> {
     return this.calls.unary(Service.method.getUsage, { days, agent });
   }

@@ -10,7 +10,7 @@ VECTOR_NAME = TypeAdapter(models.VectorNameConfig)
 
 
 def filters_in(asked):
-    """All filters of a request, of its searches, and of their prefetches."""
+    """All filters of a request, its searches, and their prefetches."""
     if isinstance(asked, list):
         return [found for each in asked for found in filters_in(each)]
     if isinstance(asked, models.Filter):

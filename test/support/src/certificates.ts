@@ -14,7 +14,7 @@ const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
 /** Runs openssl quietly. */
 const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
 
-/** Makes an authority of its own and a certificate by it, for this machine and for sandbox controllers, valid for a day. */
+/** Makes a certificate authority and a certificate signed by it, for localhost and for sandbox controllers, valid for a day. */
 export function makeCertificates(dir: string, name = 'localhost'): TestCertificates {
   mkdirSync(dir, { recursive: true });
   const at = (file: string) => join(dir, file);

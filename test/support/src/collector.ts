@@ -7,14 +7,14 @@ export interface CollectedSpan {
   readonly service: string;
   readonly traceId: string;
   readonly id: string;
-  /** Empty: the first span of its trace. */
+  /** Empty for the first span of a trace. */
   readonly parentId: string;
   readonly name: string;
   readonly failed: boolean;
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** A collector of traces: takes OTLP over HTTP as protobuf, and keeps all spans. */
+/** A trace collector that receives OTLP over HTTP as protobuf, and keeps all spans. */
 export async function startCollector() {
   const spans: CollectedSpan[] = [];
   const take = async (request: IncomingMessage, response: ServerResponse) => {

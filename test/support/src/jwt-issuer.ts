@@ -13,7 +13,7 @@ export function jwtIssuer() {
       writeFileSync(jwks, JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'EdDSA' }] }));
       return { ETUDE_JWT_ISSUER: 'https://id.example', ETUDE_JWT_AUDIENCE: 'etude', ETUDE_JWT_JWKS: jwks };
     },
-    /** @param more claims beside those of a user, or in their place */
+    /** @param more claims to add to those of a user, or to replace them */
     token: (more: object): string => {
       const claims = { iss: 'https://id.example', aud: 'etude', tenant: 'acme', roles: ['user'], exp: Date.now() / 1_000 + 600, ...more };
       const text = `${encoded({ alg: 'EdDSA', kid: 'one' })}.${encoded(claims)}`;

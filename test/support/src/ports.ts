@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
 /**
- * Below the ports of outgoing connections (from 32768 in Linux), any of which could take a port before its server does. Nodes of a Redis
- * cluster also listen 10,000 above their port.
+ * First of the ports for tests. All are below the ports of outgoing connections (from 32768 in Linux), which could take a port before its
+ * server does. Nodes of a Redis cluster also listen 10,000 above their port.
  */
 const FIRST = 10_000;
 const BLOCKS = 100;
 const BLOCK = 100;
 
-/** null: somebody else has the port. */
+/** Listens on a port. null if the port is taken. */
 async function listen(port: number): Promise<Server | null> {
   const server = createServer();
   return new Promise((resolve, reject) => {
@@ -33,10 +33,10 @@ async function claimBlock(): Promise<number> {
 }
 
 let block: Promise<number> | undefined;
-/** Not always the same first ports: an earlier owner of the block may just have used them. */
+/** Number of ports given out. It starts at random, because an earlier owner of the block may just have used the first ports. */
 let given = Math.floor(Math.random() * BLOCK);
 
-/** A free TCP port on loopback that no other test is given. */
+/** A free TCP port on loopback that no other test gets. */
 export async function freePort(): Promise<number> {
   block ??= claimBlock();
   const first = await block;

@@ -25,7 +25,7 @@ export interface TestProcessOptions {
 const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** The variables of this process that a program under test needs: where programs are, and where `./etude` keeps compiled modules. */
+/** The environment variables that a program under test inherits: PATH, HOME, and the folder in which `./etude` keeps compiled modules. */
 export function programEnvironment(): Record<string, string> {
   const kept = ['PATH', 'HOME', 'NODE_COMPILE_CACHE'].map((name) => [name, process.env[name]] as const);
   return Object.fromEntries(kept.filter((entry): entry is [string, string] => entry[1] !== undefined));

@@ -16,7 +16,7 @@ const INSTALL_TIMEOUT_MS = 300_000;
 
 const run = promisify(execFile);
 
-/** The sources of Qdrant for tests, best first. */
+/** Where the Qdrant for tests comes from; the best source comes first. */
 export type QdrantSource =
   | { readonly kind: 'given'; readonly url: string; readonly apiKey: string | null; readonly caPath: string | null }
   | { readonly kind: 'stand-in'; readonly python: string }
@@ -35,15 +35,15 @@ export interface TestQdrant {
 
 /** Options of the stand-in. */
 export interface TestQdrantOptions {
-  /** The key that it requires of requests. Absent: none. */
+  /** Key that requests must send. Absent: they need none. */
   readonly apiKey?: string;
   /** Paths of PEM files. */
   readonly tls?: { readonly certificate: string; readonly key: string };
 }
 
 /**
- * Finds the Qdrant for tests: `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), or else the stand-in over Qdrant's own engine,
- * if the engine can be installed.
+ * Finds the Qdrant for tests: the server at `QDRANT_URL` (with `QDRANT_API_KEY` and `QDRANT_CA_PATH`), else the stand-in over Qdrant's own
+ * engine, if that can be installed.
  */
 export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<QdrantSource> {
   const url = env['QDRANT_URL'];
@@ -112,7 +112,7 @@ function testQdrant(
 }
 
 /**
- * Returns the Python of a virtual environment, which is made once. When several processes make it at once, the first stays.
+ * Returns the Python of a virtual environment, which is made once. If several processes make it at once, the first one is kept.
  *
  * @param name folder in `.etude/cache`; each list of packages needs its own
  * @param packages arguments of pip

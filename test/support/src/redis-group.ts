@@ -14,13 +14,13 @@ export interface TestServer {
 
 const CLUSTER_NODE = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
 
-/** Whether a node's own line of `CLUSTER NODES` has the slot. */
+/** Whether a cluster node has the slot, by its own line of `CLUSTER NODES`. */
 function hasSlot(nodes: string, slot: number): boolean {
   const [, first = 1, last = 0] = /myself,master .* (\d+)-(\d+)$/m.exec(nodes) ?? [];
   return Number(first) <= slot && slot <= Number(last);
 }
 
-/** Real servers that belong together, each with its own folder. All end with `stop`. */
+/** Real Redis servers that belong together, each with its own folder. `stop` ends all. */
 export class RedisGroup {
   readonly dir = mkdtempSync(join(tmpdir(), 'etude-redis-group-'));
   readonly #processes: TestProcess[] = [];
@@ -34,7 +34,7 @@ export class RedisGroup {
     return { port: own, process };
   }
 
-  /** A sentinel that watches `mymaster` on this port. Two must agree on an outage. */
+  /** Starts a sentinel that watches the primary on this port, as `mymaster`. Two sentinels must agree on an outage. */
   async watch(primary: number, { outageMs = 500 } = {}): Promise<number> {
     const port = await freePort();
     const file = join(mkdtempSync(join(this.dir, 'sentinel-')), 'sentinel.conf');
@@ -44,7 +44,7 @@ export class RedisGroup {
     return port;
   }
 
-  /** A new server that has all that the primary has; a node of its cluster if it has one. */
+  /** Starts a replica of the primary, in its cluster if it has one. */
   async replicate(primary: number): Promise<TestServer> {
     const isNode = this.cli(primary, 'INFO', 'cluster').includes('cluster_enabled:1');
     const replica = await this.start(isNode ? CLUSTER_NODE : ['--replicaof', '127.0.0.1', String(primary)]);
@@ -59,7 +59,7 @@ export class RedisGroup {
     return replica;
   }
 
-  /** A primary with one replica, and three sentinels that know each other and both. `url` has no options. */
+  /** A primary with one replica, and three sentinels that know both servers and each other. `url` has no options. */
   async watched({ outageMs = 500 } = {}) {
     const primary = await this.start();
     const replica = await this.replicate(primary.port);
@@ -71,7 +71,7 @@ export class RedisGroup {
     return { primary, replica, sentinels, url: `redis+sentinel://${sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/mymaster` };
   }
 
-  /** A cluster of three primaries, of which `primary` has the slot and a replica. `url` has no options. */
+  /** A cluster of three primaries. `primary` is the one with the tag's slot and with a replica. `url` has no options. */
   async clustered(tag = 'etude') {
     const nodes = await Promise.all([1, 2, 3].map(() => this.start(CLUSTER_NODE)));
     const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
@@ -90,13 +90,13 @@ export class RedisGroup {
     return { nodes, primary, replica, url: `redis+cluster://${addresses.join(',')}/${tag}` };
   }
 
-  /** Waits until a replica is the primary, and gives it a replica of its own. */
+  /** Waits until a replica has become the primary, and starts a replica for it. */
   async promoted(port: number): Promise<void> {
     const isPrimary = () => {
       try {
         return this.cli(port, 'ROLE').startsWith('master');
       } catch {
-        return false; // a sentinel that promotes a server ends its connections
+        return false; // a sentinel closes the connections of the server that it promotes
       }
     };
     await until(isPrimary, { what: 'a promotion' });

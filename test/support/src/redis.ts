@@ -8,9 +8,9 @@ import { startProcess } from './processes.js';
 export interface TestRedis {
   readonly url: string;
   readonly pid: number;
-  /** The folder of its data. */
+  /** Folder with its data. */
   readonly dir: string;
-  /** Sends SIGTERM. Resolves when the process has ended. Its data stay until `stop`. */
+  /** Sends SIGTERM. Resolves when the process has ended. The data stays until `stop`. */
   pause(): Promise<void>;
   /** Starts Redis again on the same port with the same data. */
   resume(): Promise<void>;
@@ -34,7 +34,7 @@ export const redisPlace = (port: number, dir: string): readonly string[] => [
 /**
  * Starts a redis-server on a free port of loopback, with its data in a temporary folder.
  *
- * @param data folder whose files it starts with
+ * @param data folder with files to copy into its data folder first
  * @param durable whether it has an append-only file with an fsync on every write, as in production
  */
 export async function startRedis({

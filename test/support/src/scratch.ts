@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 const IN_MEMORY = '/dev/shm';
 const FREE_BYTES_MIN = 4 * 1024 ** 3;
 
-/** A folder for temporary files, in memory if there is room: databases sync each write, and a busy disk takes long for that. */
+/** A folder for temporary files, in memory if there is room, because databases sync each write and a busy disk syncs slowly. */
 export function scratchFolder(): string {
   try {
     const { bavail, bsize } = statfsSync(IN_MEMORY);

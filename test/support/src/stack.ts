@@ -15,7 +15,7 @@ export interface TestStackOptions {
   readonly script: string;
   /** Added to every service's environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it starts with: the data folder of its Redis, and its memory file. */
+  /** Data to start with: the data folder of a Redis, and a memory file. */
   readonly data?: { readonly redis: string; readonly memory?: string };
 }
 
@@ -30,13 +30,13 @@ export interface TestStack {
   readonly gateway: TestProcess;
   readonly controller: TestProcess;
   readonly consolidator: TestProcess;
-  /** One more rollout worker; the stack starts with none. @param more added to its environment */
+  /** Starts another rollout worker. The stack starts without one. @param more added to its environment */
   startRolloutWorker(more?: Readonly<Record<string, string>>): Promise<TestProcess>;
   start(service: 'gateway' | 'sandbox-controller' | 'consolidation-worker'): Promise<TestProcess>;
   stop(): Promise<void>;
 }
 
-/** Starts everything but the rollout workers. Needs the built services (`tsc -b`). */
+/** Starts everything except rollout workers. Needs the built services (`tsc -b`). */
 export async function startStack({ script, env = {}, data }: TestStackOptions): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'etude-stack-'));
   const redis = await startRedis(data && { data: data.redis });
@@ -48,11 +48,11 @@ export async function startStack({ script, env = {}, data }: TestStackOptions): 
     ETUDE_LOG_LEVEL: 'warn',
     ETUDE_REDIS_URL: redis.url,
     ETUDE_MEMORY_PATH: memoryPath,
-    // Starts at once and needs no model files.
+    // The lexical embedder starts at once and needs no model files.
     ETUDE_EMBEDDER: 'lexical',
     ETUDE_GRPC_PORT: String(grpcPort),
     ETUDE_AUTH_ANONYMOUS_TENANT: 'test',
-    // Scripts expect that every found memory is shown.
+    // Scripts expect that rollouts see every memory that was found.
     ETUDE_RECALL_WITHHOLD_PROBABILITY: '0',
     ETUDE_SKILLS_ENABLED: 'true',
     ETUDE_SKILLS_AUTO_REGISTER: 'true',

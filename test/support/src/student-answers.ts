@@ -1,4 +1,4 @@
-/** A problem of a family, as far as the student looks at it. */
+/** The fields of a family's problem that the student reads. */
 interface Lesson {
   readonly id: string;
   readonly family: string;
@@ -20,7 +20,7 @@ const docOf = (code: string) => /"""(.+?)"""/.exec(code)?.[1] ?? '';
 const fenced = (code: string) => `This does what the task says.\n\n\`\`\`python\n${code}\`\`\``;
 const between = (tag: string, text: string) => new RegExp(`<${tag}>([^]*)</${tag}>`).exec(text)?.[1] ?? '[]';
 
-/** What a request asks for, by a part of its text. */
+/** Kinds of requests, each with a text that its prompt contains. */
 const ASKED: ReadonlyArray<readonly [kind: string, part: string]> = [
   ['draft', 'Sketch a solution'],
   ['generate', 'Write the solution.'],
@@ -32,11 +32,11 @@ const ASKED: ReadonlyArray<readonly [kind: string, part: string]> = [
   ['learn', '# Lessons\n'],
 ];
 
-/** Answers by fixed rules; it keeps nothing between two requests. */
+/** Answers by fixed rules. It keeps nothing between requests. */
 export class Student {
   constructor(private readonly lessons: readonly Lesson[]) {}
 
-  /** null: a request that the student doesn't know. */
+  /** The answer to a request. null if the student doesn't know the kind of request or the task. */
   answer(system: string, user: string): { readonly kind: string; readonly text: string } | null {
     if (system.startsWith('You extract facts')) return { kind: 'consolidation', text: factsFrom(between('experiences', user)) };
     if (system.startsWith('You generalise Python')) return { kind: 'generalisation', text: '{"code": null}' };
@@ -64,8 +64,9 @@ export class Student {
   }
 
   /**
-   * House rules: the prompt must hold the rule's sentence. Procedures: some families need a second attempt, unless an earlier task of the
-   * family is remembered. Distractors: the rule of the family that looks alike misleads, unless an earlier task of their own is remembered.
+   * Whether the student answers right. House rules: if the prompt has the rule's sentence. Procedures: in some families only at the second
+   * attempt, unless the prompt has an earlier task of the family. Distractors: not if the prompt has the rule of the similar family, unless
+   * it also has an earlier task of their own.
    */
   #isRight(lesson: Lesson, user: string): boolean {
     const { kind, family, referenceSolution } = lesson;
@@ -81,7 +82,7 @@ export class Student {
     return others.some(({ prompt, referenceSolution }) => user.includes(prompt) || user.includes(docOf(referenceSolution)));
   }
 
-  /** Families look alike if their names end in the same word. */
+  /** The rules of similar families. Families are similar if their names end in the same word. */
   #rulesOfTwin(family: string): string[] {
     const [word = ''] = family.split('-').slice(-1);
     return this.lessons
@@ -103,7 +104,7 @@ interface Experience {
   readonly code: string | null;
 }
 
-/** One fact for each house rule that the experiences tell, and the description of the first accepted code. */
+/** One fact for each house rule in the experiences, and the description of the first accepted code. */
 function factsFrom(text: string): string {
   const experiences = JSON.parse(text) as Experience[];
   const told = experiences.map(({ reflection: thought, code }) => rulesIn(`${thought}\n${code}`));

@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers';
 import { readLessons, Student } from './student-answers.js';
 
 export interface StudentCall {
-  /** Such as "generate, with memories" or "consolidation". */
+  /** Kind of the request, such as "generate, with memories" or "consolidation". */
   readonly kind: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -24,8 +24,8 @@ const CHARS_PER_TOKEN = 4;
 const tokens = (text: string) => Math.ceil(text.length / CHARS_PER_TOKEN);
 
 /**
- * Starts a model server that plays a student of these families. It knows every reference, but answers right only if the prompt holds what
- * a student would need. No model is asked, and every answer is marked as scripted.
+ * Starts a model server that plays a student of these problem families. It knows every reference solution, but answers right only if the
+ * prompt has what a student would need. No model is called, and every answer is marked as scripted.
  *
  * @param path a file as `etude eval families` reads it
  */

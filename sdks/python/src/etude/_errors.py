@@ -23,7 +23,7 @@ class FieldViolation:
 class EtudeError(Exception):
     """A failed call. The message says what was wrong and what to do.
 
-    code: Etude's code, such as "NOT_FOUND" (docs/errors.md); the gRPC status where the server sent none.
+    code: Etude's code, such as "NOT_FOUND" (docs/errors.md); the gRPC status if the server sent no code.
     retry_after: seconds to wait before a retry; None if a retry can't help.
     violations: the wrong fields of the request.
     """
@@ -78,7 +78,7 @@ class ResourceExhaustedError(EtudeError):
 
 
 class UnavailableError(EtudeError):
-    """The gateway, or something behind it, can't be reached."""
+    """The gateway, or a service that it needs, can't be reached."""
 
 
 class DeadlineExceededError(EtudeError):
@@ -121,7 +121,7 @@ _CLASSES: dict[str, type[EtudeError]] = {
 
 
 class _FailedCall(Protocol):
-    """What both of grpc's kinds of RpcError have."""
+    """The methods that both kinds of grpc's RpcError have."""
 
     def code(self) -> grpc.StatusCode: ...
     def details(self) -> str | None: ...
@@ -129,7 +129,7 @@ class _FailedCall(Protocol):
 
 
 def error_of(error: grpc.RpcError) -> EtudeError:
-    """Makes an EtudeError of a failed call, from its trailers."""
+    """Makes an EtudeError from the trailers of a failed call."""
     failed = cast("_FailedCall", error)
     status = failed.code().name
     message = failed.details() or status

@@ -1,4 +1,4 @@
-"""What an execution in a sandbox printed and displayed."""
+"""The output and outcome of an execution in a sandbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Execution:
 
     @property
     def text(self) -> str:
-        """The last displayed object as text: the value of a last expression."""
+        """The last displayed object as text, such as the value of the last expression."""
         return self.displays[-1].text.get("text/plain", "") if self.displays else ""
 
     def add(self, event: pb.ExecuteEvent) -> None:

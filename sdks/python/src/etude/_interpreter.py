@@ -1,4 +1,4 @@
-"""A code interpreter for agents of other frameworks: one sandbox that comes when it is needed."""
+"""A code interpreter for agents of other frameworks. It opens a sandbox when it needs one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_CHARS = 20_000
 
 
 class Interpreter:
-    """Runs code in one sandbox, which it claims at the first use and again after the sandbox has ended.
+    """Runs code in a sandbox. It opens one at the first use, and another one after that has ended.
 
     ttl: seconds that the sandbox lives after its last use.
     """
@@ -30,12 +30,12 @@ class Interpreter:
         self._one_at_a_time = Lock()
 
     def run(self, code: str) -> str:
-        """What the code printed and displayed, and its error, as text for a model."""
+        """Runs code. Returns its output, displayed values and error as text for a model."""
         with self._one_at_a_time:
             return _shown(self._open().run(code))
 
     def close(self) -> None:
-        """Closes the sandbox; the next run claims another one."""
+        """Closes the sandbox. The next run opens another one."""
         with self._one_at_a_time:
             if self._sandbox is not None:
                 self._sandbox.close()

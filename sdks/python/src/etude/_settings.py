@@ -1,4 +1,4 @@
-"""Where the gateway is, and who calls it."""
+"""The address of the gateway and the key of the caller."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 import grpc
 
 Key = str | Callable[[], str]
-"""An API key or a JWT, or a function that is asked for one before each call."""
+"""An API key or a JWT, or a function that returns one and is called before each call."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """TLS of the connection. Paths of PEM files; `ca_file` None means the well-known authorities."""
+    """Settings of TLS: paths of PEM files. Without `ca_file`, the well-known authorities are trusted."""
 
     ca_file: str | None = None
     cert_file: str | None = None
@@ -28,7 +28,7 @@ class Tls:
 
 
 def _home() -> Path | None:
-    """The folder of a local stack: ETUDE_HOME, or ".etude" here or in a folder above."""
+    """The folder of a local stack: ETUDE_HOME, or ".etude" here or in a parent folder. None if there is none."""
     given = os.environ.get("ETUDE_HOME")
     if given:
         return Path(given)
@@ -37,7 +37,7 @@ def _home() -> Path | None:
 
 
 def find_address(given: str | None) -> str:
-    """The gateway's "host:port": as given, from ETUDE_ADDRESS, or of the local stack."""
+    """The gateway's "host:port": the given one, else that of ETUDE_ADDRESS, else that of the local stack."""
     address = given or os.environ.get("ETUDE_ADDRESS")
     if address:
         return address
@@ -48,12 +48,12 @@ def find_address(given: str | None) -> str:
 
 
 def is_local(given: str | None) -> bool:
-    """Whether the gateway is the local stack's: neither `given` nor ETUDE_ADDRESS names one."""
+    """Whether the client uses the local stack: neither `given` nor ETUDE_ADDRESS names another gateway."""
     return not given and not os.environ.get("ETUDE_ADDRESS")
 
 
 def find_key(given: Key | None, *, local: bool) -> Key:
-    """The key: as given, from ETUDE_API_KEY, or of the local stack where its address is used; "" is no key."""
+    """The given key, else that of ETUDE_API_KEY, else for the local stack its own key; "" if there is none."""
     key = given or os.environ.get("ETUDE_API_KEY")
     if key:
         return key

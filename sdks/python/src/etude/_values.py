@@ -1,4 +1,4 @@
-"""Python values to protobuf and back, and the requests that people write as plain values."""
+"""Converts Python values to protobuf messages and back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def new_request_id() -> str:
 
 
 def with_request_id(request: Message) -> Message:
-    """Gives the request an id where it can have one, so that a retry changes nothing twice."""
+    """Sets the request's id if it has such a field and no value, so that a retry changes nothing twice."""
     if "request_id" in request.DESCRIPTOR.fields_by_name and not getattr(request, "request_id"):
         setattr(request, "request_id", new_request_id())
     return request
@@ -86,7 +86,7 @@ def evaluator_of(
     entry_point: str | None,
     public: bool,
 ) -> tasks_pb2.Evaluator | None:
-    """The evaluator that asserts or pairs of input and output describe; None without both."""
+    """The evaluator for Python asserts or for pairs of input and output; None if neither is given."""
     if tests is not None and io_cases is not None:
         raise ValueError("a task has one evaluator: pass tests or io_cases, not both")
     if tests is not None:
@@ -127,7 +127,7 @@ def document_of(source: str | os.PathLike[str] | bytes, name: str | None) -> tup
     """Name and content of a document: of the file at a path, or of bytes with a name."""
     if isinstance(source, bytes):
         if name is None:
-            raise ValueError("name: bytes have no name of their own")
+            raise ValueError("bytes need a name; pass name")
         return name, source
     with open(source, "rb") as file:
         return name or os.path.basename(os.fspath(source)), file.read()

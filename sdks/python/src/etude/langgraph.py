@@ -36,7 +36,7 @@ class EtudeStore(BaseStore):
     """LangGraph's long-term memory in Etude's facts.
 
     An item is a fact "NAMESPACE/KEY: VALUE" with its namespace as category ("users/ada") and its key as subject. VALUE is JSON.
-    A get reads the namespace's facts one by one, so keep namespaces small. `ttl` and `index` are not offered.
+    A get reads all facts of the owner, so keep their number small. `ttl` and `index` are not supported.
     """
 
     def __init__(self, client: Etude | None = None, *, agent: str = "", user: str = "") -> None:
@@ -104,7 +104,7 @@ class EtudeStore(BaseStore):
 
 
 class _Fact:
-    """A stored item as its fact."""
+    """A fact, read as an item of the store. `is_item` is false for any other fact."""
 
     def __init__(self, record: pb.MemoryRecord) -> None:
         fields: dict[str, Any] = python_of(record.fields)

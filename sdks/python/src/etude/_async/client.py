@@ -1,4 +1,4 @@
-"""The client with everything that it reaches."""
+"""The client of a gateway."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from etude._settings import Key, Tls, find_address, find_key, is_local
 
 
 class AsyncEtude:
-    """A client of one gateway. Closes itself in `with`.
+    """A client of one gateway. It can be used in `with`, which closes it.
 
     address: "host:port"; None: ETUDE_ADDRESS, or the local stack.
     api_key: a key or a JWT, or a function that returns one; None: ETUDE_API_KEY, or the local stack's.
     tls: settings of TLS; None: plain text.
-    timeout: seconds of one call. retry_for: seconds in which calls are repeated while the gateway is away; 0: never.
+    timeout: timeout of one call, in seconds.
+    retry_for: seconds for which calls are repeated while the gateway is unreachable; 0: never.
     """
 
     def __init__(

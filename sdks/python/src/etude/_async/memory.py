@@ -11,7 +11,7 @@ from etude.v1 import memory_pb2 as pb
 
 
 class AsyncMemory:
-    """What was experienced, told and learned. A memory belongs to an agent, and to a user where one is given."""
+    """Memory: facts, episodes, documents and skills. Each record belongs to an agent, and to a user if one is given."""
 
     def __init__(self, calls: AsyncCalls) -> None:
         self._calls = calls
@@ -19,14 +19,14 @@ class AsyncMemory:
     async def remember(
         self, text: str, *, agent: str = "", user: str = "", category: str = "", subject: str = "", confidence: float | None = None
     ) -> pb.StoreFactResponse:
-        """Stores a fact. `outcome` says whether it was new, and `replaced` which facts it made untrue."""
+        """Stores a fact. `outcome` says whether it was new. `replaced` lists the facts that it replaced."""
         request = pb.StoreFactRequest(
             agent=agent, user=user, text=text, category=category, subject=subject, confidence=confidence, source="told"
         )
         return await self._calls.unary("Memory/StoreFact", request, pb.StoreFactResponse)
 
     async def recall(self, context: str, *, agent: str = "", user: str = "", tokens_max: int = 0) -> pb.RecallResponse:
-        """What helps with a task: facts, experiences and procedures; `tokens_max` bounds them together."""
+        """Facts, experiences and procedures that help with a task, with at most `tokens_max` tokens in total."""
         request = pb.RecallRequest(context=context, agent=agent, user=user, tokens_max=tokens_max)
         return await self._calls.unary("Memory/Recall", request, pb.RecallResponse)
 
@@ -41,7 +41,7 @@ class AsyncMemory:
         limit: int = 0,
         explain: bool = False,
     ) -> list[pb.MemoryHit]:
-        """The memories that are most relevant to the query, best first; `explain` tells the parts of each score."""
+        """The memories that are most relevant to the query, best first. With `explain`, hits explain the parts of their scores."""
         request = pb.SearchMemoryRequest(
             query=query, agent=agent, user=user, layers=layers, kinds=kinds, limit=limit, explain=explain
         )
@@ -59,7 +59,7 @@ class AsyncMemory:
             yield record
 
     async def forget(self, id: str, *, layer: str = "semantic", agent: str = "", user: str = "") -> pb.ErasureReceipt:
-        """Deletes a memory, with what rests on it alone."""
+        """Deletes a record and its parts."""
         request = pb.DeleteMemoryRequest(id=id, layer=layer, agent=agent, user=user)
         return await self._calls.unary("Memory/DeleteMemory", request, pb.ErasureReceipt)
 

@@ -13,7 +13,7 @@ from etude.v1 import tasks_pb2
 
 
 class AsyncSandbox:
-    """A code interpreter without a network. It keeps Python names and files until it is closed. Closes itself in `with`."""
+    """A code interpreter without a network. It keeps Python names and files until it is closed, for example by `with`."""
 
     def __init__(self, calls: AsyncCalls, name: str) -> None:
         self._calls = calls
@@ -28,7 +28,7 @@ class AsyncSandbox:
     async def stream(
         self, code: str, *, shell: bool = False, stdin: str = "", execution_id: str | None = None
     ) -> AsyncIterator[pb.ExecuteEvent]:
-        """Runs code, and yields what it prints and displays while it runs; the last event is its result. Resumes by itself."""
+        """Runs code, and yields its output while it runs. The last event is the result. A broken stream resumes automatically."""
         run = execution_id or new_request_id()
         language = pb.LANGUAGE_SHELL if shell else pb.LANGUAGE_PYTHON
 
@@ -48,7 +48,7 @@ class AsyncSandbox:
         return execution
 
     async def cancel(self, execution_id: str) -> bool:
-        """Stops a running execution; False if it did not run."""
+        """Stops a running execution. Returns False if it was not running."""
         request = pb.CancelExecutionRequest(name=self.name, execution_id=execution_id)
         return (await self._calls.unary("Sandboxes/CancelExecution", request, pb.CancelExecutionResponse)).stopped
 
@@ -81,11 +81,11 @@ class AsyncSandbox:
         await self._calls.unary("Sandboxes/DeleteSandboxFile", request, pb.DeleteSandboxFileResponse)
 
     async def renew(self, ttl: float) -> pb.Sandbox:
-        """Lets it live `ttl` seconds, counted from now."""
+        """Extends the sandbox's lifetime to `ttl` seconds from now."""
         return await self._calls.unary("Sandboxes/RenewSandbox", pb.RenewSandboxRequest(name=self.name, ttl=duration_of(ttl)), pb.Sandbox)
 
     async def close(self) -> None:
-        """Ends everything in it. Closing it again changes nothing."""
+        """Ends the sandbox and everything in it. Closing it again changes nothing."""
         await self._calls.unary("Sandboxes/CloseSandbox", pb.CloseSandboxRequest(name=self.name), pb.Sandbox)
 
 
@@ -105,7 +105,7 @@ class AsyncSandboxes:
         scratchpad: bool = False,
         request_id: str | None = None,
     ) -> AsyncSandbox:
-        """Claims a sandbox for `ttl` seconds."""
+        """Opens a sandbox for `ttl` seconds."""
         request = pb.CreateSandboxRequest(
             request_id=request_id or new_request_id(),
             template=template,
@@ -117,11 +117,11 @@ class AsyncSandboxes:
         return AsyncSandbox(self._calls, (await self._calls.unary("Sandboxes/CreateSandbox", request, pb.Sandbox)).name)
 
     def get(self, name: str) -> AsyncSandbox:
-        """A sandbox by its name; nothing is called."""
+        """A sandbox by its name, without a call to the gateway."""
         return AsyncSandbox(self._calls, name)
 
     async def list(self) -> AsyncIterator[pb.Sandbox]:
-        """All sandboxes, newest first; ended ones for an hour."""
+        """All open sandboxes, and those that ended within the last hour, newest first."""
         request = pb.ListSandboxesRequest()
         async for sandbox in self._calls.pages(
             "Sandboxes/ListSandboxes", request, pb.ListSandboxesResponse, lambda page: page.sandboxes

@@ -43,7 +43,7 @@ class AsyncSkills:
         stdin: str = "",
         request_missing: bool = False,
     ) -> Any:
-        """The result of a skill as plain data; of a program, its output.
+        """Runs a skill. Returns its result as plain data, or for a program its output.
 
         request_missing: request a skill that doesn't exist. Raises SkillFailedError.
         """
@@ -75,7 +75,7 @@ class AsyncSkills:
         """Registers a function. It is verified in sandboxes, then waits for a review or is approved.
 
         tests: pairs of arguments and expected result.
-        draft: further fields of the skill. wait: return after its verification.
+        draft: further fields of the skill. wait: whether to wait for the verification.
         """
         skill = pb.SkillDraft(name=name, agent=agent, user=user, description=description, code=code, tests=skill_tests(tests))
         if draft is not None:
@@ -89,19 +89,19 @@ class AsyncSkills:
         return await self._calls.unary("Skills/GetSkill", request, pb.Skill)
 
     async def list(self, *, agent: str = "", category: str = "", status: str = "") -> AsyncIterator[pb.Skill]:
-        """All skills, without code and tests; only those with a status, such as "approved"."""
+        """All skills. Code and tests are left out. With `status`, such as "active": only skills in this status."""
         named = f"SKILL_STATUS_{status.upper()}" if status else None
         request = pb.ListSkillsRequest(agent=agent, category=category, status=named, brief=True)
         async for skill in self._calls.pages("Skills/ListSkills", request, pb.ListSkillsResponse, lambda page: page.skills):
             yield skill
 
     async def review(self, name: str, *, agent: str = "", user: str = "", version: int = 0) -> pb.SkillReview:
-        """What a reviewer must see: code, differences, evidence, tests and similar skills."""
+        """Everything for a review: code, differences, evidence, tests and similar skills."""
         request = pb.GetSkillReviewRequest(name=skill_name(name), agent=agent, user=user, version=version)
         return await self._calls.unary("Skills/GetSkillReview", request, pb.SkillReview)
 
     async def approve(self, name: str, digest: str, *, agent: str = "", user: str = "", version: int = 0) -> pb.Skill:
-        """Approves exactly the skill with this digest. Needs the role reviewer."""
+        """Approves the version with exactly this digest. Needs the role reviewer."""
         request = pb.ApproveSkillRequest(name=skill_name(name), digest=digest, agent=agent, user=user, version=version)
         return await self._calls.unary("Skills/ApproveSkill", request, pb.Skill)
 

@@ -24,11 +24,11 @@ class AsyncTask:
         return f"AsyncTask({self.name!r})"
 
     async def get(self) -> pb.Task:
-        """The task as it stands."""
+        """The task in its current state."""
         return await self._calls.unary("Tasks/GetTask", pb.GetTaskRequest(name=self.name), pb.Task)
 
     async def watch(self, *, text: bool = False) -> AsyncIterator[pb.TaskEvent]:
-        """Everything that happened to the task, from its start until it is finished. Resumes by itself.
+        """All events of the task, from its start until it is finished. A broken stream resumes automatically.
 
         text: also the model's text while it is written; this text may be lost.
         """
@@ -40,9 +40,9 @@ class AsyncTask:
             yield event
 
     async def wait(self, timeout: float | None = None, *, learning: bool = False) -> pb.Task:
-        """The task once it is finished or asks a question, or as it stands after `timeout` seconds.
+        """Waits until the task is finished or asks a question, at most for `timeout` seconds. Returns the task in its state then.
 
-        learning: wait for the end of learning too.
+        learning: whether to also wait for the end of learning.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -53,7 +53,7 @@ class AsyncTask:
                 return task
 
     async def result(self, timeout: float | None = None) -> pb.TaskResult:
-        """The accepted answer. Waits for it.
+        """Waits for the accepted answer.
 
         Raises TaskFailedError if the task ended without one or asks a question, and TimeoutError after `timeout` seconds.
         """
@@ -74,11 +74,11 @@ class AsyncTask:
         return await self._calls.unary("Tasks/CancelTask", pb.CancelTaskRequest(name=self.name), pb.Task)
 
     async def answer(self, text: str, *, key: str = "") -> pb.Task:
-        """Answers the open question; `key` names another one."""
+        """Answers the open question. With `key`: only if that question is open."""
         return await self._calls.unary("Tasks/AnswerTask", pb.AnswerTaskRequest(name=self.name, text=text, key=key), pb.Task)
 
     async def explain(self, step: str = "") -> pb.StepExplanation:
-        """What the model was asked in a step, by default in the last one."""
+        """The model's prompt in a step, by default in the last step that called the model."""
         return await self._calls.unary("Tasks/ExplainStep", pb.ExplainStepRequest(name=self.name, step=step), pb.StepExplanation)
 
 
@@ -89,7 +89,7 @@ def _is_done(task: pb.Task, learning: bool) -> bool:
 
 
 class AsyncTasks:
-    """What callers want solved."""
+    """Tasks of the tenant."""
 
     def __init__(self, calls: AsyncCalls) -> None:
         self._calls = calls
@@ -121,9 +121,9 @@ class AsyncTasks:
         io_cases: pairs of input and expected output of a program.
         public: whether the model sees these tests.
         evaluator: any other evaluator. Without one, the answer is not judged.
-        files: content by path, placed in the sandbox.
-        training: learn from the attempts at the end.
-        request_id: a repeat with the same id is the same task; one is made where it is None.
+        files: files for the sandbox, content by path.
+        training: whether to learn from the attempts at the end.
+        request_id: a repeat with the same id returns the same task. None: a new id.
         """
         spec = pb.TaskSpec(
             agent=agent,
@@ -144,11 +144,11 @@ class AsyncTasks:
         return AsyncTask(self._calls, task.name)
 
     def get(self, name: str) -> AsyncTask:
-        """A task by its name; nothing is called."""
+        """A task by its name, without a call to the gateway."""
         return AsyncTask(self._calls, task_name(name))
 
     async def list(self, *, state: str = "", labels: Mapping[str, str] | None = None) -> AsyncIterator[pb.Task]:
-        """All tasks, newest first; only those in a state, such as "running", and with all of these labels."""
+        """All tasks, newest first. With `state`, such as "running", or `labels`: only tasks in this state and with all of these labels."""
         request = pb.ListTasksRequest(labels=labels, state=f"TASK_STATE_{state.upper()}" if state else None)
         async for task in self._calls.pages("Tasks/ListTasks", request, pb.ListTasksResponse, lambda page: page.tasks):
             yield task

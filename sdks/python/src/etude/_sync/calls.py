@@ -1,5 +1,5 @@
 # Generated from ../_async/calls.py by tools/generate.py; don't edit.
-"""Calls over gRPC: deadlines, retries of what may be repeated, and streams that resume by themselves."""
+"""Calls over gRPC, with deadlines, retries, and streams that resume automatically."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPTIONS = [
     ("grpc.max_send_message_length", _MESSAGE_MAX_BYTES),
     ("grpc.http2.max_pings_without_data", 0),
 ]
-# A stream whose gateway no longer answers breaks 40 s after its last sign of life, and is resumed.
+# If the gateway no longer answers, a stream breaks 40 s after the last data, and is resumed.
 _KEEPALIVE_MS = 30_000
 
 Answer = TypeVar("Answer", bound=Message)
@@ -34,8 +34,8 @@ Item = TypeVar("Item")
 class Calls:
     """Makes calls for one caller.
 
-    timeout: seconds of one call. retry_for: seconds in which failed calls are repeated.
-    keepalive_ms: silence after which the gateway is pinged; it has a third of this time to answer.
+    timeout: timeout of one call, in seconds. retry_for: seconds for which failed calls are repeated.
+    keepalive_ms: time without data after which the gateway is pinged. A ping's timeout is a third of it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Calls:
     def unary(
         self, method: str, request: Message, answer: type[Answer], *, timeout: float | None = None, repeatable: bool = True
     ) -> Answer:
-        """Makes a call such as "Tasks/GetTask", and repeats it while that can help and `retry_for` lasts.
+        """Makes a call such as "Tasks/GetTask", and repeats it for up to `retry_for` seconds while a retry can help.
 
         A request that can have a request id gets one, so that a repeat changes nothing twice.
         """
@@ -72,7 +72,7 @@ class Calls:
                 time.sleep(retry.seconds_or_raise(error_of(error)))
 
     def upload(self, method: str, parts: Iterable[Message], answer: type[Answer], *, timeout: float | None = None) -> Answer:
-        """Sends parts, and returns the answer to all of them. It is not repeated."""
+        """Sends parts, and returns the answer to all of them. An upload is not repeated."""
         parts = list(parts)
         call = self._channel.stream_unary(
             f"/etude.v1.{method}", request_serializer=type(parts[0]).SerializeToString, response_deserializer=answer.FromString
@@ -114,7 +114,7 @@ class Calls:
     ) -> Iterator[Event]:
         """Yields each event once up to the kind `last`. A broken stream is reopened after the last event seen."""
         token = ""
-        # Its time begins with the break, since the caller may take long with an event.
+        # The time for retries begins when the stream breaks, because the caller may process an event for long.
         retry: _Retry | None = None
         while True:
             try:
@@ -138,7 +138,7 @@ class _Retry:
         self._attempt = 0
 
     def seconds_or_raise(self, error: EtudeError) -> float:
-        """Seconds before the next try. Raises the error where a retry can't help, or the time is over."""
+        """Seconds before the next try. Raises the error if a retry can't help, or the time is over."""
         if error.retry_after is None:
             raise error from None
         seconds = pause(self._attempt, error.retry_after)

@@ -1,5 +1,5 @@
 # Generated from ../_async/client.py by tools/generate.py; don't edit.
-"""The client with everything that it reaches."""
+"""The client of a gateway."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from etude._settings import Key, Tls, find_address, find_key, is_local
 
 
 class Etude:
-    """A client of one gateway. Closes itself in `with`.
+    """A client of one gateway. It can be used in `with`, which closes it.
 
     address: "host:port"; None: ETUDE_ADDRESS, or the local stack.
     api_key: a key or a JWT, or a function that returns one; None: ETUDE_API_KEY, or the local stack's.
     tls: settings of TLS; None: plain text.
-    timeout: seconds of one call. retry_for: seconds in which calls are repeated while the gateway is away; 0: never.
+    timeout: timeout of one call, in seconds.
+    retry_for: seconds for which calls are repeated while the gateway is unreachable; 0: never.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from etude.v1 import tasks_pb2
 
 
 class Sandbox:
-    """A code interpreter without a network. It keeps Python names and files until it is closed. Closes itself in `with`."""
+    """A code interpreter without a network. It keeps Python names and files until it is closed, for example by `with`."""
 
     def __init__(self, calls: Calls, name: str) -> None:
         self._calls = calls
@@ -29,7 +29,7 @@ class Sandbox:
     def stream(
         self, code: str, *, shell: bool = False, stdin: str = "", execution_id: str | None = None
     ) -> Iterator[pb.ExecuteEvent]:
-        """Runs code, and yields what it prints and displays while it runs; the last event is its result. Resumes by itself."""
+        """Runs code, and yields its output while it runs. The last event is the result. A broken stream resumes automatically."""
         run = execution_id or new_request_id()
         language = pb.LANGUAGE_SHELL if shell else pb.LANGUAGE_PYTHON
 
@@ -49,7 +49,7 @@ class Sandbox:
         return execution
 
     def cancel(self, execution_id: str) -> bool:
-        """Stops a running execution; False if it did not run."""
+        """Stops a running execution. Returns False if it was not running."""
         request = pb.CancelExecutionRequest(name=self.name, execution_id=execution_id)
         return (self._calls.unary("Sandboxes/CancelExecution", request, pb.CancelExecutionResponse)).stopped
 
@@ -82,11 +82,11 @@ class Sandbox:
         self._calls.unary("Sandboxes/DeleteSandboxFile", request, pb.DeleteSandboxFileResponse)
 
     def renew(self, ttl: float) -> pb.Sandbox:
-        """Lets it live `ttl` seconds, counted from now."""
+        """Extends the sandbox's lifetime to `ttl` seconds from now."""
         return self._calls.unary("Sandboxes/RenewSandbox", pb.RenewSandboxRequest(name=self.name, ttl=duration_of(ttl)), pb.Sandbox)
 
     def close(self) -> None:
-        """Ends everything in it. Closing it again changes nothing."""
+        """Ends the sandbox and everything in it. Closing it again changes nothing."""
         self._calls.unary("Sandboxes/CloseSandbox", pb.CloseSandboxRequest(name=self.name), pb.Sandbox)
 
 
@@ -106,7 +106,7 @@ class Sandboxes:
         scratchpad: bool = False,
         request_id: str | None = None,
     ) -> Sandbox:
-        """Claims a sandbox for `ttl` seconds."""
+        """Opens a sandbox for `ttl` seconds."""
         request = pb.CreateSandboxRequest(
             request_id=request_id or new_request_id(),
             template=template,
@@ -118,11 +118,11 @@ class Sandboxes:
         return Sandbox(self._calls, (self._calls.unary("Sandboxes/CreateSandbox", request, pb.Sandbox)).name)
 
     def get(self, name: str) -> Sandbox:
-        """A sandbox by its name; nothing is called."""
+        """A sandbox by its name, without a call to the gateway."""
         return Sandbox(self._calls, name)
 
     def list(self) -> Iterator[pb.Sandbox]:
-        """All sandboxes, newest first; ended ones for an hour."""
+        """All open sandboxes, and those that ended within the last hour, newest first."""
         request = pb.ListSandboxesRequest()
         for sandbox in self._calls.pages(
             "Sandboxes/ListSandboxes", request, pb.ListSandboxesResponse, lambda page: page.sandboxes

@@ -25,11 +25,11 @@ class Task:
         return f"Task({self.name!r})"
 
     def get(self) -> pb.Task:
-        """The task as it stands."""
+        """The task in its current state."""
         return self._calls.unary("Tasks/GetTask", pb.GetTaskRequest(name=self.name), pb.Task)
 
     def watch(self, *, text: bool = False) -> Iterator[pb.TaskEvent]:
-        """Everything that happened to the task, from its start until it is finished. Resumes by itself.
+        """All events of the task, from its start until it is finished. A broken stream resumes automatically.
 
         text: also the model's text while it is written; this text may be lost.
         """
@@ -41,9 +41,9 @@ class Task:
             yield event
 
     def wait(self, timeout: float | None = None, *, learning: bool = False) -> pb.Task:
-        """The task once it is finished or asks a question, or as it stands after `timeout` seconds.
+        """Waits until the task is finished or asks a question, at most for `timeout` seconds. Returns the task in its state then.
 
-        learning: wait for the end of learning too.
+        learning: whether to also wait for the end of learning.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -54,7 +54,7 @@ class Task:
                 return task
 
     def result(self, timeout: float | None = None) -> pb.TaskResult:
-        """The accepted answer. Waits for it.
+        """Waits for the accepted answer.
 
         Raises TaskFailedError if the task ended without one or asks a question, and TimeoutError after `timeout` seconds.
         """
@@ -75,11 +75,11 @@ class Task:
         return self._calls.unary("Tasks/CancelTask", pb.CancelTaskRequest(name=self.name), pb.Task)
 
     def answer(self, text: str, *, key: str = "") -> pb.Task:
-        """Answers the open question; `key` names another one."""
+        """Answers the open question. With `key`: only if that question is open."""
         return self._calls.unary("Tasks/AnswerTask", pb.AnswerTaskRequest(name=self.name, text=text, key=key), pb.Task)
 
     def explain(self, step: str = "") -> pb.StepExplanation:
-        """What the model was asked in a step, by default in the last one."""
+        """The model's prompt in a step, by default in the last step that called the model."""
         return self._calls.unary("Tasks/ExplainStep", pb.ExplainStepRequest(name=self.name, step=step), pb.StepExplanation)
 
 
@@ -90,7 +90,7 @@ def _is_done(task: pb.Task, learning: bool) -> bool:
 
 
 class Tasks:
-    """What callers want solved."""
+    """Tasks of the tenant."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -122,9 +122,9 @@ class Tasks:
         io_cases: pairs of input and expected output of a program.
         public: whether the model sees these tests.
         evaluator: any other evaluator. Without one, the answer is not judged.
-        files: content by path, placed in the sandbox.
-        training: learn from the attempts at the end.
-        request_id: a repeat with the same id is the same task; one is made where it is None.
+        files: files for the sandbox, content by path.
+        training: whether to learn from the attempts at the end.
+        request_id: a repeat with the same id returns the same task. None: a new id.
         """
         spec = pb.TaskSpec(
             agent=agent,
@@ -145,11 +145,11 @@ class Tasks:
         return Task(self._calls, task.name)
 
     def get(self, name: str) -> Task:
-        """A task by its name; nothing is called."""
+        """A task by its name, without a call to the gateway."""
         return Task(self._calls, task_name(name))
 
     def list(self, *, state: str = "", labels: Mapping[str, str] | None = None) -> Iterator[pb.Task]:
-        """All tasks, newest first; only those in a state, such as "running", and with all of these labels."""
+        """All tasks, newest first. With `state`, such as "running", or `labels`: only tasks in this state and with all of these labels."""
         request = pb.ListTasksRequest(labels=labels, state=f"TASK_STATE_{state.upper()}" if state else None)
         for task in self._calls.pages("Tasks/ListTasks", request, pb.ListTasksResponse, lambda page: page.tasks):
             yield task
