@@ -72,7 +72,7 @@ import { toolSkills } from './tools/tool-skills.js';
 import { worldCalls } from './worlds/world-calls.js';
 
 const CLOSE_GRACE_MS = 3_000;
-/** How long a cluster may take to send new connections elsewhere, once the gateway is not ready. */
+/** How long a cluster may still send new connections to a gateway that is no longer ready. */
 const UNROUTED_MS = 5_000;
 
 /** The stores, queues and connections of this process, which the handlers of all calls share. */
@@ -133,7 +133,7 @@ function partsFrom(config: GatewayConfig, embedder: Embedder, logger: QueueLogge
   };
 }
 
-/** The agents' tools, over the gateway's memory, sandboxes and queues. */
+/** The tools of agents. They use the gateway's memory, sandboxes and queues. */
 function toolsOf(parts: Parts, embedder: Embedder, config: GatewayConfig): ToolRegistry {
   const { producer, memory, outbox, clock, sandboxes, wishes, router, sessions: sandboxSessions, worlds } = parts;
   const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = config;

@@ -32,15 +32,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('list' as const), tenant, requestId, pageSize: fc.integer({ min: 1, max: 4 }) }) },
 );
 
-/** What each tenant was told it owns, and by which request id. */
+/** What each tenant owns by the gateway's answers, and the request ids. */
 interface Model {
   readonly owned: Record<Tenant, Set<string>>;
   readonly requests: Map<string, { prompt: string; name: string }>;
-  /** A fresh suffix per run, so that request ids of earlier runs don't reach in. */
+  /** A new suffix per run, so that request ids differ from those of earlier runs. */
   readonly run: string;
 }
 
-/** What went wrong; nothing where all is well. */
+/** The violations of isolation; empty if there are none. */
 type Problems = readonly string[];
 const problem = (wrong: boolean, text: string): Problems => (wrong ? [text] : []);
 const statusOf = (call: Promise<unknown>) =>

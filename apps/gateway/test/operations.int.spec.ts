@@ -47,7 +47,7 @@ describe('queues', () => {
     }
     expect(await rig.client(Queues, 'ops').redriveDeadLetters({ queue: 'rollout.run', ids: [id, 'gone'] })).toMatchObject({
       redriven: 1,
-      refused: ['gone: no such job'],
+      refused: ['gone: there is no such job'],
     });
     expect((await rig.tasks().getTask({ name })).state).toBe(TaskState.QUEUED);
   });

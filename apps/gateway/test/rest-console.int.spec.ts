@@ -7,7 +7,7 @@ import { gatewayForFile } from './gateway.harness.js';
 
 const { ask, send, settings } = restDoor();
 const rig = gatewayForFile(async () => {
-  // Does nothing where it is built already.
+  // Does nothing if the console is already built.
   execFileSync(process.execPath, [fileURLToPath(new URL('../../console/build.mjs', import.meta.url))]);
   return { ...(await settings()), ETUDE_SANDBOX_INTERNAL_TOKEN: TOKEN };
 });

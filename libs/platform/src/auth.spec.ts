@@ -33,7 +33,7 @@ it.each(['verification', 'Pruning', ' architect', 'subject ada'])(
   (name) => {
     write({ ...key('a'), name });
     expect(() => loadKeys(path)).toThrow(
-      /keys\.0\.name: .* names a part of Etude or the subject of a JWT in histories; give the key another name/,
+      /keys\.0\.name: .* is reserved, because histories use it for a part of Etude or the subject of a JWT; give the key another name/,
     );
   },
 );

@@ -15,7 +15,7 @@ export interface Identity {
   readonly roles: readonly Role[];
   /** Author in histories: the key's name, "subject NAME" for a JWT, or the tenant's name if there is none. */
   readonly name: string;
-  /** The end user that the caller is bound to. Absent: requests name any user. */
+  /** The end user that the caller is bound to. Absent: requests may name any user. */
   readonly user?: string;
 }
 
@@ -34,9 +34,9 @@ const KeyEntry = z.strictObject({
     .default('')
     .refine((name) => !isReservedName(name), {
       error: ({ input }) =>
-        `${JSON.stringify(input)} names a part of Etude or the subject of a JWT in histories; give the key another name`,
+        `${JSON.stringify(input)} is reserved, because histories use it for a part of Etude or the subject of a JWT; give the key another name`,
     }),
-  /** RFC 3339; from then on the key is unknown. Absent: never. */
+  /** RFC 3339 time from which the key is refused. Absent: never. */
   expires: z.iso.datetime({ offset: true }).optional(),
 });
 const KeyFile = z.strictObject({ keys: z.array(KeyEntry) });
@@ -51,9 +51,9 @@ interface Key extends Identity {
 export interface KeyChange {
   readonly tenant: string;
   readonly call: 'keys.added' | 'keys.removed';
-  /** Its name, and the beginning of its digest. */
+  /** The key's name, and the beginning of the key's digest. */
   readonly target: string;
-  /** The same for the same change in every process. */
+  /** Digest of the change, equal in every process. */
   readonly digest: string;
 }
 
@@ -89,7 +89,7 @@ function changesOf(before: readonly Key[], after: readonly Key[]): KeyChange[] {
  * Loads API keys from a file that is read again whenever it changes, so that adding or revoking a key needs no restart.
  *
  * A file that was removed holds no keys. If it stops parsing, the last good keys stay and the error is reported once.
- * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable or wrong
+ * @throws EtudeError FAILED_PRECONDITION if the file is missing, unreadable or wrong
  */
 export function loadKeys(
   path: string,
@@ -97,7 +97,7 @@ export function loadKeys(
   onChange: (change: KeyChange) => void = () => undefined,
 ) {
   if (!existsSync(path)) {
-    const message = `There is no key file ${path}. Create it, such as {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}, or point ETUDE_AUTH_KEYS_PATH at the right one.`;
+    const message = `There is no key file ${path}. Create it, for example with {"keys":[{"sha256":"<hex>","tenant":"acme","roles":["user"],"name":"ci"}]}, or set ETUDE_AUTH_KEYS_PATH to the right file.`;
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
   let known: readonly Key[] | null = null;
@@ -108,7 +108,7 @@ export function loadKeys(
   };
   const keys = watchedFile(path, read, report);
   return {
-    /** The identity behind a key; null for an unknown one. A wrong key takes as long as a right one. */
+    /** The identity behind a key; null for an unknown key. The check takes the same time for every key. */
     authenticate(bearer: string): Identity | null {
       const digest = hash('sha256', bearer, 'buffer');
       let found: Key | null = null;

@@ -53,7 +53,7 @@ async function answer(path: string, response: ServerResponse, health: HealthChec
  * Serves `/healthz` (alive), `/readyz` (the result of every check; 503 if one fails) and `/metrics`.
  *
  * Uses Node's own server, since a web framework would cost every service memory for three routes.
- * @throws EtudeError FAILED_PRECONDITION where the port is taken or may not be used
+ * @throws EtudeError FAILED_PRECONDITION if the port is taken or may not be used
  */
 export async function startHealthServer(health: HealthChecks, host: string, port: number): Promise<Server> {
   startProcessMetrics();

@@ -26,7 +26,10 @@ export const jwtConfig = z.object({
   ETUDE_JWT_ISSUER: z.string().min(1).optional(),
   /** Audience that a JWT must have, such as "etude". */
   ETUDE_JWT_AUDIENCE: z.string().min(1).optional(),
-  /** Public keys of the issuer: an https:// URL of a JWKS (http:// on a loopback address), or the path of a file with one. New keys need no restart. */
+  /**
+   * Public keys of the issuer: an https:// URL of a JWKS (http:// on a loopback address), or the path of a file with one. New keys need no
+   * restart.
+   */
   ETUDE_JWT_JWKS: z.string().min(1).optional(),
   /** Claim with the tenant. */
   ETUDE_JWT_TENANT_CLAIM: z.string().min(1).default('tenant'),
@@ -45,10 +48,10 @@ export const jwtConfig = z.object({
 });
 export type JwtConfig = z.infer<typeof jwtConfig>;
 
-/** Only signatures by a key pair: with a shared secret, every service that checks tokens could make them. */
+/** Only signatures with a key pair. With a shared secret, every service that checks tokens could also make tokens. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
 const CLOCK_TOLERANCE_S = 30;
-/** How soon an unknown key id makes the JWKS be fetched again. */
+/** Shortest time between two fetches of the JWKS. A token with an unknown key id causes a fetch. */
 const COOLDOWN_MS = 10_000;
 const NAME_CHARS_MAX = 200;
 const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]*$/;
@@ -58,7 +61,7 @@ export interface TokenVerifier {
   verify(token: string): Promise<Identity | null>;
 }
 
-/** @returns null where no JWTs are accepted. @throws EtudeError FAILED_PRECONDITION for settings that don't fit together */
+/** @returns null if no JWTs are accepted. @throws EtudeError FAILED_PRECONDITION for settings that don't fit together */
 export function tokenVerifier(config: JwtConfig, report: (error: unknown) => void = () => undefined): TokenVerifier | null {
   const { ETUDE_JWT_ISSUER: issuer, ETUDE_JWT_AUDIENCE: audience, ETUDE_JWT_JWKS: jwks } = config;
   if (issuer === undefined && audience === undefined && jwks === undefined) return null;
@@ -87,7 +90,7 @@ function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey
     if (url === null || !isHttpsOrLoopback(url))
       throw new EtudeError(
         'FAILED_PRECONDITION',
-        `ETUDE_JWT_JWKS: ${jwks} must begin with https://, or with http:// on a loopback address: who changes the keys on their way could sign any token.`,
+        `ETUDE_JWT_JWKS: ${jwks} must begin with https://, or with http:// on a loopback address. Otherwise somebody could replace the keys in transit and sign any token.`,
       );
     return createRemoteJWKSet(url, { cooldownDuration: COOLDOWN_MS });
   }
@@ -103,7 +106,7 @@ function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey
 /** Whether the issuer's keys could not be fetched; a retry may help. */
 const isAway = (error: unknown) => error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError);
 
-/** Whether a JWT has expired by its own words, which needs no key of the issuer. */
+/** Whether a JWT says itself that it has expired. Reading that needs no key of the issuer. */
 function isOver(token: string): boolean {
   try {
     return (decodeJwt(token).exp ?? 0) + CLOCK_TOLERANCE_S <= Date.now() / 1_000;

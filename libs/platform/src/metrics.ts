@@ -14,7 +14,7 @@ export function counter<L extends string>({ name, help, labels = [] }: MetricOpt
   return (register.getSingleMetric(name) as Counter<L> | undefined) ?? new Counter({ name, help, labelNames: [...labels] });
 }
 
-/** A gauge with labels, whose values `collect` returns at each scrape; none while it fails. Asking again for a name replaces the metric. */
+/** A gauge with labels. `collect` returns its values at each scrape; while it fails, there are none. The same name again replaces the metric. */
 export function gauges<L extends string>(
   options: MetricOptions<L> & { collect: () => Promise<ReadonlyArray<{ readonly labels: Record<L, string>; readonly value: number }>> },
 ): Gauge<L> {

@@ -72,7 +72,7 @@ it('drops spans rather than waits for a collector that is stuck', async () => {
   await vi.advanceTimersByTimeAsync(1_500);
   await closed;
   vi.useRealTimers();
-  // One batch on its way, and the queue.
+  // One batch that is being sent, and the queue.
   expect(given).toBe(512 + 2_048);
 });
 

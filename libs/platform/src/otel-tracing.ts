@@ -16,7 +16,7 @@ import type { ProcessTracing, TracingConfig } from './tracing.js';
 
 /** How long a closing process waits for the collector. */
 const FLUSH_MS = 1_500;
-/** Characters of one value of content. */
+/** The most characters of one content, such as a prompt. */
 const CONTENT_MAX = 8_192;
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
@@ -57,7 +57,7 @@ export class OtelTracing implements ProcessTracing {
     try {
       return await this.#current.run(span, () => work(this.#open(span)));
     } catch (error) {
-      // Errors are told by their code, since a message may quote a prompt.
+      // Only the error's code is recorded, because a message may quote a prompt.
       if (!isInterruption(error)) span.setAttribute('error.type', errorCode(error)).setStatus({ code: SpanStatusCode.ERROR });
       throw error;
     } finally {
@@ -88,13 +88,13 @@ export class OtelTracing implements ProcessTracing {
   }
 }
 
-/** Work that was stopped on purpose, and goes on later or is no longer wanted. */
+/** Whether work was stopped on purpose: it continues later, or is no longer wanted. */
 const isInterruption = (error: unknown) => isAbort(error) || (error as { isNoFailure?: unknown } | null)?.isNoFailure === true;
 
 const cut = (values: SpanValues): Attributes =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value).slice(0, CONTENT_MAX)]));
 
-/** The exporter. It reports only the first failure after a success. */
+/** Wraps an exporter, so that only the first failure after a success is reported. */
 function reporting(exporter: SpanExporter, warn: (reason: string) => void): SpanExporter {
   let failed = false;
   return {

@@ -29,7 +29,7 @@ function keyIdOf(key: KeyObject): string {
   return hash('sha256', der).slice(0, 16);
 }
 
-/** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION where it is missing, unreadable, or no Ed25519 key */
+/** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION if it is missing, unreadable, or no Ed25519 key */
 export function fileProofSigner(path: string) {
   const key = privateKeyOf(path);
   return { keyId: keyIdOf(key), sign: (text: string) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
@@ -42,11 +42,11 @@ export function ownProofChecker(path: string) {
 }
 
 /**
- * Accepts signatures by the public keys in a file, which is read again whenever it changes. Add a new key before the worker signs with it;
- * remove an old key once its signatures are to be refused. Without a path, every signature is refused.
+ * Accepts signatures by the public keys in a file, which is read again whenever it changes. Add a new key before the worker signs with it.
+ * Remove an old key when its signatures must be refused. Without a path, every signature is refused.
  *
  * If the file is removed or stops parsing, the last good keys stay and the problem is reported once.
- * @throws EtudeError FAILED_PRECONDITION where the file is missing, unreadable, or holds no Ed25519 key
+ * @throws EtudeError FAILED_PRECONDITION if the file is missing, unreadable, or holds no Ed25519 key
  */
 export function fileProofChecker(path: string | undefined, report: (error: unknown) => void = () => undefined) {
   return checkerOf(path === undefined ? () => new Map<string, KeyObject>() : watchedFile(path, () => publicKeysOf(path), report));

@@ -9,7 +9,7 @@ import { type HealthCheck, HealthChecks, startHealthServer } from './health.js';
 import { createLogger } from './logging.js';
 import { startTracing } from './tracing.js';
 
-/** Most time of a close, after the drain. A longer one is cut off, and another process takes over its work. */
+/** The longest time for closing, after the drain. Then the process exits, and another process takes over its work. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
 export type ServiceLogger = ReturnType<typeof createLogger>;
@@ -21,7 +21,7 @@ export interface ServiceOptions {
   readonly checks: Readonly<Record<string, HealthCheck>>;
   /** Opens the service's own server. */
   readonly listen?: () => Promise<void>;
-  /** Lets work in progress come to a good end, before the service closes. */
+  /** Waits for work in progress, before the service closes. */
   readonly drain?: () => Promise<unknown>;
   readonly close: () => Promise<void>;
   /** Additional fields of the ready line, such as the server's port. */
@@ -30,7 +30,7 @@ export interface ServiceOptions {
 
 const printLine = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-/** For a service that is still starting. As process 1 of a container, it would otherwise ignore the signal. */
+/** Handles SIGTERM while a service starts. Without a handler, process 1 of a container ignores the signal. */
 const endAtOnce = () => process.exit(143);
 
 function closeOnSignals(
@@ -91,7 +91,7 @@ export async function runService(options: ServiceOptions): Promise<INestApplicat
   return app;
 }
 
-/** Runs a service's `start` as its whole `main.ts`. If it throws, prints one JSON line with code and message on stderr and exits with 1. */
+/** The whole `main.ts` of a service. If `start` throws, prints one JSON line with code and message on stderr and exits with 1. */
 export async function runMain(name: string, start: () => Promise<unknown>): Promise<void> {
   process.on('SIGTERM', endAtOnce);
   try {
@@ -108,9 +108,9 @@ export async function runMain(name: string, start: () => Promise<unknown>): Prom
 /** The part of a service that takes jobs from queues. */
 export interface RunningWorker {
   checks(): Readonly<Record<string, HealthCheck>>;
-  /** Takes no more jobs. Resolves when those in progress have ended their step, at most after `ms`. */
+  /** Takes no more jobs. Resolves when the running jobs have ended, or after `ms`. */
   drain(ms: number): Promise<unknown>;
-  /** Jobs in progress return to the queue, where other workers take them. */
+  /** Returns running jobs to the queue, where other workers take them. */
   close(): Promise<void>;
 }
 

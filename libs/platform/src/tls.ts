@@ -30,11 +30,11 @@ interface Pem {
   readonly ca?: Buffer;
 }
 
-/** The certificates of one process. Servers that are made with it take new files by themselves. */
+/** The certificates of one process. Servers that use them switch to new files by themselves. */
 export type ServerTls = Pick<Certificates, 'grpc' | 'httpServer' | 'close'>;
 
 /**
- * Reads the certificate files, and looks at them every `everyMs`. A wrong new file is reported once, and the last good ones stay in use.
+ * Reads the certificate files, and checks every `everyMs` for new ones. A wrong new file is reported once, and the last good ones stay in use.
  *
  * @returns null without TLS. @throws EtudeError FAILED_PRECONDITION naming the wrong setting or file
  */
@@ -47,7 +47,7 @@ export function serverTls(config: TlsConfig, report: (error: unknown) => void, e
   return new Certificates(pem, caPath !== undefined, everyMs);
 }
 
-/** How this process calls sandbox controllers; undefined: without TLS. It shows its own certificate, if it has one. */
+/** How this process calls sandbox controllers; undefined: without TLS. If the process has a certificate, it presents it. */
 export function controllerTls(config: TlsConfig): { readonly credentials: ChannelCredentials; readonly name: string } | undefined {
   const { ETUDE_TLS_CA_PATH: ca, ETUDE_TLS_CERT_PATH: cert, ETUDE_TLS_KEY_PATH: key } = config;
   if (ca === undefined) return undefined;
@@ -59,7 +59,7 @@ function readPem(certPath: string, keyPath: string, caPath: string | undefined):
   try {
     const [cert, key] = [readFileSync(certPath), readFileSync(keyPath)];
     const pem = { cert, key, ...(caPath === undefined ? {} : { ca: readFileSync(caPath) }) };
-    // Refuses a key that isn't the certificate's.
+    // Throws if the key doesn't belong to the certificate.
     createSecureContext(pem);
     return pem;
   } catch (error) {
@@ -72,7 +72,7 @@ type CaListener = Parameters<experimental.CertificateProvider['addCaCertificateL
 type IdentityListener = Parameters<experimental.CertificateProvider['addIdentityCertificateListener']>[0];
 
 class Certificates implements experimental.CertificateProvider {
-  /** What gives the current files to one listener of gRPC or one HTTP server. Both last as long as the process. */
+  /** Each function passes the current files to a gRPC listener or an HTTP server. Both last as long as the process. */
   readonly #tells: Array<() => void> = [];
   readonly #timer: NodeJS.Timeout;
   readonly grpc: ServerCredentials;

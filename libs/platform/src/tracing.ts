@@ -20,7 +20,7 @@ const workLabel = boundedLabel(200);
 /** The kind of a span's work. Names of models and agents are left out. */
 const workOf = (span: string) => workLabel(span.replace(/^(chat|invoke_agent) .*/, '$1'));
 
-/** Measures every span as well, traced or not. Calls of the gateway have metrics of their own. */
+/** Measures the time of every span, even if traces are off. Calls of the gateway have metrics of their own. */
 function measured(inner: ProcessTracing): ProcessTracing {
   return {
     get current() {
@@ -56,7 +56,7 @@ export async function startTracing(service: string, config: TracingConfig, logge
   return (tracing = measured(new OtelTracing(service, config, warn)));
 }
 
-/** The trace of the line that is being logged. */
+/** The current trace, for a line of the log. */
 export const loggedTrace = (): { traceId?: string } => {
   const traceId = traceIdOf(tracing.current);
   return traceId === undefined ? {} : { traceId };

@@ -41,7 +41,7 @@ function allWorks(producer: Producer, tasks: TaskStore): readonly DurableWork[] 
 const CLEANING_MS = 3_600_000;
 const CLEANED_AT_ONCE = 10_000;
 
-/** Removes old dead letters of every queue. Returns their number. A write that memory still lacks gets a new job by the next pass. */
+/** Removes old dead letters of every queue. Returns their number. A memory write that is still in the outbox gets a new job by the next pass. */
 async function removeOldDead(producer: Producer, keptMs: number): Promise<number> {
   const removed = await Promise.all(QUEUES.map(({ name }) => producer.queue(name).clean(keptMs, CLEANED_AT_ONCE, 'failed')));
   return removed.flat().length;

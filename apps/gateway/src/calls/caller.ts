@@ -15,7 +15,7 @@ export interface CallContext extends Identity {
   readonly signal: AbortSignal;
   /** ms since 1970; Infinity without a deadline. */
   readonly deadlineMs: number;
-  /** Lets `signal` abort with UNAUTHENTICATED once the caller's key or JWT is over. Returns the end of this. */
+  /** From now on `signal` aborts with UNAUTHENTICATED once the caller's key or JWT is no longer valid. Returns a function that ends this. */
   readonly watchKey?: () => () => void;
   /** W3C `traceparent` that the caller sent. */
   readonly traceparent?: string;
@@ -43,7 +43,8 @@ export class Authenticator {
     if (authorization.length === 0) return this.#anonymous();
     const [header] = authorization;
     const key = typeof header === 'string' && authorization.length === 1 ? BEARER.exec(header)?.[1] : undefined;
-    if (key === undefined) throw new EtudeError('UNAUTHENTICATED', 'The metadata "authorization" must be "Bearer <key or JWT>", once.');
+    if (key === undefined)
+      throw new EtudeError('UNAUTHENTICATED', 'The metadata "authorization" must be given once, as "Bearer <key or JWT>".');
     const identity = this.keys?.authenticate(key) ?? (await this.tokens?.verify(key));
     if (!identity)
       throw new EtudeError('UNAUTHENTICATED', 'This API key is unknown. Use a key of this installation, or ask the operator for one.');
@@ -51,20 +52,20 @@ export class Authenticator {
   }
 
   /**
-   * Checks a key or JWT again and again while a stream is open. Returns the end of this.
+   * Checks a key or JWT at intervals while a stream is open. Returns a function that ends the checks.
    *
    * @param onOver called once, with the error UNAUTHENTICATED, soon after the key was removed or changed, or the JWT expired
    */
   watch(authorization: readonly (string | Buffer)[], onOver: (error: unknown) => void): () => void {
     const opened = this.identify(authorization);
-    opened.catch(() => undefined); // the first check reports it
+    opened.catch(() => undefined); // `requireSame` reports it
     const requireSame = async () => {
       if (isDeepStrictEqual(await this.identify(authorization), await opened)) return;
       throw new EtudeError('UNAUTHENTICATED', 'The tenant, roles or name of this API key have changed. Call again.');
     };
     const check = () =>
       requireSame().catch((error: unknown) => {
-        // The issuer of JWTs may be away for a while.
+        // The issuer of JWTs may be unreachable for a while.
         if ((error as Partial<EtudeError>).details?.retryAfterMs !== undefined) return;
         clearInterval(timer);
         onOver(error);
@@ -82,7 +83,7 @@ export class Authenticator {
 
 const STANDARD_MS = 60_000;
 const MAX_MS = 3_600_000;
-/** Time reserved before the deadline for the answer to arrive, also on a busy machine; for short deadlines, a tenth. */
+/** A wait ends this long before the deadline, so that its answer arrives even on a busy machine; with short deadlines, a tenth before. */
 const DEADLINE_MARGIN_MS = 1_000;
 
 /**
@@ -100,7 +101,7 @@ export function waitMs(timeout: Duration | undefined, untilDeadlineMs: number): 
   return Math.max(0, Math.min(asked, untilDeadlineMs - margin));
 }
 
-/** Callers by the key file and by tokens, as the settings name them. A changed key file is noted in the audit log. */
+/** Identifies callers by the key file and the JWT issuer of the settings. Changes of the key file go to the audit log. */
 export function authenticatorFrom(config: GatewayConfig, logger: QueueLogger, audit: AuditLog): Authenticator {
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous } = config;
   const report = (error: unknown) => logger.error({ err: error }, 'The key file is wrong. Its last valid keys stay in use');

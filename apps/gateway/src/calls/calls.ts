@@ -44,7 +44,7 @@ export interface CallsParts {
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
   /** Absent: calls have no spans. */
   readonly tracing?: Tracing;
-  /** Keeps what audited calls did, and which were refused. A call that it can't note before its work fails. */
+  /** The audit log. If it can't be written before the work of an audited call, the call fails. */
   readonly audit?: Pick<AuditLog, 'write'>;
 }
 
@@ -59,7 +59,7 @@ export class Calls {
 
   constructor(private readonly parts: CallsParts) {}
 
-  /** The roles that the calls need are in `RULES`. */
+  /** Registers handlers. `RULES` has the roles that their calls need. */
   serve<S extends DescService, D>(service: S, handlers: Handlers<S, D>, deps: D): void {
     for (const method of service.methods) {
       const handle = (handlers as Readonly<Record<string, (request: object, call: CallContext, deps: D) => unknown>>)[method.localName];
@@ -67,9 +67,7 @@ export class Calls {
     }
   }
 
-  /**
-   * All handlers of a service, with checks, limits, metrics and errors. Each takes what `admit` returns. @throws Error if one is missing
-   */
+  /** All handlers of a service, with checks, limits, metrics and errors. Pass them the result of `admit`. @throws Error if one is missing */
   handlersOf<S extends DescService>(service: S): ServiceHandlers<S, CallContext> {
     const handlers = service.methods.map((method) => [method.localName, this.#surrounded(method)]);
     return Object.fromEntries(handlers) as ServiceHandlers<S, CallContext>;
@@ -157,8 +155,8 @@ export class Calls {
   }
 
   /**
-   * The error for the caller. An error with a code keeps code and message. An abort becomes the reason for the call's end.
-   * Anything else is a bug: it is logged under an id, and the caller gets only the id.
+   * The error for the caller. An error with a code keeps code and message. An abort error is replaced by the reason of the abort.
+   * Any other error is a bug: it is logged under an id, and the caller gets only the id.
    */
   #told(thrown: unknown, method: DescMethod, { signal }: CallContext): EtudeError {
     const error: unknown = isAbort(thrown) && signal.aborted ? signal.reason : thrown;
@@ -186,7 +184,7 @@ export class Calls {
     const { audit, log } = this.parts;
     if (audit === undefined || !ruleOf(method).audited) return;
     const [{ tenant }, entry] = [caller, entryOf(method, caller, target, outcome)];
-    // The work is done already, so the caller must not take it for failed.
+    // The work is already done, so the call must not fail because of the log.
     await audit
       .write(tenant, isNoted(outcome) ? entry : null, begun)
       .catch((error: unknown) => log.error({ tenant, ...entry, err: error }, 'The audit log could not be written'));
@@ -215,7 +213,7 @@ const entryOf = (method: DescMethod, { name: actor, roles }: Identity, target: s
   outcome,
 });
 
-/** Whether the audit log keeps a call that ended so: it was refused, or may have changed something before its caller left or a part failed. */
+/** Whether the audit log keeps a call with this outcome: the call was refused, or may have changed something before it failed. */
 const isNoted = (code: ErrorCode | 'OK') =>
   code === 'OK' ||
   code === 'PERMISSION_DENIED' ||
@@ -269,7 +267,7 @@ export function requireSize(method: DescMethod, { byteLength }: Uint8Array): voi
   throw new EtudeError('PAYLOAD_TOO_LARGE', message);
 }
 
-/** The answers of a stream as one span. It is the current one while an answer is made, but not while the stream's reader works. */
+/** Traces a stream as one span. It is the current span while an answer is made, but not while the reader uses the answer. */
 export async function* streamSpan<T>(
   tracing: Tracing,
   name: string,

@@ -7,7 +7,7 @@ import { chatModelFrom, DEFAULT_BASE_URL } from '@etude/model/model-config';
 import { rerankServerFrom } from '@etude/model/rerank-server';
 import type { GatewayConfig } from '../config/gateway-config.js';
 
-/** Codes for a memory of another embedder or another version of Etude. Retries can't help; the operator must decide. */
+/** Codes for a memory that another embedder or another version of Etude has written. Retries can't help; the operator must decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
 
 /** Opens memory once, and again after a failure, for example after a full disk or a late mount. */
@@ -25,7 +25,7 @@ export class MemoryAccess {
     return this.#opening;
   }
 
-  /** Opens memory at start. Errors that retries can't heal end the process; others show as NOT_SERVING. */
+  /** Opens memory at start. Throws only errors that retries can't heal. After other errors, health is NOT_SERVING. */
   async openAtStart(): Promise<void> {
     try {
       await this.open();
@@ -67,7 +67,7 @@ export function rerankersOf(
   };
 }
 
-/** Measures the calls, and logs each failure: a search keeps its own order then, so nobody else would see it. */
+/** Traces the calls, and logs each failure. A search hides the failure, because its hits then keep their own order. */
 export const observed = (reranker: Reranker, log: NonNullable<MemoryDeps['log']>, tracing: Tracing): Reranker => ({
   rank: (query, texts, signal) =>
     tracing

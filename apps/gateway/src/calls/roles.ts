@@ -3,17 +3,17 @@ import { EtudeError } from '@etude/contracts/errors';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { Identity, Role } from '@etude/platform/auth';
 
-/** What a call needs, and whether the audit log keeps it. */
+/** The role that a call needs, and whether the audit log keeps the call. */
 export interface CallRule {
   readonly role: Role;
   readonly audited: boolean;
-  /** How a caller makes it who is bound to an end user. Absent: not at all. */
+  /** How a caller that is bound to an end user may make the call. Absent: it may not. */
   readonly bound?: Bound;
 }
 
 /**
- * A path: the request's field for the user, which becomes the caller's user. `own`: the handler finds only records of the user or of the
- * whole tenant, and changes only those of the user. `open`: it has no user's data.
+ * A path names the request's field that must be the caller's user. `own`: the handler finds only records of the user or of the whole tenant,
+ * and changes only those of the user. `open`: the call shows no data of users.
  */
 export type Bound = 'user' | 'spec.user' | 'skill.user' | 'part.head.user' | 'whose.user' | 'own' | 'open';
 
@@ -28,7 +28,7 @@ const REVIEWER_AUDITED: CallRule = { role: 'reviewer', audited: true };
 const OPERATOR: CallRule = { role: 'operator', audited: false };
 const OPERATOR_AUDITED: CallRule = { role: 'operator', audited: true };
 
-/** The role of every call, the same over gRPC, HTTP and MCP. Audited are changes that a tenant's owners ask about later. */
+/** The rules of every call, the same over gRPC, HTTP and MCP. A change is audited if a tenant may ask later who made it. */
 export const RULES: Rules = {
   tasks: {
     submitTask: as('spec.user'),
@@ -150,7 +150,7 @@ const BY_METHOD: ReadonlyMap<DescMethod, CallRule> = new Map(
 export const ruleOf = (method: DescMethod): CallRule => BY_METHOD.get(method)!;
 
 /**
- * Makes a request one of the end user that the caller is bound to, if it is bound.
+ * Limits a request to the end user that the caller is bound to, if any.
  *
  * @throws EtudeError PERMISSION_DENIED for another user, and for calls that reach more than one user's data
  */
@@ -167,17 +167,17 @@ export function bindToUser<R extends object>(request: R, caller: Pick<Identity, 
   );
 }
 
-/** For what has no user, such as worlds. @throws EtudeError PERMISSION_DENIED for a caller that is bound to an end user */
+/** For data without a user, such as worlds. @throws EtudeError PERMISSION_DENIED for a caller that is bound to an end user */
 export function requireUnbound({ user }: Pick<Identity, 'user'>): void {
   if (user === undefined) return;
   const message =
-    'This call reaches data of all users, and yours is bound to one user by its JWT. It needs a key, or a JWT with the role "reviewer".';
+    'This call reaches data of all users, but your JWT is bound to one user. Use an API key, or a JWT with the role "reviewer".';
   throw new EtudeError('PERMISSION_DENIED', message);
 }
 
 type Holder = Partial<Record<string, unknown>>;
 
-/** The message with the user; null for one that can't name a user. */
+/** The part of a request that has its user; null if the request can't name a user. */
 function holderOf(request: object, bound: Bound): { user?: unknown } | null {
   const { spec, skill, part, whose } = request as Record<string, Holder | undefined>;
   if (bound === 'user') return request;
@@ -192,6 +192,6 @@ export function requireOwnRecord({ user }: Pick<Identity, 'user'>, owner: { read
   if (user === undefined || owner === undefined || owner.user === user) return;
   throw new EtudeError(
     'PERMISSION_DENIED',
-    'It belongs to the whole tenant, and your JWT is bound to one user. It needs a key, or a JWT with the role "reviewer".',
+    'This record belongs to the whole tenant, but your JWT is bound to one user. Use an API key, or a JWT with the role "reviewer".',
   );
 }

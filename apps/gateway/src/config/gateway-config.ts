@@ -76,7 +76,7 @@ export const gatewayConfig = requireMemory(
 );
 export type GatewayConfig = z.infer<typeof gatewayConfig>;
 
-/** Refuses settings with which nobody could call, or everybody could. @throws EtudeError FAILED_PRECONDITION */
+/** Refuses settings with which nobody could call, or anybody on the network. @throws EtudeError FAILED_PRECONDITION */
 export function checkAuthentication(config: GatewayConfig): void {
   const { ETUDE_AUTH_KEYS_PATH: keys, ETUDE_AUTH_ANONYMOUS_TENANT: anonymous, ETUDE_GRPC_HOST: host, ETUDE_JWT_ISSUER: issuer } = config;
   if (keys === undefined && anonymous === undefined && issuer === undefined) {
@@ -85,7 +85,7 @@ export function checkAuthentication(config: GatewayConfig): void {
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
   if (anonymous !== undefined && !isLoopback(host)) {
-    const message = `ETUDE_AUTH_ANONYMOUS_TENANT lets anybody in who reaches ${host}. Set ETUDE_GRPC_HOST to 127.0.0.1, or unset ETUDE_AUTH_ANONYMOUS_TENANT and give callers keys with ETUDE_AUTH_KEYS_PATH.`;
+    const message = `ETUDE_AUTH_ANONYMOUS_TENANT would let in anybody who reaches ${host}. Set ETUDE_GRPC_HOST to 127.0.0.1, or unset ETUDE_AUTH_ANONYMOUS_TENANT and give callers keys with ETUDE_AUTH_KEYS_PATH.`;
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
 }

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { EtudeError } from '@etude/contracts/errors';
 
 const ROOT = '/console';
-/** The built console, at the same place beside the sources and the compiled files of this service. */
+/** The built console. The path is the same from the sources and the compiled files of this service. */
 const FOLDER = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
 const INDEX = 'index.html';
 
@@ -42,10 +42,10 @@ const HEADERS = {
 
 export const isOfConsole = (path: string) => path === ROOT || path.startsWith(`${ROOT}/`);
 
-/** No name leaves the folder. */
+/** Names of files. No such name leads out of the folder. */
 const NAME = /^(?:assets\/)?[\w-]+(?:\.[\w-]+)+$/;
 
-/** Packed assets, whose names contain their digests. */
+/** Packed assets by name. A name contains the asset's digest, so its content never changes. */
 const packedAssets = new Map<string, Buffer>();
 
 function packed(name: string): Buffer {
@@ -54,7 +54,7 @@ function packed(name: string): Buffer {
   return known;
 }
 
-/** Sends a file of the built console, or the page itself for each of its addresses. @throws EtudeError NOT_FOUND, also without a console */
+/** Sends a file of the built console, or its page for any other address. @throws EtudeError NOT_FOUND, also without a console */
 export function sendConsole(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
   const asked = path.slice(ROOT.length + 1);
   // Addresses of the page may have dots too, such as /console/operations/rollout.run.

@@ -61,7 +61,7 @@ function loadReflection(): Map<string, Reflection> {
   return loaded;
 }
 
-/** Both versions of reflection. Their package is loaded by the first question, because it costs 11 MiB of memory. */
+/** Adds both versions of reflection. The first request loads their package, because it costs 11 MiB of memory. */
 function addReflection(server: Server): void {
   let loaded: Map<string, Reflection> | null = null;
   for (const version of ['v1', 'v1alpha']) {
@@ -91,7 +91,7 @@ const works = (check: HealthCheck) =>
     () => false,
   );
 
-/** `grpc.health.v1`: a service is SERVING while its stores work; the whole ("") while all services are. */
+/** `grpc.health.v1`: a service is SERVING while its stores work. The empty name is SERVING while all services are. */
 export class HealthReporter {
   readonly #health = new HealthImplementation(Object.fromEntries(NAMES.map((name) => [name, 'NOT_SERVING'])));
   #timer: NodeJS.Timeout | undefined;

@@ -73,7 +73,7 @@ function dropRest(request: IncomingMessage): void {
   request.resume();
 }
 
-/** The key of a request, checked before its body is read, and the user that it is bound to. The call checks it again, with its role. */
+/** Checks the key of a request before its body is read, and returns the key with its user. The call checks it again, with its role. */
 export async function keyOf(
   { headers }: IncomingMessage,
   authenticator: Pick<Authenticator, 'identify'>,

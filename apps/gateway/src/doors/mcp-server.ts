@@ -42,7 +42,7 @@ export class McpServer extends HttpDoor {
     this.#refusal = refuser(config);
   }
 
-  /** The protocol's package is imported by the first request, because it costs 20 MiB of memory. */
+  /** The first request imports the protocol's package, because it costs 20 MiB of memory. */
   async #openMcp(): Promise<McpHttp> {
     const { createMcpHttp } = await import('@etude/mcp/http');
     const { calls, log } = this.parts;

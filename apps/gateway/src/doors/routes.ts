@@ -4,13 +4,14 @@ import { bytesMaxOf, MIB } from '../calls/calls.js';
 
 /**
  * Formats of a body. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages.
- * `bytes`: the file itself, each way. `archive`: a packed folder. The query describes both. `events`: JSON, answered by server-sent events.
+ * `bytes`: the file itself, each way. `archive`: a packed folder. For these two, other fields are in the query. `events`: JSON, answered by
+ * server-sent events.
  */
 export type Body = 'json' | 'lines' | 'events' | 'bytes' | 'archive';
 
 export interface Place {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Segments in braces are fields of the request, by path; `{name=skills}` is the field with the prefix "skills/". */
+  /** A segment in braces is a field of the request. `{name=skills}` becomes the field `name` with the prefix "skills/". */
   readonly path: string;
   readonly summary: string;
   /** Maximum size of the body. */
@@ -22,7 +23,7 @@ export interface Route extends Place {
   readonly body: Body;
 }
 
-/** The first message of an upload, which the query describes. */
+/** The field with the first message of an upload. The query gives the fields of this message. */
 export const headOf = (method: DescMethod): DescField => method.input.fields.find(({ name }) => name === 'head' || name === 'header')!;
 
 /** Limits for bodies that become several messages. */
@@ -57,18 +58,18 @@ const SANDBOX = '/{name=sandboxes}';
 export const ROUTES: readonly Route[] = [
   tasks('POST', '', 'submitTask', 'Submit a task'),
   tasks('GET', '', 'listTasks', 'List tasks, newest first'),
-  tasks('GET', ':usage', 'getUsage', 'Tell what model calls have cost'),
+  tasks('GET', ':usage', 'getUsage', 'Get the costs of model calls'),
   tasks('GET', TASK, 'getTask', 'Get a task'),
   tasks('POST', `${TASK}:cancel`, 'cancelTask', 'Stop a task'),
   tasks('POST', `${TASK}:answer`, 'answerTask', 'Answer the open question of a task'),
   tasks('POST', `${TASK}:wait`, 'waitTask', 'Wait until a task is finished or asks a question'),
   tasks('GET', `${TASK}:watch`, 'watchTask', 'Watch the events of a task', 'events'),
-  tasks('GET', `${TASK}:step`, 'getStep', 'Show what came of a step'),
+  tasks('GET', `${TASK}:step`, 'getStep', 'Show the result of a step'),
   tasks('GET', `${TASK}:explain`, 'explainStep', 'Show what the model was asked in a step'),
   memory('POST', ':search', 'searchMemory', 'Search memory by meaning and by words'),
   memory('POST', ':recall', 'recall', 'Recall facts, experiences and procedures for a context'),
   memory('GET', '/stats', 'getMemoryStats', 'Count the records in memory'),
-  memory('GET', '/lift', 'getLift', 'Tell what memory is worth to rollouts'),
+  memory('GET', '/lift', 'getLift', 'Compare how rollouts end with and without memory'),
   memory('GET', '/episodes', 'listRecentEpisodes', 'List episodes, newest first'),
   memory('POST', '/episodes', 'storeEpisode', 'Store an episode of an outside agent'),
   memory('POST', '/facts', 'storeFact', 'Store a fact'),
@@ -92,7 +93,7 @@ export const ROUTES: readonly Route[] = [
   memory('POST', ':restore', 'restoreMemory', 'Bring archived records back'),
   memory('POST', ':erase', 'eraseMemory', 'Erase every trace of an agent, a user or the tenant'),
   memory('GET', '/erasures/{id}', 'getErasure', 'Get the receipt of an erasure'),
-  memory('POST', ':reembed', 'startReembedding', 'Fill the vectors of another embedder; for operators'),
+  memory('POST', ':reembed', 'startReembedding', 'Move all vectors to another embedder; for operators'),
   memory('POST', ':stopReembedding', 'stopReembedding', 'Stop the re-embedding; for operators'),
   memory('GET', '/reembedding', 'getReembedding', 'Get the progress of the re-embedding; for operators'),
   memory('POST', ':reconcile', 'reconcileMemory', 'Repair half-written records; for operators'),
@@ -138,20 +139,20 @@ export const ROUTES: readonly Route[] = [
   runs('POST', '', 'runConsolidation', 'Start a consolidation'),
   runs('GET', '', 'listConsolidationRuns', 'List consolidations, newest first'),
   runs('GET', RUN, 'getConsolidationRun', 'Get a consolidation with its plan'),
-  runs('POST', `${RUN}:undo`, 'undoConsolidation', 'Take back what a consolidation changed; for reviewers'),
+  runs('POST', `${RUN}:undo`, 'undoConsolidation', 'Undo the changes of a consolidation; for reviewers'),
   queues('GET', '', 'listQueues', 'List queues; for operators'),
   queues('GET', '/{queue}/deadLetters', 'listDeadLetters', 'List dead letters, newest first; for operators'),
-  queues('POST', '/{queue}/deadLetters:redrive', 'redriveDeadLetters', 'Put dead letters back to work; for operators'),
+  queues('POST', '/{queue}/deadLetters:redrive', 'redriveDeadLetters', 'Return dead letters to their queue; for operators'),
   audit('GET', '', 'listAudit', 'List who changed what, newest first; for reviewers'),
   tenants('GET', '', 'listTenants', 'List tenants with what they use and their limits; for operators'),
   sandboxes('GET', '', 'listSandboxes', 'List sandboxes, newest first'),
   sandboxes('POST', '', 'createSandbox', 'Open a sandbox'),
   sandboxes('GET', SANDBOX, 'getSandbox', 'Get a sandbox'),
-  sandboxes('POST', `${SANDBOX}:renew`, 'renewSandbox', 'Let a sandbox live longer'),
+  sandboxes('POST', `${SANDBOX}:renew`, 'renewSandbox', 'Extend the lifetime of a sandbox'),
   sandboxes('POST', `${SANDBOX}:close`, 'closeSandbox', 'End a sandbox'),
   sandboxes('POST', `${SANDBOX}:execute`, 'execute', 'Run code and watch what it prints', 'events'),
   sandboxes('POST', `${SANDBOX}:cancel`, 'cancelExecution', 'Stop a running execution'),
-  sandboxes('POST', `${SANDBOX}:answerToolCall`, 'answerToolCall', 'Answer a call of a tool by the code'),
+  sandboxes('POST', `${SANDBOX}:answerToolCall`, 'answerToolCall', 'Answer a tool call that the code made'),
   sandboxes('GET', `${SANDBOX}/files`, 'listSandboxFiles', 'List files'),
   sandboxes('GET', `${SANDBOX}/files:search`, 'searchSandboxFiles', 'Find lines of files that contain a text'),
   sandboxes('POST', `${SANDBOX}/files:upload`, 'uploadFile', 'Upload a file; the body is the file', 'bytes'),

@@ -53,7 +53,7 @@ const DECIDED = [
 ] as const;
 const decided = Json.optional().meta({ readOnly: true });
 
-/** The fields of an author, with the names of `SkillDraft`. */
+/** The fields that an author sets, named as in `SkillDraft`. */
 const Said = z.strictObject({
   name: SkillName.optional(),
   display_name: z.string().nullish(),
@@ -81,7 +81,7 @@ const MORE = {
 };
 const Put = Resource.extend(MORE);
 
-/** The default number of hits, also for 0, as in all calls. */
+/** The default number of hits. As in all calls, 0 means the default too. */
 const RESULTS = 5;
 
 const Search = z.strictObject({

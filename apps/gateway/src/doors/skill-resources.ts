@@ -51,7 +51,7 @@ const resource = (verb: Place['verb'], path: string, summary: string, rest: Omit
 const ALL = '/instances/{instanceId}/providers/{provider}/skills';
 const ONE = `${ALL}/{skillName}`;
 
-/** The path "search" still names a skill, except for POST. */
+/** A skill may be named "search": only for POST is this segment the search. */
 export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
   resource('GET', ALL, 'List skills that are not archived', {
     id: 'ListSkillResources',
@@ -89,7 +89,7 @@ export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
 const nameOf = (fields: ResourceRequest['fields']) => parseField(SkillName, fields['skillName'], 'skillName');
 
 /**
- * Where the skills of a request are.
+ * The instance and the provider in the path of a request.
  *
  * @param provider the provider of this gateway
  * @throws EtudeError NOT_FOUND for another provider

@@ -53,7 +53,7 @@ export const consolidationCalls = {
     const owner = { scope: { agent: agent ?? TENANT_AGENT, user: null } };
     const identified = { tenant, requestId, method: 'UndoConsolidation', body: { ...request } };
     const undone = await once(memory, identified, owner, { act: undo, again: async () => null, resultOf: () => '' });
-    if (undone.length === 0) throw unknownRun(`change of ${name}`);
+    if (undone.length === 0) throw unknownRun(`change of ${name} to undo`);
     if (record !== null)
       await runs.noteUndone(
         record,

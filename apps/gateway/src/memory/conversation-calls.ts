@@ -79,7 +79,7 @@ export const conversationCalls = {
 /** The conversation with the id of the request. @throws EtudeError NOT_FOUND, also if it isn't the named user's; INVALID_ARGUMENT */
 async function knownConversation(conversations: ConversationLayer, request: AddConversationRequest, call: CallContext) {
   const { id, name, user } = request;
-  if (name !== '') throw invalidField('name', 'must be empty beside id');
+  if (name !== '') throw invalidField('name', 'must be empty if id is set');
   const known = await conversations.get(readScope(call, request), id);
   if (known === null || (user !== '' && known.scope.user !== user)) throw unknown(id);
   return known;

@@ -78,7 +78,7 @@ async function importDocument(
 ) {
   const createdAt = Date.now();
   const { name, mediaType = mediaTypeOf(head.name), sha256: announced } = fromWire(Head, DocumentHeadSchema, head, { root: 'head' });
-  // The same in every tenant, so that new content also replaces what an import brought from elsewhere.
+  // The id is equal in every tenant, so that new content also replaces a document that was exported from another tenant.
   const id = `d${hash('sha256', JSON.stringify([scope.agent, scope.user, name])).slice(0, 32)}`;
   const known = announced === undefined ? null : await semantic.wholeDocument(scope, id);
   if (known !== null && known.digest === announced) return { document: known, outcome: 'unchanged', maskedSecrets: 0 };
@@ -100,7 +100,7 @@ async function importDocument(
   return { document, outcome: await semantic.storeDocument(document, chunks, signal), maskedSecrets };
 }
 
-/** Masks secrets, because a person often can't change a document, and documents show keys as examples. */
+/** Masks secrets instead of refusing them: a person often can't change a document, and documents may show example keys. */
 async function withoutSecrets(parsed: ParsedDocument): Promise<{ parsed: ParsedDocument; maskedSecrets: number }> {
   const { findSecrets, maskSecretsIn } = await import('@etude/analysis/find-secrets');
   let maskedSecrets = 0;

@@ -130,7 +130,7 @@ export const recordCalls = {
     await requireOwnFacts(memory, call, [id, other]);
     const undone = await memory.semantic.undoDecision(scope, [id, other], call.name);
     if (undone === null)
-      throw new EtudeError('NOT_FOUND', `Nothing was decided about the facts ${JSON.stringify(id)} and ${JSON.stringify(other)}.`);
+      throw new EtudeError('NOT_FOUND', `There is no decision about the facts ${JSON.stringify(id)} and ${JSON.stringify(other)} to undo.`);
     if (undone.newer.unsettled !== undefined) await deps.settling.request(scope.tenant);
     return factHistory(memory, scope, id);
   },

@@ -41,7 +41,7 @@ export const procedureMessage = (skill: Skill): RecordInit =>
 export const documentMessage = (document: DocumentRecord): MessageInitShape<typeof DocumentSchema> =>
   toWire(DocumentSchema, { ...document, ...document.scope, sha256: document.digest });
 
-/** As plain JSON: drops undefined, and turns numbers that JSON lacks into null. */
+/** Converts a value to plain JSON: drops undefined, and turns NaN and infinite numbers into null. */
 export const plainJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
 type Fields = PlainRecord['fields'];

@@ -199,7 +199,7 @@ const SKILL_ID = /^(?:skills\/)?([a-z][a-z0-9_]{0,79})(?:@([1-9][0-9]{0,8}))?$/;
 /**
  * A skill by the id of a hit, or its newest version by name. Readers are checked as for `GetSkill`; null if the id isn't one of a skill.
  *
- * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have one
+ * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have this skill
  */
 async function skillAsRecord(procedural: ProceduralMemory, asked: AskedSkills, id: string): Promise<PlainRecord | null> {
   const [, name, version] = SKILL_ID.exec(id) ?? [];

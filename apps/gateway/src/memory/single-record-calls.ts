@@ -48,7 +48,7 @@ export const singleRecordCalls = {
  * Erases one record: stores the erasure, then removes the record from memory. A worker removes all copies. A repeat with the same request
  * id returns the first receipt.
  *
- * @param asked the whole request; a repeat must have the same
+ * @param asked the whole request; a repeat must be equal
  * @param find the record to delete @throws EtudeError NOT_FOUND
  */
 async function deleteRecord(
@@ -89,7 +89,11 @@ export async function deleteNamed(
   });
 }
 
-/** The record with all its parts. @throws EtudeError FAILED_PRECONDITION for a skill with code; PERMISSION_DENIED for a shared procedure */
+/**
+ * The name that covers a record with all its parts.
+ *
+ * @throws EtudeError FAILED_PRECONDITION for a skill with code; PERMISSION_DENIED for a shared procedure
+ */
 function nameToDelete({ kind, id, scope, fields }: PlainRecord, call: CallContext): NamedRecord {
   const owner = { agent: scope.agent, user: scope.user };
   requireOwnRecord(call, owner);

@@ -153,7 +153,7 @@ function proposedSkills(call: CallContext, { procedural, registration, templateF
       await registration.requestVerification(there);
       return 'unchanged';
     }
-    // Keeps the original time, so that an erasure of records up to that time still applies.
+    // Keeps the original time, so that an erasure that is newer than the skill still applies to it.
     const made = { by, at: skill.createdAt, ...(setAside === null ? {} : { setAside }) };
     if (setAside === null) templateFor(skill.packages ?? []);
     const candidate = setAside === null ? await pinnedHere(skill, procedural) : skill;
@@ -168,7 +168,7 @@ function thereAlready(skill: Skill, known: readonly Skill[], isSetAside: boolean
   return known.find((version) => (isSetAside || !GONE.has(version.status)) && withoutPins(version) === content);
 }
 
-/** Ignores the pinned versions of dependencies, which differ between installations. */
+/** The content for a comparison, without the pinned versions of dependencies, which differ between installations. */
 function withoutPins({ dependencies = [], ...content }: Skill): string {
   return canonicalJson([skillDigest(content), dependencies.map(({ name }) => name).toSorted()]);
 }

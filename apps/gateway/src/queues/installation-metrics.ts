@@ -12,7 +12,7 @@ interface MetricsDeps {
 /** Tenants whose memory is counted; the first ones by name. */
 const TENANTS_MAX = 50;
 const QUEUES_KEPT_MS = 1_000;
-/** Counting memory reads its database. */
+/** Longer than for queues, because counting memory reads its database. */
 const MEMORY_KEPT_MS = 60_000;
 
 /** The answer of `read`, at most `ms` old. Scrapes of several gauges share it. */
@@ -44,11 +44,11 @@ export function showInstallation({ dead, tenants, memory }: MetricsDeps): void {
   queueGauge('etude_queue_waiting', 'Jobs that wait for a worker', counts, ({ waiting }) => waiting);
   queueGauge('etude_queue_active', 'Jobs that run', counts, ({ active }) => active);
   queueGauge('etude_queue_delayed', 'Jobs that wait for their time', counts, ({ delayed }) => delayed);
-  const depth = 'Jobs that wait, run or are due, which workers are scaled by';
+  const depth = 'Jobs that wait, run or are due; workers are scaled by this number';
   queueGauge('etude_queue_depth', depth, counts, ({ waiting, active, due }) => waiting + active + due);
   queueGauge('etude_queue_dead', 'Dead letters', counts, (queue) => queue.dead);
   queueGauge('etude_queue_workers', 'Workers that take jobs', counts, ({ workers }) => workers);
-  const oldest = 'How long the job has waited that has waited longest';
+  const oldest = 'Age of the job that has waited longest';
   queueGauge('etude_queue_oldest_seconds', oldest, counts, ({ oldestWaitingMs }) => Math.max(0, oldestWaitingMs) / SECOND_MS);
   const label = boundedLabel(TENANTS_MAX);
   const uses = kept(QUEUES_KEPT_MS, async () => (await tenants.list({ pageSize: TENANTS_MAX })).items);

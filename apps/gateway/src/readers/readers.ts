@@ -38,7 +38,7 @@ export function askedSkills(call: CallContext, { agent, user }: Whose): AskedSki
   return { tenant, agent: owner, user: known, everyUser };
 }
 
-/** Whether the caller may learn of this user's skill. */
+/** Whether the caller may see a skill of this owner. */
 export const seesUsers = ({ user, everyUser }: AskedSkills, { scope }: Pick<Skill, 'scope'>) =>
   everyUser || scope.user === null || scope.user === user;
 
@@ -57,7 +57,7 @@ export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readon
  * The requested version, or the newest in any status. If several owners have the name, the narrowest owner's skill.
  *
  * @param name "skills/{skill}"
- * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have one
+ * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have this skill
  */
 export async function skillNamed(procedural: ProceduralMemory, asked: AskedSkills, name: string, version = 0): Promise<Skill> {
   const skillName = skillOfName(name);
@@ -91,7 +91,7 @@ async function oneUsers(procedural: ProceduralMemory, found: Skill, version?: nu
   const meant = versions.filter((one) => version === undefined || one.version === version);
   const users = [...new Set(meant.flatMap((one) => one.scope.user ?? []))].toSorted();
   if (users.length <= 1) return found;
-  const message = `Several users of "${scope.agent}" have a skills/${name}: ${someOf(users)}. Set the field user to one of them.`;
+  const message = `Several users of "${scope.agent}" have the skill skills/${name}: ${someOf(users)}. Set the field user to one of them.`;
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'user', metadata: { name: `skills/${name}` } });
 }
 
@@ -135,7 +135,7 @@ export interface Whose {
   readonly user: string;
 }
 
-/** The scope to read: the tenant of the key, narrowed by the request, or to the end user that the caller is bound to. */
+/** The scope to read: the tenant of the key, narrowed by the request and by the end user that the caller is bound to. */
 export function readScope(call: CallContext, { agent, user }: Partial<Whose> = {}): ReadScope {
   return { tenant: call.tenant, agent: optionalAgent(agent ?? ''), user: optionalUser(user || (call.user ?? '')) };
 }

@@ -34,9 +34,9 @@ export interface SkillDeps {
   readonly settings: AgentSettingsStore;
   readonly registration: SkillRegistration;
   readonly wanted: WantedSkills;
-  /** Wishes without a reviewer, with their secrets masked. */
+  /** Requests for skills (wishes) that no reviewer vouches for, with their secrets masked. */
   readonly wishes: SkillWishes;
-  /** Records which agents called recently. */
+  /** Keeps the answers of tool calls for repeats. */
   readonly toolCalls: ToolCalls;
 }
 
@@ -126,7 +126,7 @@ export class SkillRegistration {
     await reverifyDependents(skill, { procedural, clock: { now: Date.now }, requestVerification });
   }
 
-  /** The settled version, or the current one if waiting longer is useless. */
+  /** Waits for the verification of a candidate or verified skill. @returns the version after it, or the current one if the wait ends first */
   async settled(procedural: ProceduralMemory, skill: Skill, patience: Patience): Promise<Skill> {
     return skill.status === 'candidate' || skill.status === 'verified' ? this.verified(procedural, skill, patience) : skill;
   }

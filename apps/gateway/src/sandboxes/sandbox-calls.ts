@@ -52,7 +52,7 @@ export const sandboxCalls = {
     return session.state === 'open' ? asked(request, call, deps, (client) => client.closeSandbox) : sandboxMessage(session);
   },
 
-  /** Adds an execution id if it is absent, because following again needs the id. */
+  /** Adds an execution id if it is absent, because the router needs the id to continue after a lost connection. */
   execute(request, call, { router }) {
     return router.execute(sandboxIdOfName(request.name), { ...request, executionId: request.executionId || randomUUID() }, call);
   },
@@ -60,7 +60,7 @@ export const sandboxCalls = {
   answerToolCall: (request, call, deps) => asked(request, call, deps, (client) => client.answerToolCall),
   cancelExecution: (request, call, deps) => asked(request, call, deps, (client) => client.cancelExecution),
 
-  /** Forwards an upload no faster than the owner reads it. Nothing is kept here, so the caller must continue after an interruption. */
+  /** Forwards an upload no faster than the owner reads it. Nothing is kept here, so after an interruption the caller must resume it. */
   async uploadFile(requests, call, { router }) {
     const { head, rest } = await opened(requests, 'header');
     const client = await router.owner(call.tenant, sandboxIdOfName(head.name, 'header.name'));

@@ -28,9 +28,9 @@ const Policy = z.object({
   supersededDays: Days,
 });
 const Reason = z.string().trim().max(1_000);
-const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be the id that pruning answered, such as "p0123456789abcdef"');
+const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be a prune_id that PruneSkills returned, such as "p0123456789abcdef"');
 const CALLERS_MAX = 10;
-/** These calls change skills of many owners, so their claims belong to the whole tenant. */
+/** These calls change skills of many owners, so the claims of their request ids belong to the whole tenant. */
 const EVERYBODYS = { scope: { agent: TENANT_AGENT, user: null } };
 const noResult = () => '';
 

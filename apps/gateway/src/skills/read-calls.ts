@@ -27,7 +27,7 @@ import { askedPage } from '../wire/names.js';
 const PAGE = { max: 1_000, standard: 50 };
 const RESULTS = { max: 100, standard: 5 };
 const SIMILARITY_MIN = 0.7;
-/** Factor for the hits of a search with tags, because tags are filtered after the search. */
+/** A search with tags looks for this many times the hits, because tags are filtered afterwards. */
 const PER_TAGGED_HIT = 10;
 
 const Tags = z.array(z.string().min(1).max(64)).max(50);
@@ -245,8 +245,8 @@ async function* names(
 }
 
 /**
- * The lines of one name: one for each agent and user. A reader with a user sees one line for each agent. An active skill comes first, then
- * the user's own skill, then a skill without a user.
+ * The lines of one name: one for each agent and user. A reader with a user sees one line for each agent: an active skill if there is one,
+ * else the user's own skill, else a skill without a user.
  */
 function linesOf({ user }: ReadScope, versions: readonly Skill[], filter: SkillFilter): readonly Skill[] {
   const ofOwners = [...Map.groupBy(versions, ({ scope }) => `${scope.agent} ${scope.user ?? ''}`).values()];

@@ -73,7 +73,7 @@ export const useCalls = {
     }
     const { roles, name: by } = call;
     const wish = { ...reader, skill: name, description, example };
-    // Only a reviewer's key vouches for the words of a wish.
+    // A wish is a request for a skill. Only a reviewer's key vouches for its text.
     const vouched = hasRole(roles, 'reviewer') ? { ...wish, vouchedBy: by } : wish;
     return wantedMessage(await deps.wanted.request({ wish: vouched, requestId }));
   },
@@ -148,7 +148,7 @@ const WishName = z.string().regex(/^wantedSkills\/w[0-9a-f]{8,64}$/, 'must look 
 const EXAMPLE_MAX_CHARS = 16_000;
 
 /**
- * A wish has the same readers as the resulting skill. A wish without a user is shown to every caller of the tenant.
+ * Finds a wish. It has the same readers as the resulting skill. Every caller of the tenant may read a wish without a user.
  *
  * @throws EtudeError NOT_FOUND
  */
@@ -158,7 +158,7 @@ async function seenWish(deps: SkillDeps, request: { name: string; user: string }
   const user = wishUserOf(request, roles);
   const wanted = await deps.wanted.get(tenant, id);
   if (wanted !== null && (user === undefined || wanted.user === null || wanted.user === user)) return wanted;
-  throw new EtudeError('NOT_FOUND', `There is no ${name} that you may read. If a user wished for it, set the field user.`);
+  throw new EtudeError('NOT_FOUND', `There is no ${name} that you may read. If it was requested for a user, set the field user.`);
 }
 
 /** undefined: all users, if a reviewer names no user; null: wishes without a user. */

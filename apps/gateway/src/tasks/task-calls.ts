@@ -146,7 +146,7 @@ async function requireWorld(world: string | undefined, call: CallContext, { worl
   if (world === undefined) return;
   requireUnbound(call);
   if (WorldId.safeParse(world).success && (await worlds.get(call.tenant, world)) !== null) return;
-  const message = `There is no world ${JSON.stringify(world.slice(0, 100))}, which the label "world" names. Make it, or leave out the label.`;
+  const message = `There is no world ${JSON.stringify(world.slice(0, 100))}. Create it, or leave out the label "world".`;
   throw new EtudeError('NOT_FOUND', message, { metadata: { field: 'spec.labels.world' } });
 }
 

@@ -11,10 +11,10 @@ import { taskName } from '@etude/contracts/ids';
 import { toWire } from '@etude/contracts/wire/messages';
 import { resumeToken } from '../wire/names.js';
 
-/** Interval at which a waiting call looks whether learning has ended, in case it wasn't woken. */
+/** How often a waiting call checks whether learning has ended, because a message may be lost. */
 const LOOK_EVERY_MS = 15_000;
 
-/** Whether a task goes on only when its caller acts; also true without a task. */
+/** Whether a task has ended or waits for its caller; also true if there is no task. */
 const isAtRest = (task: TaskRecord | null) => !task || isFinal(task.state) || task.state === 'input_required';
 
 const isLearning = (task: TaskRecord | null) => task?.learning.state === 'pending';
@@ -73,7 +73,7 @@ export class TaskWatcher {
     return this.tasks.get(tenant, taskId);
   }
 
-  /** Learning sends no events, but wakes the task's channel. @throws the signal's reason */
+  /** Waits for the end of learning, which sends no events, but messages on the task's channel. @throws the signal's reason */
   async #untilLearned(tenant: string, taskId: string, signal: AbortSignal): Promise<void> {
     const { redis, keys } = this.producer;
     const bell = new Bell(LOOK_EVERY_MS);
@@ -94,7 +94,7 @@ function skillVersionName(skill: string | null): string {
   return skill === null || at < 0 ? '' : `skills/${skill.slice(0, at)}/versions/${skill.slice(at + 1)}`;
 }
 
-/** A result or attempt as callers see it: without a verdict where nobody judged. */
+/** A result or attempt as callers see it: without a verdict if nobody judged it. */
 function judgedMessage<J extends Pick<TaskResult, 'verdict' | 'casesTotal' | 'skill'>>(judged: J) {
   return { ...judged, verdict: isUnjudged(judged) ? undefined : judged.verdict, skill: skillVersionName(judged.skill) };
 }

@@ -76,7 +76,7 @@ export class SandboxCodeSessions implements CodeSessions {
     throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended while it was being opened. Call again.`);
   }
 
-  /** Opens the sandbox after `last`. All calls of the session ask with the same request id, and so get the same one. @returns its id */
+  /** Opens the session's next sandbox after `last`. All calls use the same request id, so they get the same sandbox. @returns its id */
   async #made(key: SessionKey, last: string | null, template: string, signal: AbortSignal): Promise<string | Unavailable> {
     const { tenant, agent, user, session } = key;
     for (let lost = 0; ; lost += 1) {
@@ -85,7 +85,7 @@ export class SandboxCodeSessions implements CodeSessions {
         const { name } = await this.#work.open({ tenant, requestId, template, limits: SandboxLimits.parse({}) }, signal);
         return sandboxIdOfName(name);
       } catch (error) {
-        // An earlier call opened it and didn't record it, so it has ended unused.
+        // An earlier call opened this sandbox but didn't record it. It has ended unused.
         if (error instanceof SandboxLost) continue;
         if (errorCode(error) !== 'SANDBOX_CAPACITY') throw error;
         return { unavailable: withoutStop((error as Error).message) };

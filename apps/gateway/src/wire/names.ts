@@ -49,8 +49,8 @@ export function afterPageToken(token: string, filter: unknown): string | null {
 }
 
 /**
- * The requested page, which starts after `after` (null: the first page). `tokenOf` gives the token of the page after a place (null: the
- * last page). `cut` is for a list with one record more than the page, if there is one: it gives the page and its token.
+ * The requested page, which starts after `after` (null: the first page). `tokenOf` makes the token of the page that starts after a place
+ * (null: the last page). `cut` takes up to one record more than the page has, and returns the page with the token of the next one.
  *
  * @throws EtudeError INVALID_ARGUMENT
  */

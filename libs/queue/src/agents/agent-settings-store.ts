@@ -11,7 +11,7 @@ import type { RedisKeys } from '../redis/keys.js';
 import { namesAfter } from '../redis/pages.js';
 import { runScript, whileRedisAnswers } from '../redis/redis.js';
 
-/** Stored after the time of the change and a space. The revision makes every stored text unique, even if a change reverts another. */
+/** The JSON in a stored text "<ms of the change> <JSON>". The revision makes every text unique, even if a change reverts another. */
 const Stored = z.object({
   revision: z.number().int(),
   settings: ProceduralMemorySettings,
@@ -38,10 +38,10 @@ export class AgentSettingsStore implements AgentSettingsReader {
   }
 
   /**
-   * Changes some settings of an agent. From then on the agent has its own value of every setting. `etag` is that of the settings that the
-   * caller read.
+   * Changes some settings of an agent. From then on the agent has its own value of every setting.
    *
-   * @throws EtudeError ABORTED where the settings changed since they were read, INVALID_ARGUMENT where one is out of bounds
+   * @param options.etag of the settings that the caller read
+   * @throws EtudeError ABORTED if the settings changed since they were read, INVALID_ARGUMENT if one is out of bounds
    */
   async update(
     tenant: string,
@@ -54,9 +54,13 @@ export class AgentSettingsStore implements AgentSettingsReader {
       const known = this.#read(agent, before);
       const { revision } = before === null ? { revision: 0 } : storedIn(agent, before);
       if (etag !== undefined && etag !== known.etag)
-        throw new EtudeError('ABORTED', `the settings of agent "${agent}" changed since they were read; read them again and repeat`, {
-          field: 'etag',
-        });
+        throw new EtudeError(
+          'ABORTED',
+          `the settings of agent "${agent}" changed since they were read; read them again and repeat the change`,
+          {
+            field: 'etag',
+          },
+        );
       const changed = {
         revision: revision + 1,
         settings: { ...known.settings, ...change },
@@ -104,8 +108,7 @@ const flag = () =>
 const share = () => z.coerce.number({ error: 'must be a number from 0 to 1' }).min(0).max(1).optional();
 
 /**
- * A service's settings for agents that have none of their own, the same for every service. Defaults are those of
- * `ProceduralMemorySettings`.
+ * The settings of agents that have none of their own. All services need the same. Defaults are those of `ProceduralMemorySettings`.
  */
 export const agentSettingsConfig = z.object({
   /** Whether agents learn, offer and use skills at all. */

@@ -8,8 +8,9 @@ local function refusal(sandbox, owner, mayBegin)
   return nil
 end
 
--- Records the sandbox that a session opened, unless it has another one than the last.
--- KEYS session, sandbox. ARGV last sandbox's id or '', sandbox's id, owner, ms to keep the session. Answers 'kept', 'replaced', 'ended', 'taken'.
+-- Records the sandbox that a tool session opened, unless another call has recorded a different one meanwhile.
+-- KEYS session, sandbox. ARGV id of the sandbox that was recorded before or '', sandbox's id, owner, ms to keep the session.
+-- Answers 'kept', 'replaced', 'ended', 'taken'.
 function scripts.keepToolSandbox()
   local current = redis.call('HGET', KEYS[1], 'sandbox') or ''
   if current ~= ARGV[1] and current ~= ARGV[2] then return 'replaced' end
@@ -21,7 +22,7 @@ function scripts.keepToolSandbox()
   return 'kept'
 end
 
--- KEYS sandbox. ARGV owner, '1' if a sandbox without an owner may get this one. Answers 'own', 'ended', 'taken'.
+-- KEYS sandbox. ARGV owner, '1' if a sandbox without an owner may get this owner. Answers 'own', 'ended', 'taken'.
 function scripts.ownToolSandbox()
   return refusal(KEYS[1], ARGV[1], ARGV[2] == '1') or 'own'
 end

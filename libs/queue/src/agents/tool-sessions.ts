@@ -47,8 +47,8 @@ export class RedisToolSessions extends RedisStore implements ToolSessions {
   }
 
   /**
-   * Records the sandbox that a session opened; call it before using the sandbox. `replaced`: another call recorded another one, so the
-   * caller closes this one. `taken`: the sandbox belongs to another agent or user.
+   * Records the sandbox that a session opened. Call it before using the sandbox. `replaced`: another call has recorded a different sandbox,
+   * so the caller must close this one. `taken`: the sandbox belongs to another agent or user.
    *
    * @param last the sandbox that `readSandbox` gave
    */
@@ -60,7 +60,7 @@ export class RedisToolSessions extends RedisStore implements ToolSessions {
   /**
    * Makes the agent and user of `key` the owner of a sandbox. `taken`: it has another owner.
    *
-   * @param mayBegin whether a sandbox without an owner may get this one; false: it answers `taken`
+   * @param mayBegin whether a sandbox without an owner may get this owner; if not, the answer is `taken`
    */
   async ownSandbox(key: SessionKey, sandbox: string, mayBegin: boolean): Promise<'own' | 'ended' | 'taken'> {
     return this.run('ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
@@ -84,7 +84,7 @@ function loadedOf(fields: Readonly<Record<string, string>>, { session }: Session
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(LOADED))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, text]) => parseOr(SkillDependency, JSON.parse(text), 'INTERNAL', `what is loaded in session ${session}`));
+    .map(([, text]) => parseOr(SkillDependency, JSON.parse(text), 'INTERNAL', `the functions loaded in session ${session}`));
 }
 
 export interface RepeatableCall extends SkillReader {
@@ -95,7 +95,7 @@ export interface RepeatableCall extends SkillReader {
 
 /** Keeps the answers of tool calls for repeats. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ToolCalls extends RedisStore {
-  /** The kept answer of a call; null where there is none. @throws EtudeError ALREADY_EXISTS where its request id had another content */
+  /** The kept answer of a call, or null. @throws EtudeError ALREADY_EXISTS if its request id was used with other content */
   async answered(call: RepeatableCall): Promise<ToolOutcome | null> {
     const text = await this.ask(this.redis.get(this.#of(call)));
     if (!text) return null;

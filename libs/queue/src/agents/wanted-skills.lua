@@ -1,10 +1,10 @@
--- Adds a wish to its agent's open wishes ('SADD'), or removes it ('SREM').
+-- A wish is a request for a skill. This adds a wish to its agent's open wishes ('SADD'), or removes it ('SREM').
 local function noteOpen(command)
   local prefix, id = string.match(KEYS[1], '^(.*:)([^:]*)$')
   redis.call(command, string.gsub(prefix, ':wanted%-skill:', ':open-wishes:', 1) .. redis.call('HGET', KEYS[1], 'agent'), id)
 end
 
--- Takes a wish that is over out of the outbox and its agent's open wishes, and lets its record expire.
+-- Takes a wish that has ended out of the outbox and its agent's open wishes, and lets its record expire.
 local function leave(outbox, member, keptMs)
   redis.call('ZREM', outbox, member)
   noteOpen('SREM')
@@ -17,11 +17,11 @@ local function isOpen(round)
   return (found[1] == 'waiting' or found[1] == 'writing') and found[2] == round
 end
 
--- Asks for a skill. A repeated wish is counted. One that is over starts its next round, if it has a round left. An agent may have
--- only so many open wishes.
+-- Asks for a skill. A repeat of an open wish is only counted. A wish that has ended starts its next round, if it has a round left.
 -- KEYS record, index, outbox, open wishes of the agent, request or ''. ARGV id, outbox member, digest of the request, wish, priority,
 -- ttl ms of the request id, most rounds, agent, most open wishes.
--- Answers {'created'|'known'|'other'|'full', id}; 'other' is the same request id for another wish. Nothing of a 'full' request is kept.
+-- Answers {'created'|'known'|'other'|'full', id}. 'other': the request id was used for another wish. 'full': the agent has too many open
+-- wishes, and nothing of the request is kept.
 function scripts.requestWish()
   local before = once(KEYS[5], ARGV[3], ARGV[1])
   if before then return before end
@@ -55,7 +55,7 @@ function scripts.requestWish()
 end
 
 -- Starts another round of a wish that failed. KEYS record, outbox. ARGV outbox member.
--- Answers 'waiting', or the state that forbids it; 'gone' where there is no wish.
+-- Answers 'waiting', or the state that forbids it; 'gone' if there is no wish.
 function scripts.reopenWish()
   local state = redis.call('HGET', KEYS[1], 'state')
   if state ~= 'failed' then return state or 'gone' end
@@ -68,7 +68,7 @@ function scripts.reopenWish()
   return 'waiting'
 end
 
--- Sets fields of an open wish. KEYS record. ARGV round, fields... Answers 0 where the round is over.
+-- Sets fields of an open wish. KEYS record. ARGV round, fields... Answers 0 if the round is over.
 function scripts.putWish()
   if not isOpen(ARGV[1]) then return 0 end
   redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 2))
@@ -76,15 +76,16 @@ function scripts.putWish()
 end
 
 -- Keeps a draft unless there is one, so that one round makes one skill.
--- KEYS record. ARGV round, draft. Answers the draft that is kept, or false where the round is over.
+-- KEYS record. ARGV round, draft. Answers the draft that is kept, or false if the round is over.
 function scripts.keepWishDraft()
   if not isOpen(ARGV[1]) then return false end
   redis.call('HSETNX', KEYS[1], 'draft', ARGV[2])
   return redis.call('HGET', KEYS[1], 'draft')
 end
 
--- Withdraws an open wish that has no draft; one with a draft is about to be registered. KEYS record, outbox. ARGV outbox member, ms to keep the record, reason. Answers the state before, 'waiting' or 'writing',
--- where it is withdrawn now. Otherwise nothing changes, and it answers 'written', 'gone' or the state.
+-- Withdraws an open wish without a draft. A wish with a draft is about to be registered.
+-- KEYS record, outbox. ARGV outbox member, ms to keep the record, reason. Answers the state before: 'waiting' or 'writing'. If the wish
+-- can't be withdrawn, changes nothing and answers 'written', 'gone' or the state.
 function scripts.withdrawWish()
   local found = redis.call('HMGET', KEYS[1], 'state', 'draft')
   local state = found[1]
@@ -96,7 +97,7 @@ function scripts.withdrawWish()
   return state
 end
 
--- Ends a wish. KEYS record, outbox. ARGV round, outbox member, ms to keep the record, fields... Answers 0 where the round is over.
+-- Ends a wish. KEYS record, outbox. ARGV round, outbox member, ms to keep the record, fields... Answers 0 if the round is over.
 function scripts.endWish()
   if not isOpen(ARGV[1]) then return 0 end
   redis.call('HSET', KEYS[1], 'updatedAt', now(), unpack(ARGV, 4))

@@ -10,18 +10,18 @@ import type { Producer } from '../jobs/producer.js';
 import { RedisStore } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
-/** What callers are told of every wish. Their jobs run in the order of the wishes. */
+/** The priority that callers see for every wish. Jobs ignore it: they run in the order of the wishes. */
 const PRIORITY = 7;
 /** Limits of a wish's texts that the model sees. A longer description is cut. A longer example is left out, since a part would mislead. */
 const DESCRIPTION_MAX_CHARS = 4_000;
 const EXAMPLE_MAX_CHARS = 16_000;
-/** How many rounds a model gets for the same skill. After that a person has to write it. */
+/** How many rounds a model gets for the same skill. Afterwards a person has to write the skill. */
 export const ROUNDS_MAX = 5;
 /** The most open wishes of one agent. There is a limit because each costs a model's time. */
 export const OPEN_MAX = 20;
 const WISH_KEPT_MS = 30 * 86_400_000;
 
-/** A skill that somebody misses. `vouchedBy`: name of the reviewer who asked; a reviewer's text is trusted. */
+/** A wish is a request for a skill. `vouchedBy`: name of the reviewer who asked; a reviewer's text is trusted. */
 export interface Wish extends Pick<WantedSkill, 'tenant' | 'agent' | 'user' | 'skill' | 'description' | 'example'> {
   readonly vouchedBy?: string;
 }
@@ -97,7 +97,7 @@ export class WantedSkills extends RedisStore {
   /**
    * Asks for a skill. The wish is durable when this returns. A repeat returns the first wish, which counts how often it was asked for.
    *
-   * @throws EtudeError ALREADY_EXISTS for a request id of another wish; FAILED_PRECONDITION where the agent has `openMax` open wishes
+   * @throws EtudeError ALREADY_EXISTS if the request id was used for another wish; FAILED_PRECONDITION if the agent has `openMax` open wishes
    */
   async request({ wish: asked, requestId }: { readonly wish: Wish; readonly requestId: string }): Promise<WantedSkill> {
     const wish = bounded(asked);
@@ -115,7 +115,11 @@ export class WantedSkills extends RedisStore {
     }
     if (outcome === 'created') await this.#enqueue(tenant, id);
     const stored = await this.get(tenant, id);
-    if (stored === null) throw new EtudeError('NOT_FOUND', `the wish for "${wish.skill}" was erased while it was made`);
+    if (stored === null)
+      throw new EtudeError(
+        'NOT_FOUND',
+        `the request for the skill "${wish.skill}" was erased while it was stored; request the skill again`,
+      );
     return stored;
   }
 
@@ -131,7 +135,7 @@ export class WantedSkills extends RedisStore {
     const index = this.keys.wantedSkills(tenant);
     const wishes: WantedSkill[] = [];
     const rank = after === null ? -1 : await this.ask(this.redis.zrevrank(index, after));
-    // The last wish of the page before was erased in the meantime.
+    // The last wish of the previous page has been erased.
     if (rank === null) return { wishes, nextAfter: null };
     for (let start = rank + 1; wishes.length <= limit; start += limit) {
       const ids = await this.ask(this.redis.zrevrange(index, start, start + limit - 1));
@@ -145,7 +149,7 @@ export class WantedSkills extends RedisStore {
     return { wishes: page, nextAfter: wishes.length > limit ? (page.at(-1)?.id ?? null) : null };
   }
 
-  /** For the worker: reads a wish; null where there is none. */
+  /** For the worker: reads a wish, or null. */
   async load(tenant: string, id: string): Promise<StoredWantedSkill | null> {
     const fields = await this.ask(this.redis.hgetall(this.keys.wantedSkill(tenant, id)));
     if (fields['wish'] === undefined) return null;
@@ -164,17 +168,17 @@ export class WantedSkills extends RedisStore {
     return { round: Number(fields['round']), wanted, vouchedBy, draft: fields['draft'] ?? null };
   }
 
-  /** For the worker: marks the wish as being written. False where the round is over or the wish is gone: there is nothing to do. */
+  /** For the worker: sets the wish's state to `writing`. False if the round is over or the wish is gone: there is nothing to do. */
   async begin(wish: WishRound, reason = ''): Promise<boolean> {
     return (await this.#run<number>('putWish', wish, [wish.round, 'state', 'writing', 'reason', reason])) === 1;
   }
 
-  /** Keeps the draft. Afterwards the wish can't be withdrawn. @returns the first draft that was kept; null where the round is over */
+  /** Keeps the draft. Afterwards the wish can't be withdrawn. @returns the first draft that was kept; null if the round is over */
   async keepDraft(wish: WishRound, draft: string): Promise<string | null> {
     return this.#run<string | null>('keepWishDraft', wish, [wish.round, draft]);
   }
 
-  /** Ends a wish. False where the round was over before; then nothing changes. */
+  /** Ends a wish. False if the round was over before; then nothing changes. */
   async end(wish: WishRound, end: WishEnd): Promise<boolean> {
     const fields = { ...end, registered: end.registered ?? '', scripted: end.scripted ? 1 : 0 };
     const args = [wish.round, memberOf(wish.tenant, wish.id), WISH_KEPT_MS, ...Object.entries(fields).flat()];
@@ -182,16 +186,19 @@ export class WantedSkills extends RedisStore {
   }
 
   /**
-   * Withdraws a wish and removes its job. If a model is already asked, its answer will be dropped. A repeat changes nothing.
+   * Withdraws a wish and removes its job. If a model was already asked, its answer is dropped. A repeat changes nothing.
    *
-   * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION where the wish is registered or has failed, or its draft is about to be registered
+   * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION if the wish is registered or has failed, or its draft is about to be registered
    */
   async withdraw(tenant: string, id: string, reason: string): Promise<WantedSkill> {
     const args = [memberOf(tenant, id), WISH_KEPT_MS, reason];
     const was = await this.#run<string>('withdrawWish', { tenant, id }, args, [this.keys.wantedSkillOutbox]);
     if (['written', 'registered', 'failed'].includes(was))
-      throw new EtudeError('FAILED_PRECONDITION', `wantedSkills/${id} is ${was}; only one whose skill isn't written yet can be withdrawn`);
-    // A job that a worker runs is not removed: the worker finds that the wish is over.
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `wantedSkills/${id} is ${was}; only a request whose skill isn't written yet can be withdrawn`,
+      );
+    // A running job is not removed: its worker finds that the wish was withdrawn.
     await this.ask(this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
     const wanted = await this.get(tenant, id);
     if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no wantedSkills/${id}.`);
@@ -219,7 +226,7 @@ export class WantedSkills extends RedisStore {
   }
 }
 
-/** Wishes of agents. No reviewer vouches for their words. */
+/** Wishes that agents make. No reviewer vouches for their text. */
 export const wishesOf = (wanted: WantedSkills): SkillWishes => ({
   async request({ tenant, agent, user }, { name, description, example }) {
     const wish = { tenant, agent, user, skill: name, description, example: example as Wish['example'] };

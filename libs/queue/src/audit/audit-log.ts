@@ -19,7 +19,7 @@ export interface AuditEntry {
   readonly call: string;
   /** Name of the target, such as "skills/add_tax"; '' if it has no name. */
   readonly target: string;
-  /** "OK", the code of the error, or "UNKNOWN" for a call that runs, or whose gateway ended before the outcome was written. */
+  /** "OK", the code of the error, or "UNKNOWN" for a call that still runs, or whose gateway died before it wrote the outcome. */
   readonly outcome: string;
   /** How often a call was refused within the minute; else 1. */
   readonly count: number;
@@ -29,9 +29,9 @@ export type AuditFields = Omit<AuditEntry, 'id' | 'at' | 'count'>;
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 const TARGET_CHARS_MAX = 200;
-/** Entries of one tenant's refused calls on a day (UTC). Further ones share one entry. */
+/** The most entries for one tenant's refused calls on a day (UTC). Further refusals share one entry. */
 const REFUSALS_MAX = 1_000;
-/** Gateways see a change of their key files within minutes of each other. */
+/** How long `addOnce` knows a change. Gateways see a change of their key files within minutes of each other. */
 const NOTED_S = 3_600;
 
 /** One stream per tenant in Redis, cut by age. @throws EtudeError QUEUE_UNAVAILABLE; every method */
@@ -43,10 +43,10 @@ export class AuditLog {
   ) {}
 
   /**
-   * Adds an entry. A refusal is added to the entry of the same caller and call within the minute.
+   * Adds an entry. Refusals of the same caller and call within a minute share one entry.
    *
-   * @param entry null: the call changed nothing, so that none is kept
-   * @param begun id of the entry from before the change, which this one replaces; '' if there is none
+   * @param entry null: the call changed nothing, so no entry is kept
+   * @param begun id of the entry that was written when the call began, which this one replaces; '' if there is none
    * @returns the entry's id
    */
   write(tenant: string, entry: AuditFields | null, begun = ''): Promise<string> {
@@ -61,7 +61,7 @@ export class AuditLog {
     return runScript(redis, 'writeAudit', [keys.audit(tenant), keys.refusedCalls(tenant, day)], args);
   }
 
-  /** Adds an entry once, although several gateways see the change. @param digest of the change */
+  /** Adds an entry only once, even if several gateways see the change. @param digest of the change */
   async addOnce(digest: string, tenant: string, entry: AuditFields): Promise<void> {
     const { redis, keys } = this.producer;
     const isFirst = await whileRedisAnswers(redis, redis.set(keys.notedKeys(digest), '1', 'EX', NOTED_S, 'NX'));

@@ -1,6 +1,6 @@
--- Adds an entry, in place of the one that was written when its call began. Repeated refusals become one entry with a count.
--- KEYS log, refusals of the day. ARGV id of the entry of the call's begin or '', oldest time that is kept in ms, what makes refusals equal
--- ('' for an entry that is no refusal), most entries of refusals, ms to keep the refusals, fields... (none: nothing is added).
+-- Adds an entry, in place of the entry that was written when its call began. Repeated refusals become one entry with a count.
+-- KEYS log, refusals of the day. ARGV id of the entry from the call's begin or '', oldest time that is kept in ms, group of equal refusals
+-- ('' if this is no refusal), most entries of refusals, ms to keep the refusals, fields... (without fields nothing is added).
 -- Answers the new entry's id.
 function scripts.writeAudit()
   if ARGV[1] ~= '' then redis.call('XDEL', KEYS[1], ARGV[1]) end

@@ -6,10 +6,10 @@ import type { Producer } from '../jobs/producer.js';
 import type { ErasureSubject } from '../redis/keys.js';
 import { pairsOf } from '../redis/redis.js';
 
-/** Removes one thing that holds data of the subject. Resolves to false where it can't be removed yet, such as a running job. */
+/** Removes one thing (a key, a field, a job) with data of the subject. Resolves to false if it can't be removed yet, such as a running job. */
 export type Trace = () => Promise<unknown>;
 
-/** A place that may hold data of the subject. `traces` finds all of it, a page at a time; an erasure is done when it finds nothing. */
+/** A kind of keys that may hold data of the subject. `traces` finds the data, a page at a time. An erasure has ended when none is found. */
 export interface ErasurePlace {
   readonly name: string;
   traces(erased: Erased): AsyncIterable<readonly Trace[]>;
@@ -28,7 +28,7 @@ export interface Erased {
   readonly skillIsGone: (skill: z.infer<typeof SkillVerify.payload>) => Promise<boolean>;
 }
 
-/** The record of memory that is erased; null if the subject is an owner. */
+/** The memory record that is erased; null if the subject is an agent, a user or the tenant. */
 export function namedRecordOf({ tenant, subject }: Pick<Erased, 'tenant' | 'subject'>): RecordOfTenant | null {
   return 'record' in subject ? { tenant, ...subject.record } : null;
 }
@@ -40,7 +40,7 @@ export function isOwned({ subject }: Pick<Erased, 'subject'>, agent: string, use
   return 'agent' in subject ? agent === subject.agent : user === subject.user;
 }
 
-/** `isOwned` for a key's rest "<agent>:<user>", which more parts may follow. */
+/** `isOwned` for the rest of a key, "<agent>:<user>" and perhaps more parts. */
 export function isOwnKey(erased: Pick<Erased, 'subject'>, rest: string): boolean {
   const [agent = '', user = ''] = rest.split(':');
   return isOwned(erased, agent, user || null);
@@ -50,7 +50,7 @@ interface KeyedPlace {
   readonly name: string;
   /** The prefix of every key of the place. */
   readonly start: (erased: Erased) => string;
-  /** Resolves to null where the thing stays. @param id the rest of the key after `start` */
+  /** Resolves to null if the key stays. @param id the rest of the key after `start` */
   readonly trace: (erased: Erased, key: string, id: string) => Promise<Trace | null>;
   readonly type?: 'hash';
 }

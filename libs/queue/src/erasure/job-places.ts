@@ -48,8 +48,8 @@ export const SCHEDULES: ErasurePlace = {
 };
 
 /**
- * Whether a job is newer than the erasure. The job of a memory write or an execution belongs to the subject if its record is missing.
- * That record is also removed when the job ends normally. So such a job counts from its end, which keeps other owners' newer jobs.
+ * Whether a job is newer than the erasure. A job of a memory write or an execution counts as the subject's if its record is missing. But the
+ * record is also missing after a normal end. So for such a job the time of its end counts, and newer jobs of other owners stay.
  */
 function isNew({ finishedOn, timestamp, queueName }: Job, at: number): boolean {
   const isKnownByRecord = queueName === MemoryWriteJob.name || queueName === SandboxExecute.name;
@@ -108,7 +108,7 @@ export type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;
 
 export interface OwnedTask {
   readonly id: string;
-  /** Whether no worker works on it, also not to learn from it. */
+  /** Whether no worker runs it or learns from it. */
   readonly isOver: boolean;
 }
 
@@ -161,7 +161,7 @@ async function eraseTask({ producer: { redis, keys }, tenant }: Owner, taskId: s
 
 /**
  * Copies of a record in the journals and events of tasks that recalled it, or whose tools returned it. They are removed once the task and its
- * learning are over, because a worker holds them until then. Such a task that is redriven begins anew.
+ * learning have ended, because a worker uses them until then. If such a task is redriven, it begins anew.
  */
 export const JOURNALS: ErasurePlace = {
   name: 'queue.journals',
@@ -175,7 +175,7 @@ export const JOURNALS: ErasurePlace = {
   },
 };
 
-/** A journal entry "<place> <JSON>" of a recall, of a tool call whose result has records, or of the attempts to learn from. */
+/** The JSON of a journal entry with copies of records: of a recall, a tool call, or the attempts from which learning starts. */
 const Recall = z.object({
   value: z.union([
     z.array(RecalledItem),

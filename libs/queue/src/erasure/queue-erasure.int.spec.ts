@@ -341,7 +341,7 @@ describe('erasing one record outside memory', () => {
     const recall = (journal: (typeof journals)[number], id: string) =>
       journal?.append({ key: 'a2.recall', value: [itemOf(id)], usage: USAGE }, [{ ...step, summary: `title of ${id}` }]);
     await recall(journals.at(0) ?? null, 'f1');
-    // A tool of memory returned it.
+    // A memory tool returned the record.
     const outcome = { success: true, result: { records: [itemOf('f1')] } };
     await journals[1]?.append({ key: 'a1.s1.c1.t2', value: { outcome }, usage: USAGE }, [{ type: 'attempt_started', attempt: 1 }]);
     await recall(await rig.take(other), 'f1.2');

@@ -21,8 +21,8 @@ export interface QueueErasureOptions {
 }
 
 /**
- * The order counts. Executions and jobs are found by their tasks, so they come before the tasks. Jobs of wishes and request ids are
- * found by the absence of their records, so they come after these.
+ * The order matters. Executions and jobs are found by their tasks, so they come before the tasks. Jobs of wishes, and request ids, are found
+ * because their records are missing, so they come after the records.
  */
 const PLACES = [SCHEDULES, ...BEFORE_TASKS, ...JOBS, TASKS, ...AFTER_TASKS, JOURNALS, DELETIONS];
 const STOP_WAIT_MS = 30_000;
@@ -149,7 +149,7 @@ function add(counts: Record<string, number>, place: string, count: number): void
 
 const SNAPSHOT = 'earlier snapshots (RDB), replicas and backups of Redis hold the removed data until they are replaced';
 
-/** Waits until no rewrite runs or is scheduled. @returns false where the deadline came first */
+/** Waits until no rewrite runs or is scheduled. @returns false if the deadline came first */
 async function comesToRest(redis: Redis, deadline: number, signal: AbortSignal): Promise<boolean> {
   while (/aof_rewrite_(in_progress|scheduled):1/.test(await redis.info('persistence'))) {
     if (performance.now() > deadline) return false;

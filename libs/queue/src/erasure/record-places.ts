@@ -1,4 +1,4 @@
-// All places of records in one file, since an erasure that misses one leaves data behind: the lists at the end name each of them.
+// Every kind of record has its place in this file and in a list at its end. An erasure that misses one leaves data behind.
 import { taskOfExecution } from '@etude/contracts/ids';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
@@ -28,7 +28,7 @@ import {
   type Trace,
 } from './erasure-place.js';
 
-/** Writes that memory has not taken yet. One that can't be read is erased only with its tenant. */
+/** Writes that memory has not applied yet. A write that can't be parsed is erased only with its tenant. */
 const OUTBOX: ErasurePlace = {
   name: 'queue.outbox',
   async *traces(erased) {
@@ -38,7 +38,7 @@ const OUTBOX: ErasurePlace = {
       yield page.flatMap(([id, text]): readonly Trace[] => {
         const { data: write } = MemoryWrite.safeParse(JSON.parse(text));
         if (isOwnWrite(erased, write)) return [() => reader.remove(tenant, id)];
-        // Memory cuts the copy out once it has taken the write.
+        // Memory removes the copy once it has applied the write.
         return isWrittenCopy(erased, write) ? [async () => false] : [];
       });
   },
@@ -53,8 +53,8 @@ function isOwnWrite(erased: Erased, write: MemoryWrite | undefined): boolean {
 }
 
 /**
- * The name of the record that a write makes or uses. null for a new skill, which gets its name from memory, and for shows, which memory
- * refuses after the erasure.
+ * The name of the record that a write makes or uses. null for a new skill, which gets its name from memory, and for a write of kind `shows`,
+ * which memory refuses after the erasure.
  */
 function nameOfWrite(write: MemoryWrite): string | null {
   if (write.kind === 'skill_use') return `skills/${write.name}@${write.version}`;
@@ -63,7 +63,7 @@ function nameOfWrite(write: MemoryWrite): string | null {
   return `episodes/${(write.kind === 'episode' ? write.episode : write.transition).rolloutId}`;
 }
 
-/** Whether a write holds a copy of the record: its attempt recalled it. */
+/** Whether a write holds a copy of the record, because its attempt recalled the record. */
 function isWrittenCopy(erased: Erased, write: MemoryWrite | undefined): boolean {
   const record = namedRecordOf(erased);
   if (record === null || write?.kind !== 'transition') return false;
@@ -92,7 +92,7 @@ const SETTLING: ErasurePlace = {
   },
 };
 
-/** What model calls have cost. An agent's own counts are removed from each day. Those of a user or a record can't be separated. */
+/** Costs of model calls. An agent's counts are removed from each day. Counts of a user or a record can't be told apart. */
 const SPEND = keyedPlace({
   name: 'queue.spend',
   start: ({ producer, tenant }) => producer.keys.spend(tenant, ''),
@@ -105,7 +105,7 @@ const SPEND = keyedPlace({
   },
 });
 
-/** The tenant's place in the line and the numbers of its refusals. They belong to the tenant. One with newer tasks keeps its place. */
+/** The tenant's field in the line of tasks and in the counts of refusals. They stay while the tenant has newer tasks. */
 const LINE: ErasurePlace = {
   name: 'queue.line',
   async *traces({ producer: { redis, keys }, tenant, subject }) {
@@ -138,7 +138,7 @@ async function isOwnExecution(erased: Erased, key: string, id: string): Promise<
   return owner !== undefined && isOwned(erased, owner.agent, owner.user);
 }
 
-/** Consolidation runs: the agent's own, and those that may quote anybody in their plan. */
+/** Consolidation runs whose plan may quote the subject. For an agent, runs of other agents stay. */
 const CONSOLIDATIONS = keyedPlace({
   name: 'queue.consolidations',
   start: ({ producer, tenant }) => producer.keys.consolidation(tenant, ''),
@@ -156,21 +156,21 @@ const CONSOLIDATIONS = keyedPlace({
       const agents = await new ConsolidationStore(producer).agents(tenant, id, { limit: Infinity, after: null });
       if (!agents.some(({ plan }) => plan.some((line) => quotes(line, named)))) return null;
     }
-    // A run that goes on may have read the record, and writes its plan at its end.
+    // A run in progress may have read the record, and writes its plan at its end.
     if (named !== null && !isOver(record)) return record.createdAt < at ? async () => false : null;
     const isOthers = 'agent' in subject && record.agent !== null && record.agent !== subject.agent;
     return record.createdAt >= at || isOthers ? null : removal;
   },
 });
 
-/** A line names the episodes that it rests on. A fact's id is made from its text. */
+/** Whether a line of a plan quotes the record. A line names the episodes that support it. A fact's id is made from its text. */
 function quotes(line: string, record: RecordOfTenant): boolean {
   const [, id = ''] = /^\w+\/(.*)$/.exec(record.name) ?? [];
   const [, text] = /, confidence [^:]*: (.*) \[from [^\]]*\]$/s.exec(line) ?? [];
   return line.includes(id) || (text !== undefined && factId(record, text) === id.split('.')[0]);
 }
 
-/** Receipts that name records which rested on a deleted one. They may name what is erased. */
+/** Receipts of deletions, with the names of records that were built on the deleted one. They may name erased records. */
 export const DELETIONS = keyedPlace({
   name: 'queue.deletions',
   start: ({ producer, tenant }) => producer.keys.erasure(tenant, ''),
@@ -184,7 +184,7 @@ export const DELETIONS = keyedPlace({
   },
 });
 
-/** Request ids whose record is gone. For a tenant, also those of other methods. Request ids of erasures hold only digests and stay. */
+/** Request ids whose record is gone; for a tenant, also those of methods without records. Those of erasures hold only digests and stay. */
 const REQUESTS = keyedPlace({
   name: 'queue.requests',
   start: ({ producer, tenant }) => producer.keys.request(tenant, '', '').slice(0, -1),
@@ -221,14 +221,14 @@ const TOOL_ANSWERS = keyedPlace({
     const record = namedRecordOf(erased);
     if (record === null && !isOwnKey(erased, rest)) return null;
     const text = (await erased.producer.redis.get(key)) ?? '{}';
-    // Tools show procedures, by name.
+    // An answer may show a skill. It names the skill without its version.
     if (record !== null && !text.includes(record.name.replace(/^skills\/(.*)@\d+$/, '$1'))) return null;
     const { at } = JSON.parse(text) as { at?: number };
     return (at ?? 0) < erased.at ? deletion(erased, key) : null;
   },
 });
 
-/** Characters of the subject in worlds; for a tenant, its worlds, and the names of those that expired. */
+/** The subject's characters in worlds. For a tenant: all its worlds and the names of expired ones. */
 const WORLDS: ErasurePlace = {
   name: 'queue.worlds',
   async *traces(erased) {
@@ -286,7 +286,7 @@ const TOOL_SESSIONS = keyedPlace({
 
 /**
  * Sandbox sessions. A session belongs to its tenant. Once a tool session opens or names it, it belongs to that tool session's agent and
- * user. An open one is closed first; its controller finds its record gone and removes the sandbox.
+ * user. An open session is closed first. Its controller then finds no record and removes the sandbox.
  */
 const SANDBOXES = keyedPlace({
   name: 'queue.sandboxes',

@@ -1,6 +1,6 @@
--- Stores a request; the first under an id stays. A result that the infrastructure spoilt is dropped, so that the execution is retried.
+-- Stores a request unless its id has one. Drops a result that failed through the infrastructure ('spoilt'), so that the execution is retried.
 -- KEYS execution, its task or '', marks of erasures. ARGV request, ttl ms, request without its files or '' where it has none.
--- Answers the result, '' where there is none, or 'gone' where the task may have been erased.
+-- Answers the result, '' if there is none, or 'gone' if the task may have been erased.
 function scripts.prepareExecution()
   if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return 'gone' end
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 and ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'brief', ARGV[3]) end
@@ -11,8 +11,8 @@ function scripts.prepareExecution()
   return ''
 end
 
--- Stores a result unless there is one, or the execution is gone.
--- KEYS execution. ARGV result, ttl ms, whether the infrastructure spoilt it (1 or 0), channel.
+-- Stores a result unless the execution has one or is gone.
+-- KEYS execution. ARGV result, ttl ms, whether it failed through the infrastructure (1 or 0), channel.
 function scripts.saveExecution()
   if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
   local saved = redis.call('HSETNX', KEYS[1], 'result', ARGV[1])

@@ -14,7 +14,7 @@ const REQUEST_TTL_MS = 24 * 3_600_000;
 /** How long a cancelled caller waits until the cancel is stored. */
 const CANCEL_WAIT_MS = 1_000;
 const ROUNDS_MAX = 3;
-/** How often the end is read: a job without a result sends no message, and a message may be lost (a reconnect, a restart of Redis). */
+/** How often an execution is polled. A job that ends without a result sends no message, and a reconnect may lose messages. */
 const LOOK_EVERY_MS = 1_000;
 
 export interface StoredExecution {
@@ -35,7 +35,7 @@ const SECOND_LINE: AddOptions = { priority: 1 };
 
 /** Requests and results of executions. They are kept outside of the queue, because they may be megabytes. */
 export class ExecutionStore extends RedisStore {
-  /** null where the execution is unknown or expired. */
+  /** null if the execution is unknown or expired. */
   async load(tenant: string, executionId: string): Promise<StoredExecution | null> {
     const read = this.redis.hmget(this.keys.execution(tenant, executionId), 'request', 'result');
     const [request, result] = await this.ask(read);
@@ -56,8 +56,8 @@ export class ExecutionStore extends RedisStore {
   /**
    * Stores the request unless there is one under its id.
    *
-   * @returns the stored result; null where the execution has to run
-   * @throws EtudeError JOURNAL_FENCED where the execution's task was erased
+   * @returns the stored result; null if the execution has to run
+   * @throws EtudeError JOURNAL_FENCED if the execution's task was erased
    */
   async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
@@ -66,7 +66,7 @@ export class ExecutionStore extends RedisStore {
     const args = [JSON.stringify(request), REQUEST_TTL_MS, request.files.length === 0 ? '' : JSON.stringify({ ...request, files: [] })];
     const result = await this.run<string>('prepareExecution', places, args);
     if (result === 'gone')
-      throw new EtudeError('JOURNAL_FENCED', `task ${taskId} is gone, and execution ${executionId} with it; stop and write nothing`);
+      throw new EtudeError('JOURNAL_FENCED', `task ${taskId} of execution ${executionId} was erased; stop and write nothing`);
     return result === '' ? null : readResult(result, executionId);
   }
 
@@ -130,7 +130,7 @@ export class QueueSandboxes implements Sandboxes {
   /**
    * Stores the request, adds its job and waits for its end.
    *
-   * @returns null where the job ended without a result
+   * @returns null if the job ended without a result
    * @throws the EtudeError that the job died of; AbortError
    */
   async #askAndWait({ request, signal, place, listening }: Errand): Promise<ExecutionResult | null> {
@@ -145,7 +145,7 @@ export class QueueSandboxes implements Sandboxes {
       if (signal.aborted) throw await this.#abandon(request, signal);
       const end = await this.#look(request);
       if (end === 'running') {
-        // Its place may have moved into the first line, or another process may have added the job to the second.
+        // The place may have moved into the first line, or another process may have added the job to the second line.
         if (place.isFirst) void this.producer.urge(SandboxExecute.name, executionId).catch(() => undefined);
         continue;
       }
@@ -168,7 +168,7 @@ export class QueueSandboxes implements Sandboxes {
     }
   }
 
-  /** Lets a dead job be added again if its error may have passed. @throws `error` if not */
+  /** Lets a dead job be added again if a retry may succeed. @throws `error` if not */
   async #forgive({ executionId }: ExecutionRequest, error: Error, askedAt: number): Promise<void> {
     // The request of an earlier job may have expired before a worker took the job.
     if (errorCode(error) === 'NOT_FOUND') return;
@@ -194,7 +194,7 @@ function readResult(text: string, executionId: string): ExecutionResult {
 /** The most executions of one tenant that one process has in the first line at once. */
 export const FIRST_LINE_MAX = 4;
 
-/** The place of one execution. */
+/** The place of one execution in `ExecutionLines`. */
 interface PlaceInLine {
   readonly tenant: string;
   /** Rings when the result is stored, and when the place moves into the first line; also wakes the waiter every LOOK_EVERY_MS. */
@@ -204,8 +204,8 @@ interface PlaceInLine {
 
 /**
  * Two lines of executions, so that tenants take turns. Each tenant has at most FIRST_LINE_MAX executions in the first line and the rest
- * in the second. The second is served while nobody waits in the first. When an execution ends, its tenant's oldest one in the second
- * line moves up. So an execution waits at most for a few of each other tenant, and a tenant with many still makes progress.
+ * in the second. The second line is served while nobody waits in the first. When an execution ends, its tenant's oldest one in the second
+ * line moves up. So an execution waits for only a few executions of each other tenant, and a tenant with many still makes progress.
  *
  * Each process counts only its own executions.
  */

@@ -242,7 +242,7 @@ describe('consume', () => {
       },
       { lockMs: 300, stalledCheckMs: 100 },
     );
-    const message = expect.stringContaining('2 workers were lost with test.echo job j1');
+    const message = expect.stringContaining('2 workers died while they ran test.echo job j1');
     await expect(ask('j1')).rejects.toMatchObject({ code: 'WORKER_LOST', message });
     expect(runs).toEqual([0, 1]);
     expect(await ask('j1')).toEqual({ text: 'survived' });

@@ -32,30 +32,30 @@ export interface ConsumerOptions {
   readonly logger?: QueueLogger;
   /** Absent: jobs have no spans. */
   readonly tracing?: Tracing;
-  /** How long a job's lock lasts without a renewal. Another worker takes a dead worker's job after this and one check. Default 2,000. */
+  /** ms that a job's lock lasts without renewal. Another worker takes a dead worker's job after this time and one check. Default 2,000. */
   readonly lockMs?: number;
-  /** How often the worker looks for jobs whose lock ran out. Default 1,000. */
+  /** ms between checks for jobs whose lock ran out. Default 1,000. */
   readonly stalledCheckMs?: number;
 }
 
-/** Lets a fetched job begin. @returns what to call at its end; null if the job returns to the queue instead, without counting an attempt */
+/** Decides whether a fetched job begins. @returns a function to call at its end; null: the job returns to the queue, and no attempt counts */
 export type Admission<P> = (payload: P, job: { readonly priority: number }, signal: AbortSignal) => Promise<(() => void) | null>;
 
 export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'drain' | 'close'>;
 
-/** How long one blocking read waits for a job. */
+/** How long one blocking read of the queue waits for a job. */
 const DRAIN_DELAY_S = 10;
-/** How long a job waits at least after Redis refused what it stores. */
+/** How long a job waits at least after Redis refused its writes. */
 const UNAVAILABLE_AGAIN_MS = 1_000;
 const REFUSALS_APART_MS = 10_000;
-/** Turns BullMQ's own limit off, because it gives no reason. The limit in use is the queue's `workersLostMax`. */
+/** Turns off BullMQ's own limit, whose failures have no reason. The queue's `workersLostMax` is used instead. */
 const STALLED_COUNT_MAX = 1_000_000;
 
 /**
  * Runs `handler` for each job of a queue.
  *
- * A job becomes a dead letter at once if its payload doesn't parse or its error is not retryable. After a retryable error it
- * becomes one when its attempts are used up. QUEUE_UNAVAILABLE counts as no attempt. The reason is stored as JSON (`readFailure`).
+ * A job becomes a dead letter at once if its payload doesn't parse or its error is not retryable. After a retryable error it becomes one
+ * when its attempts are used up. QUEUE_UNAVAILABLE doesn't use up an attempt. The reason is stored as JSON (`readFailure`).
  */
 export function consume<P extends z.ZodType, R extends z.ZodType>(
   declaration: QueueDeclaration<P, R>,
@@ -127,7 +127,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     await requireCommands(this.#redis, new RedisKeys(this.options.prefix));
   }
 
-  /** Takes no more jobs. Resolves when the running ones have ended their step, at most after `ms`, or when Redis goes away. */
+  /** Takes no more jobs. Resolves when the running jobs have ended, after `ms`, or when Redis goes away. */
   async drain(ms: number): Promise<void> {
     if (this.#closing) return;
     this.#draining.abort(new LeaseEnded('shutdown'));
@@ -145,7 +145,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     await this.drain(0);
     for (const id of this.#running.keys()) this.#stop(id, 'shutdown');
     await Promise.race([this.#closed, sleep(graceMs, undefined, { ref: false })]);
-    // ioredis doesn't report the end of a connection that waits to reconnect.
+    // `disconnect` waits for the connection's end, which ioredis doesn't report while it waits to reconnect.
     if (this.#redis.status === 'ready') await this.#worker.disconnect();
     this.#redis.disconnect();
   }
@@ -216,7 +216,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   #refuseKiller({ id, stalledCounter }: Job): void {
     const { name, workersLostMax } = this.declaration;
     if (workersLostMax === undefined || stalledCounter <= workersLostMax) return;
-    const message = `${stalledCounter} workers were lost with ${name} job ${id}; find the cause in their log, then redrive the job`;
+    const message = `${stalledCounter} workers died while they ran ${name} job ${id}; find the cause in their logs, then redrive the job`;
     throw new EtudeError('WORKER_LOST', message);
   }
 
@@ -236,9 +236,9 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   }
 
   /**
-   * Returns a job once Redis takes writes again. A Redis that is full or lacks replicas says nothing against the job.
+   * Returns a job to the queue once Redis takes writes again. No attempt counts, because a full Redis isn't the job's fault.
    *
-   * @throws the abort reason once the worker closes or has lost the job's lock; then another run begins by the lock's end
+   * @throws the abort reason if the worker closes or has lost the job's lock; another run begins when the lock has run out
    */
   async #giveBackLater(job: Job, token: string, signal: AbortSignal): Promise<Error> {
     for (;;) {
@@ -255,7 +255,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
   #noteRefusal(jobId: string, reason: string): void {
     if (performance.now() - this.#refusalNoted < REFUSALS_APART_MS) return;
     this.#refusalNoted = performance.now();
-    this.options.logger?.warn({ queue: this.declaration.name, jobId, reason }, 'Redis refuses what jobs store; they are tried again');
+    this.options.logger?.warn({ queue: this.declaration.name, jobId, reason }, 'Redis refuses writes of jobs; the jobs are tried again');
   }
 
   #onFailed(job: Job | undefined, error: Error): void {

@@ -12,11 +12,11 @@ export interface QueueCounts {
   readonly waiting: number;
   readonly active: number;
   readonly delayed: number;
-  /** Delayed jobs whose time has come. Only a worker moves them on, and there may be none. */
+  /** Delayed jobs whose time has come. Without a worker they stay delayed. */
   readonly due: number;
   readonly dead: number;
   readonly workers: number;
-  /** Age of the job that has waited longest; 0 where none waits. */
+  /** Age of the job that has waited longest; 0 if none waits. */
   readonly oldestWaitingMs: number;
 }
 
@@ -25,7 +25,7 @@ export interface DeadLetter {
   readonly id: string;
   readonly code: ErrorCode;
   readonly reason: string;
-  /** Path of the wrong field in the payload; empty where the payload is not the reason. */
+  /** Path of the wrong field in the payload; empty if the payload is not the reason. */
   readonly path: string;
   readonly payload: unknown;
   readonly attempts: number;
@@ -43,13 +43,13 @@ export interface Redriven {
 export class DeadLetters {
   constructor(
     private readonly producer: Producer,
-    /** Puts a task back to `queued` before its rollout's job is redriven. Otherwise answers `gone` or the state that forbids it. */
+    /** Sets a task to `queued` before its rollout's job is redriven. Answers `queued`, `gone`, or the state that forbids it. */
     private readonly tasks: {
       requeue(tenant: string, taskId: string): Promise<string>;
-      /** The same for the learning of an ended task: answers `pending` if it can go on. */
+      /** Reopens the learning of an ended task. Answers `pending`, `gone`, or the state that forbids it. */
       reopenLearning(tenant: string, taskId: string): Promise<string>;
     },
-    /** The same for a wish before its `skill.request` is redriven: answers `waiting`, `gone` or the state that forbids it. */
+    /** Reopens a wish for a skill before its `skill.request` is redriven. Answers `waiting`, `gone`, or the state that forbids it. */
     private readonly wishes?: { reopen(tenant: string, id: string): Promise<string> },
   ) {}
 
@@ -68,7 +68,7 @@ export class DeadLetters {
     };
   }
 
-  /** Returns dead letters to their queue, with their attempts counted from 0. The task of a rollout gets the state `queued` again. */
+  /** Returns dead letters to their queue and counts their attempts from 0. The task of a rollout gets the state `queued` again. */
   async redrive(queueName: string, which: { readonly ids: readonly string[] } | { readonly all: true }): Promise<Redriven> {
     const declaration = declarationOf(queueName);
     const queue = this.producer.queue(declaration.name);
@@ -84,8 +84,8 @@ export class DeadLetters {
   /** @returns why the job can't be redriven, or null */
   async #redriveOne(declaration: QueueDeclaration, queue: Queue, id: string): Promise<string | null> {
     const job = (await this.#bounded(queue.getJob(id))) as Job | undefined;
-    if (!job) return 'no such job';
-    if (!deathOf(job)) return 'is not dead';
+    if (!job) return 'there is no such job';
+    if (!deathOf(job)) return 'the job is not a dead letter';
     try {
       parseOr(declaration.payload, job.data, 'JOB_PAYLOAD_INVALID', 'its payload still');
     } catch (error) {
@@ -97,7 +97,7 @@ export class DeadLetters {
     return null;
   }
 
-  /** Reopens the record of a job, because the job would otherwise find the record over. @returns why that is impossible, or null */
+  /** Reopens the record of a job, because a job whose record has ended does nothing. @returns why the record can't be reopened, or null */
   async #reopenRecord(queue: string, data: unknown): Promise<string | null> {
     if (queue === RolloutRun.name) {
       const { tenant, taskId } = RolloutRun.payload.parse(data);
@@ -117,16 +117,16 @@ export class DeadLetters {
   }
 }
 
-/** Returns a dead job to its queue, with its attempts and its lost workers counted from 0. */
+/** Returns a dead job to its queue and counts its attempts and lost workers from 0. */
 export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Promise<void> {
   await redis.hdel(queue.toKey(job.id ?? ''), 'stc');
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
 }
 
-/** Why a record can't be reopened; null where its state is one of `open`. */
+/** Why a record can't be reopened; null if its state is one of `open`. */
 function obstacle(what: string, state: string, open: readonly string[]): string | null {
   if (open.includes(state)) return null;
-  return state === 'gone' ? `${what} is no longer kept` : `${what} is ${state} already`;
+  return state === 'gone' ? `${what} is no longer kept` : `${what} is already ${state}`;
 }
 
 function declarationOf(name: string): QueueDeclaration {
@@ -152,8 +152,8 @@ async function countsOf(producer: Producer, queue: Queue): Promise<QueueCounts> 
 /** BullMQ's score of a delayed job is its due time in ms times this, plus a counter. */
 const DELAY_STEP = 0x1000;
 /**
- * Age of the job that has waited longest, with or without a priority; 0 where none waits. Only rollouts have several priorities. The first of
- * them may have been given back by its worker.
+ * Age of the job that has waited longest, with or without a priority; 0 if none waits. Only rollouts have several priorities, so for them
+ * `waitingSince` is read too. A rollout that its worker gave back isn't listed there, but it is the first in `prioritized`.
  */
 export async function oldestWaitingMs({ redis, keys }: Producer, queue: Queue, nowMs = Date.now()): Promise<number> {
   const ids = [redis.lrange(queue.toKey('wait'), -1, -1), redis.zrange(queue.toKey('prioritized'), '0', '0')];

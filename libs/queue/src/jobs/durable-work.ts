@@ -18,16 +18,16 @@ export interface DueJob {
 }
 
 /**
- * One kind of durable work. Its record is written first, together with its request id and an outbox entry. Its job follows, under an
- * id made from the record's. The entry stays until the record is over. The reconciler reads the entries: it adds a missing job and
- * settles a record whose job is dead.
+ * One kind of durable work. Its record is written first, together with its request id and an outbox entry. Then its job is added, with an
+ * id made from the record's id. The entry stays until the record has ended. The reconciler reads the entries: it adds missing jobs, and
+ * settles records whose job is dead.
  */
 export interface DurableWork {
   /** Name of the kind in the log. */
   readonly name: string;
   readonly outbox: string;
   readonly queue: QueueDeclaration;
-  /** The job of a record; null where the record is over or gone. */
+  /** The job of a record; null if the record has ended or is gone. */
   due(tenant: string, id: string): Promise<DueJob | null>;
   /**
    * Settles a record whose job is dead. `over`: the record has failed. `again`: the job is to be retried. `later`: the operator has to
@@ -40,7 +40,7 @@ export interface DurableWork {
 const AGE_MS = 2_000;
 /** Time until the next check of a record whose job exists. */
 const ALIVE_AGAIN_MS = 5_000;
-/** Time until the next check of a record that the operator has to settle, or that failed to be read. */
+/** Time until the next check of a record that the operator has to settle, or whose check failed. */
 const STUCK_AGAIN_MS = 60_000;
 const BATCH = 500;
 
@@ -48,7 +48,7 @@ const BATCH = 500;
  * One pass over the due outbox entries of one kind. An entry that fails is reported and retried later; the pass continues with the rest.
  *
  * @param now ms since 1970 by Redis
- * @param onFailure gets each error; throws to end the pass, as when Redis is away
+ * @param onFailure gets each error; if it throws, for example because Redis is away, the pass ends
  * @returns how many jobs were added or retried, and records settled
  */
 export async function reconcileWork(
@@ -74,7 +74,7 @@ export async function reconcileWork(
   return closed;
 }
 
-/** @returns ms until the next check, or null where the entry leaves the outbox; and whether a job or record was changed */
+/** @returns ms until the next check, or null if the entry leaves the outbox; and whether a job or record was changed */
 async function reconcileEntry(
   producer: Producer,
   work: DurableWork,
@@ -88,7 +88,7 @@ async function reconcileEntry(
   const queue = producer.queue(work.queue.name);
   const job = (await queue.getJob(work.queue.jobId(due.payload))) as Job | undefined;
   if (job && !job.finishedOn) {
-    // A job that was added while the line of rollouts changed may have a later place than its record.
+    // The line of waiting rollouts may have changed while the job was added. Then the job's priority is out of date.
     const { priority = Infinity } = due.options ?? {};
     if (job.priority > priority) await job.changePriority({ priority });
     return { nextMs: ALIVE_AGAIN_MS, isClosed: false };
@@ -114,9 +114,9 @@ export interface RecordKind<S extends z.ZodType> {
   readonly outbox: string;
   readonly key: (tenant: string, id: string) => string;
   readonly queue: QueueDeclaration;
-  /** Payload of the record's job; null where the record is over. */
+  /** Payload of the record's job; null if the record has ended. */
   readonly job: (record: z.infer<S>) => object | null;
-  /** Name of the method in the keys of its request ids, and how long these are kept. */
+  /** Name of the method in the keys of request ids, and how long request ids are kept. */
   readonly method: string;
   readonly requestKeptMs: number;
 }
@@ -152,7 +152,7 @@ export class Records<S extends z.ZodType> {
    * Writes a record with its request id and its outbox entry, all or nothing, then adds its job. The record is durable when this
    * returns. A repeated request returns the first record.
    *
-   * @throws EtudeError ALREADY_EXISTS where the request id was used for something else; NOT_FOUND where its record is no longer kept
+   * @throws EtudeError ALREADY_EXISTS if the request id was used for something else; NOT_FOUND if its record is no longer kept
    */
   async create({ tenant, id, record, requestId, asked }: RequestedRecord<S>): Promise<z.infer<S>> {
     const { keys, redis } = this.producer;
@@ -167,7 +167,7 @@ export class Records<S extends z.ZodType> {
     return stored;
   }
 
-  /** The record that this request made before; null where there is none. @throws EtudeError as `create` */
+  /** The record that an earlier call with this request id made, or null. @throws EtudeError as `create` */
   async earlier({ tenant, requestId, asked }: Omit<RequestedRecord<S>, 'id' | 'record'>): Promise<z.infer<S> | null> {
     const { keys, redis } = this.producer;
     const { method, what } = this.kind;
@@ -181,10 +181,10 @@ export class Records<S extends z.ZodType> {
   async #first(tenant: string, requestId: string, id: string): Promise<z.infer<S>> {
     const stored = await this.get(tenant, id);
     if (stored !== null) return stored;
-    throw new EtudeError('NOT_FOUND', `${this.kind.what} ${id} of request_id "${requestId}" is no longer kept`);
+    throw new EtudeError('NOT_FOUND', `${this.kind.what} ${id} of request_id "${requestId}" is no longer kept; use a new request_id`);
   }
 
-  /** null where there is no record. Fields that a later version added are left out. */
+  /** null if there is no record. Fields that a later version added are left out. */
   async get(tenant: string, id: string): Promise<z.infer<S> | null> {
     const { redis } = this.producer;
     const text = await whileRedisAnswers(redis, redis.get(this.kind.key(tenant, id)));

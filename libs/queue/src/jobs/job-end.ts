@@ -58,7 +58,7 @@ export class LeaseEnded extends Error {
   }
 }
 
-/** Why the lease ended; null where the signal aborted for a cancel or a deadline, or not at all. Works through `AbortSignal.any`. */
+/** Why the lease ended; null if the signal hasn't aborted, or aborted for a cancel or a deadline. Works through `AbortSignal.any`. */
 export function leaseEndOf(signal: AbortSignal): LeaseEnd | null {
   const lease = (signal.reason as { lease?: unknown } | null | undefined)?.lease;
   return signal.aborted && (lease === 'shutdown' || lease === 'lost') ? lease : null;
@@ -70,7 +70,7 @@ export type JobEnd =
   | { readonly kind: 'failed'; readonly error: Error }
   | { readonly kind: 'missing' };
 
-/** Why a job is dead; null where it is not. A completed job may still hold the failure of an earlier attempt, which doesn't count. */
+/** Why a job is dead; null if it isn't. A completed job may still hold the failure of an earlier attempt, which doesn't count. */
 export function deathOf(job: Job): JobFailure | null {
   return job.finishedOn && job.failedReason && job.returnvalue === null ? readFailure(job.failedReason) : null;
 }
@@ -95,7 +95,7 @@ export async function withinTime<T>(stop: AbortController, declaration: QueueDec
   }
 }
 
-/** The error that BullMQ stores: retried, or final at once. */
+/** The error that BullMQ stores. Its class decides whether BullMQ retries the job. */
 export function asJobError(error: unknown): Error {
   const text = JSON.stringify(toFailure(error));
   return isRetryable(error) ? new Error(text, { cause: error }) : new UnrecoverableError(text);

@@ -25,13 +25,13 @@ export interface AddOptions {
 const COMPLETED_JOBS = { count: 1_000, age: 3_600 };
 /** Entries kept in BullMQ's event stream. Nobody reads it, but it can't be turned off. */
 const EVENTS_MAX = 10;
-/** First and longest interval at which a job that somebody waits for is polled. */
+/** First and longest interval at which `addAndWait` polls its job. */
 const LOOK_FIRST_MS = 20;
 const LOOK_MOST_MS = 500;
 
 /**
  * Adds jobs and waits for their results, over one connection. With `patient`, calls wait for Redis to come back instead of failing
- * within seconds. Workers use it, since their jobs would only be retried.
+ * within seconds. Workers use it, because a failed call would only make their job run again.
  *
  * @throws EtudeError JOB_PAYLOAD_INVALID, PAYLOAD_TOO_LARGE, QUEUE_UNAVAILABLE; every method
  */
@@ -131,7 +131,7 @@ export class Producer {
     return true;
   }
 
-  /** null while the job has not ended. */
+  /** How a job ended; null while it has not ended. */
   async endOf(queueName: string, jobId: string): Promise<JobEnd | null> {
     const job = (await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId))) as Job | undefined;
     if (!job) return { kind: 'missing' };
@@ -143,7 +143,7 @@ export class Producer {
 
   /** Removes a job that died before `since` (ms since 1970) of a retryable error or WORKER_LOST. @returns whether it was removed */
   async revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
-    // WORKER_LOST counts too: a caller waits for the job again only after a redrive, or when another worker took the caller's own job.
+    // WORKER_LOST counts too: a caller asks again only if its own job was redriven, or was taken over by another worker.
     return (isRetryable(error) || errorCode(error) === 'WORKER_LOST') && this.forget(queueName, jobId, since);
   }
 

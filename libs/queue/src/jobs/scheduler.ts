@@ -23,7 +23,7 @@ interface ScheduledWork {
 type WorkName = keyof ScheduledWork;
 
 interface Work {
-  /** The setting with its cron pattern, for messages. */
+  /** Name of the setting that has the cron pattern, for messages. */
   readonly setting: string;
   readonly declaration: QueueDeclaration;
   readonly schedulerId: (tenant: string) => string;
@@ -52,7 +52,7 @@ const WORKS: Readonly<Record<WorkName, Work>> = {
  * Sets or changes a tenant's schedule for one kind of work. Several processes may set the same one. Each firing adds one job, whose
  * id is made from the time of the firing (`QueueDeclaration.firing`).
  *
- * @returns whether the schedule was new or differed from the one before
+ * @returns whether the schedule was new or changed
  * @throws EtudeError INVALID_ARGUMENT for a limit out of bounds; the error of BullMQ for a pattern or a time zone that it can't read
  */
 export async function schedule<W extends WorkName>(
@@ -94,7 +94,7 @@ export interface ScheduleParts {
   readonly producer: Producer;
   readonly logger: QueueLogger;
   readonly clock: Clock;
-  /** null: this work is not scheduled, and schedules of it are removed. */
+  /** null: this work is not scheduled, and its stored schedules are removed. */
   readonly schedules: { readonly [W in WorkName]: ScheduledWork[W] | null };
 }
 

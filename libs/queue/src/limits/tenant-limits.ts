@@ -40,7 +40,7 @@ export const tenantLimitsConfig = z.object({
     .pipe(z.record(TenantId.or(z.literal('*')), Limits.partial())),
 });
 
-/** The tasks are fewer than the places that a tenant of weight 1 has in the line. */
+/** With weight 1, the line has a place for each of these tasks (PLACE_MAX in `tasks/shared.lua`). */
 const USUAL: TenantLimits = { weight: 1, tasks: 10_000, submitsPerMinute: 0, sandboxes: 16, tokensPerDay: 0, usdPerDay: 0 };
 
 export function limitsFrom({ ETUDE_TENANT_LIMITS: own }: z.infer<typeof tenantLimitsConfig>): TenantLimitsOf {
@@ -48,13 +48,13 @@ export function limitsFrom({ ETUDE_TENANT_LIMITS: own }: z.infer<typeof tenantLi
   return (tenant) => (Object.hasOwn(own, tenant) ? { ...usual, ...own[tenant] } : usual);
 }
 
-/** Distance of a tenant's tags in the line of tasks. */
+/** Distance between the tags of a tenant's tasks in the line (`tasks/shared.lua`). */
 export const tagsApart = ({ weight }: TenantLimits): number => Math.round(100 / weight);
 
 /** How long a caller waits for one of its tasks to end before it submits again. */
 const TASK_END_MS = 5_000;
 
-/** @param told number of unfinished tasks, or ms until the next submit */
+/** @param told number of unfinished tasks, or ms until the tenant may submit again */
 export function limitReached(
   tenant: string,
   limit: 'tasks' | 'submits',

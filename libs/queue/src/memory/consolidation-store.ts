@@ -33,7 +33,7 @@ export class ConsolidationStore extends RedisStore {
     });
   }
 
-  /** These runs for the reconciler. A run whose job is dead has failed. */
+  /** Unfinished runs, for the reconciler. A run whose job is dead has failed. */
   get work(): DurableWork {
     return this.#records.work(async (tenant, id, { code, message }, diedAt) => {
       const record = await this.get(tenant, id);
@@ -67,7 +67,7 @@ export class ConsolidationStore extends RedisStore {
     return this.#records.get(tenant, runId);
   }
 
-  /** Stores a run's progress or end; for the holder of its job. A run that began before an erasure is removed: its plan may quote anybody. */
+  /** For the holder of the job: stores a run's progress or end. A run that began before an erasure is removed: it may quote erased data. */
   async put(record: ConsolidationRecord): Promise<void> {
     const { tenant, id, createdAt, state } = record;
     const [key, lines, answers] = consolidationKeys(this.keys, tenant, id);
@@ -77,7 +77,7 @@ export class ConsolidationStore extends RedisStore {
     await this.run('putConsolidation', places, args);
   }
 
-  /** The stored parts of a running run; for the holder of its job. */
+  /** For the holder of the job: reads and writes the stored parts of a run in progress. */
   report(run: ConsolidationRecord): ConsolidationReport {
     const [, lines, answers] = consolidationKeys(this.keys, run.tenant, run.id);
     const get = async (key: string, field: string): Promise<unknown> => JSON.parse((await this.redis.hget(key, field)) ?? 'null');
@@ -104,7 +104,7 @@ export class ConsolidationStore extends RedisStore {
     return namesAfter(Object.keys(lines), after ?? '', limit).map((agent) => ConsolidatedAgent.parse(JSON.parse(lines[agent]!)));
   }
 
-  /** Notes that the units of these agents were taken back. */
+  /** Marks the lines of these agents as undone. */
   async noteUndone(run: ConsolidationRecord, agents: readonly string[]): Promise<void> {
     const report = this.report(run);
     for (const agent of agents) {

@@ -7,7 +7,7 @@ import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { RedisStore, runScript } from '../redis/redis.js';
 
-/** `MemoryOutbox` in Redis: stores a write, then adds its job `memory.write` in the background. A job that is lost is the reconciler's. */
+/** `MemoryOutbox` in Redis: stores a write, then adds its job `memory.write` in the background. The reconciler adds a job that was lost. */
 export class RedisMemoryOutbox implements MemoryOutbox {
   constructor(private readonly producer: Producer) {}
 
@@ -26,7 +26,7 @@ export class RedisMemoryOutbox implements MemoryOutbox {
   }
 }
 
-/** Writes that memory has not taken yet, for the reconciler. The operator has to redrive a dead job. */
+/** Writes that memory has not applied yet, for the reconciler. The operator has to redrive a dead job. */
 export function memoryWrites({ redis, keys }: Producer): DurableWork {
   return {
     name: 'memory writes',
@@ -44,7 +44,7 @@ export function memoryWrites({ redis, keys }: Producer): DurableWork {
 
 /** The outbox as the consolidation worker reads it. */
 export class OutboxReader extends RedisStore {
-  /** null where the write was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path of the wrong field */
+  /** null if the write was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path of the wrong field */
   async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {
     const text = await this.ask(this.redis.hget(this.keys.memoryOutbox(tenant), writeId));
     return text ? parseOr(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;

@@ -1,6 +1,6 @@
 -- Stores a write unless there is one under its id. KEYS writes of the tenant, outbox, marks of erasures.
 -- ARGV write id, outbox member, write, when it was made, fields of the marks that cover its owner...
--- Answers 1, 0 where the id was known, or -1 where the owner was erased after the write was made.
+-- Answers 1, 0 if the id was known, or -1 if the owner was erased after the write was made.
 function scripts.putMemoryWrite()
   for _, at in ipairs(redis.call('HMGET', KEYS[3], unpack(ARGV, 5))) do
     if at and tonumber(at) > tonumber(ARGV[4]) then return -1 end
@@ -16,7 +16,7 @@ function scripts.removeMemoryWrite()
   return redis.call('HDEL', KEYS[1], ARGV[1])
 end
 
--- Stores a record. With keptMs '0' it is not over and is in the outbox; otherwise it leaves the outbox and expires.
+-- Stores a record. keptMs '0': the record has not ended, and is in the outbox. Otherwise it leaves the outbox and expires.
 local function keep(record, member, keptMs)
   if keptMs == '0' then
     redis.call('SET', KEYS[1], record)
@@ -28,12 +28,12 @@ local function keep(record, member, keptMs)
   return 1
 end
 
--- KEYS record, outbox. ARGV record, outbox member, ms to keep the record, or 0 while it is not over.
+-- KEYS record, outbox. ARGV record, outbox member, ms to keep the record, or 0 until it has ended.
 function scripts.putRecord()
   return keep(ARGV[1], ARGV[2], ARGV[3])
 end
 
--- Whether somebody was erased after the run with these marks began. Then the run may quote them.
+-- Whether an erasure was marked after a run began. Then the run may quote erased data.
 local function mayQuoteErased(marks, createdAt)
   for _, at in ipairs(redis.call('HVALS', marks)) do
     if tonumber(at) > tonumber(createdAt) then return true end
@@ -41,7 +41,7 @@ local function mayQuoteErased(marks, createdAt)
   return false
 end
 
--- Stores a consolidation run. One that began before an erasure is removed instead. The model's answers go once the run is done.
+-- Stores a consolidation run, or removes it if it began before an erasure. The model's answers are removed once the run is done.
 -- KEYS record, outbox, lines, answers, marks of erasures, the tenant's runs.
 -- ARGV record, outbox member, ms to keep the record or 0, createdAt, 1 if it is done, member among the tenant's runs.
 function scripts.putConsolidation()
@@ -63,7 +63,8 @@ function scripts.putConsolidationPart()
   return redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
 
--- Starts a move unless one runs. KEYS record, outbox. ARGV record, outbox member. Answers the record of the move that runs.
+-- Starts a move to another embedding model unless one runs. KEYS record, outbox. ARGV record, outbox member. Answers the record of the move
+-- that runs.
 function scripts.startReembedding()
   local known = redis.call('GET', KEYS[1])
   if known and cjson.decode(known).state == 'running' then return known end
@@ -72,7 +73,7 @@ function scripts.startReembedding()
   return ARGV[1]
 end
 
--- Stores progress of a running move. KEYS record. ARGV id, record. Answers 1, or 0 where the move was stopped or another one runs.
+-- Stores progress of a running move. KEYS record. ARGV id, record. Answers 1, or 0 if the move was stopped or another one runs.
 function scripts.putReembedding()
   local known = redis.call('GET', KEYS[1])
   if not known then return 0 end
@@ -82,7 +83,7 @@ function scripts.putReembedding()
   return 1
 end
 
--- Notes how many facts there are. Facts that go away take no credit with them. KEYS settling. ARGV number of facts, day.
+-- Notes how many facts there are. Facts that are removed keep their credit. KEYS settling. ARGV number of facts, day.
 -- Answers the facts ever seen, calls, calls of this day, prompt tokens.
 function scripts.readSettling()
   local last, day = unpack(redis.call('HMGET', KEYS[1], 'last', 'day'))
@@ -93,7 +94,7 @@ function scripts.readSettling()
   return {facts, tonumber(spent[1] or 0), tonumber(spent[2] or 0), tonumber(spent[3] or 0)}
 end
 
--- Counts one model call and holds the lease longer. KEYS settling, lease. ARGV prompt tokens, ms.
+-- Counts one model call and extends the lease. KEYS settling, lease. ARGV prompt tokens, ms.
 function scripts.chargeSettling()
   redis.call('HINCRBY', KEYS[1], 'calls', 1)
   redis.call('HINCRBY', KEYS[1], 'dayCalls', 1)

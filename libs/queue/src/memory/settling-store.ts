@@ -14,9 +14,9 @@ export interface SettlingSpend {
 
 /** Jobs are due at multiples of this, so that a burst of facts makes few jobs. */
 const INTERVAL_MS = 15_000;
-/** One call for seven facts and 450 prompt tokens for each fact, after a first allowance for those with few facts. */
+/** Each fact earns 0.15 calls and 450 prompt tokens. The first two values are an allowance for tenants with few facts. */
 const CREDIT = { calls: 2, callsPerFact: 0.15, promptTokens: 4_000, promptTokensPerFact: 450 };
-/** What so many facts have earned and that is not spent yet. */
+/** The credit that this number of facts has earned, less what is spent. */
 export function creditFor(facts: number, spent: { readonly calls: number; readonly promptTokens: number }) {
   return {
     calls: Math.floor(CREDIT.calls + facts * CREDIT.callsPerFact - spent.calls),
@@ -27,13 +27,13 @@ export function creditFor(facts: number, spent: { readonly calls: number; readon
 /** Longer than most model calls. Each call renews the lease. */
 const LEASE_MS = 120_000;
 
-/** When a tenant's facts are compared, by one worker at a time, and what that costs. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+/** Lets one worker at a time compare a tenant's facts, and counts the costs. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class SettlingStore extends RedisStore {
   constructor(private readonly producer: Producer) {
     super(producer.redis, producer.keys);
   }
 
-  /** Has the tenant's facts compared after `waitMs`, at the next full interval. Further calls for the same interval add no job. */
+  /** Adds a job that compares the tenant's facts at the first full interval after `waitMs`. Calls for the same interval share one job. */
   async request(tenant: string, waitMs = 0): Promise<void> {
     const now = Date.now();
     const at = (Math.floor((now + waitMs) / INTERVAL_MS) + 1) * INTERVAL_MS;
@@ -45,7 +45,7 @@ export class SettlingStore extends RedisStore {
     return (await this.ask(this.redis.set(this.keys.settlingLease(tenant), holder, 'PX', LEASE_MS, 'NX'))) === 'OK';
   }
 
-  /** Returns the lease and stores why the work failed. */
+  /** Releases the lease and stores why the work failed; null: it succeeded. */
   async end(tenant: string, holder: string, failure: string | null): Promise<void> {
     if ((await this.ask(this.redis.get(this.keys.settlingLease(tenant)))) === holder) await this.redis.del(this.keys.settlingLease(tenant));
     await (failure === null
@@ -53,7 +53,7 @@ export class SettlingStore extends RedisStore {
       : this.redis.hset(this.keys.settling(tenant), 'failure', failure));
   }
 
-  /** The rest of the credit that the tenant's facts have earned, and of the day's calls. @param facts that the tenant has now */
+  /** The calls and prompt tokens that are left of the credit and of the day's calls. @param facts how many the tenant has now */
   async left(tenant: string, facts: number, callsPerDay: number): Promise<{ calls: number; promptTokens: number }> {
     const day = new Date().toISOString().slice(0, 10);
     const read = this.run<[number, number, number, number]>('readSettling', [this.keys.settling(tenant)], [facts, day]);

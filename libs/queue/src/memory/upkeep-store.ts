@@ -30,22 +30,22 @@ export type StoredErasure = z.infer<typeof StoredErasure>;
 
 type Asked = Omit<RequestedRecord<typeof StoredErasure>, 'id' | 'record'>;
 
-/** What is known of a record that its caller removes at once. */
+/** What the caller knows in advance when it deletes a single record. */
 type DeletionPlan = Pick<z.input<typeof StoredErasure>, 'found' | 'newFrom'> & { readonly supported?: readonly string[] };
 
 /** How long a receipt is kept after its erasure has succeeded. */
 export const RECEIPT_KEPT_MS = 400 * 86_400_000;
-/** The same for a failed erasure. It is shorter, because the record holds the subject's name for a retry. */
+/** How long the receipt of a failed erasure is kept. It is shorter, because the record holds the subject's name for a retry. */
 export const FAILED_RECEIPT_KEPT_MS = 30 * 86_400_000;
-/** Placeholder for the tenant of the move to another model, which belongs to no tenant. */
+/** Stands for the tenant of the move to another model. The move belongs to no tenant. */
 const NO_TENANT = '-';
 
 const NONE = { dimension: null, dropModel: null, done: 0, total: null, error: null, startedAt: 0, updatedAt: 0 };
 const IDLE: Reembedding = { id: '', model: '', state: 'idle', ...NONE };
 
 /**
- * Erasures, the move to another embedding model, and reconciling memory. Callers ask here and workers report here. The record of an
- * erasure or a move is written first; a job `memory.upkeep` follows.
+ * Erasures, the move to another embedding model, and the repair of memory. Callers ask here and workers report here. The record of an
+ * erasure or a move is written first. Then its job `memory.upkeep` is added.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -101,12 +101,12 @@ export class UpkeepStore {
     return (await this.#erasures.create({ ...request, id: receipt.id, record })).receipt;
   }
 
-  /** The receipt of an earlier deletion with this request id; null where there was none. @throws EtudeError as `Records.create` */
+  /** The receipt of an earlier deletion with this request id, or null. @throws EtudeError as `Records.create` */
   async earlierDeletion(request: Asked): Promise<ErasureReceipt | null> {
     return (await this.#erasures.earlier(request))?.receipt ?? null;
   }
 
-  /** The receipt of an erasure; null where this tenant has none. */
+  /** The receipt of an erasure; null if this tenant has no such erasure. */
   async erasure(tenant: string, id: string): Promise<ErasureReceipt | null> {
     return (await this.loadErasure(tenant, id))?.receipt ?? null;
   }
@@ -127,34 +127,34 @@ export class UpkeepStore {
     const standing = readReembedding(await runScript<string>(redis, 'startReembedding', places, args));
     const isSameDrop = dropModel === null || standing.dropModel === dropModel;
     if (standing.model !== model || !isSameDrop) {
-      const message = `vectors are being moved to ${standing.model}, dropping ${standing.dropModel ?? 'none'}; stop that move first, or wait until it ends`;
+      const message = `a move of the vectors to ${standing.model} is running (vectors to drop: ${standing.dropModel ?? 'none'}); stop it first, or wait until it ends`;
       throw new EtudeError('FAILED_PRECONDITION', message);
     }
     await this.producer.addForRecord(MemoryUpkeepJob, { v: 1, work: 'reembed', id: standing.id });
     return standing;
   }
 
-  /** Stops a running move. Vectors that were embedded stay, and `startReembedding` resumes there. Does nothing where no move runs. */
+  /** Stops a running move. Vectors that were embedded stay, and `startReembedding` resumes there. Does nothing if no move runs. */
   async stopReembedding(): Promise<Reembedding> {
     const record = await this.reembedding();
     if (record.state === 'running') await this.putReembedding({ ...record, state: 'stopped' });
     return this.reembedding();
   }
 
-  /** The running or last move; `idle` where there was none. */
+  /** The running or last move; `idle` if there was none. */
   async reembedding(): Promise<Reembedding> {
     const text = await whileRedisAnswers(this.producer.redis, this.producer.redis.get(this.producer.keys.reembedding));
     return text ? readReembedding(text) : IDLE;
   }
 
-  /** Lets a worker find and mend half-written records, and waits for its report. @throws AbortError when `signal` aborts */
+  /** Lets a worker find and repair half-written records, and waits for its report. @throws AbortError when `signal` aborts */
   async reconcile(signal: AbortSignal): Promise<NonNullable<z.output<typeof MemoryUpkeepJob.result>['report']>> {
     const { report } = await this.producer.addAndWait(MemoryUpkeepJob, { v: 1, work: 'reconcile', id: newId('c') }, signal);
     if (!report) throw new EtudeError('INTERNAL', 'the job that reconciles memory ended without a report');
     return report;
   }
 
-  /** For the worker: the record of an erasure; null where there is none. */
+  /** For the worker: the record of an erasure, or null. */
   loadErasure(tenant: string, id: string): Promise<StoredErasure | null> {
     return this.#erasures.get(tenant, id);
   }
@@ -168,7 +168,7 @@ export class UpkeepStore {
     await runScript(redis, 'putRecord', [keys.erasure(tenant, id), keys.erasureOutbox], [kept, memberOf(tenant, id), keptMs]);
   }
 
-  /** For the worker: stores a move's progress or end. False where it was stopped or another one runs: the worker has to stop. */
+  /** For the worker: stores a move's progress or end. False if the move was stopped or another one runs: the worker has to stop. */
   async putReembedding(record: Reembedding): Promise<boolean> {
     const { redis, keys } = this.producer;
     return (await runScript<number>(redis, 'putReembedding', [keys.reembedding], [record.id, JSON.stringify(record)])) === 1;

@@ -6,7 +6,7 @@ import { reportOutages, whileRedisAnswers } from './redis.js';
 /** Called with each message of a channel, and with null after a reconnect, when messages may have been missed. */
 export type ChannelListener = (message: string | null) => void;
 
-/** A listener on a channel. Its disposal ends it, also before it is ready. */
+/** A listener on a channel. Disposing it ends it, even before it is ready. */
 export interface Listening extends Disposable {
   /** Resolves once the listener gets every later message. */
   readonly ready: Promise<void>;
@@ -22,7 +22,7 @@ export class Channels {
   listen(channel: string, listener: ChannelListener): Listening {
     this.#listeners.on(channel, listener);
     const ready = (this.#subscriber ??= this.#connect()).subscribe(channel).then(() => undefined);
-    // Whoever waits for it gets its error.
+    // Callers that await `ready` get its error. This only avoids an unhandled rejection.
     ready.catch(() => undefined);
     return { ready, [Symbol.dispose]: () => this.#release(channel, listener) };
   }
@@ -55,11 +55,10 @@ export function channelsOf(redis: Redis): Channels {
 }
 
 /**
- * Calls `stop` when a message arrives on a channel of cancels, or at once if the cancel was requested before. The request itself is
- * stored with the task or execution. Waits for Redis.
+ * Calls `stop` when a cancel is requested. The request is stored with the task or execution, and announced on `channel`.
  *
- * @param isRequested reads the stored request: now and after every reconnect
- * @returns the watch, which is ready when every cancel is noticed, or fails with QUEUE_UNAVAILABLE
+ * @param isRequested reads the stored request; called now and after every reconnect
+ * @returns a listener; its `ready` resolves once no cancel can be missed, or rejects with QUEUE_UNAVAILABLE
  */
 export function watchCancel(redis: Redis, channel: string, isRequested: () => Promise<boolean>, stop: () => void): Listening {
   // When Redis is away, the request is read again after the next reconnect.

@@ -6,7 +6,7 @@ import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import { connect as connectPlain } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
 
-/** Failures of a primary that isn't one any more, or of a node that no longer has our slot. None of them has run the command. */
+/** Errors of a server that is no longer the primary, or no longer owns our slot. None of these servers has run the command. */
 const ELSEWHERE = /^(READONLY|MOVED|CLUSTERDOWN|MASTERDOWN)/;
 
 /** @throws EtudeError INVALID_ARGUMENT for a wrong URL, or if a file that it names is unreadable */
@@ -30,11 +30,11 @@ export function connectionOptions(url: string): RedisOptions {
 /** Number of replicas that must have a record before it is acknowledged. */
 export const replicasOf = (url: string): number => Number(readAddress(url).options.replicas ?? 0);
 
-/** @throws EtudeError INVALID_ARGUMENT where keys under this prefix would not all be in the slot of the URL */
+/** @throws EtudeError INVALID_ARGUMENT if keys with this prefix aren't all in the cluster slot that the URL names */
 export function requireSlot(url: string, prefix: string): void {
   const { kind, name } = readAddress(url);
   if (kind !== 'cluster' || /^[^{]*\{([^}]+)\}/.exec(prefix)?.[1] === name) return;
-  const message = `a Redis Cluster needs all keys in one slot; set ETUDE_QUEUE_PREFIX to "{${name}}", or end ETUDE_REDIS_URL in its hash tag`;
+  const message = `a Redis Cluster needs all keys in one slot; set ETUDE_QUEUE_PREFIX to "{${name}}", or end ETUDE_REDIS_URL with the hash tag of the prefix`;
   throw new EtudeError('INVALID_ARGUMENT', message);
 }
 
@@ -51,19 +51,24 @@ function tlsOf({ options }: RedisAddress): { ca?: Buffer; cert?: Buffer; key?: B
   try {
     return Object.fromEntries(files.map(([name, path]) => [name, readFileSync(path)]));
   } catch (cause) {
-    throw new EtudeError('INVALID_ARGUMENT', `a file of ETUDE_REDIS_URL cannot be read: ${(cause as Error).message}`, {}, { cause });
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `a certificate file in ETUDE_REDIS_URL cannot be read: ${(cause as Error).message}`,
+      {},
+      { cause },
+    );
   }
 }
 
-/** Scripts are sent again after the reconnect. Another command may be part of a transaction, so it fails. */
+/** After the reconnect, ioredis sends scripts again. Any other command may be part of a transaction, so it fails. */
 function reconnectOnError(error: Error): boolean | 2 {
   if (!ELSEWHERE.test(error.message)) return false;
   return (error as { command?: { name?: string } }).command?.name?.startsWith('eval') ? 2 : true;
 }
 
 /**
- * Connects to the node of a cluster that owns the slot of our keys. So a cluster is used like a single server, by BullMQ, blocking reads
- * and subscribers too.
+ * Connects to the cluster node that owns the slot of our keys. So BullMQ, blocking reads and subscribers can use a cluster like a single
+ * server.
  */
 function slotConnector({ hosts, name, tls }: RedisAddress, options: RedisOptions) {
   return class extends AbstractConnector {
@@ -85,7 +90,7 @@ function slotConnector({ hosts, name, tls }: RedisAddress, options: RedisOptions
 type Owner = RedisAddress['hosts'][number];
 type Slots = ReadonlyArray<readonly [first: number, last: number, owner: readonly [host: string | null, port: number]]>;
 
-/** Asks one node after the other. If none knows it, the first one is the answer, and its connection gives the reason. */
+/** Asks each node in turn which node owns the slot. If none knows, answers the first node: connecting to it then gives the error. */
 async function ownerOf(hosts: RedisAddress['hosts'], tag: string, options: RedisOptions): Promise<Owner> {
   for (const node of hosts) {
     const asked = new Redis({
@@ -96,7 +101,7 @@ async function ownerOf(hosts: RedisAddress['hosts'], tag: string, options: Redis
       commandTimeout: 2_000,
       lazyConnect: true,
     });
-    // The failure is the one of the command below.
+    // The commands below report the error.
     asked.on('error', () => undefined);
     try {
       await asked.connect();

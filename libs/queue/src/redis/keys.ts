@@ -19,9 +19,9 @@ class PrefixedKeys {
 export class RedisKeys extends PrefixedKeys {
   /** Prefix of BullMQ's own keys. */
   readonly queues = `${this.prefix}:queue`;
-  /** Digest and record of a request id, by tenant, method and request id. */
+  /** The digest of a request and the id of the record that it made, by tenant, method and request id. */
   readonly request = this.of('request');
-  /** Outbox of one kind of work: `<tenant>/<id>` of records that are not over, scored by their last write or their next check. */
+  /** Outbox of one kind of work: `<tenant>/<id>` of unfinished records, scored by their last write or their next check. */
   readonly outbox = (kind: string): string => `${this.prefix}:outbox:${kind}`;
 
   readonly task = this.of('task');
@@ -42,7 +42,7 @@ export class RedisKeys extends PrefixedKeys {
   readonly audit = this.of('audit');
   /** Entries and counts of a tenant's refused calls on one day, by minute, caller and call. */
   readonly refusedCalls = this.of('refused-calls');
-  /** Marks a change of the key file as noted, by its digest. */
+  /** Set once the audit log has a change of the key file, by digest of the change. */
   readonly notedKeys = (digest: string): string => `${this.prefix}:noted-keys:${digest}`;
 
   /** Channel of a task, with an empty message for each change of its event stream. */
@@ -78,11 +78,11 @@ export class RedisKeys extends PrefixedKeys {
   readonly memoryOutbox = this.of('outbox:memory');
   readonly memoryOutboxIndex = this.outbox('memory');
   readonly consolidation = this.of('consolidation');
-  /** A tenant's runs, each as the time of its creation and its id, which sort by time. All scores are 0. */
+  /** A tenant's consolidation runs. A member is the creation time and the id, so members sort by time. All scores are 0. */
   readonly consolidations = this.of('consolidations');
-  /** Lines of a run by agent. */
+  /** Result lines of a consolidation run, by agent. */
   readonly consolidatedAgents = this.of('consolidated-agents');
-  /** The model's answers to a run that is not over, by digest of the request. */
+  /** The model's answers in an unfinished consolidation run, by digest of the request. */
   readonly consolidationAnswers = this.of('consolidation-answers');
   readonly consolidationOutbox = this.outbox('consolidations');
   /** An erasure's receipt, with the name of its subject until the erasure has succeeded. */
@@ -93,7 +93,7 @@ export class RedisKeys extends PrefixedKeys {
   /** The record of the move to another embedding model; there is at most one. */
   readonly reembedding = `${this.prefix}:reembedding`;
 
-  /** Numbers of a tenant's facts and of the model calls that compared them. */
+  /** How many facts a tenant has had, and how many model calls compared them. */
   readonly settling = this.of('settling');
   /** Held by the one worker that compares a tenant's facts. */
   readonly settlingLease = this.of('settling-lease');
@@ -106,15 +106,15 @@ export class RedisKeys extends PrefixedKeys {
   readonly toolSession = this.of('tool-session');
   /** Answer of a tool call, by agent, user and request id. */
   readonly toolAnswer = this.of('tool-answer');
-  /** A wish for a skill, with its draft until it is registered. */
+  /** A wish: a request for a skill. It keeps the skill's draft until the skill is registered. */
   readonly wantedSkill = this.of('wanted-skill');
-  /** Ids of a tenant's wishes, scored by when they were made, ms since 1970. */
+  /** Ids of a tenant's wishes, scored by their creation time, ms since 1970. */
   readonly wantedSkills = this.of('wanted-skills');
-  /** Ids of an agent's wishes that are not over. */
+  /** Ids of an agent's unfinished wishes. */
   readonly openWishes = this.of('open-wishes');
   readonly wantedSkillOutbox = this.outbox('wanted-skills');
 
-  /** Names of a tenant's worlds. One that expired is dropped by the next listing. */
+  /** Names of a tenant's worlds. The next listing drops the names of expired worlds. */
   readonly worlds = this.of('worlds');
   /** A world with its characters, as JSON. */
   readonly world = this.of('world');
@@ -165,8 +165,8 @@ export function taskKeys(keys: RedisKeys, { tenant, taskId, rolloutId }: Rollout
 let lastUs = 0;
 
 /**
- * Makes an id. Ids of one kind sort by time, strictly within one process. An id is a letter for the kind, then in base 36: 12 digits of
- * microseconds, of which no two ids of a process have the same, and about 50 random bits.
+ * Makes an id. Ids of one kind sort by time, strictly within one process. An id is a letter for the kind and 22 digits in base 36: first
+ * 12 for the time in microseconds, which no two ids of a process share, then 10 random ones (about 50 bits).
  */
 export function newId(kind: string): string {
   lastUs = Math.max(Date.now() * 1_000, lastUs + 1);
@@ -189,5 +189,5 @@ export function marksOf(agent: string, user: string | null): string[] {
   return [markOf({ all: true }), markOf({ agent }), ...(user === null ? [] : [markOf({ user })])];
 }
 
-/** How long a task and its records are kept after its end by default. */
+/** Default time for which a task and its records are kept after its end. */
 export const RETENTION_MS = 7 * 86_400_000;

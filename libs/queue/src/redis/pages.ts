@@ -21,14 +21,14 @@ export interface Candidate<T> {
 /** Most records read for one page, even if few of them match. */
 const SCAN_MAX = 5_000;
 const CHUNK = 200;
-/** A page ends here, because specs carry files and may get too big to send. */
+/** A page ends at this size, because records with files may make it too big to send. */
 const PAGE_MAX_BYTES = 2 * 1024 * 1024;
 
 /**
  * Reads one page of an index whose ids are ordered by time, newest first. A short page may not be the last one:
  * `nextAfter` is null only for the last page.
  *
- * @param look reads records by their ids; null for one that is gone, whose id is then dropped from the index
+ * @param look reads the records of these ids; null for a record that is gone: its id is dropped from the index
  */
 export async function newestFirst<T>(
   redis: Redis,

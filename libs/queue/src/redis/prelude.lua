@@ -3,7 +3,7 @@
 -- so a Redis Cluster needs a hash-tagged prefix.
 local scripts = {}
 
--- Stands for a key that the caller left empty.
+-- A key that repeats the first one stands for a key that the caller left empty.
 for i = 2, #KEYS do
   if KEYS[i] == KEYS[1] then KEYS[i] = '' end
 end
@@ -15,8 +15,8 @@ local function now()
 end
 local function emit(stream, event) return redis.call('XADD', stream, '*', 'e', event) end
 
--- Remembers which record a request id made. Answers nil for a new request id or none. Otherwise {'known', id}, or {'other', id} where
--- the request id came with another body.
+-- Remembers which record a request id made. Answers nil for a new or empty request id. A repeat answers {'known', id}, or {'other', id}
+-- if its body differs.
 local function once(requestKey, digest, id)
   if requestKey == '' then return nil end
   local known = redis.call('GET', requestKey)

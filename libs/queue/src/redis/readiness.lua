@@ -1,5 +1,5 @@
--- Answers which of the commands in ARGV the user of this connection may not run on KEYS[1], which stands for a channel too.
--- Redis before 7 can't tell.
+-- Answers the commands of ARGV that the user of this connection may not run. KEYS[1] serves as their key and as their channel.
+-- Redis before 7 can't tell, so the answer is empty.
 function scripts.missingCommands()
   local missing = {}
   if not redis.acl_check_cmd then return missing end

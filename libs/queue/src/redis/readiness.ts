@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { RedisKeys } from './keys.js';
 import { pairsOf, whileRedisAnswers } from './redis.js';
 
-/** What every installation runs, of the commands in k8s/redis-users.example.acl. */
+/** The commands of k8s/redis-users.example.acl that every installation runs. */
 const COMMANDS = `
   ping info scan time type eval evalsha multi exec subscribe unsubscribe publish del unlink exists rename persist expire
   pexpire pexpireat pttl get set incr incrby hdel hexists hget hgetall hincrby hkeys hlen hmget hmset hscan hset hsetnx hstrlen
@@ -13,7 +13,7 @@ const COMMANDS = `
 `;
 
 /**
- * For a readiness check: Redis answers, and lets its user run these commands. Redis before 7 doesn't tell the latter.
+ * For a readiness check: Redis answers, and our user may run these commands. Redis before 7 can't report permissions.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE, with the commands that the user may not run
  */
@@ -28,13 +28,10 @@ export async function requireCommands(redis: Redis, { queues }: RedisKeys): Prom
 /** Settings of Redis without which accepted work can be lost. */
 const DURABLE = { 'maxmemory-policy': 'noeviction', appendonly: 'yes', appendfsync: 'always' };
 
-/**
- * The settings with which a Redis can lose accepted work; undefined if there are none, or if it doesn't answer. @throws EtudeError as
- * `requireCommands`
- */
+/** Names the settings that can make Redis lose accepted work; undefined if there are none or Redis doesn't show them. Calls `requireCommands`. */
 export async function redisRisk({ redis, keys }: { readonly redis: Redis; readonly keys: RedisKeys }): Promise<string | undefined> {
   await requireCommands(redis, keys);
-  // Managed servers refuse the command.
+  // Managed servers refuse CONFIG.
   const told = (await redis.config('GET', ...Object.keys(DURABLE)).catch(() => [])) as string[];
   const known = new Map(pairsOf(told));
   const wrong = Object.entries(DURABLE).filter(([name, value]) => known.has(name) && known.get(name) !== value);

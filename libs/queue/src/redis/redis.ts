@@ -23,15 +23,15 @@ export type RedisRole = 'producer' | 'worker';
 /** The longest time for a producer's command, including the time to connect. */
 const COMMAND_TIMEOUT_MS = 5_000;
 /**
- * How long a server may be silent while it owes an answer. Then the connection ends, since one to a lost machine never ends by itself. A
- * blocking read of BullMQ takes at most 10 s.
+ * How long a server may take to answer before the connection is closed. A connection to a lost machine never closes by itself. BullMQ's
+ * blocking reads take at most 10 s.
  */
 const SILENCE_MS = 20_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 
 /**
- * Makes a connection that knows this library's scripts. It connects and reconnects by itself. Each outage is logged once, not every
+ * Makes a connection that knows this library's scripts. It connects and reconnects by itself. Each outage is logged once, not at every
  * retry.
  */
 export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger): Redis {
@@ -50,12 +50,12 @@ export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger)
   return redis;
 }
 
-/** Number of replicas that must have a script's writes before its answer. Absent: none. */
+/** Number of replicas that must confirm a script's writes before `runScript` returns. Absent: none. */
 const REPLICAS = new WeakMap<Redis, number>();
-/** How long replicas have for it. Less than a command's timeout, so that the reason is reported. */
+/** How long replicas have to confirm. It is less than a command's timeout, so that the caller learns the reason. */
 const REPLICAS_WAIT_MS = 3_000;
 
-/** Why a connection is away now. */
+/** The last error of each connection that is down now. */
 const OUTAGES = new WeakMap<Redis, string>();
 
 /** Logs the outages of a connection. Every connection needs it, duplicates too: an error without a listener ends the process. */
@@ -73,7 +73,7 @@ export function reportOutages(redis: Redis, logger?: QueueLogger): void {
   });
 }
 
-/** Why a connection is not ready: the server's own words where there are any. */
+/** Why a connection is not ready: its last error, or else its status in ioredis. */
 export const outageOf = (redis: Redis): string => OUTAGES.get(redis) ?? redis.status;
 
 /** Host and port, or the sentinels, without the password. */
@@ -82,7 +82,7 @@ export function addressOf(redis: Redis): string {
   return sentinels ? `${name} of ${sentinels.map((one) => `${one.host}:${one.port}`).join(',')}` : `${host}:${port}`;
 }
 
-/** An answer that Redis gives as a flat list, such as names with their values. */
+/** Pairs of an answer that Redis gives as a flat list, such as names with their values. */
 export const pairsOf = (flat: readonly string[]): ReadonlyArray<readonly [string, string]> =>
   flat.flatMap((text, at) => (at % 2 === 0 ? [[text, flat[at + 1] ?? ''] as const] : []));
 
@@ -100,10 +100,10 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * Waits for `work`: on a producer's connection at most its command timeout, on a worker's as long as Redis is away.
+ * Waits for `work`. A producer's connection waits at most its command timeout, a worker's connection until Redis is back.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE when Redis doesn't answer in time, refuses to write (full disk, no memory), or is gone
- * Why bounded here too: a command that waits for a first connection never times out by itself.
+ * Why a timeout here too: ioredis never times out a command that waits for the first connection.
  */
 export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Promise<T> {
   const timeoutMs = redis.options.commandTimeout;
@@ -142,7 +142,7 @@ export async function runScript<Answer>(
   return whileRedisAnswers(redis, replicas === undefined ? answer : answer.then((said) => replicated(redis, replicas, said)));
 }
 
-/** What is stored under the keys of one installation. */
+/** Base of the stores in Redis. */
 export class RedisStore {
   constructor(
     protected readonly redis: Redis,
@@ -160,13 +160,13 @@ export class RedisStore {
   }
 }
 
-/** Waits until that many replicas have all that this connection has written. A repeat of a known request waits too. */
+/** Waits until that many replicas have every write of this connection. A repeated request waits too. */
 async function replicated<Answer>(redis: Redis, replicas: number, answer: Answer): Promise<Answer> {
   let isLost = false;
   const lose = () => (isLost = true);
   redis.once('close', lose);
   const reached = await redis.wait(replicas, REPLICAS_WAIT_MS).finally(() => redis.off('close', lose));
-  // WAIT counts the writes of its own connection. ioredis repeats it on a new one, where there are none.
+  // WAIT covers only writes of its own connection. ioredis would repeat it on a new connection, which has no writes.
   if (isLost) throw unavailable(redis, 'the connection was lost before replicas had confirmed the write; it may still be kept');
   if (reached >= replicas) return answer;
   throw unavailable(redis, `${reached} of ${replicas} replicas have confirmed the write; it may still be kept`);
@@ -195,7 +195,7 @@ let loaded: ReturnType<typeof readScripts> | undefined;
  * Reads every `.lua` file of this package. Each `function scripts.NAME()` in a file becomes one script: the prelude, the folder's
  * `shared.lua`, the whole file, and a call of that function. ioredis sends scripts by digest.
  *
- * @throws Error where two files declare the same name
+ * @throws Error if two files declare the same name
  */
 function readScripts(): Record<string, { readonly lua: string }> {
   const prelude = readFileSync(join(SOURCES, PRELUDE), 'utf8');

@@ -18,7 +18,7 @@ function group() {
   return servers;
 }
 
-/** A producer, a reconciler and a worker that solves tasks, each over its own connections. `runs` has every end that was journaled. */
+/** A producer, a reconciler and a worker that solves tasks, each over its own connections. `runs` has every end of a rollout in a journal. */
 async function start(url: string, prefix: string) {
   const rig = startProducer(url, prefix);
   const { producer, tasks } = rig;
@@ -155,7 +155,7 @@ it('needs the authority of a TLS server, and its own certificate where the serve
   onTestFinished(() => wary.disconnect());
   await expect(wary.ping()).rejects.toThrow(/max retries|timed out/i);
   expect(warned).toMatchObject([{ error: expect.stringMatching(/self-signed certificate|certificate/) as string }]);
-  expect(() => connectRedis(url('absent.crt'), 'worker')).toThrow(/a file of ETUDE_REDIS_URL cannot be read: .*absent.crt/);
+  expect(() => connectRedis(url('absent.crt'), 'worker')).toThrow(/a certificate file in ETUDE_REDIS_URL cannot be read: .*absent.crt/);
 }, 30_000);
 
 it('works as a user with only the documented commands', async () => {

@@ -20,10 +20,10 @@ function clientOf(url: string) {
 }
 
 /**
- * Starts to copy a whole Redis into a file, as a replica would. The snapshot's moment lies between the call and `taken`.
+ * Starts to copy a whole Redis into a file, as a replica would. Redis takes the snapshot between this call and the end of `taken`.
  *
  * @param environment of redis-cli, with the paths of programs
- * @returns `taken` resolves after that moment, `copied` once the file is complete
+ * @returns `taken` resolves after the snapshot, `copied` once the file is complete
  * @throws EtudeError QUEUE_UNAVAILABLE with the reason of redis-cli
  */
 export function copyRedis(
@@ -48,11 +48,11 @@ export function copyRedis(
     throw new EtudeError('QUEUE_UNAVAILABLE', `redis-cli --rdb could not copy Redis: ${cause.message}`, {}, { cause });
   });
   copied.catch(taken.reject);
-  taken.promise.catch(() => undefined); // `copied` tells it too
+  taken.promise.catch(() => undefined); // `copied` rejects too
   return { taken: taken.promise, copied };
 }
 
-/** Makes the snapshot the data of a Redis that isn't running, in a folder without data. Redis 7 reads only its append-only files. */
+/** Puts a snapshot into the empty data folder of a Redis that isn't running, as append-only files: Redis 7 reads nothing else. */
 export function placeRedis(rdb: string, folder: string): void {
   const files = join(folder, 'appendonlydir');
   mkdirSync(files, { recursive: true, mode: 0o700 });
@@ -75,7 +75,7 @@ export async function isRedisEmpty(url: string, prefix: string): Promise<boolean
   return true;
 }
 
-/** Deletes every key of one installation, so that what is loaded doesn't mix with it. */
+/** Deletes every key of one installation, so that old data doesn't mix with a snapshot that is loaded. */
 export async function clearRedis(url: string, prefix: string): Promise<void> {
   for await (const [redis, keys] of keysOf(url, prefix)) await Promise.all(keys.map((key) => redis.unlink(key)));
 }
@@ -111,7 +111,7 @@ async function untilReady(output: Readable, rdb: string): Promise<void> {
       said = `${said}${text.toString()}`.slice(-2_000);
       if (said.includes('eady to accept')) resolve();
     });
-    output.once('end', () => reject(new EtudeError('QUEUE_UNAVAILABLE', `redis-server does not read ${rdb}: ${said}`)));
+    output.once('end', () => reject(new EtudeError('QUEUE_UNAVAILABLE', `redis-server cannot load ${rdb}: ${said}`)));
   });
 }
 
@@ -119,7 +119,7 @@ async function copyKeys(from: Redis, to: Redis, keys: readonly string[]): Promis
   await Promise.all(
     keys.map(async (key) => {
       const [value, expiresAt] = await Promise.all([from.dumpBuffer(key), from.pexpiretime(key)]);
-      // A key that expired since has no value.
+      // A key that has expired meanwhile has no value.
       if (value !== null) await to.restore(key, Math.max(0, expiresAt), value, 'REPLACE', 'ABSTTL');
     }),
   );

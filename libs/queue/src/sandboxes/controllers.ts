@@ -17,7 +17,7 @@ export const ControllerAnnouncement = z.object({
   address: z.string().min(1),
   sessions: z.number().int(),
   sessionsMax: z.number().int(),
-  /** Sandboxes that are ready for a claim, and claims that wait for one. Earlier versions don't tell. */
+  /** Sandboxes that are ready for a claim, and claims that wait for a sandbox. Earlier versions don't send these. */
   warm: z.number().int().default(0),
   claimsWaiting: z.number().int().default(0),
 });
@@ -40,7 +40,7 @@ export class ControllerDirectory extends RedisStore {
     return found.flatMap((text) => (text ? [parseOr(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'a controller')] : []));
   }
 
-  /** Dead controllers, whose sessions another must take over. `left`: it announced its shutdown, so it is surely not alive. */
+  /** Dead controllers. Another one must take over their sessions. `left`: it announced its shutdown, so it certainly isn't alive. */
   async dead(): Promise<ReadonlyArray<{ readonly controllerId: string; readonly left: boolean }>> {
     const flat = await this.run<string[]>('deadControllers', this.#both, [CONTROLLER_TTL_MS]);
     return pairsOf(flat).map(([controllerId, seenAt]) => ({ controllerId, left: Number(seenAt) === 0 }));
@@ -59,7 +59,7 @@ export class ControllerDirectory extends RedisStore {
 
 export type ControllerClient = ServiceClient<typeof Sandboxes>;
 
-/** A stopped or disconnected controller is noticed after both times together. */
+/** A controller that no longer answers is noticed after the sum of both times. */
 const KEEPALIVE = { 'grpc.keepalive_time_ms': 3_000, 'grpc.keepalive_timeout_ms': 3_000 };
 /** Delays before an unreachable address is tried again. */
 const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1_000 };
@@ -95,13 +95,13 @@ export class ControllerChannels {
   }
 }
 
-/** Codes for statuses without details, from a controller or from the connection to it. */
+/** Error codes for gRPC statuses without details, from a controller or from the connection to it. */
 const PLAIN: Readonly<Record<number, ErrorCode>> = {
   [status.DEADLINE_EXCEEDED]: 'DEADLINE_EXCEEDED',
   [status.RESOURCE_EXHAUSTED]: 'PAYLOAD_TOO_LARGE',
 };
 
-/** gRPC statuses of a refused or broken connection. CANCELLED means that the other side cut it. */
+/** gRPC statuses of a refused or broken connection. CANCELLED means that the other side closed it. */
 const BROKEN: ReadonlySet<number> = new Set([status.UNAVAILABLE, status.CANCELLED]);
 
 /**

@@ -68,7 +68,7 @@ class RouterWorkSandbox implements WorkSandbox {
 
   async run(cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>, signal: AbortSignal): Promise<WorkCellOutcome> {
     return this.#using(signal, async (call) => {
-      // A cell may run, and wait for its tools, longer than the sandbox lives. If it can't be renewed, the cell reports the reason.
+      // A cell may run longer than the sandbox's lifetime, for example while it waits for tools. If a renewal fails, the cell reports why.
       const renewal = setInterval(() => void this.#renew(call).catch(() => undefined), TTL_MS / 4);
       try {
         const outcome = await this.#cell(cell, call, answer);
@@ -115,7 +115,7 @@ class RouterWorkSandbox implements WorkSandbox {
     const { name } = this;
     await this.#ask(signal, async (client, settings) => {
       const { uploadedBytes } = await client.getSandboxFile({ name, path }, settings).catch(() => ({ uploadedBytes: 0n }));
-      // Drops the rest of an interrupted upload.
+      // Deletes what an interrupted upload has left.
       if (uploadedBytes > 0n) await client.deleteSandboxFile({ name, path }, settings);
       await client.uploadFile(uploadOf(name, path, content), settings);
     });
@@ -155,7 +155,7 @@ class RouterWorkSandbox implements WorkSandbox {
       }
       return { ...told, ...endOf(null) };
     } catch (error) {
-      // Without an answer the cell's own limits end it.
+      // If the cancel fails, the cell's own limits end the cell.
       if (call.signal.aborted) await this.#stop(executionId, call).catch(() => undefined);
       throw error;
     }
@@ -203,7 +203,7 @@ const metadataOf = (error: unknown) => (error instanceof EtudeError ? (error.det
 
 const isNoFile = (error: unknown) => errorCode(error) === 'NOT_FOUND' && metadataOf(error)['reason'] === 'not_found';
 
-/** Whether the error says that the sandbox has ended, or is kept no longer. */
+/** Whether the error says that the sandbox has ended or is no longer kept. */
 const hasEnded = (error: unknown) =>
   (errorCode(error) === 'FAILED_PRECONDITION' && metadataOf(error)['state'] !== undefined) ||
   (errorCode(error) === 'NOT_FOUND' && metadataOf(error)['name'] !== undefined);

@@ -31,9 +31,9 @@ export interface RouterParts {
   readonly directory: Pick<ControllerDirectory, 'live'>;
   /** null: sandboxes for callers are off. */
   readonly channels: ControllerChannels | null;
-  /** Sessions that callers of this router don't find; absent: none. */
+  /** Whether a session is hidden from callers of this router. Absent: none is. */
   readonly hides?: (session: SandboxSession) => boolean;
-  /** Absent: controllers learn of no trace. */
+  /** Absent: controllers get no trace. */
   readonly tracing?: Tracing;
 }
 
@@ -80,10 +80,10 @@ export class SandboxRouter {
   }
 
   /**
-   * Calls the owner of a session. If the owner is unreachable, retries there, or at the controller that takes over.
+   * Calls the owner of a session. If the owner is unreachable, retries the owner or the controller that takes the session over.
    *
    * @param work must be safe to repeat
-   * @throws EtudeError as the controller says; NOT_FOUND, SANDBOX_UNAVAILABLE
+   * @throws EtudeError the controller's error; NOT_FOUND, SANDBOX_UNAVAILABLE
    */
   async ask<T>(id: string, context: RoutedCall, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
     const answers = this.follow(id, context, async function* once(client, settings) {
@@ -127,7 +127,7 @@ export class SandboxRouter {
    * Follows one execution to its result. If its controller is lost, the next owner continues after the last event, without missing or
    * repeating an event.
    *
-   * @throws EtudeError as the controller says; FAILED_PRECONDITION with the reason if the sandbox was lost
+   * @throws EtudeError the controller's error; FAILED_PRECONDITION with the reason if the sandbox was lost
    */
   async *execute(id: string, first: ExecuteRequest, context: RoutedCall): AsyncGenerator<ExecuteEvent> {
     let request = first;

@@ -41,7 +41,7 @@ export class SandboxSessionStore extends RedisStore {
   }
 
   /**
-   * Records a session whose sandbox is claimed. `created` is false where the same request made a session before: `stored` is that
+   * Records a session whose sandbox is claimed. `created` is false if the same request made a session before. Then `stored` is that
    * session, and the caller has to release its claim.
    *
    * @param id from `newSandboxId`
@@ -66,7 +66,7 @@ export class SandboxSessionStore extends RedisStore {
     return { stored: await this.#made(request, found), created: outcome === 'created' };
   }
 
-  /** null where this tenant has no such session. */
+  /** null if this tenant has no such session. */
   async get(tenant: string, id: string): Promise<StoredSession | null> {
     return readStoredSession(tenant, id, await this.ask(this.redis.hgetall(this.keys.sandbox(tenant, id))));
   }
@@ -132,7 +132,7 @@ export class SandboxSessionStore extends RedisStore {
   }
 }
 
-/** Digest of the fields that a repeat with the same request id must have in common. */
+/** Digest of the fields that must be equal in a repeat with the same request id. */
 const digestOf = ({ template, limits, ttlMs, labels, scratchpad }: SessionRequest): string =>
   contentDigest({ template, limits, ttlMs, labels, scratchpad });
 
@@ -146,11 +146,11 @@ export interface StoredSession {
   readonly controllerId: string;
   /** Starts at 1 and rises with each takeover. */
   readonly ownerEpoch: number;
-  /** Where another controller can attach to the sandbox; null where none can. */
+  /** Where another controller can attach to the sandbox; null if none can. */
   readonly place: string | null;
 }
 
-/** Parses a session's hash; null where the hash is empty. */
+/** Parses a session's hash; null if the hash is empty. */
 function readStoredSession(tenant: string, id: string, fields: Readonly<Record<string, string>>): StoredSession | null {
   if (!fields.state || !fields.spec) return null;
   const session = {

@@ -27,8 +27,8 @@ const MEASURES = ['modelCalls', 'inputTokens', 'outputTokens', 'microUsd'] as co
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 /**
- * What tenants spend on model calls. A call is counted once, after its answer: one that is cut off before is not counted, although its
- * server may charge for it.
+ * What tenants spend on model calls. A call is counted after its answer. A call that is cut off earlier isn't counted, although its server
+ * may charge for it.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
@@ -49,7 +49,7 @@ export class SpendStore {
     const counted = { modelCalls: 1, inputTokens, outputTokens, microUsd: Math.round(costUsd * MICRO) };
     const write = redis.multi();
     for (const measure of MEASURES) write.hincrby(key, JSON.stringify([agent, purpose, measure]), counted[measure]);
-    // The tenant is listed also if it has never submitted a task.
+    // Lists the tenant even if it has never submitted a task.
     write.hsetnx(keys.line, tenant, 0);
     await whileRedisAnswers(redis, write.expire(key, (KEPT_DAYS * DAY_MS) / 1_000).exec());
   }
@@ -99,7 +99,7 @@ export class SpendStore {
   }
 }
 
-/** The model with a budget: calls for an account are refused where its tenant's is used up, and counted, here and by `onSpent`. */
+/** Gives a model budgets. A call for a tenant that has used up its budget is refused. Other calls are counted here and by `onSpent`. */
 export function metered(model: ChatModel, spend: SpendStore, onSpent?: (account: ModelAccount, cost: Cost) => void): ChatModel {
   return {
     async chat(request, signal) {
@@ -145,7 +145,7 @@ export class Tenants {
     await whileRedisAnswers(redis, write.exec());
   }
 
-  /** Tenants that use something now or did today, by name. A short page may not be the last one. */
+  /** Tenants that use something now or have done so today, by name. A short page may not be the last one. */
   async list({ pageSize, after = '' }: PageAsk): Promise<Page<TenantUse>> {
     const { redis, keys } = this.producer;
     const fields = await whileRedisAnswers(redis, redis.hkeys(keys.line));

@@ -20,7 +20,7 @@ export interface TextEvent extends Pick<StoredEvent, 'id' | 'at'> {
 
 /** The most events that are read at once and held for one reader. */
 const BATCH = 100;
-/** How often a waiting reader polls for events, in case a message was lost. */
+/** How often a waiting reader polls for events, because a message may be lost. */
 const LOOK_EVERY_MS = 15_000;
 
 interface Reading {
@@ -34,14 +34,14 @@ interface Reading {
  * Reads a task's events in order, past and future ones, until `finished`.
  *
  * Only one batch is held for a slow reader. Waiting readers share one connection. A worker's connection waits out an outage.
- * @throws EtudeError NOT_FOUND where the task has no events, since it is unknown or expired;
- * QUEUE_UNAVAILABLE in an outage on a producer's connection, after which the caller can resume behind the last event;
- * the signal's reason, at once
+ * @throws EtudeError NOT_FOUND if the task is unknown or expired;
+ * QUEUE_UNAVAILABLE in an outage on a producer's connection: the caller can resume after the last event;
+ * the signal's reason as soon as it aborts
  */
 export const readEvents = (redis: Redis, keys: RedisKeys, reading: Reading, signal: AbortSignal) =>
   followTask(redis, keys, reading, signal, null) as AsyncGenerator<StoredEvent, void, undefined>;
 
-/** As `readEvents`, with the text of the model while it is written. It precedes the event of its step. */
+/** Like `readEvents`, with the model's text while the model writes it. The text comes before the event of its step. */
 export const readEventsAndText = (redis: Redis, keys: RedisKeys, reading: Reading, signal: AbortSignal) =>
   followTask(redis, keys, reading, signal, []);
 
@@ -88,7 +88,7 @@ async function readBatch(redis: Redis, stream: string, after: string): Promise<S
   return entries.map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? 'null') as TaskEvent, at: Number(id.split('-')[0]) }));
 }
 
-/** Whether the reader has seen the last event already. @throws EtudeError NOT_FOUND where the task has no events */
+/** Whether the reader has seen the last event already. @throws EtudeError NOT_FOUND if the task has no events */
 async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
   const reads = [redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))] as const;
   const [end, there] = await Promise.all(reads);
@@ -110,7 +110,7 @@ const MESSAGE_CHARS = 4_096;
 const TEXTS_MAX = 64;
 const LEFT_OUT = '[...]';
 
-/** Publishes the model's text of one rollout, every 100 ms or 4,096 characters. Text is lost where nobody listens or Redis is away. */
+/** Publishes the model's text of one rollout, every 100 ms or 4,096 characters. Text is lost if nobody listens or Redis is away. */
 export class TextPublisher {
   readonly #texts = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
@@ -127,7 +127,7 @@ export class TextPublisher {
     else this.#timer ??= setTimeout(() => this.flush(), EVERY_MS).unref();
   };
 
-  /** Publishes what was added. The messages arrive before the messages of every later command on this connection. */
+  /** Publishes the added text. Its messages arrive before the message of any later command on this connection. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -139,14 +139,14 @@ export class TextPublisher {
   }
 }
 
-/** Adds a text to those that one reader has not taken yet. The oldest are left out when the reader is slow. */
+/** Adds a text to the pending texts of one reader. If the reader is slow, the oldest text is dropped. */
 export function addText(pending: ModelText[], text: ModelText): void {
   pending.push(text);
   const [, second] = pending;
   if (second && pending.length > TEXTS_MAX) pending.splice(0, 2, { ...second, text: LEFT_OUT + second.text });
 }
 
-/** Calls `listener` with each text that is published once it is ready. */
+/** Calls `listener` with each text that is published after `ready` has resolved. */
 export function listenToText(redis: Redis, channel: string, listener: (text: ModelText) => void): Listening {
   return channelsOf(redis).listen(channel, (message) => message !== null && listener(JSON.parse(message) as ModelText));
 }

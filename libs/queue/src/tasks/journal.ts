@@ -14,11 +14,11 @@ export interface RedisJournal extends Journal {
   readonly usage: Usage;
   /** The rollout's entry in the outbox. */
   readonly member: string;
-  /** Runs a script of `tasks.lua` under this journal's epoch. @throws EtudeError JOURNAL_FENCED where it answers -1 */
+  /** Runs a script of `tasks.lua` under this journal's epoch. @throws EtudeError JOURNAL_FENCED if it answers -1 */
   write<Answer = number>(script: string, what: string, args: ReadonlyArray<string | number>): Promise<Answer>;
 }
 
-/** Counts on from the time that Redis saw, by this process's monotonic clock, so that a clock that jumps ends no rollout. */
+/** Takes the elapsed time until now from Redis, and later time from this process's monotonic clock. So a clock that jumps ends no rollout. */
 function timesOf(startedAt: string, now: string): Pick<Journal, 'startedAt' | 'elapsedMs'> {
   const openedAt = performance.now();
   const before = Number(now) - Number(startedAt);
@@ -28,7 +28,7 @@ function timesOf(startedAt: string, now: string): Pick<Journal, 'startedAt' | 'e
 /**
  * Takes a rollout for this worker: raises its epoch, sets the task running, and loads the journal.
  *
- * @returns null when the task is final, gone or waits for its caller: there is nothing to run
+ * @returns null if there is nothing to run: the task is final or gone, or waits for its caller
  * Why in one script: nobody can append to the journal between the new epoch and the load.
  */
 export async function openJournal(
@@ -68,12 +68,12 @@ export async function openJournal(
       if (end.error) fields.push('error', JSON.stringify(end.error));
       const last = JSON.stringify({ type: 'state', state: end.state } satisfies TaskEvent);
       const learning = end.learnFrom === undefined ? '' : JSON.stringify({ value: end.learnFrom, usage: Usage.parse({}) });
-      await write('finishRollout', 'its end', [member, retentionMs, LEARN_FROM, learning, fields.length, ...fields, last]);
+      await write('finishRollout', 'the end', [member, retentionMs, LEARN_FROM, learning, fields.length, ...fields, last]);
     },
   };
 }
 
-/** The journal entries of a rollout, in order, without taking the rollout. Empty where nothing is kept. */
+/** The journal entries of a rollout, in order, without taking the rollout. Empty if nothing is kept. */
 export async function readJournal(redis: Redis, keys: RedisKeys, rolloutId: string): Promise<JournalEntry[]> {
   const stored = await redis.hgetall(keys.journal(rolloutId));
   return [...readEntries(Object.entries(stored).flat()).values()];
@@ -104,7 +104,7 @@ export function questionsOf(journal: RedisJournal): Questions {
 /**
  * Takes the learning of an ended rollout for this worker: raises its epoch and loads the journal.
  *
- * @returns null where no learning is pending
+ * @returns null if no learning is pending
  */
 export async function openLearning(redis: Redis, keys: RedisKeys, rollout: RolloutAddress): Promise<LearningJournal | null> {
   const { tenant, taskId, rolloutId } = rollout;
@@ -130,6 +130,6 @@ export async function openLearning(redis: Redis, keys: RedisKeys, rollout: Rollo
 }
 
 function fenced(what: string, rolloutId: string, epoch: string): EtudeError {
-  const message = `${what} of rollout ${rolloutId} was refused: epoch ${epoch} is over, because another worker holds the rollout or it has ended; stop and write nothing`;
+  const message = `${what} of rollout ${rolloutId} was refused: another worker took the rollout after epoch ${epoch}, or it has ended; stop and write nothing`;
   return new EtudeError('JOURNAL_FENCED', message);
 }

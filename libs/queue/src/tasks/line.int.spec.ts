@@ -59,7 +59,7 @@ describe('the line of tasks', () => {
         const rig = start({ a: { weight: a }, b: { weight: b }, c: { weight: c } });
         const tenants = new Map<string, string>();
         const waiting = new Map(['a', 'b', 'c'].map((tenant) => [tenant, 0]));
-        /** Starts of the others since the last start of each tenant that has had a task waiting all the time. */
+        /** For each tenant with waiting tasks: how many tasks of other tenants have started since its last start. */
         const since = new Map<string, Map<string, number>>();
         const take = async () => {
           const tenant = tenants.get(await rig.take((id) => tenants.get(id) ?? ''));

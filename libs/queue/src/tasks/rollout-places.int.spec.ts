@@ -7,7 +7,7 @@ import { RolloutPlaces } from './rollout-places.js';
 
 const startQueue = queueForFile();
 
-/** A worker with two places and an extra one, whose rollouts run until they are told to end. */
+/** A worker with two places and an extra one, whose rollouts run until the test ends them. */
 async function start() {
   const { producer, tasks, redis, keys, startConsumer } = startQueue();
   const places = await RolloutPlaces.open(redis, keys, 2);

@@ -7,12 +7,13 @@ import type { RedisKeys } from '../redis/keys.js';
 
 /** BullMQ's score of a job is its priority times this, plus a counter. */
 const PRIORITY_STEP = 2 ** 32;
-/** One more place for every eight. */
+/** A worker has one extra place for every eight. */
 const PLACES_PER_EXTRA = 8;
 
 /**
- * The places of one worker for rollouts. When all are taken, a few extra ones remain for tenants that have no task running. A job of
- * another tenant is held there without being started. It is given back when a tenant without tasks submits one, which then comes first.
+ * The places of one worker for running rollouts. When all are taken, a few extra places remain for tenants without a running task. The job
+ * of any other tenant waits in an extra place. It returns to the queue when a newcomer (a tenant without tasks) submits a task, which comes
+ * first.
  */
 export class RolloutPlaces {
   /** Jobs to fetch at once. */
@@ -35,7 +36,7 @@ export class RolloutPlaces {
     return places;
   }
 
-  /** Takes a place for a job. @returns what to call at its end; null where the job is to be given back @throws the signal's reason */
+  /** Takes a place for a job. @returns a function to call at its end; null: the job returns to the queue @throws the signal's reason */
   readonly admit: Admission<z.infer<typeof RolloutRun.payload>> = async ({ tenant }, { priority }, signal) => {
     if (this.#taken < this.count || (await this.#hasNoneRunning(tenant))) this.#taken += 1;
     else if (!(await this.#hold(priority, signal))) return null;
@@ -50,7 +51,7 @@ export class RolloutPlaces {
     return open <= waiting;
   }
 
-  /** Holds a job until a place is free, which it then has, or until another is to come first. @returns whether it has a place */
+  /** Holds a job until it gets a place or another job has to come first. @returns whether it got a place */
   async #hold(priority: number, signal: AbortSignal): Promise<boolean> {
     if (this.#taken < this.count) {
       this.#taken += 1;
@@ -61,7 +62,7 @@ export class RolloutPlaces {
     const abort = () => fail(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     this.#held.add(resolve);
-    // A newcomer may have been added between the fetch of this job and now.
+    // A newcomer's job may have been added since this job was fetched.
     const isPreceded = this.#first().then((first) => first < priority);
     void isPreceded.then((itIs) => itIs && this.#held.delete(resolve) && resolve(false), fail);
     return promise.finally(() => signal.removeEventListener('abort', abort));

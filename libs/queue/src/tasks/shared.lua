@@ -1,8 +1,9 @@
 -- The keys of the task, and the line of all waiting tasks: start-time fair queueing (Goyal, Vin and Cheng, 1996). Each waiting task has a
--- tag, an integer; the job of the lowest runs first. A tenant's tags lie COST apart, which is 100 over its weight.
--- LINE has one field per tenant, the least tag of its next task; "/now", the tag of the task that started last; and "/base", the tag whose
--- job has BullMQ's priority 2. WAITING has a tenant's waiting rollouts, scored by priority, then tag. OPEN has its unfinished rollouts.
--- SINCE has all waiting rollouts, scored by when they began to wait. JOBS is the prefix of the keys of BullMQ's queue.
+-- tag, an integer. The task with the lowest tag runs first. The tags of a tenant's tasks lie 100 / weight apart.
+-- LINE: a hash. A tenant's field is the lowest tag that its next task may get. "/now" is the tag of the task that started last. "/base" is
+-- the tag whose job has BullMQ's priority 2.
+-- WAITING: a tenant's waiting rollouts, scored by priority, then tag. OPEN: a tenant's unfinished rollouts.
+-- SINCE: all waiting rollouts, scored by when they began to wait. JOBS: prefix of the keys of BullMQ's queue.
 local TASK, ROLLOUT, JOURNAL, EVENTS, OUTBOX, INDEX, LEARNING = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local LINE, WAITING, OPEN, SINCE, JOBS = KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 
@@ -25,12 +26,12 @@ local function put(id, priority, tag)
   redis.call('ZADD', WAITING, (9 - priority) * CLASS_STEP + tag, id)
 end
 
--- Puts a new task into the line. It takes the place of the tenant's first waiting task of a lower priority, which takes the next place of its own tenant in the
--- same way. So a priority changes the order of one tenant's tasks only.
+-- Puts a new task into the line. It takes the place of its tenant's first waiting task with a lower priority. That task takes the place of
+-- the next one in the same way, and so on. So a priority changes only the order of one tenant's tasks.
 local function enterLine(priority, cost)
   local id, tenant, at = lastPart(ROLLOUT), lastPart(WAITING), numberIn('/now')
   local tag = numberIn(tenant)
-  -- The places of cancelled tasks are given back.
+  -- Without waiting tasks, the tags of cancelled tasks are free again.
   if redis.call('ZCARD', WAITING) == 0 then tag = math.min(tag, at + cost) end
   tag = math.max(tag, at)
   redis.call('HSET', LINE, tenant, tag + cost)
@@ -46,11 +47,11 @@ local function enterLine(priority, cost)
     mover, priority = lower[1], 9 - math.floor(lower[2] / CLASS_STEP)
   end
   local place = placeOf(redis.call('ZSCORE', WAITING, id) % CLASS_STEP)
-  -- Among equal tags the only task of a tenant comes first.
+  -- Among equal tags, a task that is its tenant's only one comes first.
   return redis.call('SCARD', OPEN) == 1 and place - 1 or place
 end
 
--- Puts a task that has started before back into the line, with the tag that it had.
+-- Puts a task that was started before back into the line, with its earlier tag.
 local function reenterLine()
   local task, id = redis.call('HMGET', TASK, 'priority', 'tag'), lastPart(ROLLOUT)
   local tag = tonumber(task[2] or '') or numberIn('/now')
@@ -66,7 +67,7 @@ local function leaveLine()
   redis.call('ZREM', SINCE, lastPart(ROLLOUT))
 end
 
--- Counts places from the task that started last, so that they never run out. Jobs that have started keep the first place.
+-- Counts places from the task that started last, so that they stay below PLACE_MAX. Jobs that have started get the first place.
 local function renumber(at)
   local shift = at - numberIn('/base')
   redis.call('HSET', LINE, '/base', at)
@@ -90,8 +91,8 @@ local function startFromLine()
   if at - numberIn('/base') > PLACE_MAX / 2 then renumber(at) end
 end
 
--- Why the tenant may not submit a task now: {'tasks', unfinished tasks} or {'submits', ms until the next}. nil where it may; then the submit is counted.
--- A limit of 0 is none. The minute begins with its first submit.
+-- Why the tenant may not submit a task now: {'tasks', unfinished tasks} or {'submits', ms until the next}. If it may, counts the submit and
+-- answers nil. A limit of 0 means no limit. The minute begins with its first submit.
 local function refusal(submits, tasksMax, submitsMax)
   local open = redis.call('SCARD', OPEN)
   if tasksMax > 0 and open >= tasksMax then return {'tasks', tostring(open)} end

@@ -16,7 +16,7 @@ import { limitReached, limitsFrom, tagsApart, type TenantLimitsOf } from '../lim
 
 const DAY_MS = 86_400_000;
 
-/** Task id, place of its job and the tenant's unfinished tasks; for a refusal the unfinished tasks, or ms until the next submit. */
+/** Then the task id, the place of its job and the number of unfinished tasks. A refusal has that number, or ms until the next submit. */
 type Submitted = ['created' | 'known' | 'other' | 'tasks' | 'submits', string, number?, number?];
 
 /** The settings of a service that ends tasks. All services need the same. */
@@ -41,7 +41,7 @@ export const retentionFrom = ({ ETUDE_TASK_RETENTION_DAYS: days }: z.infer<typeo
 export class TaskStore extends RedisStore {
   readonly #retentionMs: number;
 
-  /** @param limitsOf the limits of new tasks, by tenant; only needed to submit tasks */
+  /** @param limitsOf limits of a tenant; only `submit` needs them */
   constructor(
     private readonly producer: Producer,
     { retentionMs = RETENTION_MS }: { readonly retentionMs?: number } = {},
@@ -128,10 +128,10 @@ export class TaskStore extends RedisStore {
     if (outcome === 'other') throw requestIdTaken(requestId, `task ${taskId}`, { task: taskId });
     if (outcome === 'tasks' || outcome === 'submits') throw limitReached(tenant, outcome, Number(taskId), limits);
     if (outcome === 'created') await this.producer.addForRecord(RolloutRun, { v: 1, ...address }, { priority: place });
-    // Workers then look at the line again: see `RolloutPlaces`. The caller needn't wait for it.
+    // Tells workers that a tenant without tasks has submitted one: see `RolloutPlaces`. The caller needn't wait for it.
     if (open === 1) void this.redis.publish(this.keys.line, '').catch(() => undefined);
     const record = await this.get(tenant, taskId);
-    if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept`);
+    if (!record) throw new EtudeError('NOT_FOUND', `task ${taskId} of request_id "${requestId}" is no longer kept; use a new request_id`);
     if (outcome === 'created') this.#log('queued', record);
     return { record, created: outcome === 'created' };
   }
@@ -179,8 +179,10 @@ export class TaskStore extends RedisStore {
   }
 
   /**
-   * Requests the cancel of a task. A queued task, or one that waits for an answer, ends at once, and so does pending learning. The worker of a running task learns of it over the cancel channel, and again
-   * when it appends to the journal. @returns the task as it is now; null where there is none
+   * Requests the cancel of a task. A task that is queued or waits for an answer ends at once, and so does pending learning. The worker of a
+   * running task gets the request over the cancel channel, and again when it appends to the journal.
+   *
+   * @returns the task as it is now, or null
    */
   async requestCancel(tenant: string, taskId: string): Promise<TaskRecord | null> {
     const args = [this.#retentionMs, this.keys.cancel(tenant, taskId)];
@@ -194,8 +196,8 @@ export class TaskStore extends RedisStore {
    * Answers the open question of a task and queues its rollout again. A repeat with the same request id and answer changes nothing.
    *
    * @param answer.key the question to answer; empty: the open one
-   * @returns the task as it is now; null where there is none
-   * @throws EtudeError FAILED_PRECONDITION where nothing is asked; INVALID_ARGUMENT for the key of another question; ALREADY_EXISTS
+   * @returns the task as it is now, or null
+   * @throws EtudeError FAILED_PRECONDITION if no question is open; INVALID_ARGUMENT for the key of another question; ALREADY_EXISTS
    */
   async answer(tenant: string, taskId: string, answer: { readonly key: string; readonly text: string }, requestId: string) {
     const address = addressOf(tenant, taskId);
@@ -205,7 +207,7 @@ export class TaskStore extends RedisStore {
     if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} has no open question; it is ${told}`);
     if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `must be "${told}", the open question, or empty`, { field: 'key' });
     const task = await this.get(tenant, taskId);
-    // The job that asked may have ended under the same id.
+    // The job that asked has the same id. If it has ended, it must be removed first.
     const options = { priority: Number(told), again: true, traceparent: task?.traceparent };
     if (outcome === 'answered') {
       this.#log('queued', task);
@@ -236,14 +238,14 @@ export class TaskStore extends RedisStore {
     return outcome;
   }
 
-  /** Puts a task that `markFailed` ended back to `queued`; the caller then retries its job. @returns the task's state, or `gone` */
+  /** Sets a task that `markFailed` ended to `queued` again. The caller then retries its job. @returns the task's state, or `gone` */
   async requeue(tenant: string, taskId: string): Promise<'gone' | TaskState> {
     const outcome = await this.#run<'gone' | TaskState>('requeueTask', addressOf(tenant, taskId), [taskId]);
     if (outcome === 'queued') this.#log('queued', await this.get(tenant, taskId));
     return outcome;
   }
 
-  /** One line for each state that a task gets here; the worker logs the others. */
+  /** Logs each state that a task gets here. The worker logs the other states. */
   #log(state: TaskState, task: TaskRecord | null, code?: string): void {
     if (task === null) return;
     const { tenant, id: taskId, traceparent } = task;

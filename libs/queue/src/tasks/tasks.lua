@@ -54,7 +54,7 @@ function scripts.submitTask()
   return {'created', ARGV[3], enterLine(tonumber(ARGV[6]), tonumber(ARGV[7])), redis.call('SCARD', OPEN)}
 end
 
--- What the reconciler needs of a task: {state or '', question or '', place of its job, traceparent or ''}.
+-- Answers what the reconciler needs: {the task's state or '', its question or '', place of its job, traceparent or ''}.
 function scripts.placeOfTask()
   local task = redis.call('HMGET', TASK, 'state', 'question', 'tag', 'traceparent')
   local score = redis.call('ZSCORE', WAITING, lastPart(ROLLOUT))
@@ -88,7 +88,7 @@ end
 -- Stores an entry once. A hash keeps no order, so each entry begins with its place. Answers 1 when it is new.
 local function keep(key, entry) return redis.call('HSETNX', JOURNAL, key, redis.call('HLEN', JOURNAL) .. ' ' .. entry) end
 
--- Changes fields about learning. Each change wakes those who wait for its end.
+-- Changes fields about learning. Each change wakes the callers that wait for the end of learning.
 local function noteLearning(wake, ...)
   redis.call('HSET', TASK, 'updatedAt', now(), ...)
   redis.call('HINCRBY', TASK, 'revision', 1)
@@ -132,8 +132,8 @@ function scripts.askQuestion()
 end
 
 -- Answers the open question and puts the task back to 'queued'. ARGV outbox member, wake, key or '', answer as JSON, field of the request
--- id or '', digest. Answers {'answered', place of the job}, {'known'|'other'|'gone'}, {'key', open key}, or {'state', state} where nothing is
--- asked.
+-- id or '', digest. Answers {'answered', place of the job}, {'known'|'other'|'gone'}, {'key', open key}, or {'state', state} if no question is
+-- open.
 function scripts.answerTask()
   local task = redis.call('HMGET', TASK, 'state', 'question', ARGV[5])
   if not task[1] then return {'gone'} end
@@ -151,9 +151,9 @@ function scripts.answerTask()
   return {'answered', reenterLine()}
 end
 
--- Ends a rollout and its task. ARGV generation, epoch, wake, outbox member, retention ms, key and entry with what learning starts from ('' for
--- no learning), number of fields, fields..., events... A task that was asked to stop isn't learned from.
--- Answers -1 when fenced, 0 when this holder had ended it before, 1 when it ended now.
+-- Ends a rollout and its task. ARGV generation, epoch, wake, outbox member, retention ms, key and journal entry from which learning starts
+-- ('' for no learning), number of fields, fields..., events... After a cancel request nothing is learned.
+-- Answers -1 when fenced, 0 if this holder has ended it before, 1 if it ends now.
 function scripts.finishRollout()
   if not held(ARGV[1], ARGV[2]) then return -1 end
   local state = redis.call('HGET', TASK, 'state')
@@ -200,8 +200,8 @@ function scripts.endLearning()
   return 1
 end
 
--- Makes failed learning pending again, with its wall clock reset. ARGV outbox member, wake, key of what it starts from.
--- Answers the state, or 'gone' where the journal is no longer kept.
+-- Makes failed learning pending again, with its wall clock reset. ARGV outbox member, wake, key of the journal entry from which it starts.
+-- Answers the state, or 'gone' if the journal is no longer kept.
 function scripts.reopenLearning()
   local state = redis.call('HGET', TASK, 'learning')
   if not state or redis.call('HEXISTS', JOURNAL, ARGV[3]) == 0 then return 'gone' end
@@ -226,7 +226,7 @@ function scripts.failTask()
   return 'failed'
 end
 
--- Puts a task that `failTask` ended back to 'queued', with its epoch and its wall clock reset. The journal stays.
+-- Sets a task that `failTask` ended to 'queued' again, with its epoch and its wall clock reset. The journal stays.
 -- ARGV outbox member, wake, task id. Answers 'queued', 'gone', or the state that forbids it.
 function scripts.requeueTask()
   local task = redis.call('HMGET', TASK, 'state', 'stopReason', 'finishedEvent', 'requestKey')
@@ -249,8 +249,8 @@ function scripts.requeueTask()
   return 'queued'
 end
 
--- Requests a cancel. A queued task, or one that waits for an answer, ends at once, and so does the learning of an ended task. ARGV outbox member, wake, retention ms, cancel channel.
--- Answers 'gone', 'final', 'cancelled' or 'requested'.
+-- Requests a cancel. A task that is queued or waits for an answer ends at once, and so does the learning of an ended task.
+-- ARGV outbox member, wake, retention ms, cancel channel. Answers 'gone', 'final', 'cancelled' or 'requested'.
 function scripts.cancelTask()
   local state = redis.call('HGET', TASK, 'state')
   if not state then return 'gone' end
@@ -289,8 +289,8 @@ function scripts.eraseTask()
   return there
 end
 
--- Removes the journal of an ended task, and the events of its recalls, whose summaries hold titles. The stream is written anew, since Redis
--- keeps the bytes of a deleted entry. KEYS journal, events. Answers 1.
+-- Removes the journal of an ended task, and its recall events, whose summaries hold titles of records. The stream is written anew, since
+-- Redis keeps the bytes of a deleted entry. KEYS journal, events. Answers 1.
 function scripts.removeRecalls()
   local events, left = redis.call('XRANGE', KEYS[2], '-', '+'), redis.call('PTTL', KEYS[2])
   redis.call('DEL', KEYS[1], KEYS[2])

@@ -13,7 +13,7 @@ import { RedisStore } from '../redis/redis.js';
 const WORLD_KEPT_MS = 30 * 86_400_000;
 const OUTCOME_KEPT_MS = 86_400_000;
 
-/** The text of the key `world`. The id tells a world from an earlier one of its name. */
+/** The text of the key `world`. The id distinguishes a world from an earlier one with the same name. */
 const Stored = z.object({ id: z.string(), createdAt: z.number(), updatedAt: z.number(), world: World });
 
 interface Outcome {
@@ -32,13 +32,13 @@ export interface NamedWorld {
 }
 
 /**
- * The worlds of a tenant. A world is kept until it is removed, or for 30 days after its last change. A move replaces the text that it read,
- * or starts again.
+ * The worlds of a tenant. A world is kept until it is removed, or for 30 days after its last change. If the world changed while a move was
+ * computed, the move is computed again.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class RedisWorlds extends RedisStore {
-  /** Makes a world; the same plan again gives the world as it is. @throws EtudeError ALREADY_EXISTS if another plan has the name */
+  /** Makes a world. A repeat with the same plan returns the world as it is. @throws EtudeError ALREADY_EXISTS if another plan has the name */
   async create(tenant: string, name: string, plan: WorldPlan): Promise<NamedWorld> {
     const at = Date.now();
     const text = JSON.stringify({ id: newId('w'), createdAt: at, updatedAt: at, world: newWorld(plan) } satisfies z.infer<typeof Stored>);
