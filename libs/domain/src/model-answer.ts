@@ -3,10 +3,10 @@ import type { z } from 'zod';
 import type { ChatMessage, ChatModel } from './ports/model.js';
 
 const TRIES = 3;
-/** The maximum length of a complaint, in characters. */
+/** The most characters of a reason that the model is told. */
 const WRONG_CHARS = 4_000;
 
-/** The messages of a question: rules, and the data to which they apply. */
+/** The messages of a question to the model: its rules, and the data to which they apply. */
 export function question(rules: string, asked: string): ChatMessage[] {
   return [
     { role: 'system', content: rules },
@@ -14,12 +14,12 @@ export function question(rules: string, asked: string): ChatMessage[] {
   ];
 }
 
-/** Data for a prompt, as JSON in an element that no text inside can close. */
+/** Data for a prompt, as JSON in an XML element. No text in the data can close the element. */
 export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.stringify(data).replaceAll('<', '\\u003c')}</${tag}>`;
 
 export const cutText = (text: string, charsMax: number) => (text.length <= charsMax ? text : `${text.slice(0, charsMax)} [cut]`);
 
-/** Parses the JSON object in a model's answer, with or without a fence or words around the object. Returns the data, or a description of the error. */
+/** Reads the JSON object in a model's answer, which may have a fence or words around it. Returns the data, or what is `wrong`. */
 export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { readonly data: z.output<S> } | { readonly wrong: string } {
   let json: unknown;
   try {
@@ -32,9 +32,9 @@ export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { 
   return { data };
 }
 
-/** What answers of a model cost together, and the model that gave the last one. */
+/** The sum of tokens and money for several answers. `model` gave the last one. */
 export interface AnswerCost {
-  /** The model's name as the server reported it; null if none answered. */
+  /** The model's name as its server reported it. null if no model answered. */
   readonly model: string | null;
   readonly scripted: boolean;
   readonly inputTokens: number;
@@ -43,9 +43,9 @@ export interface AnswerCost {
 }
 
 export interface JsonAnswer<T> extends AnswerCost {
-  /** null if no answer could be used. An empty answer is not null. */
+  /** null if no answer could be used. */
   readonly data: T | null;
-  /** Why there is no data, for people; empty if there is. */
+  /** Tells people why there is no data. Empty if there is data. */
   readonly failure: string;
   readonly modelCalls: number;
 }
@@ -63,17 +63,17 @@ export function addCost(cost: AnswerCost, { model, scripted, inputTokens, output
 }
 
 export interface AnswerChecks<T> {
-  /** Returns the reasons why data can't be used; empty if it can. */
+  /** Returns the reasons why the data can't be used. Empty if it can be used. */
   readonly check?: (data: T, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Called for each unusable answer; `stop` prevents another request. */
+  /** Called for each unusable answer. If it returns `stop`, the model isn't asked again. */
   readonly onFailure?: (failure: string, modelCalls: number) => Promise<'go_on' | 'stop'>;
 }
 
 /**
- * Asks the model for JSON. If an answer can't be parsed, or `check` returns reasons, the model gets these reasons and answers again, at
- * most twice.
+ * Asks the model for JSON. If an answer can't be parsed, or if `check` returns reasons, the model is told why and asked again, at most
+ * twice.
  *
- * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED if every request would be refused; what `check` throws; an
+ * @throws EtudeError MODEL_UNAVAILABLE; MODEL_RATE_LIMITED; MODEL_REFUSED if the server would refuse every request; errors of `check`; an
  *   AbortError when `signal` aborts
  */
 export async function askForJson<S extends z.ZodType>(
@@ -102,7 +102,7 @@ export async function askForJson<S extends z.ZodType>(
   }
 }
 
-/** The description of the problem may quote the output of code, so it is data too. */
+/** Tells the model why its answer can't be used. The reason may quote the output of code, so it is marked as data. */
 function complaint(wrong: string): string {
   return `That can't be used. What is wrong, which is data: ${dataElement('wrong', wrong.slice(0, WRONG_CHARS))}\nAnswer again with the JSON object alone.`;
 }

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-/** The path is the same from `src` and from `dist`. */
+/** This path is right both from `src` and from `dist`. */
 const FOLDER = new URL('../python/', import.meta.url);
 
 /**
- * Reads a file of `libs/domain/python` that a sandbox will run. Called while modules load, never later.
+ * Reads a file of `libs/domain/python` that a sandbox will run. It reads synchronously, so call it only while modules load.
  *
  * @param name without ".py"
  */
 export const pythonText = (name: string): string => readFileSync(new URL(`${name}.py`, FOLDER), 'utf8');
 
-/** Joins several files into one program: `main`, which can import the `modules`. @param modules each after those that it imports */
+/** Joins files into one program: `main` and the `modules` that it can import. @param modules a module must follow those that it imports */
 export function pythonProgram(main: string, modules: readonly string[]): string {
   const defined = modules.map((name) => {
     const scope = `sys.modules.setdefault("${name}", types.ModuleType("${name}")).__dict__`;
@@ -20,7 +20,7 @@ export function pythonProgram(main: string, modules: readonly string[]): string 
 }
 
 /**
- * A Python expression on one line that calls the function `called` of the file's `text`, and binds no name.
+ * A Python expression on one line. It runs the file's `text`, calls its function `called`, and binds no name in the surrounding code.
  *
  * @param args Python expressions; JSON of strings, lists and objects is valid Python, too
  */

@@ -1,4 +1,4 @@
-/** A model's answer, split into its code (indentation kept) and the text around it. */
+/** A model's answer, split into the code, with its indentation, and the text around it. */
 export interface Answer {
   readonly thought: string;
   readonly code: string;
@@ -11,12 +11,12 @@ const STARTS_LIKE_CODE =
   /^\s*(?:@\w|(?:async )?(?:def|class) \w|import \w|from \S+ import |return\b|print\(|(?:if|while|with) .*:|for .* in .*:|[\w., ]+(?:: \w[^=]*)? ?=)/;
 
 /**
- * Extracts the code from a model's answer; null if there is none.
+ * Extracts the code from a model's answer. Returns null if there is none.
  *
- * Python blocks win over unlabelled ones, and those over blocks of other languages. Among several the last one wins, since models correct
- * themselves further down. There are two exceptions. Blocks that define `entryPoint` win over all others. A block that only uses names of
- * an earlier block is an example of use, and the earlier block wins. An unclosed fence reaches to the end. A text without fences is taken
- * as code if it starts like code.
+ * If there are several blocks, Python blocks are preferred, then unlabelled ones, then those of other languages. The last one is taken,
+ * because models correct themselves further down. There are two exceptions: a block that defines `entryPoint` is preferred, and a block
+ * that only uses names of an earlier block is an example of use, so the earlier block is taken. An unclosed fence extends to the end. A
+ * text without fences is taken as code if it starts like code.
  */
 export function extractAnswer(answer: string, entryPoint?: string): Answer | null {
   const text = answer.replaceAll('\r\n', '\n');

@@ -20,7 +20,7 @@ import {
 const IoCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string(), public: z.boolean().default(false) });
 type IoCase = z.infer<typeof IoCase>;
 
-/** Gives a program each case's standard input, and judges its standard output by `isRight`, unless a part of it was cut. */
+/** Runs a program with each case's standard input. The case passes if the whole standard output was kept and `isRight` accepts it. */
 const ioRules = (cases: readonly IoCase[], isRight: (stdout: string, at: number) => boolean): EvaluatorRules => ({
   plan: (code) => cases.map(({ stdin }) => ({ kind: 'program', code, stdin })),
   cases,
@@ -49,7 +49,7 @@ export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { k
 
 const Case = z.strictObject({ stdin: z.string(), outputs: z.array(z.string()).min(1).max(100), public: z.boolean().default(false) });
 
-/** Accepts any of several outputs for each case. The cases can't become a skill's tests, since a test has one output. */
+/** Accepts any of several outputs for each case. A skill's test has one output, so the cases can't become tests. */
 export const acceptedOutputs = namedKind(z.strictObject({ cases: z.array(Case).min(1).max(1_000) }), ({ cases }) => {
   const first = cases.map(({ outputs, ...given }) => ({ ...given, expectedStdout: outputs[0]! }));
   return ioRules(first, (stdout, at) => cases[at]!.outputs.some((output) => sameOutput(stdout, output, 'whitespace', 0)));
@@ -58,23 +58,23 @@ export const acceptedOutputs = namedKind(z.strictObject({ cases: z.array(Case).m
 const Tolerance = z.number().min(0).nullable().default(null);
 const Flags = z.strictObject({
   caseSensitive: z.boolean().default(false),
-  /** White space must be equal too. */
+  /** Whether white space must be equal too. */
   spaceSensitive: z.boolean().default(false),
   absoluteTolerance: Tolerance,
-  /** Relative to the expected number. */
+  /** Share of the expected number by which the actual one may differ. */
   relativeTolerance: Tolerance,
 });
 type Flags = z.infer<typeof Flags>;
 
 /**
  * Judges like the default output validator of Kattis problem packages, with its flags
- * (github.com/Kattis/problemtools, support/default_validator). The cases can't become a skill's tests, which know no such flags.
+ * (github.com/Kattis/problemtools, support/default_validator). A skill's tests have no such flags, so the cases can't become tests.
  */
 export const kattisOutput = namedKind(Flags.extend({ cases: z.array(IoCase).min(1).max(1_000) }), ({ cases, ...flags }) =>
   ioRules(cases, (stdout, at) => fitsFlags(stdout, cases[at]!.expectedStdout, flags)),
 );
 
-/** White space is what C's `isspace` accepts. */
+/** Matches the characters that C's `isspace` accepts. */
 const SPACE = /([ \t\n\v\f\r]+)/;
 
 function fitsFlags(actual: string, expected: string, flags: Flags): boolean {
@@ -95,16 +95,16 @@ function isSameToken(actual: string, expected: string, { caseSensitive, absolute
 
 const FLOAT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** null for everything but a finite decimal number. */
+/** The value of a finite decimal number. null for any other token. */
 function floatOf(token: string): number | null {
   const value = FLOAT.test(token) ? Number(token) : Number.NaN;
   return Number.isFinite(value) ? value : null;
 }
 
-/** Only ASCII letters, like `strcasecmp`. */
+/** Lower case for ASCII letters only, as in `strcasecmp`. */
 const lower = (text: string) => text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** Calls a function with each case's arguments and compares the value it returns. */
+/** Calls a function with each case's arguments and compares the returned value. */
 export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluator, { kind: 'function_cases' }>): EvaluatorRules => ({
   entryPoint,
   plan: (code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),
@@ -140,13 +140,13 @@ function holdsObject(value: unknown): boolean {
   return '$repr' in value || Object.values(value).some(holdsObject);
 }
 
-/** The skill's function under the name that the task asks for; null for a program. */
+/** The skill's code, with its function bound to the name that the task asks for. null if the skill is a program. */
 export function callable(name: string, { entryPoint, code }: AnsweringSkill): SkillAnswer | null {
   if (entryPoint === null) return null;
   return { code: entryPoint === name ? code : `${code}\n\n\n${name} = ${entryPoint}` };
 }
 
-/** Writes a JSON value as a Python literal, including the sandbox's encodings such as `{"$set": [...]}`. */
+/** Writes a JSON value as a Python literal. Encodings of the sandbox such as `{"$set": [...]}` become Python too. */
 function pythonLiteral(value: unknown): string {
   if (value === null || value === undefined) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';

@@ -2,14 +2,14 @@ import type { Comparison } from '@etude/contracts/task';
 
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?:inf(?:inity)?|nan)$/i;
 const INTEGER = /^[+-]?\d+$/;
-/** Up to this tolerance integers must be equal, because a relative 1e-9 of a number above 1e9 is more than 1. */
+/** With a tolerance up to this one, integers must be equal. Otherwise integers above 1e9 could differ by 1 and count as equal. */
 const INTEGER_TOLERANCE = 1e-9;
 
 /**
  * Compares a program's output with the expected output.
  *
- * `exact` ignores CRLF and one line break at the end, nothing else. `numeric` compares token by token: two numbers may differ by
- * `tolerance` as in `sameValue`; all other tokens must be equal.
+ * `exact` ignores only CRLF and one line break at the end. `numeric` compares token by token: two numbers may differ by `tolerance` as in
+ * `sameValue`, and all other tokens must be equal.
  */
 export function sameOutput(actual: string, expected: string, comparison: Comparison, tolerance: number): boolean {
   if (comparison === 'exact') return finalBreakCut(actual) === finalBreakCut(expected);
@@ -30,7 +30,7 @@ function tokens(text: string): string[] {
 function sameToken(a: string, b: string, tolerance: number): boolean {
   if (a === b) return true;
   if (!NUMBER.test(a) || !NUMBER.test(b)) return false;
-  // A finite number that no float holds equals only itself.
+  // A number such as 1e999, which is infinite as a float, equals only the same text.
   if ([a, b].some((token) => !NAMED.test(token) && !Number.isFinite(Number(token)))) return false;
   const [got, wanted] = [a, b].map((token) => (INTEGER.test(token) ? BigInt(token.replace('+', '')) : parseNumber(token)));
   return sameNumber(got!, wanted!, tolerance);
@@ -52,7 +52,7 @@ function closeEnough(a: number, b: number, tolerance: number): boolean {
   return difference <= tolerance || difference <= tolerance * Math.max(Math.abs(a), Math.abs(b));
 }
 
-/** The only floats that JSON can't write. Any other value under `$float` is not decoded as a number. */
+/** The floats that JSON can't write. Only these are decoded from `$float`. */
 const SPECIAL_FLOATS: ReadonlySet<unknown> = new Set(['nan', 'inf', '-inf']);
 
 type Decoded =
@@ -64,12 +64,12 @@ type Decoded =
   | { kind: 'opaque'; text: string };
 
 /**
- * Compares a function's value, in the encoding of `RunResult.value`, with the expected one.
+ * Compares a function's value with the expected one. Both are encoded like `RunResult.value`.
  *
- * Tuples are lists. A set equals only a `{"$set": [...]}` with the same members. Integers and floats are equal by value, NaN equals NaN,
- * booleans are not numbers. A plain JSON object may stand for a dict with numeric keys, since JSON can't write those. Numbers may differ by
- * `tolerance`, absolute or relative. With a tolerance of 1e-9 or less, whole numbers must be equal. Infinity, and a whole number beyond the
- * largest float, equal only themselves. An object other than plain data equals only a `$repr` with the same text.
+ * A tuple counts as a list. A set equals only a `{"$set": [...]}` with the same members. Integers and floats are compared by value. NaN
+ * equals NaN. Booleans are not numbers. A plain JSON object may stand for a dict with numeric keys, which JSON can't write. Numbers may
+ * differ by `tolerance`, absolute or relative; but with a tolerance of 1e-9 or less, whole numbers must be equal. Infinity, and a whole
+ * number beyond the largest float, equal only themselves. An object that is not plain data equals only a `$repr` with the same text.
  */
 export function sameValue(actual: unknown, expected: unknown, tolerance: number): boolean {
   const got = decode(actual);
@@ -105,7 +105,7 @@ function decodeObject(value: Record<string, unknown>): Decoded {
   return { kind: 'dict', entries: Object.entries(value), plain: true };
 }
 
-/** Checks the shape, since a program that writes its own report can send anything under `$dict`. */
+/** Checks the shape, because a program can write its own report with anything under `$dict`. */
 function areEntries(content: unknown): content is Array<[unknown, unknown]> {
   return Array.isArray(content) && content.every((entry) => Array.isArray(entry) && entry.length === 2);
 }
@@ -116,15 +116,15 @@ function isWhole(n: number | bigint): boolean {
 
 function sameNumber(got: number | bigint, wanted: number | bigint, tolerance: number): boolean {
   if (isWhole(got) && isWhole(wanted) && tolerance <= INTEGER_TOLERANCE) {
-    // JSON rounded an expected number beyond 2^53 that isn't written as `$int`, so the value is rounded likewise.
+    // An expected number beyond 2^53 that isn't written as `$int` was rounded by JSON, so the value is rounded too.
     return typeof wanted === 'number' ? Number(got) === wanted : BigInt(got) === wanted;
   }
-  // As a float, a whole number of more than 308 digits is infinite.
+  // A whole number of more than 308 digits would be infinite as a float.
   const isBeyond = [got, wanted].some((one) => typeof one === 'bigint' && !Number.isFinite(Number(one)));
   return isBeyond ? got === wanted : closeEnough(Number(got), Number(wanted), tolerance);
 }
 
-/** Whether both have the same members in any order. Equal JSON texts are paired first, so that only the rest is compared pairwise. */
+/** Whether both have the same members, in any order. Members with equal JSON are matched first, because comparing all pairs is slow. */
 function sameMembers(got: readonly unknown[], wanted: readonly unknown[], tolerance: number): boolean {
   if (got.length !== wanted.length) return false;
   const byText = Map.groupBy(wanted, (item) => JSON.stringify(item));

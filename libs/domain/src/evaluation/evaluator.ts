@@ -4,11 +4,11 @@ import type { Verdict } from '@etude/contracts/task';
 import type { z } from 'zod';
 
 interface Crash {
-  /** Name of the exception; null if the process was killed or exited without one. */
+  /** Name of the exception. null if the process was killed or exited without an exception. */
   readonly type: string | null;
   readonly message: string;
   readonly line: number | null;
-  /** One line that is safe to show for a hidden case: the name of a built-in exception and a line number, never a message. */
+  /** One line about the crash. It is safe for a hidden case, because it holds only a built-in exception's name and a line number. */
   readonly summary: string;
 }
 
@@ -23,9 +23,9 @@ const BUILT_IN = new Set(
 );
 
 /**
- * How a run ended, from the sandbox's report or else from the traceback on stderr.
+ * Tells how a run crashed, from the sandbox's report or else from the traceback on stderr.
  *
- * @param code the code that ran. The summary names a line only if the code has it, since code can print a made-up traceback.
+ * @param code the code that ran. Code can print a made-up traceback, so the summary names only lines that the code has.
  */
 export function crashOf(run: RunResult, code = ''): Crash {
   const nothing = { type: null, message: '', line: null };
@@ -45,57 +45,57 @@ function fromTraceback(stderr: string): NonNullable<RunResult['error']> | null {
   return { type: last[1]!.split('.').at(-1)!, message: last[2] ?? '', line: line ? Number(line) : null };
 }
 
-/** How one case ended. `verdict` is null if the case was not run because an earlier one crashed. */
+/** The outcome of one case. `verdict` is null if the case was not run because an earlier case crashed. */
 export interface CaseOutcome {
   readonly verdict: Verdict | null;
-  /** For people and the model. Contains no data of a hidden case. */
+  /** A phrase for people and the model, without data of a hidden case. */
   readonly how: string;
 }
 
-/** How a skill can answer a task: with this code, or as a function whose arguments the model has to choose. */
+/** A skill answers a task with this code, or as a function whose arguments the model must choose. */
 export type SkillAnswer = { readonly code: string } | 'needs_arguments';
 export type AnsweringSkill = Pick<Skill, 'entryPoint' | 'code'>;
 
-/** The task's text, and a function that puts data between the prompt's tags. */
+/** The task's text, and the function that puts data between the prompt's tags. */
 export interface PromptParts {
   readonly prompt: string;
   readonly block: (tag: string, text: string) => string;
 }
 
-/** Everything the domain knows about one kind of evaluator, bound to the fields of one task. */
+/** The rules of one task's evaluator: how answers are run, judged and described in prompts. */
 export interface EvaluatorRules {
-  /** Name of the function that the answer has to define; absent: the answer is a program. */
+  /** Name of the function that the answer must define. Absent if the answer is a program. */
   readonly entryPoint?: string;
-  /** The runs that judge this code, one for each case. None of them contains expected outputs. */
+  /** Plans the runs of this code, one for each case. No run contains expected outputs. */
   plan(code: string): SandboxRun[];
   /** Files that the runs need in addition to the task's own. */
   files?(code: string): SandboxFile[];
-  /** The cases that are judged one by one; absent if the whole answer is judged by one run. */
+  /** The cases, if they are judged one by one. Absent if one run judges the whole answer. */
   readonly cases?: ReadonlyArray<{ readonly public: boolean }>;
   /**
    * The outcome of a run that stayed within its limits.
-   * @param code the code that ran, for messages that name a line
+   * @param code the code that ran; messages name its lines
    */
   outcome(run: RunResult, at: number, code: string): CaseOutcome;
   /** Lines that show the model a failed public case: input, expected and actual output. */
   showCase?(at: number, run: RunResult): string[];
-  /** Feedback for the model where the only run failed; `how` is a sentence. Default: how it failed and what the code printed. */
+  /** Feedback for the model if the only run failed. `how` is a sentence. By default, the feedback is `how` and the printed text. */
   feedback?(how: string, run: RunResult): string;
-  /** Feedback for the model where everything passed. Default: a sentence that says so. */
+  /** Feedback for the model if everything passed. By default, a sentence that says so. */
   praise?(run: RunResult): string;
-  /** The part of the prompt that says what to answer. Holds public data only. */
+  /** The part of the prompt that says what to answer. It holds only public data. */
   expectation(parts: PromptParts): string;
-  /** Public data about the expected answer that the prompt's text doesn't hold; part of the task's fingerprint. Never hidden cases. */
+  /** Public data about the expected answer, which goes into the task's fingerprint. It never holds hidden cases. */
   readonly visible: unknown;
-  /** How the skill can answer; null if its form doesn't fit: a program can't be called, and a function doesn't read standard input. */
+  /** The skill's answer. null if a function is needed and the skill is a program, or the other way round. */
   adapt(skill: AnsweringSkill): SkillAnswer | null;
-  /** Tests for a skill, made from the cases; absent for evaluators whose cases can't become tests. */
+  /** The cases as tests of a skill. Absent if they can't become tests. */
   readonly tests?: SkillTest[];
 }
 
 /**
- * An evaluator that callers choose by name: the schema of its fields, and the rules made from them. `rules` throws a ZodError if the fields
- * don't fit `spec`.
+ * An evaluator that callers choose by name: the schema of its fields, and a function that makes the rules from them. It throws a ZodError if
+ * the fields don't fit `spec`.
  */
 export function namedKind<S extends z.ZodType>(spec: S, rules: (fields: z.output<S>) => EvaluatorRules) {
   return { spec, rules: (fields: unknown) => rules(spec.parse(fields)) };
@@ -108,7 +108,7 @@ const EXAMPLE_CHARS_MAX = 1_000;
 export const PASSED: CaseOutcome = { verdict: 'AC', how: 'passed' };
 export const WRONG: CaseOutcome = { verdict: 'WA', how: 'wrong answer' };
 
-/** The outcome of a crash; null if the code ran to its end. */
+/** The outcome of a run that crashed. null if the code ran to its end. */
 export function crashOutcome(run: RunResult, code: string): CaseOutcome | null {
   if (run.exit === 'ok' && !run.error) return null;
   const crash = crashOf(run, code);
@@ -129,7 +129,7 @@ export function traceback(run: RunResult): string[] {
 
 export const cutExample = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
 
-/** The public cases as a section of the prompt; empty if there are none. */
+/** The public cases as a part of the prompt. Empty if there are none. */
 export function examples<C extends { readonly public: boolean }>(
   cases: readonly C[],
   { block }: PromptParts,
@@ -143,7 +143,7 @@ export function examples<C extends { readonly public: boolean }>(
 
 export const publicOf = <C extends { readonly public: boolean }>(cases: readonly C[]) => cases.filter((given) => given.public);
 
-/** Cuts a text to `maxChars`: keeps head and tail, and says between them how much is missing. */
+/** Cuts a long text: keeps `maxChars` of its head and tail, and between them says how much is missing. */
 export function cutMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const head = Math.ceil(maxChars * 0.6);

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer';
 import { sameOutput } from './compare.js';
 import { definedNames, definesName } from './answer-code.js';
 
-/** Judges nothing: a program that runs to its end gives the answer. */
+/** For tasks without an evaluator. Every program that runs to its end is accepted, and its output is the answer. */
 const NONE: EvaluatorRules = {
   plan: (code) => [{ kind: 'program', code, stdin: '' }],
   outcome: (run, _at, code) => crashOutcome(run, code) ?? { verdict: 'AC', how: 'ran to its end' },
@@ -39,7 +39,7 @@ export function rulesOf(evaluator: Evaluator): EvaluatorRules {
   return (EVALUATORS[evaluator.kind] as (given: Evaluator) => EvaluatorRules)(evaluator);
 }
 
-/** Problems in the fields of a named evaluator, by path. Empty for other kinds, whose fields the contract checks. */
+/** The invalid fields of a named evaluator, each with its path. Empty for other kinds, which contracts check. */
 export function evaluatorProblems(
   evaluator: Evaluator,
 ): ReadonlyArray<{ readonly path: readonly PropertyKey[]; readonly message: string }> {
@@ -52,7 +52,7 @@ export function evaluatorProblems(
 
 const TOLERANCE = 1e-6;
 
-/** Runs a command beside the saved answer. The exit code judges the answer, and so does the output if the task expects one. */
+/** Saves the answer as a file and runs a command. The answer passes if the exit code, and the output if one is expected, are right. */
 function command(evaluator: Extract<Evaluator, { kind: 'command' }>): EvaluatorRules {
   const { command: line, answerPath, expectedExitCode, expectedStdout, comparison } = evaluator;
   return {
@@ -61,7 +61,7 @@ function command(evaluator: Extract<Evaluator, { kind: 'command' }>): EvaluatorR
     outcome(run) {
       if (run.exit === 'signal') return { verdict: 'RE', how: `the command was killed by signal ${run.signal}` };
       const { exitCode } = run;
-      // A null exit code means that the command never exited; it must not count as 0.
+      // An exit code of null means that the command never exited. It must not count as 0.
       if (exitCode === null) return crashOutcome(run, '') ?? { verdict: 'RE', how: 'the command did not exit' };
       if (exitCode !== expectedExitCode)
         return { verdict: exitCode === 0 ? 'WA' : 'RE', how: `the command exited with ${exitCode}, not ${expectedExitCode}` };
@@ -77,15 +77,15 @@ function command(evaluator: Extract<Evaluator, { kind: 'command' }>): EvaluatorR
 
 const TESTS_CHARS_MAX = 12_000;
 
-/** Runs the caller's test code in a process of its own; the tests call the answer. */
+/** Runs the caller's tests, which call the answer. Tests and answer run in separate processes. */
 function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests' }>): EvaluatorRules {
   const { entryPoint, setup, tests, public: isPublic } = evaluator;
   const stub = stubIn(setup, entryPoint);
   return {
     entryPoint,
     /**
-     * An answer that defines the entry point follows the setup. Any other answer becomes the body of the stub at the setup's end. The
-     * stub's text then moves to the answer, so that setup and answer are each valid Python.
+     * If the answer defines the entry point, it is run after the setup. Otherwise it is the body of the unfinished function at the setup's
+     * end (the stub). The stub then moves from the setup to the answer, so that each of them is valid Python.
      */
     plan(code) {
       const ground = stub?.before ?? setup;
@@ -124,7 +124,7 @@ function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests' }>): E
   };
 }
 
-/** The function `entryPoint` with its decorators and the text before it, if the setup ends inside it as HumanEval's do; else null. */
+/** Splits a setup that ends inside the function `entryPoint`, as in HumanEval, before this function. null for any other setup. */
 function stubIn(setup: string, entryPoint: string): { readonly before: string; readonly text: string } | null {
   const head = new RegExp(`^(?:@.*\\n)*(?:async[ \\t]+)?def[ \\t]+${entryPoint}[ \\t]*\\(`, 'm').exec(setup);
   if (head === null) return null;
@@ -135,7 +135,7 @@ function stubIn(setup: string, entryPoint: string): { readonly before: string; r
 
 const indented = (code: string) => (/^[ \t]/.test(code) ? code : code.replaceAll(/^(?=.)/gm, '    '));
 
-/** Adds the call of `check(candidate)` that HumanEval's tests leave to the harness. Without the call they would accept any answer. */
+/** Adds the call of `check`, which HumanEval's tests only define. Without the call they would accept any answer. */
 function callingCheck(tests: string, entryPoint: string): string {
   const defined = definedNames(tests).includes('check');
   return defined && !/^check\s*\(/m.test(tests) ? `${tests}\n\ncheck(${entryPoint})\n` : tests;

@@ -6,25 +6,25 @@ import { rulesOf } from './evaluators.js';
 
 export interface Judgement {
   readonly verdict: Verdict;
-  /** One line for people and the model. Contains no data of a hidden case. */
+  /** One line for people and the model, without data of a hidden case. */
   readonly reason: string;
   readonly casesPassed: number;
   readonly casesTotal: number;
-  /** Feedback for the model: public cases in full, and only the kind of failure for hidden cases. */
+  /** Feedback for the model. It shows public cases in full, but of hidden cases only how they failed. */
   readonly feedback: string;
-  /** Output or value of the first failing run, else of the first run; for callers, not for prompts. */
+  /** Output or value of the first failing run, else of the first run. Callers get it, but no prompt may show it. */
   readonly output: string;
 }
 
-/** Whether these results can be judged: no run was lost by the infrastructure, and none was cancelled. */
+/** Whether these results can be judged, because no run was lost or cancelled. */
 export function ranToTheEnd(results: readonly RunResult[]): boolean {
   return results.length > 0 && !results.some((run) => RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled');
 }
 
 /**
- * Judges the results of the planned runs. The first failing case gives the verdict.
+ * Judges the results of the planned runs. The first failing case decides the verdict.
  *
- * @throws EtudeError SANDBOX_UNAVAILABLE (retryable) where the infrastructure failed or results are missing, CANCELLED
+ * @throws EtudeError SANDBOX_UNAVAILABLE (retryable) if a sandbox was lost or results are missing; CANCELLED
  */
 export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], results: readonly RunResult[]): Judgement {
   const rules = rulesOf(evaluator);
@@ -36,14 +36,14 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
   return {
     verdict: decisive < 0 ? 'AC' : outcomes[decisive]!.verdict!,
     reason: reasonOf(rules, outcomes, decisive),
-    // Without an evaluator nothing is judged.
+    // Without an evaluator, no case is counted.
     ...(evaluator.kind === 'none' ? { casesPassed: 0, casesTotal: 0 } : { casesPassed, casesTotal: plannedRuns.length }),
     feedback: feedbackOf(rules, outcomes, results, casesPassed),
     output: run?.value === undefined ? (run?.stdout ?? '') : JSON.stringify(run.value),
   };
 }
 
-/** @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED if not all runs ended by themselves */
+/** Checks that all runs ended by themselves. @throws EtudeError SANDBOX_UNAVAILABLE (retryable); CANCELLED */
 export function refuseUnfinished(planned: number, results: readonly RunResult[]): void {
   const lost = results.find((run) => RETRYABLE_EXITS.has(run.exit));
   if (lost) throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while the code ran (${lost.exit}); run the execution again.`);
@@ -61,7 +61,7 @@ export function judgeWithoutCode(evaluator: Evaluator): Judgement {
 }
 
 const SHOWN_CASES_MAX = 3;
-/** Verdict and wording for each limit that ends a run. */
+/** The verdict for each limit that ends a run, and the words that describe it. */
 export const LIMIT_VERDICTS: Partial<Record<ExitReason, readonly [Verdict, string]>> = {
   wall: ['TLE', 'ran out of wall time'],
   cpu: ['TLE', 'ran out of CPU time'],
@@ -88,8 +88,8 @@ function reasonOf({ cases }: EvaluatorRules, outcomes: readonly CaseOutcome[], d
 }
 
 /**
- * Feedback for the model after an attempt. A public case shows input, expected and actual output. A hidden case shows only how it failed:
- * its input, its output and messages made from them must reach no prompt.
+ * Feedback for the model after an attempt. A public case shows input, expected and actual output. A hidden case shows only how it failed,
+ * because its input, its output and messages about them must not reach a prompt.
  */
 function feedbackOf(rules: EvaluatorRules, outcomes: readonly CaseOutcome[], results: readonly RunResult[], passed: number): string {
   const run = results[0]!;

@@ -6,13 +6,13 @@ import type { TaskStrategy } from '@etude/contracts/task';
 export interface AgentSettings {
   readonly agent: string;
   readonly settings: ProceduralMemorySettings;
-  /** The strategy of tasks that name none. */
+  /** The strategy for tasks that name none. */
   readonly strategy: TaskStrategy;
   /** MCP servers whose tools the agent may call. */
   readonly mcpServers: readonly OutsideServer[];
-  /** False: this agent has no settings of its own, and these are the installation's. */
+  /** Whether the agent has settings of its own. If not, these are the installation's defaults. */
   readonly isSet: boolean;
-  /** ms since 1970; 0 if the agent has no settings of its own. */
+  /** Time of the last change, in ms since 1970. 0 if the agent has no settings of its own. */
   readonly updatedAt: number;
   /** Changes whenever the settings change. */
   readonly etag: string;
@@ -24,10 +24,10 @@ export interface AgentSettingsReader {
 }
 
 /**
- * Tools of MCP servers that an agent's settings name. Failures of servers are answers for the model. Not in it: which agent may use which
- * server.
+ * Lists and calls the tools of MCP servers in an agent's settings. If a server fails, the failure is returned, for the model to read. Not in
+ * it: which agent may use which server.
  *
- * @throws the signal's reason, and nothing else
+ * @throws only the signal's reason
  */
 export interface OutsideTools {
   list(caller: OutsideCaller, signal: AbortSignal): Promise<OutsideListing>;

@@ -1,4 +1,4 @@
-/** The current time, in ms since 1970. Not in it: timers; waiting belongs to adapters. */
+/** Returns the current time, in ms since 1970. Not in it: timers and waiting, which belong to adapters. */
 export interface Clock {
   now(): number;
 }

@@ -3,11 +3,11 @@ import type { CoveredUnit, MemoryOutbox, SemanticMemory } from './memory.js';
 import type { ConsolidatedAgent, ConsolidationCounts } from '@etude/contracts/memory-upkeep';
 import type { ChatResponse } from './model.js';
 
-/** What the model learned from one page of episodes. All of it belongs to one owner. */
+/** The facts that the model learned from one page of episodes. All have one owner. */
 export interface UnitPage {
   readonly id: string;
   readonly facts: readonly Fact[];
-  /** Its episodes, which count as read afterwards. */
+  /** The episodes of the page. They count as read afterwards. */
   readonly read: readonly CoveredUnit[];
 }
 
@@ -16,55 +16,56 @@ export interface ConsolidationUnit {
   readonly tenant: string;
   readonly agent: string;
   readonly run: string;
-  /** ms since 1970 */
+  /** Time of the run, in ms since 1970. */
   readonly at: number;
   readonly pages: readonly UnitPage[];
-  /** Candidates to propose. */
+  /** Candidates for skills, which the unit proposes. */
   readonly skills: readonly Skill[];
 }
 
 export type UnitName = Pick<ConsolidationUnit, 'tenant' | 'agent' | 'run'>;
 
-/** A unit that was applied to a copy of the view. Nothing of it is stored yet. */
+/** A unit before it is stored. Searches already see its changes. */
 export interface StagedUnit extends Pick<SemanticMemory, 'search'> {
   readonly added: number;
   readonly reinforced: number;
-  /** Stores the whole unit, or nothing, and puts its skills into the outbox. A repeat changes nothing. */
+  /** Stores the whole unit, or nothing of it, and puts its skills into the outbox. A repeat changes nothing. */
   commit(outbox: MemoryOutbox): Promise<void>;
 }
 
 export interface KeptFromUndo {
-  /** Such as "facts/f1" or "skills/sum@1". */
+  /** Name of a record, such as "facts/f1" or "skills/sum@1". */
   readonly name: string;
   readonly reason: string;
 }
 
 export interface UndoneUnit {
   readonly agent: string;
-  /** Names of the facts and skills that are as they were before the unit. */
+  /** Names of the facts and skills that have their state from before the unit again. */
   readonly undone: readonly string[];
-  /** What somebody changed since, and therefore stays. */
+  /** Records that were changed after the unit. They were not undone. */
   readonly kept: readonly KeptFromUndo[];
 }
 
 /**
  * Applies the changes of consolidation, one unit per run and agent, and undoes them.
  *
- * A crash leaves a unit whole, absent, or marked. The next call for its agent completes a marked one first.
+ * After a crash, a unit is stored in full, not at all, or marked as unfinished. The next call for its agent first completes it.
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL; ABORTED if an owner was erased meanwhile
  * Not in it: what a unit holds, and whether it is good.
  */
 export interface ConsolidationUnits {
   stage(unit: ConsolidationUnit): Promise<StagedUnit>;
   isApplied(unit: UnitName): Promise<boolean>;
-  /** Completes the units of an agent, and their undoing, that a crash cut off. */
+  /** Completes units of an agent that a crash interrupted, also those that were being undone. */
   complete(owner: Omit<UnitName, 'run'>, outbox: MemoryOutbox): Promise<void>;
-  /** Takes the run's changes back, of one agent or of all (null). A repeat changes nothing. Episodes stay read. */
+  /** Undoes a run's changes for one agent, or for all if `agent` is null. Episodes stay read. A repeat changes nothing. */
   undo(run: Omit<UnitName, 'agent'> & { readonly agent: string | null; readonly by: string }): Promise<readonly UndoneUnit[]>;
 }
 
 /**
- * What a consolidation run keeps, so that another worker continues it: one line per agent, and the model's answers until the run ends.
+ * The stored progress of a consolidation run: one line per agent, and the model's answers until the run ends. Another worker continues from
+ * it.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE
  */

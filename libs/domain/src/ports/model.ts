@@ -1,18 +1,18 @@
 export interface ChatToolCall {
-  /** Unique in its conversation. */
+  /** Unique within the conversation. */
   readonly id: string;
   readonly name: string;
-  /** JSON text as the model wrote it. It may be no JSON. */
+  /** The text that the model wrote. It should be JSON, but may be invalid. */
   readonly arguments: string;
 }
 
-/** `tool` messages answer the calls of the assistant message before them, in order. */
+/** Messages with the role `tool` answer the calls of the assistant message before them, in order. */
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
-  /** Of an assistant message. */
+  /** Only in assistant messages. */
   readonly toolCalls?: readonly ChatToolCall[];
-  /** For a tool message, the id of the call that it answers. */
+  /** In a tool message, the id of the answered call. */
   readonly toolCallId?: string;
 }
 
@@ -23,7 +23,7 @@ export interface ChatTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** Who pays for a call, and what it is for: the kind of the step, "consolidate", "settle", "read", "write_skill" or "rerank". */
+/** Who pays for a call. Its purpose is a kind of step, or "consolidate", "settle", "read", "write_skill" or "rerank". */
 export interface ModelAccount {
   readonly tenant: string;
   readonly agent: string;
@@ -32,26 +32,26 @@ export interface ModelAccount {
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
-  /** Absent or empty: the model can only answer with text. */
+  /** If absent or empty, the model can only answer with text. */
   readonly tools?: readonly ChatTool[];
-  /** For explanations: names of the records behind a section, by the section's heading. Not sent. */
+  /** The records from which a section was made, by the section's heading. Only explanations use it. It is not sent to the server. */
   readonly sources?: Readonly<Record<string, readonly string[]>>;
-  /** Absent: the call is neither counted nor limited. Not sent. */
+  /** If absent, the call is neither counted nor limited. It is not sent to the server. */
   readonly account?: ModelAccount;
   readonly temperature?: number;
   readonly outputTokensMax?: number;
-  /** Gets the text in parts while it is written. A retry begins again. */
+  /** Called with each part of the answer's text as it arrives. A retry starts again from the beginning. */
   readonly onText?: (text: string) => void;
 }
 
 export interface ChatResponse {
   readonly text: string;
-  /** Absent: the model called no tool. */
+  /** Absent if the model called no tool. */
   readonly toolCalls?: readonly ChatToolCall[];
   readonly finishReason: 'stop' | 'length';
   /** The model's name as the server reported it. */
   readonly model: string;
-  /** The answer came from a script, not from a model. */
+  /** Whether the answer came from a script instead of a model. */
   readonly scripted: boolean;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -61,8 +61,8 @@ export interface ChatResponse {
 /**
  * Gets one answer from a language model.
  *
- * The adapter does all retries (429 with Retry-After, 5xx, cut streams, empty answers); callers don't retry. Servers without function
- * calling get the tools as text, and their calls are read from the text of the answer.
+ * The adapter does all retries (429 with Retry-After, 5xx, cut streams, empty answers), so callers don't retry. A server without function
+ * calling gets the tools as text, and the calls are read from the answer's text.
  * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED; an AbortError when
  * `signal` aborts.
  * Not in it: prompts, parsing of answers, journaling.
@@ -71,15 +71,15 @@ export interface ChatModel {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse>;
 }
 
-/** The model with this account for every call. */
+/** Returns a model that charges every call to this account. */
 export function chargedTo(model: ChatModel, { tenant, agent }: Pick<ModelAccount, 'tenant' | 'agent'>, purpose: string): ChatModel {
   return { chat: (request, signal) => model.chat({ ...request, account: { tenant, agent, purpose } }, signal) };
 }
 
 /**
- * Orders texts by how well they answer a query. Not in it: the treatment of omitted texts and of failures.
+ * Orders texts by how well they answer a query. Not in it: how callers treat omitted texts and failures.
  *
- * @returns places in `texts`, best first @throws EtudeError MODEL_*; an AbortError
+ * @returns indices of `texts`, the best first @throws EtudeError MODEL_*; an AbortError
  */
 export interface Reranker {
   rank(query: string, texts: readonly string[], signal: AbortSignal): Promise<readonly number[]>;
@@ -89,7 +89,7 @@ export interface Reranker {
  * Turns texts into vectors of one length.
  *
  * @throws EtudeError MODEL_UNAVAILABLE
- * Not in it: caching, search, checks of the length.
+ * Not in it: caching, searching, checking the length of vectors.
  */
 export interface Embedder {
   readonly profile: EmbedderProfile;
@@ -97,11 +97,11 @@ export interface Embedder {
 }
 
 export interface EmbedderProfile {
-  /** Stored with the vectors. Starting with another model is refused. */
+  /** Name of the model, which is stored with the vectors. A service refuses to start if memory was embedded with another model. */
   readonly model: string;
   readonly dimension: number;
-  /** Weight of vector similarity in fused search, 0 to 1; BM25 has the rest. */
+  /** Weight of the vector similarity in a search's score, 0 to 1. BM25 has the rest. */
   readonly denseWeight: number;
-  /** Maps a raw cosine to 0 to 1, monotonically: 0.7 means "probably the same task", 0.9 "nearly the same words". */
+  /** Maps a raw cosine to 0 to 1. 0.7 means "probably the same task", and 0.9 "nearly the same words". A higher cosine never maps lower. */
   calibrate(cosine: number): number;
 }

@@ -2,12 +2,12 @@ import type { Display, ExecutionRequest, ExecutionResult, FoundLine, RunResult, 
 import type { CellTool, CellToolAnswer, CellToolCall, Scratchpad } from '@etude/contracts/scratchpad';
 
 /**
- * Runs untrusted code in one fresh sandbox and destroys it on every path.
+ * Runs untrusted code in one fresh sandbox, which is always destroyed afterwards.
  *
- * The same `executionId` again returns the first result and runs nothing. Ids are unique across tenants.
+ * A repeat of an `executionId` returns the first result and runs nothing. Ids are unique across tenants.
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (system, retryable); an AbortError when `signal` aborts, after the code was
  * stopped. A failure of the code itself is a result, never an error.
- * Why fresh: a reused one leaks files between tenants.
+ * Why fresh: a reused sandbox would leak files between tenants.
  * Not in it: judging the output; interactive sessions.
  */
 export interface Sandboxes {
@@ -15,26 +15,26 @@ export interface Sandboxes {
 }
 
 export interface WorkCell {
-  /** The same id again follows the first execution from its beginning and runs nothing. */
+  /** A repeat of an id runs nothing. It follows the first execution from its beginning. */
   readonly executionId: string;
   readonly code: string;
   readonly tools: readonly CellTool[];
-  /** The first state of an interpreter that has none. Absent: the cell has no scratchpad. */
+  /** The initial scratchpad, if the interpreter has none yet. If absent, the cell has no scratchpad. */
   readonly scratchpad?: Scratchpad;
 }
 
-/** How a cell ended. Long streams are cut in the middle. `displays` are the values it showed, in order. */
+/** The output and the end of a cell. Long streams are cut in the middle. `displays` are the values that it showed, in order. */
 export interface WorkCellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'stdout' | 'stderr' | 'error'> {
   readonly displays: readonly Display[];
-  /** The interpreter was restarted. Its variables are lost, files are kept. */
+  /** Whether the interpreter was restarted. Then variables are lost, but files are kept. */
   readonly stateLost: boolean;
-  /** Absent if `stateLost`, or if an interrupt or a limit came while it was made. Then the state before the cell is the latest one. */
+  /** The scratchpad after the cell. Absent if `stateLost`, or if a limit ended the cell. The state before the cell is then the latest one. */
   readonly scratchpad?: Scratchpad;
 }
 
-/** The sandbox has ended, with its variables and files. The work goes on in another one. */
+/** The sandbox has ended, and its variables and files are lost. The work must go on in another sandbox. */
 export class SandboxLost extends Error {
-  /** @param why such as "its controller ended" */
+  /** @param why the cause, such as "its controller ended" */
   constructor(readonly why: string) {
     super(`the sandbox was lost: ${why}`);
     this.name = 'SandboxLost';
@@ -44,7 +44,7 @@ export class SandboxLost extends Error {
 export interface WorkFile {
   readonly path: string;
   readonly sizeBytes: number;
-  /** ms since 1970. */
+  /** In ms since 1970. */
   readonly modifiedAt: number;
 }
 
@@ -53,39 +53,39 @@ export interface WorkSandbox {
   /** "sandboxes/{sandbox}" */
   readonly name: string;
   /**
-   * Runs a cell in the sandbox's interpreter, whose names live on. Each call of a tool waits until `answer` resolves, 15 min
-   * at most.
+   * Runs a cell in the sandbox's interpreter, which keeps its variables from cell to cell. Each tool call of the cell waits until `answer`
+   * resolves, at most 15 minutes.
    *
-   * @param answer called once for each call of the cell, again with the same number when a cell is followed again
+   * @param answer called once for each tool call. If the cell is followed again, it is called again with the same numbers
    * @throws what `answer` throws, after the cell was left running; `SandboxLost`;
    * an AbortError when `signal` aborts, after the cell was stopped
    */
   run(cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>, signal: AbortSignal): Promise<WorkCellOutcome>;
-  /** Regular files below the working directory, by path; the first 1,000. */
+  /** The first 1,000 regular files below the working directory, sorted by path. */
   list(signal: AbortSignal): Promise<readonly WorkFile[]>;
-  /** The first `bytesMax` bytes; null if there is no such file. */
+  /** The first `bytesMax` bytes of a file, or null if there is no such file. */
   read(path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | null>;
   /** Creates or replaces a file, and makes its folders. @throws EtudeError INVALID_ARGUMENT for a path outside the working directory */
   write(path: string, content: Uint8Array, signal: AbortSignal): Promise<void>;
-  /** Lines that contain `text`, by path and line, without binary files and files over 1 MiB. Long lines are cut at 300 characters. */
+  /** Lines that contain `text`, sorted by path and line and cut at 300 characters. Binary files and files over 1 MiB are skipped. */
   search(text: string, limit: number, signal: AbortSignal): Promise<{ readonly lines: readonly FoundLine[]; readonly total: number }>;
-  /** Ends the sandbox. Closing one that has ended changes nothing. */
+  /** Ends the sandbox. If it has ended, nothing happens. */
   close(signal: AbortSignal): Promise<void>;
 }
 
 export interface WorkSandboxRequest {
   readonly tenant: string;
-  /** The same id again gives the same sandbox. */
+  /** A repeat of an id returns the same sandbox. */
   readonly requestId: string;
   readonly template: string | undefined;
   readonly limits: SandboxLimits;
 }
 
 /**
- * Sandboxes that rollouts work in over many steps.
+ * Opens sandboxes in which rollouts work over many steps.
  *
- * A sandbox lives some minutes after its last use. Every method throws EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (retryable), and
- * `SandboxLost` once the sandbox has ended.
+ * A sandbox ends some minutes after its last use. Every method may throw EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (retryable), and
+ * throws `SandboxLost` after the sandbox has ended.
  * Not in it: journaling, tools.
  */
 export interface WorkSandboxes {

@@ -4,17 +4,17 @@ import type { SkillFinding } from '@etude/contracts/skill-proof';
  * Finds dangerous calls, network use and secrets in a skill's code without running it.
  *
  * If the analyser crashes, it returns one finding of severity "error" that says so, never an empty list.
- * Not in it: deciding what follows from a finding.
+ * Not in it: the decision whether a finding rejects the skill.
  */
 export interface CodeAnalyser {
-  /** @param language Python by default; "text" looks for secrets only, as in a procedure or a file beside the code */
+  /** @param language Python by default. In "text", such as a procedure or a file beside the code, only secrets are searched */
   analyse(code: string, signal?: AbortSignal, language?: 'python' | 'text'): Promise<readonly SkillFinding[]>;
 }
 
 /**
- * Signs proofs with the installation's key. The verifying worker signs; every service that runs skills checks.
+ * Signs proofs with the installation's key. The worker that verifies skills signs them. Every service that runs skills checks signatures.
  *
- * Not in it: the text that is signed; see `skill-proof.ts`.
+ * Not in it: making the signed text; see `skill-proof.ts`.
  */
 export interface ProofSigner {
   readonly keyId: string;
@@ -23,6 +23,6 @@ export interface ProofSigner {
 }
 
 export interface ProofChecker {
-  /** False also if the key is unknown. */
+  /** Whether the signature is valid. false if the key is unknown. */
   isSigned(text: string, keyId: string, signature: string): boolean;
 }

@@ -7,14 +7,14 @@ import { nameOfShown, rolloutOf, sourceOf } from '../trust/sources.js';
 
 export type RecordOfTenant = NamedRecord & Pick<Scope, 'tenant'>;
 
-/** The task that left this record; null if none did. */
+/** The task whose rollout wrote this record. null if it is not a rollout's episode. */
 export function taskOfRecord({ name }: Pick<NamedRecord, 'name'>): string | null {
   const source = sourceOf(name);
   const rollout = source?.kind === 'episodes' ? rolloutOf(source.id) : null;
   return rollout === null ? null : taskIdOf(rollout);
 }
 
-/** All names under which other records may rest on this one. */
+/** All names under which other records may have this record as a source. */
 export function namesOfRecord(record: RecordOfTenant): ReadonlySet<string> {
   const { tenant, agent, user, name } = record;
   const task = taskOfRecord(record);
@@ -23,12 +23,12 @@ export function namesOfRecord(record: RecordOfTenant): ReadonlySet<string> {
   return new Set([name, ...(task === null ? [] : [`tasks/${task}`]), ...told]);
 }
 
-/** Whether an item that a task of `reader` recalled shows this record or a part of it. Equal names of skills may have several owners. */
+/** Whether an item that a task of `reader` recalled shows this record or a part of it. */
 export function isRecalledFrom(record: RecordOfTenant, reader: Scope, item: Pick<RecalledItem, 'id' | 'kind'>): boolean {
   return nameOfShown(item) === record.name && mayRead(record, reader);
 }
 
-/** Whether a name that `reader` uses may mean this record. Only skills of several owners have equal names. */
+/** Whether `reader` may mean this record by its name. Only a skill's name can belong to several owners. */
 export function mayRead({ tenant, name, agent, user }: RecordOfTenant, reader: Scope): boolean {
   return !name.startsWith('skills/') || isReadBy({ tenant, agent, user }, reader);
 }

@@ -13,20 +13,20 @@ export interface RecallInput {
   readonly scope: Scope;
   readonly cue: string;
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
-  /** The rollout's own records are left out, since they aren't memories of another task. */
+  /** Records of this rollout are not recalled, because they are no memories of another task. */
   readonly rolloutId: string;
   readonly shows: (skill: Skill) => boolean;
-  /** Default `RECALL_TOKENS`. */
+  /** The most tokens of all items together, by default `RECALL_TOKENS`. */
   readonly tokensMax?: number;
 }
 
 export interface Recalled {
   readonly items: readonly RecalledItem[];
-  /** The skills among `items`, to be counted as offered. */
+  /** The skills among `items`. The caller counts them as offered. */
   readonly offered: Parameters<SkillRegistry['countOffers']>[0];
 }
 
-/** How many times more skills are searched than shown, since some may not be shown. */
+/** Twice as many skills are searched as shown, because some of them may not be shown. */
 const FOUND_PER_SHOWN = 2;
 
 export function recallsNothing({ off, recallCount, layers }: RecallInput['policy']): boolean {
@@ -34,23 +34,23 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
 }
 
 /**
- * Recalls memories for a rollout as its policy says. Skills come from all owners that its agent and user can read. A rollout without a user
+ * Recalls memories for a rollout by its policy. Skills come from all owners that its agent and user can read. A rollout without a user
  * recalls only records without a user, because its own records have no user either.
  *
- * @throws EtudeError MEMORY_UNAVAILABLE: without memory the rollout would solve another task than the one asked for
+ * @throws EtudeError MEMORY_UNAVAILABLE, because a rollout must not silently go on without its memories
  */
 export async function recall(input: RecallInput, deps: RecollectDeps): Promise<Recalled> {
   if (recallsNothing(input.policy)) return { items: [], offered: [] };
   return showFound(await findMemories(input, deps));
 }
 
-/** What memory finds for a cue, before some of it is withheld. @throws as `recall` does */
+/** Searches memory for a cue. Nothing is withheld yet. @throws EtudeError as `recall` does */
 export async function findMemories(
   { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: RecallInput,
   deps: RecollectDeps,
 ): Promise<Recollected> {
   const counts = Object.fromEntries(policy.layers.map((layer) => [layer, policy.recallCount]));
-  // Findings have a section of their own.
+  // Findings are left out, because prompts show them in their own section.
   const leaveOut = ({ id, kind, title }: MemoryHit) => id.startsWith(rolloutId) || (kind === 'fact' && title === FINDING);
   const search: RecollectDeps['procedural']['search'] = async (_scope, { limit, ...query }) => {
     const found = await searchSkills(deps.procedural, scope, { ...query, limit: limit * FOUND_PER_SHOWN });
@@ -60,7 +60,7 @@ export async function findMemories(
   return recollect(asked, { ...deps, procedural: { search } });
 }
 
-/** @param withheld found items that are not shown. Nothing takes their place */
+/** The found items without the withheld ones. No other items replace these. */
 export function showFound({ hits, skills }: Recollected, withheld: readonly FoundItem[] = []): Recalled {
   const hidden = new Set(withheld.map(showKey));
   const shown = hits.filter((hit) => !hidden.has(showKey(foundItem(hit))));
@@ -75,12 +75,12 @@ function isHitOf({ name, version, scope }: Skill, { kind, id, agent }: MemoryHit
   return kind === 'skill' && `${name}@${version}` === id && scope.agent === agent;
 }
 
-/** A hit without what only searches and readers need. */
+/** A hit as a recalled item, without the fields that only searches need. */
 export function itemOf({ id, layer, kind, title, text, score, similarity, sources = [] }: RecalledItem) {
   return { id, layer, kind, title, text, score, similarity, sources: [...sources] };
 }
 
-/** A hit for a prompt. A fact keeps all its sources, other memories only the untrusted ones. */
+/** A hit as an item for a prompt. A fact keeps all its sources. Other memories keep only untrusted ones. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   const { sources: _sources, ...item } = itemOf({ ...hit, text: shownText(hit) });
   const skill = skills.find((one) => isHitOf(one, hit));
@@ -89,7 +89,7 @@ function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
 }
 
 export interface Provenance {
-  /** By kind and id, such as "episodes/t0192f0c8a1b2-r1" or "documents/d1f"; "facts/0a1b" for a fact that somebody told. */
+  /** Names with kind and id, such as "episodes/t0192f0c8a1b2-r1", "documents/d1f", or "facts/0a1b" for a fact told by somebody. */
   readonly origins: string[];
   /** The origins whose text comes from outside this installation. */
   readonly untrustedOrigins: string[];
@@ -101,7 +101,7 @@ export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
   return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };
 }
 
-/** Names an episode of a rollout by the rollout's id. */
+/** Replaces the name of a rollout's episode by one with the rollout's id. Other names are unchanged. */
 function originOf(name: string): string {
   const source = sourceOf(name);
   return source?.kind === 'episodes' ? `episodes/${episodeKey(source.id)}` : name;

@@ -22,7 +22,7 @@ const asked: RecollectInput = {
   tokensMax: 2_000,
 };
 const none = answers([]);
-/** Recollects from these layers. The others are empty. */
+/** Recollects from the given layers. All other layers are empty. */
 const recollected = (layers: Partial<Parameters<typeof recollect>[1]>, more: Partial<RecollectInput> = {}) =>
   recollect({ ...asked, ...more }, { semantic: none, episodic: none, procedural: none, ...layers });
 const found = (id: string, layer: MemoryLayer, similarity: number, bm25: number) => ({
@@ -31,7 +31,7 @@ const found = (id: string, layer: MemoryLayer, similarity: number, bm25: number)
   explanation: { bm25 },
 });
 const side = (right: number) => ({ n: 40, right, tokens: 0, tokensSquared: 0 });
-/** Counters of 40 rollouts with each item and 40 without, of which so many were right at once. */
+/** Counters of 40 rollouts that were shown each item, and 40 without it. The arguments say how many of them were right at once. */
 const lift = (shown: (id: string) => number, withheld: number): ShowCounters => ({
   counters: async (_tenant, items) => items.map(({ id }) => ({ shown: side(shown(id)), withheld: side(withheld) })),
 });

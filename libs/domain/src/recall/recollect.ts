@@ -15,33 +15,33 @@ export interface RecollectDeps {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search'>;
-  /** Absent: lift changes no order. */
+  /** Absent: the order doesn't depend on how much items helped before. */
   readonly counters?: ShowCounters;
 }
 
 export interface RecollectInput {
   readonly scope: ReadScope;
   readonly cue: string;
-  /** How many memories of each layer at most. The layers take turns in this order. */
+  /** The most memories of each layer. The layers take turns in this order. */
   readonly counts: Readonly<Partial<Record<MemoryLayer, number>>>;
-  /** Limit for all texts together. */
+  /** The most tokens of all texts together. */
   readonly tokensMax: number;
-  /** Below this calibrated similarity, only rare words in common (BM25) keep a memory; default `SIMILARITY_RELEVANT`. */
+  /** A memory of a lower calibrated similarity is kept only if it shares rare words (BM25). Default: `SIMILARITY_RELEVANT`. */
   readonly similarityMin?: number;
-  /** Continue without a layer that can't be searched now. */
+  /** Whether to go on without a layer that can't be searched now. */
   readonly partial?: boolean;
   readonly leaveOut?: (hit: MemoryHit) => boolean;
-  /** Leave out attempts that a shown skill was made from, since both hold the same code. */
+  /** Whether to leave out attempts from which a shown skill was made. Both hold the same code. */
   readonly skillsForAttempts?: boolean;
 }
 
 export interface Recollected {
-  /** Best first. Long texts are cut. */
+  /** The best hits first. Long texts are cut. */
   readonly hits: readonly MemoryHit[];
   readonly skills: readonly Skill[];
   readonly tokens: number;
   readonly missing: readonly MemoryLayer[];
-  /** Memory found something, but nothing related to the cue. */
+  /** Whether hits were found, but none of them is related to the cue. */
   readonly unrelated: boolean;
 }
 
@@ -50,26 +50,26 @@ interface Candidate extends MemoryHit {
 }
 
 const CUE_CHARS_MAX = 6_000;
-/** Recalled texts are read with every model call of a rollout, so they have to earn their place. */
+/** The default limit is low, because every model call of a rollout pays for recalled texts. */
 export const RECALL_TOKENS = 800;
 /** Longer prose is cut in its middle. */
 const PROSE_CHARS_MAX = 1_200;
-/** An item with longer code is shown without it, since a part of a function misleads. */
+/** An item that is longer with its code is shown without the code. A part of a function would mislead. */
 const CODE_ITEM_CHARS_MAX = 2_800;
-/** From this share of common words on, two experiences teach the same. */
+/** Two experiences with this share of common words count as the same lesson. */
 const SAME_LESSON = 0.8;
-/** More are searched than returned, so that others can replace duplicates. */
+/** Twice as many candidates are searched as returned, so that others can replace duplicates. */
 const CANDIDATES_PER_ITEM = 2;
-/** Found skills per wanted one, since some of them are no longer offered. */
+/** Twice as many skills are searched as wanted, because some of them are no longer offered. */
 const SKILLS_PER_CANDIDATE = 2;
 
-/** Rough number of tokens of a text: one for every four characters, as in English prose. */
+/** Estimates a text's tokens as one for every four characters, as in English prose. */
 export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
 
 /**
- * Finds the best memories of each layer for a cue. They must be relevant by meaning or by words that few other texts have. No two are
- * alike or teach the same lesson, and all fit within a budget of tokens. Facts come first, since they are short. Then layers take turns, so
- * that none starves another. An episode that a found skill was made from comes after all others. Code is whole or absent.
+ * Finds the best memories of each layer for a cue. Each is relevant by meaning or by rare words. No two are alike or teach the same lesson.
+ * All fit into a budget of tokens. Facts come first, because they are short. Then the layers take turns. Episodes from which a found skill
+ * was made come last. Code is shown whole or not at all.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE and any error of the embedder, unless `partial`
  */
@@ -106,7 +106,7 @@ async function searchLayer(
   return (await inOfferOrder(skills, scope, counters)).slice(0, limit);
 }
 
-/** The hits by `offerScore`, without skills that were offered in vain too often. */
+/** The hits, sorted by `offerScore`. Skills that were offered too often without being used are left out. */
 async function inOfferOrder(found: readonly Candidate[], { tenant }: ReadScope, counters?: ShowCounters): Promise<readonly Candidate[]> {
   const known = found.length === 0 ? [] : ((await counters?.counters(tenant, found.map(foundItem))) ?? []);
   const scored = found.flatMap(({ skill, ...hit }, at): Candidate[] => {
@@ -163,7 +163,7 @@ function withinBudget(
   return { hits, skills, tokens };
 }
 
-/** The texts that may show a hit, best first: with its code, then without it. */
+/** The texts that can show a hit: if possible with its code, then without it. */
 function formsOf({ text }: MemoryHit): readonly string[] {
   const prose = withoutCode(text);
   if (prose === text) return [cutMiddle(text, PROSE_CHARS_MAX)];
@@ -171,9 +171,7 @@ function formsOf({ text }: MemoryHit): readonly string[] {
   return prose === '' ? whole : [...whole, cutMiddle(prose, PROSE_CHARS_MAX)];
 }
 
-/**
- * Whether two experiences come from one rollout, or have nearly the same words. Facts with such words may differ in the decisive number.
- */
+/** Whether two experiences come from one rollout or share nearly all words. Facts are not compared: they may differ in just a number. */
 function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
   if (a.layer === 'episodic' && b.layer === 'episodic' && episodeKey(a.id) === episodeKey(b.id)) return true;
   if (!isExperience(a) || !isExperience(b)) return false;
@@ -182,25 +180,25 @@ function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
   return common >= SAME_LESSON * (one.size + other.size - common);
 }
 
-/** Whether a note repeats a fact that is shown separately. */
+/** Whether a note contains the text of a fact that is shown too. */
 const tellsFact = (note: MemoryHit, { kind, text }: MemoryHit) => kind === 'fact' && NOTES.has(note.kind) && note.text.includes(text);
 
 const isExperience = ({ layer, kind }: MemoryHit) => layer === 'episodic' || NOTES.has(kind);
 
 const lessonWords = ({ text }: MemoryHit) => new Set(wordsOf(withoutCode(text)).map((word) => word.text));
 
-/** One name for each record. An episode and its notes share a name, because it contains their texts. */
+/** The key of a record. An episode and its notes have the same key, because the episode contains their texts. */
 function nameOf({ kind, id, layer, agent }: MemoryHit): string {
   const what = NOTES.has(kind) ? 'episode' : kind;
   return JSON.stringify(layer === 'procedural' ? [what, id, agent] : [what, id]);
 }
 
-/** The names of the turns that are shown around a turn. They need no hit of their own. */
+/** The keys of the turns that are shown around a turn. They need no hit of their own. */
 function shownWith({ before = [], after = [], ...hit }: MemoryHit): readonly string[] {
   return [...before, ...after].map(({ id }) => nameOf({ ...hit, id }));
 }
 
-/** Its shown text, without differences in white space. */
+/** The shown text of a hit, with single spaces for all white space. */
 function contentOf(hit: MemoryHit): string {
   return shownText(hit).replaceAll(/\s+/g, ' ').trim();
 }
@@ -211,7 +209,7 @@ function isNoteOf(note: MemoryHit, { kind, id }: MemoryHit): boolean {
   return NOTES.has(note.kind) && kind === 'episode' && note.id === id;
 }
 
-/** Whether a skill was made from an experience. The skill holds the same answer, verified, so one of the two suffices. */
+/** Whether a skill was made from an experience. Then the skill suffices, because it holds the same answer, verified. */
 function cameFrom(skill: MemoryHit, { kind, id, sources }: MemoryHit): boolean {
   if (skill.layer !== 'procedural' || (kind !== 'episode' && kind !== 'summary' && kind !== 'transition')) return false;
   return [id, ...sources].some((source) => skill.sources.includes(source) || skill.sources.includes(taskName(taskIdOf(source))));

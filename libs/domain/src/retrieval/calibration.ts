@@ -1,11 +1,11 @@
-/** Two texts, and whether people judged them nearly the same words, the same task in other words, or neither. */
+/** Two texts and how people judged them: nearly the same words, the same task in other words, or neither. */
 export interface LabelledPair {
   readonly a: string;
   readonly b: string;
   readonly same: 'words' | 'task' | 'no';
 }
 
-/** Cosine of the angle between two vectors, 0 for a vector of zeros. */
+/** Cosine of the angle between two vectors. 0 if one of them is zero. */
 export function cosineOf(a: Float32Array, b: Float32Array): number {
   let [dot, aa, bb] = [0, 0, 0];
   for (const [i, value] of a.entries()) {
@@ -17,13 +17,13 @@ export function cosineOf(a: Float32Array, b: Float32Array): number {
   return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
 }
 
-/** Three raw cosines of one model, strictly rising, with a known meaning. */
+/** Three raw cosines of one model with a known meaning. They rise strictly. */
 export interface CosineAnchors {
-  /** 95 of 100 pairs of unrelated texts have a lower cosine. Calibrated to 0.3. */
+  /** 95 of 100 pairs of unrelated texts have a lower cosine. It is calibrated to 0.3. */
   readonly unrelated: number;
-  /** "Probably the same task". Calibrated to 0.7. */
+  /** Means "probably the same task". It is calibrated to 0.7. */
   readonly sameTask: number;
-  /** "Nearly the same words". Calibrated to 0.9. */
+  /** Means "nearly the same words". It is calibrated to 0.9. */
   readonly sameWords: number;
 }
 
@@ -31,7 +31,7 @@ const UNRELATED = 0.3;
 const SAME_TASK = 0.7;
 const SAME_WORDS = 0.9;
 
-/** Interpolates linearly through (0, 0), (unrelated, 0.3), (same task, 0.7), (same words, 0.9) and (1, 1); 0 below. */
+/** Interpolates linearly through (0, 0), (unrelated, 0.3), (same task, 0.7), (same words, 0.9) and (1, 1). A negative cosine gives 0. */
 export function calibration({ unrelated, sameTask, sameWords }: CosineAnchors): (cosine: number) => number {
   return through([
     [0, 0],
@@ -42,7 +42,7 @@ export function calibration({ unrelated, sameTask, sameWords }: CosineAnchors): 
   ]);
 }
 
-/** Interpolates linearly between points whose x rises. Constant outside of them; NaN counts as below. */
+/** Interpolates linearly between points, which are sorted by x. Outside of them the result is constant. NaN counts as too low. */
 export function through(points: ReadonlyArray<readonly [number, number]>): (x: number) => number {
   const [lowest = [0, 0]] = points;
   const highest = points.at(-1) ?? lowest;
@@ -55,7 +55,7 @@ export function through(points: ReadonlyArray<readonly [number, number]>): (x: n
   };
 }
 
-/** Whether the anchors rise within 0 to 1, as `calibration` needs. */
+/** Whether the anchors rise and lie within 0 to 1, as `calibration` requires. */
 export const areAnchors = ({ unrelated, sameTask, sameWords }: CosineAnchors) =>
   unrelated >= 0 && unrelated < sameTask && sameTask < sameWords && sameWords <= 1;
 
@@ -64,11 +64,11 @@ export interface ScoredPair {
   readonly cosine: number;
 }
 
-/** Smallest distance between anchors; closer ones distinguish nothing. */
+/** The smallest distance between two anchors. */
 const GAP = 0.02;
 const UNRELATED_SHARE = 0.95;
 
-/** Interpolates linearly between the two nearest values. @param values not empty @param share 0 to 1 */
+/** The value below which this share of `values` lies, interpolated linearly. @param values not empty @param share 0 to 1 */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = share * (sorted.length - 1);
@@ -78,7 +78,7 @@ export function quantile(values: readonly number[], share: number): number {
 
 const share = (values: readonly number[], keep: (value: number) => boolean) => values.filter(keep).length / values.length;
 
-/** The cut that puts the largest shares of `below` below it and of `above` above it: the middle between two neighbouring values. */
+/** The value that best separates `below` from `above`. It lies in the middle between two neighbouring values. */
 function bestCut(below: readonly number[], above: readonly number[]): number {
   const cosines = [...below, ...above].toSorted((a, b) => a - b);
   const cuts = cosines.slice(1).map((cosine, i) => (cosine + (cosines[i] ?? cosine)) / 2);
@@ -87,7 +87,7 @@ function bestCut(below: readonly number[], above: readonly number[]): number {
 }
 
 /**
- * Fits the anchors that judge most pairs as people did.
+ * Finds the anchors with which most pairs are judged as people judged them.
  *
  * @param unrelated cosines of unrelated texts
  * @returns null if the model distinguishes too little, or pairs of one kind are missing
@@ -108,7 +108,7 @@ export function judged(similarity: number): LabelledPair['same'] {
   return similarity >= SAME_TASK ? 'task' : 'no';
 }
 
-/** How many pairs are judged as people did: `kinds` compares all three kinds, `sameness` only whether the pair is the same task. */
+/** Counts the pairs judged as people judged them. `kinds` compares all three kinds, `sameness` only whether the task is the same. */
 export function countRight(scored: readonly ScoredPair[], calibrate: (cosine: number) => number) {
   const kinds = scored.filter(({ same, cosine }) => judged(calibrate(cosine)) === same).length;
   const sameness = scored.filter(({ same, cosine }) => (judged(calibrate(cosine)) === 'no') === (same === 'no')).length;

@@ -2,13 +2,13 @@ import type { Episode, Fact, Skill, Transition } from '@etude/contracts/memory';
 import { verdictText } from '@etude/contracts/task';
 import { untrustedAmong } from '../trust/sources.js';
 
-/** One searchable row, made from a record or a part of one. */
+/** One searchable row, made from a record or from a part of it. */
 export interface SearchEntry {
   readonly kind: 'transition' | 'episode' | 'summary' | 'reflection' | 'fact' | 'skill';
-  /** The text that is embedded, and whose words are indexed. */
+  /** The text that is embedded. Its words are indexed too. */
   readonly indexed: string;
   readonly title: string;
-  /** The text that a prompt or a person is shown. The whole record is stored elsewhere. */
+  /** The text for prompts and people. The whole record is stored elsewhere. */
   readonly text: string;
   readonly sources: readonly string[];
   readonly createdAt: number;
@@ -19,14 +19,14 @@ const TITLE_CHARS_MAX = 100;
 const TEXT_CHARS_MAX = 4_000;
 const PART_CHARS_MAX = 1_500;
 const CODE_CHARS_MAX = 2_400;
-/** Text beyond this is stored but not searchable. */
+/** The rest of a longer text is stored, but can't be searched. */
 const INDEXED_CHARS_MAX = 64_000;
 const WORTH_OF_SUCCESS = 0.7;
 const WORTH_OF_FAILURE = 0.3;
-/** A search for proven skills finds an untried procedure too, since nothing speaks against it yet. */
+/** The worth of an unused procedure is at least this, so that searches for good skills find it too. */
 const WORTH_OF_UNTRIED = 0.6;
 
-/** A failed attempt shows its feedback without its code, which would be imitated. Code that doesn't fit is left out, not cut. */
+/** The row of an attempt. A failed attempt is shown without its code, because models would imitate it. Code that is too long is left out. */
 export function transitionEntry(transition: Transition): SearchEntry {
   const { prompt, draft, code, feedback, verdict, reason } = transition;
   const parts = [
@@ -46,7 +46,7 @@ export function transitionEntry(transition: Transition): SearchEntry {
   };
 }
 
-/** The row of an episode, found by its context, actions, skills, outcomes and reflection, in that order. */
+/** The row of an episode. It is found by context, actions, skills, outcomes and reflection. */
 export function episodeEntry(episode: Episode): SearchEntry {
   const told = storedTextOf(episode);
   return {
@@ -60,7 +60,7 @@ export function episodeEntry(episode: Episode): SearchEntry {
   };
 }
 
-/** What happened, how it ended, and what was learned from it. */
+/** The shown text of an episode: its summary, its outcome and its reflection. */
 function shownTextOf({ summary, experience, success, reflection, evaluatorKind }: Episode, told: string): string {
   const outcomes = experience === undefined ? '' : experience.outcomes.map((outcome) => JSON.stringify(outcome)).join('\n');
   const isUnjudged = experience === undefined && evaluatorKind === 'none';
@@ -73,12 +73,12 @@ function shownTextOf({ summary, experience, success, reflection, evaluatorKind }
   return parts.join('\n');
 }
 
-/** The rollout, and the untrusted sources that were shown while the record was made. */
+/** The sources of a record: its rollout, and the untrusted sources that the rollout was shown. */
 function sourcesOf({ rolloutId, touched = [] }: Pick<Episode, 'rolloutId' | 'touched'>): string[] {
   return [rolloutId, ...untrustedAmong(touched)];
 }
 
-/** The searchable text of an episode. A rollout's actions are searchable in its transitions, so only its summary is used here. */
+/** The searchable text of an episode. For a rollout it holds only the summary, because its actions are found by its transitions. */
 function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experience }: Episode): string {
   const { context, actions, outcomes } = experience ?? { context: [prompt], actions: [summary, code ?? ''], outcomes: [] };
   const parts = [...context, ...actions, ...skillsUsed, ...outcomes.map((outcome) => JSON.stringify(outcome)), reflection ?? ''];
@@ -87,7 +87,7 @@ function storedTextOf({ prompt, code, summary, reflection, skillsUsed, experienc
 
 export type NotedEpisode = Pick<Episode, 'prompt' | 'summary' | 'reflection' | 'rolloutId' | 'createdAt' | 'importance' | 'touched'>;
 
-/** One row for the summary and one for the reflection; none for an empty text. */
+/** One row for the summary and one for the reflection. An empty text has no row. */
 export function episodeEntries(episode: NotedEpisode): SearchEntry[] {
   const { prompt, summary, reflection, createdAt, importance: worth } = episode;
   const shared = { title: titleOf(prompt), sources: sourcesOf(episode), createdAt, worth };
@@ -108,17 +108,17 @@ export function factEntry(fact: Fact): SearchEntry {
   };
 }
 
-/** The category of facts that tools have shown to rollouts. Such facts are not compared: the newest of one subject counts. */
+/** The category of facts that rollouts found by tools. Such facts are not compared with others. The newest one of a subject is valid. */
 export const FINDING = 'finding';
 
 /** The `source` of a fact that consolidation learned from the scripted model. */
 export const SCRIPTED_SOURCE = 'consolidation (scripted)';
 const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', 'agent', FINDING, SCRIPTED_SOURCE]);
 
-/** Whether somebody told the fact. A learned fact must name its episodes, since anyone can claim `source: "experience"`. */
+/** Whether somebody told the fact. A learned fact must name its episodes, because any caller can send `source: "experience"`. */
 export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) => !LEARNED.has(source) || episodes.length === 0;
 
-/** One row for each name, the description and each cue of a skill, so that the closest one decides. Its members' names lead to it. */
+/** One row for each name, the description and each cue of a skill. The closest row decides. The names of its members are included. */
 export function skillEntries(skill: Skill): SearchEntry[] {
   const { name, description, cues, members = [] } = skill;
   const names = [name, ...members.flatMap((member) => member.skill?.name ?? [])];
@@ -142,14 +142,14 @@ export function searchableText(text: string): string {
   return cut(text, INDEXED_CHARS_MAX);
 }
 
-/** Cuts a text, never through a surrogate pair. */
+/** Cuts a text, but never within a surrogate pair. */
 export function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const end = /[\uD800-\uDBFF]/.test(text[charsMax - 1] ?? '') ? charsMax - 1 : charsMax;
   return text.slice(0, end);
 }
 
-/** Code as a Markdown block, with a fence that is longer than any in it; '' if there is no code. */
+/** Code as a Markdown block. Its fence is longer than any fence in the code. Empty if there is no code. */
 export function fenced(code: string): string {
   if (code.trim() === '') return '';
   const longest = Math.max(2, ...Array.from(code.matchAll(/`{3,}/g), ([ticks]) => ticks.length));
@@ -157,7 +157,7 @@ export function fenced(code: string): string {
   return `${fence}python\n${code.trimEnd()}\n${fence}`;
 }
 
-/** A text without its Markdown blocks of code. A block that doesn't end reaches to the end of the text. */
+/** A text without its Markdown code blocks. An unclosed block extends to the end of the text. */
 export function withoutCode(text: string): string {
   if (!text.includes('```')) return text;
   return text

@@ -4,31 +4,31 @@ export interface Match {
   readonly createdAt: number;
   /** Importance, confidence or success rate, 0 to 1. */
   readonly worth: number;
-  /** Cosine of the record's closest vector; 0 if the record has none. */
+  /** Cosine of the record's closest vector. 0 if the record has no vector. */
   readonly cosine: number;
-  /** 0 if the word search did not find it. */
+  /** BM25 score. 0 if the search by words didn't find the record. */
   readonly bm25: number;
 }
 
 /** The profile of the embedder, and the time in ms since 1970. */
 type Fusion = Pick<EmbedderProfile, 'denseWeight' | 'calibrate'> & { readonly now: number };
 
-/** The BM25 that counts as one half; docs/retrieval.md explains the choice. */
+/** The BM25 score that is mapped to one half. docs/retrieval.md explains the choice. */
 export const BM25_HALF = 40;
 const HALF_LIFE_MS = 30 * 86_400_000;
-/** Share of the score that a worthless record loses against a perfect one. Small, so that relevance decides. */
+/** The share of the score that a record of worth 0 loses. It is small, so that relevance decides. */
 const WORTH_SHARE = 0.15;
 const RECENCY_SHARE = 0.15;
 
 /**
- * Scores a record: the weighted sum of calibrated similarity and saturated BM25, lowered by age and lack of worth.
+ * Scores a record by the weighted sum of calibrated similarity and saturated BM25. Age and low worth reduce the score.
  *
  * Why values and not ranks: a rank doesn't show how much better the first match is than the second, or whether it matches at all. Measured
  * in docs/retrieval.md, after Bruch, Gai and Ingber 2023.
  */
 export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWeight, calibrate, now }: Fusion) {
   const words = rounded(bm25);
-  // Saturated, so that a tenth word in common adds less than the first.
+  // BM25 is saturated, so that the tenth common word adds less than the first.
   const fused = denseWeight * calibrate(rounded(cosine)) + (1 - denseWeight) * (words / (words + BM25_HALF));
   const recency = 0.5 ** (Math.max(0, now - createdAt) / HALF_LIFE_MS);
   return { fused, recency, score: fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency)) };
@@ -36,19 +36,19 @@ export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWei
 
 /** 95 of 100 pairs of unrelated texts have a lower calibrated similarity, with any embedder. */
 export const SIMILARITY_RELEVANT = 0.3;
-/** 95 of 100 hits for unrelated questions, each the five best of a hundred texts, have a lower BM25; see docs/retrieval.md. */
+/** 95 of 100 hits for unrelated questions have a lower BM25 score. docs/retrieval.md says how this was measured. */
 export const BM25_TELLING = 9;
 
-/** Whether a hit is related by meaning, or by words that few other texts have. The search must explain, else only meaning counts. */
+/** Whether a hit is related by meaning or by rare words. Without `explain` in the search, only the meaning is known. */
 export const isRelevant = (
   { similarity, explanation = {} }: { readonly similarity: number; readonly explanation?: ScoreParts },
   similarityMin = SIMILARITY_RELEVANT,
 ) => similarity >= similarityMin || (explanation['bm25'] ?? 0) >= BM25_TELLING;
 
-/** The parts of a score, by the names in `docs/memory.md`. */
+/** The parts of a score, under the names in `docs/memory.md`. */
 export type ScoreParts = Readonly<Record<string, number>>;
 
-/** The sum that leads to a score, in numbers: "0.52 = (0.6 × similarity 0.77 + 0.4 × words 0.14) × (1 − …)". */
+/** The calculation of a score as text: "0.52 = (0.6 × similarity 0.77 + 0.4 × words 0.14) × (1 − …)". */
 export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker, score = 0 }: ScoreParts, denseWeight: number): string {
   const words = bm25 / (bm25 + BM25_HALF);
   const lowered = `(1 − ${WORTH_SHARE} × (1 − worth ${shown(worth)}) − ${RECENCY_SHARE} × (1 − recency ${shown(recency)}))`;
@@ -56,7 +56,7 @@ export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speake
   return `${shown(score)} = (${fused}) × ${lowered}${speaker === undefined ? '' : ` × ${speaker} for another speaker`}`;
 }
 
-/** One sentence that says what puts a hit before the next one. @param weights of meaning, for both */
+/** One sentence that says why a hit is ranked before the next one. @param weights the weight of meaning for each of them */
 export function comparedWith(hit: ScoreParts, next: ScoreParts, weights: readonly [number, number]): string {
   const partsOf = ({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker = 1, score = 0 }: ScoreParts, denseWeight: number) => ({
     meaning: denseWeight * similarity,
@@ -74,13 +74,13 @@ export function comparedWith(hit: ScoreParts, next: ScoreParts, weights: readonl
 
 const shown = (value: number) => String(Math.round(value * 100) / 100);
 
-/** Rounds a score, so that last-bit differences of a database don't decide between equal texts; age and worth do. */
+/** Rounds a score. Otherwise rounding errors of a database, not age and worth, would decide between equal texts. */
 const rounded = (value: number) => Math.round(value * 1e6) / 1e6;
 
 export interface Remembered {
   /** Importance, confidence or success rate, 0 to 1. */
   readonly worth: number;
-  /** Time since it was made or last changed, in ms; negative counts as 0. */
+  /** Time since the record was made or changed, in ms. A negative time counts as 0. */
   readonly ageMs: number;
   /** How often the record was found, told again or used. */
   readonly uses: number;
@@ -89,8 +89,8 @@ export interface Remembered {
 const FORGETTING_HALF_LIFE_MS = 90 * 86_400_000;
 
 /**
- * How much a record is worth keeping in retrieval, 0 to 1: its worth, halved every 90 days. A record that was used once lasts twice as
- * long; each doubling of uses adds as much again. After the forgetting curve with spaced repetition (Ebbinghaus 1885; MemoryBank 2023).
+ * How much a record is worth keeping, 0 to 1. It is the record's worth, halved every 90 days. After one use the half-life is twice as long,
+ * and each doubling of uses adds 90 days. It follows the forgetting curve with spaced repetition (Ebbinghaus 1885; MemoryBank 2023).
  */
 export function forgettingScore({ worth, ageMs, uses }: Remembered): number {
   const strength = 1 + Math.log2(1 + Math.max(0, uses));

@@ -3,12 +3,12 @@ import { through } from './calibration.js';
 import { STOP_WORDS, type Word, wordsOf } from './words.js';
 
 const DIMENSION = 384;
-/** How many places of the vector a feature is added to. Two features rarely collide in both, so one shared place misleads less. */
+/** A feature is added to this many components of the vector. Two features rarely share both, so a collision has less effect. */
 const PLACES = 2;
 /** Only the beginning of a longer text is embedded. */
 const TEXT_CHARS_MAX = 16_000;
 
-/** Pairs of (raw cosine, calibrated), fitted on `libs/model/pairs/near-tasks.jsonl`. */
+/** Pairs of raw and calibrated cosine, fitted to `libs/model/pairs/near-tasks.jsonl`. */
 const ANCHORS: ReadonlyArray<readonly [number, number]> = [
   [0.15, 0],
   [0.5, 0.5],
@@ -19,9 +19,9 @@ const ANCHORS: ReadonlyArray<readonly [number, number]> = [
 ];
 
 /**
- * Embeds texts by their words alone: offline, deterministic, without a download, 0.1 ms a text.
+ * Embeds texts by their words alone. It works offline, is deterministic, needs no download and takes 0.1 ms for a text.
  *
- * It matches stems, identifiers and small typos. It does not know meaning: a paraphrase in other words stays dissimilar.
+ * It matches stems, identifiers and small typos. It doesn't know meanings, so a paraphrase in other words is not similar.
  */
 export class LexicalEmbedder implements Embedder {
   readonly profile: EmbedderProfile = {
@@ -39,7 +39,7 @@ export class LexicalEmbedder implements Embedder {
 
 export const calibrateLexical = through(ANCHORS);
 
-/** A vector of length 1; all zeros for a text without words. */
+/** The vector of a text, of length 1. A text without words gets the zero vector. */
 function vectorOf(text: string): Float32Array {
   const vector = new Float32Array(DIMENSION);
   for (const [feature, weight] of featuresOf(text.slice(0, TEXT_CHARS_MAX))) {
@@ -53,7 +53,7 @@ function vectorOf(text: string): Float32Array {
   return length === 0 ? vector : vector.map((value) => value / length);
 }
 
-/** FNV-1a over UTF-16 units, then mixed so that the low bits depend on all others. 32 bits, unsigned. */
+/** A hash of 32 bits, unsigned: FNV-1a over UTF-16 units, then mixed so that the low bits depend on all others. */
 function hashOf(text: string, seed: number): number {
   let hash = 0x811c_9dc5 ^ (seed * 0x9e37_79b1);
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);
@@ -95,7 +95,7 @@ function featuresOf(text: string): Map<string, number> {
   return features;
 }
 
-/** Words that name a function's arguments count as names in code everywhere in the text, since the author chose them freely. */
+/** The words of a text. A word that names a function's argument counts as a name in code everywhere in it, because names are arbitrary. */
 function withArgumentsAsNames(text: string): Word[] {
   const signatures = [...text.matchAll(ARGUMENTS)].map((match) => match[1] ?? '').join(' ');
   const names = new Set(wordsOf(signatures).map((word) => word.text));
@@ -104,7 +104,7 @@ function withArgumentsAsNames(text: string): Word[] {
     .map((word) => (names.has(word.text) ? { ...word, inName: true } : word));
 }
 
-/** Counts each word. It counts as part of a name in code only if it occurs nowhere else. */
+/** Counts each word. A word that also occurs outside of names in code doesn't count as part of a name. */
 function counted(words: readonly Word[]): Map<Word, number> {
   const first = new Map<string, { word: Word; count: number }>();
   for (const word of words) {

@@ -1,18 +1,18 @@
-/** One searchable word, stemmed and in lower case: letters, marks and digits, or one emoji. */
+/** One searchable word: letters, marks and digits, or one emoji. It is stemmed and in lower case. */
 export interface Word {
   readonly text: string;
-  /** `whole`: an identifier of several parts, joined. `pair` and `char`: characters of a script written without spaces. */
+  /** `whole` is an identifier of several parts, joined. `pair` and `char` are characters of a script without spaces. */
   readonly kind: 'word' | 'number' | 'whole' | 'pair' | 'char';
-  /** The word is part of a name in code, such as `parse` in `parse_csv(`. */
+  /** Whether the word is part of a name in code, such as `parse` in `parse_csv(`. */
   readonly inName: boolean;
 }
 
-/** Limit before and after NFKC, which can turn one character into eighteen. The rest of the text is not split into words. */
+/** Only this much of a text is split into words. It is cut again after NFKC, which can turn one character into eighteen. */
 const TEXT_CHARS_MAX = 64_000;
-/** Longer runs are digests, base64 and the like. Only their beginning is searchable. */
+/** A longer run of letters, such as a digest or base64, is searchable only by its beginning. */
 const WORD_CHARS_MAX = 48;
 const RUN = /[\p{L}\p{M}\p{N}_]+|\p{Extended_Pictographic}/gu;
-/** A pattern for texts of ASCII only that does the same in a fraction of the time. */
+/** Texts of only ASCII are split with simpler patterns, which are much faster and give the same words. */
 const PLAIN_TEXT = /^[\0-\x7f]*$/;
 const PLAIN_RUN = /\w+/g;
 const PLAIN_WORD = /^[a-z]+$/;
@@ -23,9 +23,9 @@ const CASE_CHANGE = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu
 const BETWEEN_NAMES = /[\s/._"{}[\]()-]+/g;
 
 /**
- * Splits text and code into words, so that `parse_csv`, `parseCsv` and "parse csv" give the same words.
+ * Splits text and code into words. `parse_csv`, `parseCsv` and "parse csv" give the same words.
  *
- * Scripts without spaces give single characters and overlapping pairs, so that any two neighbours can be found.
+ * A script without spaces is split into single characters and overlapping pairs, so that any two neighbours can be found.
  */
 export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
@@ -42,13 +42,13 @@ export function wordsOf(text: string): Word[] {
   return words;
 }
 
-/** The words to search for. Single characters of a script without spaces are searched only if there is no pair. */
+/** The words of a query. Single characters of a script without spaces are used only if there is no pair. */
 export function queryWordsOf(text: string): Word[] {
   const words = wordsOf(text);
   return words.some((word) => word.kind === 'pair') ? words.filter((word) => word.kind !== 'char') : words;
 }
 
-/** The text with names in code and paths as plain words, as embedders know them: "src user Forms ts" for `src/userForms.ts`. */
+/** The text with code names and paths split into plain words, for embedders: `src/userForms.ts` becomes "src user Forms ts". */
 export function namesAsWords(text: string): string {
   return text.replace(CASE_CHANGE, ' ').replace(BETWEEN_NAMES, ' ').trim();
 }
@@ -81,7 +81,7 @@ function pushUnspaced(run: string, words: Word[]): void {
   });
 }
 
-/** A light English stemmer: plurals, -ing, -ed, a final e. Its mistakes do no harm, since texts and queries are stemmed alike. */
+/** A simple English stemmer for plurals, -ing, -ed and a final e. Its mistakes do no harm, because queries are stemmed the same way. */
 function stem(word: string): string {
   if (word.length < 4 || !'sgde'.includes(word[word.length - 1] ?? '') || !PLAIN_WORD.test(word)) return word;
   const singular = withoutPlural(word);
@@ -119,15 +119,15 @@ export const STOP_WORDS: ReadonlySet<string> = new Set(
 const K1 = 1.2;
 const B = 0.75;
 /**
- * The usual length of a text, in words. It is a constant rather than the average of the stored texts, so that a weight depends on its
- * record alone. The weight can then be stored with the record and stays valid when others come and go.
+ * The assumed average length of a text, in words. It is constant, so that a weight depends only on its own record. The weight can then be
+ * stored with the record and stays valid when other records are added or deleted.
  */
 const USUAL_WORDS = 64;
-/** Occurrences beyond this are not counted: at 8 the weight has reached at least three quarters of its maximum. */
+/** More occurrences are not counted, because at 8 the weight has at least three quarters of its maximum. */
 export const COUNT_MAX = 8;
 const QUERY_TERMS_MAX = 32;
 
-/** The counted words of a record's searchable texts, all together. */
+/** The words in all searchable texts of a record, counted. */
 export interface TermCounts {
   readonly counts: ReadonlyMap<string, number>;
   /** Number of words, repeats included. */
@@ -146,13 +146,13 @@ export function termCounts(texts: readonly string[]): TermCounts {
   return { counts, words };
 }
 
-/** The BM25 weight of a word that occurs `count` times in a record of `words` words, before it is multiplied by the word's `idf`. */
+/** The BM25 weight of a word that occurs `count` times in a record of `words` words. Callers multiply it by the word's `idf`. */
 export function bm25Weight(count: number, words: number): number {
   const counted = Math.min(count, COUNT_MAX);
   return (counted * (K1 + 1)) / (counted + K1 * (1 - B + (B * words) / USUAL_WORDS));
 }
 
-/** How rare a word is. `n`: records with words in the tenant's layer; `df`: records that have this word. */
+/** How rare a word is. @param n number of records with words in the tenant's layer @param df number of records with this word */
 export function idf(n: number, df: number): number {
   return Math.log(1 + (n - df + 0.5) / (df + 0.5));
 }
@@ -163,7 +163,7 @@ export function bm25Scores(query: string, texts: readonly TermCounts[], all = te
   return texts.map(({ counts, words }) => terms.reduce((sum, [term, rare]) => sum + rare * bm25Weight(counts.get(term) ?? 0, words), 0));
 }
 
-/** The words to search for, each once. Stop words are used only if there are no others. */
+/** The distinct words of a query. Stop words are used only if there are no others. */
 export function queryTerms(text: string): readonly string[] {
   const words = [...new Set(queryWordsOf(text).map((word) => word.text))];
   const telling = words.filter((word) => !STOP_WORDS.has(word));

@@ -48,7 +48,7 @@ const play = (moves: ReadonlyArray<readonly [string, Move]>, world = EMPTY) =>
   moves.reduce((before, [who, one]) => applyMove(before, who, one).world, world);
 const moves = fc.array(fc.tuple(name, move), { maxLength: 60 });
 
-/** Moves the world's one character from its home to a cell, with rests on the way, however far it is. */
+/** Moves the world's only character from its home to any cell, after enough rests. */
 function travel(world: World, who: string, cell: { x: number; y: number }): World {
   const rested = play(
     Array.from({ length: 20 }, () => [who, REST] as const),

@@ -18,7 +18,7 @@ import {
 
 export const ACTIONS = ['talk', 'rest'] as const;
 
-/** A move, named as its tool. */
+/** A move. `tool` is the name of the agent's tool that makes it. */
 export type Move =
   | { readonly tool: 'observe_location'; readonly radius: number }
   | { readonly tool: 'move_to'; readonly x: number; readonly y: number }
@@ -30,9 +30,9 @@ export type Move =
       readonly message: string;
     };
 
-/** Stamina in ten-thousandths: for one cell of distance, for one unit gathered, and from a rest without an innkeeper. */
+/** Ten-thousandths of stamina: the cost of one cell of distance and of one gathered unit, and the gain of a rest alone. */
 const [PER_CELL, PER_UNIT, PER_REST] = [100, 200, 1_000];
-/** How far agents see at most, and how near they must be to meet, in cells. */
+/** The most cells that agents can see, and the most cells between two that meet. */
 export const SEEN = 10;
 const NEAR = 2;
 
@@ -43,14 +43,14 @@ export type WorldOutcome =
 
 interface Step {
   readonly outcome: WorldOutcome;
-  /** Absent: the character didn't change. */
+  /** The changed character. Absent if it didn't change. */
   readonly me?: Character;
   readonly taken?: Cell;
 }
 
 /**
- * Applies one move of a character. A new character first enters the world, at a cell that follows from its name. A failure and an
- * observation change nothing else. A change counts as one tick.
+ * Applies one move of a character. A new character first enters the world, at a cell derived from its name. Apart from that, a failed move
+ * and an observation change nothing. Each change increments the tick.
  */
 export function applyMove(world: World, name: string, move: Move): { readonly world: World; readonly outcome: WorldOutcome } {
   const known = world.characters.find((one) => one.name === name);
@@ -108,7 +108,7 @@ function moveTo(world: World, me: Character, { x, y }: Cell): Step {
   if (!isInside(world, { x, y }))
     return failed(`(${x}, ${y}) is outside of the world. x goes from 0 to ${world.width - 1}, y from 0 to ${world.height - 1}.`);
   if (!mayStand(world, { x, y })) return failed(`(${x}, ${y}) is ${terrainAt(world, { x, y })}. Nobody can stand there.`);
-  // Rounded up, so that no way is free. The root of a whole number is exact where it is whole.
+  // Rounded up, so that no move is free. The square root is exact if the distance is a whole number.
   const used = Math.ceil(Math.sqrt(PER_CELL ** 2 * ((x - me.x) ** 2 + (y - me.y) ** 2)));
   if (used > me.stamina) return failed(`Insufficient stamina: this move takes ${share(used)}, and ${share(me.stamina)} is left. ${TIRED}`);
   const stamina = me.stamina - used;
@@ -146,7 +146,7 @@ function interact(world: World, me: Character, { name, action, message }: Extrac
   return { outcome: { success: true, result: { reply, stamina: share(after.stamina) } }, ...(action === 'rest' ? { me: after } : {}) };
 }
 
-/** A guide knows the nearest cell with the resource that the message names. */
+/** A guide's reply: the nearest cell with the resource that the message names. */
 function guideTo(world: World, { x, y }: Cell, message: string): string {
   const wanted = RESOURCES.find((one) => message.includes(one)) ?? 'berries';
   const nearest = leftAround(world, { x, y }, 2 * SEEN).find(({ resource }) => resource === wanted);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The land of a world. All of it follows from the seed and the size, so nothing of it is stored. */
+/** The land of a world. Terrain, climate and resources are computed from seed and size, so they are not stored. */
 interface Land {
   readonly seed: string;
   readonly width: number;
@@ -17,7 +17,7 @@ export interface Cell {
 const TERRAINS = { plain: '.', forest: 'T', hill: 'n', mountain: '^', water: '~' } as const;
 type Terrain = keyof typeof TERRAINS;
 
-/** What may lie on a cell of a terrain, with its probability. */
+/** The resources that a cell of a terrain may have, each with its probability. */
 const FOUND: Readonly<Record<Terrain, Readonly<Record<string, number>>>> = {
   plain: { berries: 0.08, herbs: 0.1 },
   forest: { wood: 0.35, berries: 0.2 },
@@ -27,7 +27,7 @@ const FOUND: Readonly<Record<Terrain, Readonly<Record<string, number>>>> = {
 };
 export const RESOURCES: readonly string[] = Object.values(FOUND).flatMap(Object.keys);
 
-/** A number from 0 to 1 for these words: FNV-1a and a final mix. It uses whole numbers only, so every machine gets the same. */
+/** A pseudo-random number from 0 to 1, made from these words by FNV-1a. It uses whole numbers only, so it is equal on every machine. */
 function chance(...words: ReadonlyArray<string | number>): number {
   let hash = 0x811c9dc5;
   for (const char of words.join(',')) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
@@ -36,20 +36,20 @@ function chance(...words: ReadonlyArray<string | number>): number {
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** Cells between two points of the noise. */
+/** Distance in cells between two points of the noise. */
 const SPAN = 6;
 
-/** A value between two, smoothly. @param t 0 gives `a`, 1 gives `b` */
+/** Interpolates smoothly between two values. @param t 0 gives `a`, 1 gives `b` */
 const mix = (a: number, b: number, t: number) => a + (b - a) * t * t * (3 - 2 * t);
 
-/** Smooth noise from 0 to 1: near cells have near values. */
+/** Smooth noise from 0 to 1. Neighbouring cells have similar values. */
 function noise({ seed }: Land, layer: string, { x, y }: Cell): number {
   const [left, top] = [Math.floor(x / SPAN), Math.floor(y / SPAN)];
   const row = (dy: number) => mix(chance(seed, layer, left, top + dy), chance(seed, layer, left + 1, top + dy), x / SPAN - left);
   return mix(row(0), row(1), y / SPAN - top);
 }
 
-/** The centre is always a plain, so that every world has a cell to stand on. */
+/** The terrain of a cell. The centre is always a plain, so that every world has a cell to stand on. */
 export function terrainAt(land: Land, cell: Cell): Terrain {
   if (cell.x === land.width >> 1 && cell.y === land.height >> 1) return 'plain';
   const height = noise(land, 'height', cell);
@@ -67,11 +67,11 @@ export function climateAt(land: Land, cell: Cell): string {
 
 interface Deposit extends Cell {
   readonly resource: string;
-  /** Units that are left. */
+  /** The number of units. */
   readonly amount: number;
 }
 
-/** The resource that a cell had at first, 1 to 3 units; null: none. */
+/** The resource that a cell had when the world began, with 1 to 3 units. null if it had none. */
 export function depositAt(land: Land, { x, y }: Cell): Deposit | null {
   let roll = chance(land.seed, 'resource', x, y);
   for (const [resource, share] of Object.entries(FOUND[terrainAt(land, { x, y })])) {
@@ -88,14 +88,14 @@ export const mayStand = (land: Land, cell: Cell): boolean => !['water', 'mountai
 /** Euclidean distance, in cells. */
 export const distance = (a: Cell, b: Cell): number => Math.sqrt((a.x - b.x) ** 2 + (a.y - b.y) ** 2);
 
-/** The cells of the land within a distance, row by row. */
+/** The cells within a distance of `centre`, row by row. */
 export function cellsAround(land: Land, centre: Cell, radius: number): readonly Cell[] {
   const around = Array.from({ length: 2 * radius + 1 }, (_, i) => i - radius);
   const cells = around.flatMap((dy) => around.map((dx) => ({ x: centre.x + dx, y: centre.y + dy })));
   return cells.filter((cell) => isInside(land, cell) && distance(cell, centre) <= radius);
 }
 
-/** A cell to stand on, for a name: always the same one. */
+/** The cell where a character of this name starts. It is always the same one, and one can stand on it. */
 export function homeOf(land: Land, name: string): Cell {
   const count = land.width * land.height;
   for (let i = Math.floor(chance(land.seed, 'home', name) * count); ; i = (i + 1) % count) {
@@ -107,7 +107,7 @@ export function homeOf(land: Land, name: string): Cell {
 const TYPES = ['innkeeper', 'guide'] as const;
 const CELLS_PER_INHABITANT = 128;
 
-/** Those who live in a world and never move, by names such as "@guide-3". No agent's name starts with "@". */
+/** The innkeepers and guides of a world, who never move. Their names, such as "@guide-3", start with "@", which no agent's name does. */
 export function inhabitantsOf(land: Land) {
   const count = Math.max(TYPES.length, Math.floor((land.width * land.height) / CELLS_PER_INHABITANT));
   return Array.from({ length: count }, (_, i) => {
@@ -120,14 +120,14 @@ export function inhabitantsOf(land: Land) {
 export const STAMINA_MAX = 10_000;
 
 export const Character = z.object({
-  /** "agent", or "agent/user" of an agent that works for a user. */
+  /** The agent's name, or "agent/user" if the agent works for a user. */
   name: z.string(),
   x: z.number().int(),
   y: z.number().int(),
-  /** Ten-thousandths, 0 to 10,000: whole numbers neither drift nor get negative. */
+  /** In ten-thousandths, because sums of whole numbers have no rounding errors. */
   stamina: z.number().int().min(0).max(STAMINA_MAX),
   inventory: z.record(z.string(), z.number().int()),
-  /** Time of its first move, ms since 1970. The store of the world sets it. */
+  /** Time of its first move, in ms since 1970. The store of worlds sets it. */
   since: z.number().optional(),
 });
 export type Character = Readonly<z.infer<typeof Character>>;
@@ -142,9 +142,9 @@ export type WorldPlan = Readonly<z.infer<typeof WorldPlan>>;
 
 /** The whole state of a world, as JSON. */
 export const World = WorldPlan.extend({
-  /** Number of moves that changed the world. */
+  /** The number of moves that changed the world. */
   tick: z.number().int().min(0),
-  /** Units taken, by cell "x,y". */
+  /** The number of units taken from each cell "x,y". */
   taken: z.record(z.string(), z.number().int()),
   characters: z.array(Character),
 });
@@ -152,12 +152,12 @@ export type World = Readonly<z.infer<typeof World>>;
 
 export const newWorld = (plan: WorldPlan): World => ({ ...plan, tick: 0, taken: {}, characters: [] });
 
-/** Neither agents nor users hold a "/". */
+/** The name of an agent's character. It is unambiguous, because names of agents and users hold no "/". */
 export const characterName = (agent: string, user: string | null): string => (user === null ? agent : `${agent}/${user}`);
 
 export const keyOf = ({ x, y }: Cell): string => `${x},${y}`;
 
-/** The rest of a cell's resource; null: nothing is left. */
+/** The resource that a cell still has. null if nothing is left. */
 export function leftAt(world: World, cell: Cell): Deposit | null {
   const deposit = depositAt(world, cell);
   const amount = (deposit?.amount ?? 0) - (world.taken[keyOf(cell)] ?? 0);
@@ -170,7 +170,7 @@ export const leftAround = (world: World, centre: Cell, radius: number): readonly
     .flatMap((cell) => leftAt(world, cell) ?? [])
     .toSorted((a, b) => distance(centre, a) - distance(centre, b));
 
-/** Rows of characters: the terrain, and on top of it each marker. */
+/** The map as rows of characters. A marker is shown in place of its cell's terrain. */
 export function picture(land: Land, markers: ReadonlyMap<string, string> = new Map()): readonly string[] {
   return Array.from({ length: land.height }, (_, y) =>
     Array.from({ length: land.width }, (__, x) => markers.get(keyOf({ x, y })) ?? TERRAINS[terrainAt(land, { x, y })]).join(''),
