@@ -38,7 +38,7 @@ async function run(): Promise<void> {
   console.log(values.json ? JSON.stringify({ folder, ...manifest }) : `${done}: ${manifest.files.length} files, ${bytes} bytes`);
 }
 
-// Everything of a backup is for its owner only.
+// Only the owner may read the files of a backup.
 process.umask(0o077);
 try {
   await run();

@@ -12,7 +12,7 @@ import { z } from 'zod';
 
 /** Raised when older readers can no longer read a backup. */
 const BACKUP_VERSION = 1;
-/** Less than services wait for SQLite's lock, and more than the 5 s that Redis waits for other replicas by default. */
+/** How long writers of SQLite are held: less than they wait for its lock, and more than the 5 s that Redis waits for other replicas. */
 const HELD_MS = 10_000;
 const MANIFEST = 'manifest.json';
 const REDIS = 'redis.rdb';
@@ -48,11 +48,11 @@ async function digestOf(path: string): Promise<string> {
 }
 
 /**
- * Copies Redis and memory into a new folder while services run. `files` go along, such as keys.
+ * Copies Redis and memory into a new folder while services run. `files`, such as keys, are copied too.
  *
- * The copy is one point that a crash could have left. Memory is never earlier than Redis: a write leaves Redis only after memory has it, so
- * none is missing in both. Writes that Redis doesn't know are repeated, and memory's notes of them make the repeats harmless. SQLite's
- * writers wait for Redis's moment, at most 10 s, so both have the same time. Qdrant is read after it.
+ * The copy is a state that a crash could have left. Memory is never copied as of an earlier time than Redis. A write leaves Redis only after
+ * memory has it, so no write is missing in both. A write that both have is repeated after a restore, and memory applies it once. SQLite's
+ * writers wait, at most 10 s, until Redis has begun its copy, so both have the same time. Qdrant is read after Redis.
  * @throws EtudeError FAILED_PRECONDITION if the folder isn't empty; QUEUE_UNAVAILABLE, MEMORY_UNAVAILABLE. Without a manifest it is no backup
  */
 export async function backUp(installation: Installation, folder: string, files: readonly string[], madeBy: string): Promise<Manifest> {
@@ -75,7 +75,7 @@ export async function backUp(installation: Installation, folder: string, files: 
   return manifest;
 }
 
-/** Copies both at one moment. If Redis takes long until its moment, memory's writers go on, and its file is copied after that moment. */
+/** Copies both as of the same time. If Redis begins its copy too late, memory's writers go on, and its file is copied again afterwards. */
 async function copyWithFile(path: string, copy: string, take: () => ReturnType<typeof copyRedis>): Promise<void> {
   let redis: ReturnType<typeof copyRedis> | undefined;
   let isTaken = true;
@@ -91,7 +91,7 @@ async function copyWithFile(path: string, copy: string, take: () => ReturnType<t
   await redis?.copied;
 }
 
-/** Both stores may have different models. */
+/** Copies all records. The stores may have different embedding models. */
 async function copyBetween(from: MemoryPlace, to: MemoryPlace, { embedder, onProgress }: Installation): Promise<void> {
   const source = await openStore(from, from.adapter === 'sqlite' ? modelOfFile(from.path) : modelOf(embedder));
   const target = await openStore(to, modelOf(embedder));
@@ -108,7 +108,7 @@ const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', messa
 /** Reads and checks a backup. @throws EtudeError FAILED_PRECONDITION if it isn't whole, or a later version made it */
 export async function readBackup(folder: string, version: string): Promise<Manifest> {
   const path = join(folder, MANIFEST);
-  if (!existsSync(path)) throw refused(`${folder} holds no whole backup: ${MANIFEST} is missing`);
+  if (!existsSync(path)) throw refused(`${folder} holds no complete backup: ${MANIFEST} is missing; name the folder of a finished backup`);
   const manifest = Manifest.parse(JSON.parse(readFileSync(path, 'utf8')));
   if (manifest.version > BACKUP_VERSION || version.localeCompare(manifest.madeBy, 'en', { numeric: true }) < 0)
     throw refused(

@@ -61,8 +61,7 @@ interface Parts {
 }
 
 /**
- * Starts the consumers of `memory.write`, `consolidation.run`, `skill.verify`, `skill.request`, `memory.upkeep` and `memory.settle` with their adapters.
- * Resolves once jobs are taken; waits for Redis.
+ * Starts the consumers of all queues of memory and skills, with their adapters. Waits for Redis, and resolves once jobs are taken.
  *
  * Any number of workers may run: SQLite's lock orders their writes, and each write id is applied once.
  * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION

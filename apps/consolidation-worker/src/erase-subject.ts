@@ -59,7 +59,7 @@ class ErasureRun {
     const all = Object.keys(found).length > 0 ? found : await this.#find(owners, subject, begun ?? undefined);
     await this.put({ state: 'running', error: null, finishedAt: null }, { found: { ...all } });
     await this.#count(await this.#queue.erase(tenant, subject, signal, begun ?? undefined));
-    // Running work is stopped before. A repeat keeps the same time limit, so that newer records of the same name stay.
+    // Running work has stopped by now. A repeat uses the same `before`, so that newer records of the same name stay.
     await this.#removeBefore(begun ?? (await upkeep.newFrom(owners)), owners, subject, signal);
     // Removes records written during the first pass.
     if (begun === null) await this.#removeBefore(await upkeep.newFrom(owners), owners, subject, signal);

@@ -49,7 +49,7 @@ async function moveAll(record: Reembedding, put: Put, deps: ReembedDeps, signal:
   const to = await embedderFor(record, models.find(({ name }) => name === modelNameOf(record.model))?.dimension ?? null, deps);
   const dropModel = record.dropModel === null ? null : modelNameOf(record.dropModel);
   if (dropModel === deps.usedModel || dropModel === to.profile.model) {
-    const message = `the vectors of ${dropModel} can't be dropped: services search with them, or are about to`;
+    const message = `the vectors of ${dropModel} can't be dropped: services use this model, or will after the move; name another model to drop`;
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
   const { state, left } = await memory.upkeep.reembed(to, { signal, onProgress: (progress) => put({ ...progress, error: null }) });

@@ -38,8 +38,8 @@ export function skillVerifyProcessor(
 }
 
 const ARCHITECT = 'architect';
-const outcomes = counter({ name: 'etude_skill_requests_total', help: 'Wishes for skills by what became of them', labels: ['state'] });
-const unusable = counter({ name: 'etude_skill_request_answers_unusable_total', help: 'Answers of the model that were no usable skill' });
+const outcomes = counter({ name: 'etude_skill_requests_total', help: 'Requests for skills, by their outcome', labels: ['state'] });
+const unusable = counter({ name: 'etude_skill_request_answers_unusable_total', help: 'Answers of the model without a usable skill' });
 
 export interface SkillRequestDeps {
   readonly wanted: WantedSkills;
@@ -61,8 +61,8 @@ type End = WishEnd & { readonly state: 'registered' | 'failed' };
 /**
  * The skill architect: lets the model write a requested skill, and registers it as a candidate.
  *
- * The reconciler notes a failure. After a crash the job runs again. Without a stored draft it calls the model again. Otherwise it registers the same content, which still
- * makes one skill.
+ * After a crash the job runs again. It registers the stored draft, which makes only one skill; without a draft it asks the model again. If
+ * all attempts fail, the reconciler notes it.
  */
 export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof SkillRequest.payload, typeof SkillRequest.result> {
   return async ({ tenant, id }, { signal }) => {

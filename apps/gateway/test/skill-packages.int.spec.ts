@@ -55,6 +55,6 @@ it('verifies and runs a skill and its caller in a sandbox that has the package',
 it('refuses a package that no sandbox has, and lists the allowed packages', async () => {
   const refused = await refusal(skills().registerSkill({ skill: draftOf('newer', ['roman-digits==2.0.0']) }));
   expect(refused).toMatchObject({ status: status.FAILED_PRECONDITION });
-  expect(refused.message).toContain('Allowed are, together: roman-digits==1.4.0 (numerals).');
+  expect(refused.message).toContain('A skill can use one of these sets: roman-digits==1.4.0 (numerals).');
   expect((await refusal(skills().getSkill({ name: 'skills/newer', agent }))).status).toBe(status.NOT_FOUND);
 });

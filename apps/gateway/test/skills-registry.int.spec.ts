@@ -170,7 +170,7 @@ it('imports a skill that calls another one after the called skill was approved',
   const first = await imported(files);
   expect(first.skills.map(({ name }) => name)).toEqual(['skills/plus_one']);
   expect(first.notes.join('\n')).toContain(
-    'a_plus_two calls skills.plus_one, and there is no active skill of that name that its readers can read; register or promote it first, or take the call out; then',
+    'a_plus_two calls skills.plus_one, but its readers see no active skill of that name; register or promote that skill first, or remove the call; then',
   );
   const { digest } = await settled('skills/plus_one');
   await rig.client(Skills, 'rev').approveSkill({ name: 'skills/plus_one', agent: 'adder', digest });

@@ -102,7 +102,7 @@ function findingOf({ code, message, start_location: { row } }: Diagnostic): Skil
   return { analyser: 'ruff', rule, severity, line: row, message };
 }
 
-/** Finds names in NFKC, as Python reads them: letters that look different can be the same name. */
+/** Normalises lines to NFKC, as Python does with names: for Python, different characters can be the same letter. */
 function hiddenNames(code: string): SkillFinding[] {
   return code.split('\n').flatMap((line, index) =>
     [...new Set(line.normalize('NFKC').match(HIDDEN_NAMES))].map((name) => ({

@@ -12,12 +12,12 @@ interface Secret {
 type Context = Parameters<(typeof rules)[number]['create']>[0];
 type Source = Parameters<NonNullable<ReturnType<(typeof rules)[number]['create']>['file']>>[0];
 
-/** The rules report to this. They run one text at a time and never wait. */
+/** The rules add their findings to this list. They are synchronous, so only one text is searched at a time. */
 let reported: Secret[] = [];
 
 /**
  * Secretlint's rules, called without its core: the core takes half a millisecond for each text, and obeys comments that turn a rule off.
- * AWS key ids are a rule that the preset leaves out.
+ * AWS key ids are found as well, although the preset leaves them out.
  */
 const finders = rules
   .filter(({ meta }) => meta.type === 'scanner')
@@ -32,9 +32,9 @@ const finders = rules
     return rule.create(context, name === 'aws' ? { enableIDScanRule: true } : {});
   });
 
-/** The head of a private key, its headers, its lines, and its end if it is there. Secretlint wants the key whole and of a known type. */
 const BREAK = String.raw`(?:\\+[nr]|\s)`;
 const LINE = '[A-Za-z0-9+/=]';
+/** The first line of a private key, its headers, its other lines, and its last line if it has one. Secretlint finds only whole keys. */
 const PRIVATE_KEY = new RegExp(
   [
     '-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----',
@@ -45,7 +45,7 @@ const PRIVATE_KEY = new RegExp(
   'g',
 );
 
-/** Forms of keys that secretlint has no rule for, or knows in part. A form covers the key alone. */
+/** Forms of keys that secretlint doesn't find, or not all of them. A form matches the key alone. */
 const FORMS: Readonly<Record<string, RegExp>> = {
   'private-key': PRIVATE_KEY,
   'service-key': /(?<![A-Za-z0-9-])(?:sk|xai|pplx|nvapi|tvly|xkeysib|pul)-[\w-]{29,}/g,
@@ -61,10 +61,10 @@ const FORMS: Readonly<Record<string, RegExp>> = {
   'age-key': /AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}/g,
 };
 
-/** Whether a part mixes letters and digits over 12 characters or more. Words joined by hyphens do not. */
+/** Whether a part of the key has at least 12 characters, letters and digits among them. Words joined by hyphens have no such part. */
 const isRandom = (key: string) => key.split(/[-_.]/).some((part) => part.length >= 12 && /\d/.test(part) && /[a-z]/i.test(part));
 
-/** A repeated character, or a word that stands for the key. A private key starts with a dash, and may repeat characters. */
+/** Keys in examples repeat a character, or contain a word such as "dummy". Private keys start with a dash, and may repeat characters. */
 const PLACEHOLDER = /^(?!-).*(?:(.)\1{7}|(?:^|[-_:])(?:your|my|example|placeholder|dummy|fake)(?:[-_:]|$)|:(?:pass|passwd|pwd|pw|token)@)/i;
 
 /** The key itself. In an address with a password it is the part before the host, whose name says nothing about the password. */

@@ -13,7 +13,7 @@ const LIMITS = {
   startMs: 60_000,
   /** Limit for Ruff's memory. The process's heap has the same limit. */
   memoryMiB: 1_024,
-  /** Longest text that is analysed. */
+  /** Longest text that is analysed, in characters. */
   charsMax: 2_000_000,
 };
 export type AnalyserLimits = Partial<typeof LIMITS>;

@@ -15,7 +15,7 @@ import { type Caller, methodDefinition } from './grpc.js';
 
 export type { ChannelCredentials } from '@grpc/grpc-js';
 
-/** Codes of answers. */
+/** The status codes of gRPC. */
 export { status } from '@grpc/grpc-js';
 
 /** Tasks are answered with their files, which can exceed gRPC's default limit of 4 MiB. */
@@ -50,8 +50,8 @@ export interface ClientSettings {
 }
 
 /**
- * A channel that gives up an attempt to connect that nobody answers. The calls that wait for it fail with UNAVAILABLE, and the next call
- * tries anew. grpc-js has no limit of its own, and the kernel's is over two minutes: https://github.com/grpc/grpc-node/issues/2785
+ * A channel that gives up an attempt to connect if no server answers. The calls that wait for it fail with UNAVAILABLE, and the next call
+ * tries again. grpc-js has no limit of its own, and the kernel's is over two minutes: https://github.com/grpc/grpc-node/issues/2785
  */
 class Connection {
   client: Client;

@@ -134,7 +134,7 @@ export function addService<S extends DescService, C>(
     return method.methodKind === 'server_streaming' ? streaming : (answering as UntypedHandleCall);
   };
   const { methods } = service;
-  // The handlers decode: grpc-js would answer INTERNAL for a mistake of the caller.
+  // The handlers decode the requests, because grpc-js would answer INTERNAL to a malformed one.
   const undecoded = { requestDeserialize: (bytes: Buffer) => bytes };
   const definition = Object.fromEntries(methods.map((method) => [method.name, { ...methodDefinition(method), ...undecoded }]));
   server.addService(definition, Object.fromEntries(methods.map((method) => [method.name, handling(method)])));

@@ -40,7 +40,7 @@ export function isDeeper(data: unknown, levels: number): boolean {
 
 /** Levels of nested lists and objects; protobuf decoders go no deeper. */
 const DEPTH_MAX = 100;
-/** Texts without a match can't change when parsed: they have no long number, large exponent or escaped surrogate. */
+/** Only a long number, a large exponent or an escaped surrogate can change when it is parsed. */
 const MAY_CHANGE = /\d{16}|\d[eE]\+?\d{3}|\\u[dD][89a-fA-F]/;
 const SHOWN_CHARS_MAX = 40;
 

@@ -30,7 +30,7 @@ export const ErasureReceipt = z.object({
 });
 export type ErasureReceipt = z.infer<typeof ErasureReceipt>;
 
-/** Moves all vectors to another embedding model. At most one runs at a time. */
+/** A move of all vectors to another embedding model. At most one runs at a time. */
 export const Reembedding = z.object({
   /** Empty before the first re-embedding. */
   id: z.string(),

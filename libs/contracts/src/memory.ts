@@ -31,8 +31,8 @@ export const RecalledItem = z.object({
   score: z.number(),
   similarity: z.number(),
   /**
-   * The origins of the record: for a fact, ids of its supporting episodes, and "facts/{id}" for a fact that a caller stored. Every kind
-   * adds the untrusted records that its author had seen, in the form of a skill's sources.
+   * The origins of the record: for a fact, ids of its supporting episodes, and "facts/{id}" for a fact that a caller stored. For every kind,
+   * also the untrusted records that its author had seen, such as "documents/{id}".
    */
   sources: z.array(z.string()).readonly().optional(),
 });
@@ -65,7 +65,7 @@ export const Transition = z.object({
   inputTokens: z.number().int(),
   outputTokens: z.number().int(),
   costUsd: z.number(),
-  /** Records that were shown in this attempt or an earlier one, in the form of a skill's sources. */
+  /** Records that were shown in this attempt or an earlier one, such as "documents/{id}". */
   touched: z.array(z.string()).optional(),
   createdAt: z.number().int(),
 });
@@ -120,8 +120,7 @@ export const Episode = z.object({
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
   /**
-   * Records that its author had seen, and the untrusted records that these rest on. They are named like a skill's sources
-   * ("documents/…", "episodes/…").
+   * Records that its author had seen, and the untrusted records that these rest on, such as "documents/{id}" and "episodes/{id}".
    */
   touched: z.array(z.string()).optional(),
   /** The complete report of an outside agent; absent if a rollout made the episode. */
@@ -160,14 +159,13 @@ export const Fact = z.object({
   source: z.string().default('experience'),
   /** Ids of the episodes that support it. */
   episodes: z.array(z.string()).default([]),
-  /** Untrusted records that were visible when it was learned, in the form of a skill's sources. */
+  /** Untrusted records that were visible when it was learned, such as "documents/{id}". */
   touched: z.array(z.string()).optional(),
   support: z.number().int().default(1),
   accessCount: z.number().int().default(0),
   createdAt: z.number().int(),
   /**
-   * The topic, such as "favourite editor"; absent: derived from the text if possible. Among facts with the same subject, agent and user, only
-   * the newest is true.
+   * The topic, such as "favourite editor". Among facts with the same subject, category, agent and user, only the newest is true.
    */
   subject: VisibleText.max(200).optional(),
   /** ms since 1970; absent: valid since its creation. */
@@ -353,7 +351,7 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     /** Whether a model had to do the work afterwards. */
     fellBack: z.boolean().optional(),
   }),
-  /** How a rollout ended that was shown some items, while others were withheld. */
+  /** The result of a rollout, with the items that it was shown, and those that were withheld. */
   z.object({
     kind: z.literal('shows'),
     scope: Scope,

@@ -6,10 +6,10 @@ import type { Json } from './json.js';
 const SERVERS_MAX = 10;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
 
-/** Whether only this machine can be meant by a host. Names other than localhost could resolve to any address. */
+/** Whether the host is certainly this machine. A name other than localhost could resolve to any address. */
 export const isLoopback = (host: string) => LOOPBACK.test(host);
 
-/** Whether nobody between can read or change what this address sends. */
+/** Whether nobody on the network can read or change the traffic with this address. */
 export const isHttpsOrLoopback = ({ protocol, hostname }: URL) => protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 
 /** The settings of agents hold only references. The operator's file of secrets holds the values. */
@@ -39,12 +39,12 @@ export const OutsideServer = z
     tools: z.array(z.string().min(1).max(128)).max(100).default([]),
     headers: z.record(z.string().regex(/^[A-Za-z0-9-]{1,64}$/), SecretReference).default({}),
     env: z.record(z.string().regex(/^[A-Z][A-Z0-9_]{0,63}$/), SecretReference).default({}),
-    /** For a connection, a list of tools, or a call. */
+    /** Limit for each connection, each list of tools and each call. */
     timeoutMs: z.number().int().min(100).max(300_000).default(30_000),
   })
   .superRefine(({ url, command }, context) => {
     const say = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
-    if (!url === !command) return say('url', 'or command is required, and only one of them');
+    if (!url === !command) return say('url', 'set either url or command, not both');
     const problem = url ? urlProblem(url) : null;
     if (problem !== null) say('url', problem);
   });
@@ -77,7 +77,7 @@ export interface OutsideListing {
   readonly problems: readonly string[];
 }
 
-/** Both results and errors hold texts of others. */
+/** Untrusted, because results and errors both contain texts of the outside server. */
 export type OutsideOutcome = { readonly untrusted: true } & (
   | { readonly success: true; readonly result: Json }
   | { readonly success: false; readonly error: string }

@@ -27,7 +27,7 @@ const queue = <P extends z.ZodType, R extends z.ZodType>(declaration: QueueDecla
   ...declaration,
 });
 
-/** Size of a payload as JSON. Larger data belongs in a store; payloads carry its id. */
+/** Maximum size of a payload as JSON. Larger data belongs in a store, and the payload has its id. */
 export const PAYLOAD_MAX_BYTES = 16 * 1024;
 
 export const RolloutRun = queue({

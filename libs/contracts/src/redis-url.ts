@@ -6,7 +6,7 @@ export interface RedisAddress {
   readonly hosts: ReadonlyArray<{ readonly host: string; readonly port: number }>;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Number of the database of a single server, name of a sentinels' primary, hash tag of a cluster's keys. */
+  /** `single`: number of the database. `sentinel`: name of the primary. `cluster`: hash tag of the keys. */
   readonly name: string;
   readonly options: Partial<Record<RedisUrlOption, string>>;
 }

@@ -51,8 +51,8 @@ export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode
 }
 
 /**
- * Limits of a status. It travels in trailers, which peers accept up to 8 KiB; a larger one breaks the connection with all its calls.
- * It contains the message twice, with up to three characters for each one that isn't plain text.
+ * Limits of a status. It travels in trailers. Peers accept these up to 8 KiB, and larger ones break the connection with all its calls. A
+ * status contains the message twice, with three characters for each byte that isn't plain text.
  */
 const MESSAGE_MAX_BYTES = 1_500;
 const VIOLATIONS_MAX = 10;

@@ -13,7 +13,7 @@ export type CellTool = z.infer<typeof CellTool>;
 export const CellTools = z.array(CellTool).max(200);
 
 export interface CellToolCall {
-  /** The call's place in its cell, from 1 on. The same call has the same number when the cell is followed again. */
+  /** Number of the call in its cell, from 1. It stays the same if a client that lost its connection follows the cell again. */
   readonly number: number;
   readonly tool: string;
   readonly arguments: Readonly<Record<string, Json>>;
@@ -21,12 +21,12 @@ export interface CellToolCall {
 
 export type CellToolAnswer = { readonly success: true; readonly result: Json } | { readonly success: false; readonly error: string };
 
-/** An answer as JSON. */
+/** Maximum size of an answer as JSON. */
 export const TOOL_ANSWER_BYTES_MAX = 1024 * 1024;
 /** How long a call waits for its answer. The wait doesn't count as wall time of the cell. */
 export const TOOL_ANSWER_WAIT_MS = 15 * 60_000;
 
-/** Python counts characters; JavaScript counts those outside the basic plane twice. */
+/** The limit is doubled: Python counts characters, but JavaScript counts those outside the basic plane twice. */
 const text = (charsMax: number) => z.string().max(2 * charsMax);
 
 export const ScratchpadValue = z
@@ -52,7 +52,7 @@ const Notes = z.array(text(1_000)).max(200).default([]);
 const PICKLED_CHARS_MAX = 699_848;
 const pickledChars = (values: readonly ScratchpadValue[]) => values.reduce((sum, { pickled = '' }) => sum + pickled.length, 0);
 
-/** What code kept with `store`, `observe` and `fail`. */
+/** The values and notes that code in cells kept with `store`, `observe` and `fail`. */
 export const Scratchpad = z.strictObject({
   values: z
     .array(ScratchpadValue)

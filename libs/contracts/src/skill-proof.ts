@@ -125,10 +125,10 @@ const SYSTEM_ACTORS: readonly string[] = [...SKILL_ORIGINS, 'verification', 'arc
 /** Whether this is the name of a part of Etude, in any case. */
 export const isSystemActor = (name: string): boolean => SYSTEM_ACTORS.includes(name.trim().toLowerCase());
 
-/** The author in histories for the subject of a JWT. Its issuer may let callers choose it, so it has a form that no key or tenant has. */
+/** The name of a JWT's subject in histories. Callers may have chosen the subject, so the name has a form that no key or tenant has. */
 export const subjectName = (subject: string) => `subject ${subject}`;
 
-/** Whether no API key may have this name: it is that of a part of Etude, or has the form of a JWT's subject. */
+/** Whether API keys can't have this name, because a part of Etude has it, or it looks like the subject of a JWT. */
 export const isReservedName = (name: string): boolean => isSystemActor(name) || /^\s*subject\s/i.test(name);
 
 export const SkillChange = z.strictObject({

@@ -185,7 +185,7 @@ export const TaskResult = z.strictObject({
 });
 export type TaskResult = z.infer<typeof TaskResult>;
 
-/** Whether nobody judged: the task has no evaluator, and its code ran to its end. Such a result is stored as AC of no case. */
+/** Whether nobody judged: the task has no evaluator, and its code ran to its end. Such a result is stored as AC with 0 cases. */
 export const isUnjudged = ({ verdict, casesTotal }: Pick<TaskResult, 'verdict' | 'casesTotal'>): boolean =>
   verdict === 'AC' && casesTotal === 0;
 

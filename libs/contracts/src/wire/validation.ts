@@ -75,7 +75,7 @@ export function parseField<S extends z.ZodType>(schema: S, value: unknown, field
   return data as z.output<S>;
 }
 
-/** An upload: its first message, which must have the part `name`, and the other messages. @throws EtudeError INVALID_ARGUMENT */
+/** Splits an upload into its first message, which must have the part `name`, and the rest. @throws EtudeError INVALID_ARGUMENT */
 export async function opened<R extends { part: { case?: string | undefined; value?: unknown } }, N extends R['part']['case'] & string>(
   requests: AsyncIterable<R>,
   name: N,

@@ -35,8 +35,8 @@ export interface AgentDeps extends PlanDeps {
   readonly outbox: MemoryOutbox;
   readonly report: ConsolidationReport;
   /**
-   * Starts another verification of an active skill, without waiting. `round`: the same for the same night. Absent: no skill is verified
-   * again.
+   * Starts another verification of an active skill, without waiting. `round`: the number of the day, so that a repeated run starts no other
+   * one. Absent: no skill is verified again.
    */
   readonly verifyAgain?: (skill: Skill, round: number) => Promise<unknown>;
   /** Whether a learned text may be stored: it holds no secret. */
@@ -51,9 +51,9 @@ const BATCH = { itemsMax: 2_000 };
 
 /**
  * Consolidates one agent as one unit: plans all pages, applies the plan to a copy of the view, and commits it if recall isn't worse there.
- * A gated plan changes nothing, and its episodes stay unread. Episodes are never changed.
+ * Otherwise the plan is gated: it changes nothing, and its episodes stay unread. Episodes are never changed.
  *
- * @param line new; filled on the way, so that it also describes a failed agent
+ * @param line a new line of the report; filled step by step, so that it also describes an agent that fails
  * @param spent what the run's other agents spent
  */
 export async function consolidateAgent(
@@ -84,7 +84,7 @@ export async function consolidateAgent(
   if (unit.pages.length === 0 && unit.skills.length === 0) return line;
   const skills = unit.skills.map(({ scope: { user }, name, digest }) => ({ user, name, digest }));
   Object.assign(line, { factsAdded: staged.added, factsReinforced: staged.reinforced, skillsProposed: skills.length, skills });
-  // The line is kept before the commit, since a repeat after it finds nothing left to plan.
+  // Stored before the commit, because a repeat after the commit finds nothing left to plan.
   await report.putLine({ ...line, state: 'planned' });
   signal.throwIfAborted();
   await staged.commit(outbox);
@@ -135,7 +135,7 @@ async function skillsReadBy({ tenant, agent }: RunOfAgent, { procedural }: Pick<
   return (await Promise.all(owners)).flat();
 }
 
-/** A page whose facts could not be read stays unread, so that the next run tries it again. */
+/** If the model's answer about a page could not be read, the page stays unread, and the next run tries it again. */
 async function unitOf(
   { run, tenant, agent, now }: RunOfAgent,
   planned: readonly PlannedUnit[],
@@ -182,12 +182,12 @@ function countedModel(model: ChatModel, agent: string, report: Pick<Consolidatio
 
 type GateDeps = Pick<AgentDeps, 'episodic' | 'procedural'> & { readonly semantic: Pick<SemanticMemory, 'search'> };
 
-/** How many episodes judge a plan. */
+/** Maximum number of held-back episodes. Recall for their tasks, before and after, decides whether a plan is applied. */
 const HELD_BACK_MAX = 20;
 const POLICY = { off: false, recallCount: 3, layers: ['episodic', 'semantic', 'procedural'] } satisfies Parameters<
   typeof recall
 >[0]['policy'];
-/** No record's id begins with it. */
+/** The id of no rollout: no record's id begins with a space. */
 const NO_ROLLOUT = ' ';
 
 /** A solved episode with the keys of its group's episodes, which teach the same lesson. */
@@ -196,7 +196,7 @@ interface HeldBack {
   readonly group: ReadonlySet<string>;
 }
 
-/** The solved episodes that judge a plan: first those outside the plan, then by the digest of their ids. */
+/** Chooses the held-back episodes. Those outside the plan come first; among equals, the digest of the id decides. */
 function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<string>, countMax: number): readonly HeldBack[] {
   const order = ({ id }: Episode) => `${planned.has(id) ? 1 : 0} ${contentDigest(id)}`;
   const solved = groups.flatMap((episodes) => {
@@ -207,7 +207,7 @@ function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<
 }
 
 /**
- * Why a plan may not be applied; empty if it may. Recall must show their group's lesson to at least as many held-back tasks as before.
+ * Why a plan may not be applied; empty if it may. For at least as many held-back episodes as before, recall must find a lesson of their group.
  *
  * @param shadow finds facts as they would be after the plan
  */
@@ -217,7 +217,8 @@ async function recallReason(held: readonly HeldBack[], shadow: GateDeps['semanti
     before += (await showsOwn(one, deps)) ? 1 : 0;
     after += (await showsOwn(one, { ...deps, semantic: shadow })) ? 1 : 0;
   }
-  return after >= before ? '' : `recall would show ${after} instead of ${before} of ${held.length} held-back episodes their own lesson`;
+  if (after >= before) return '';
+  return `recall would find the lesson of ${after} of ${held.length} held-back episodes, and finds ${before} without the plan`;
 }
 
 async function showsOwn({ episode: { scope, prompt }, group }: HeldBack, deps: GateDeps): Promise<boolean> {

@@ -331,7 +331,7 @@ describe('a run over many agents', () => {
     await run();
     expect(lines.get('a')).toMatchObject({
       state: 'gated',
-      reason: 'recall would show 0 instead of 2 of 2 held-back episodes their own lesson',
+      reason: 'recall would find the lesson of 0 of 2 held-back episodes, and finds 2 without the plan',
     });
     expect(dry).toEqual(lines.get('a'));
     expect(state()).toEqual(before);

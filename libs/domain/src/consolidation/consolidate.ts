@@ -12,12 +12,13 @@ export interface ConsolidationDeps extends AgentDeps {
   ) => Promise<readonly SkillStatus[]>;
 }
 
-/** If so many agents fail in a row, they have a common reason. */
+/** If so many agents fail in a row, the run stops, because they probably have a common reason. */
 const FAILURES_MAX = 3;
 
 /**
- * Consolidates each agent with recent episodes as a unit of its own, in the order of their names, and keeps a line about each. An agent
- * that fails doesn't stop the others. A repeat of the run goes on with the agents that are not done, without asking the model again.
+ * Consolidates the agents with recent episodes one by one, in the order of their names, and keeps a line about each. An agent that fails
+ * doesn't stop the others, unless three fail in a row. A repeat of the run goes on with the agents that are not done. It doesn't ask the
+ * model again what it has answered before.
  *
  * @throws the first agent's error, after the others are done: EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED,
  *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
@@ -70,7 +71,7 @@ async function agentsOf({ tenant, agent, days, now }: ConsolidationInput, { epis
 const OVER: ReadonlySet<ConsolidatedAgent['state']> = new Set(['applied', 'unchanged', 'gated', 'undone']);
 const isOver = ({ state }: ConsolidatedAgent, dryRun: boolean) => OVER.has(state) || (dryRun && state === 'planned');
 
-/** An agent is left for the next run if an owner of it was erased during this one, or the tenant's budget of the day is used up. */
+/** Errors that leave an agent for the next run: an erasure during this run, or a used up budget of the tenant for the day. */
 const LEFT: ReadonlySet<ErrorCode> = new Set(['ABORTED', 'BUDGET_USED_UP']);
 
 function failedLine(begun: ConsolidatedAgent, error: unknown, failures: unknown[]): ConsolidatedAgent {

@@ -29,7 +29,7 @@ export interface Generalised {
 
 const NOT_GENERALISED: Generalised = { skill: null, asked: null };
 
-/** One of several solutions of a family: the code of episodes, of a skill, or of both. */
+/** One function of a family, which is a group of functions that do similar work. Its code is from episodes, from a skill, or from both. */
 interface Member extends SkillMember {
   readonly code: string;
   readonly entryPoint: string;
@@ -41,14 +41,14 @@ interface Member extends SkillMember {
   readonly cues: readonly string[];
   readonly scripted: boolean;
   readonly isNew: boolean;
-  /** Of a skill that is general itself. */
+  /** Members of this function, if it is a skill that was generalised before. */
   readonly members?: readonly SkillMember[] | undefined;
 }
 
 const MEMBERS_MAX = 6;
 /** The model is asked when a family gets its third solution, but not for further ones. */
 const ASKED_FROM = 3;
-/** Longer code isn't shown, since from a part the model would generalise only that part. */
+/** Longer code isn't shown. The model would generalise only the part that it sees. */
 const CODE_CHARS_MAX = 4_000;
 /** From this calibrated similarity on, a skill is taken to be of the family. */
 const SIMILARITY_MIN = 0.7;
@@ -56,8 +56,8 @@ const NEAR_MAX = 5;
 
 /**
  * Has the model write one function with parameters for a family: functions of the page's group and similar active skills of the same owner.
- * It is verified with the tests of all members, and replaces member skills when it comes into use. null without new code, or if a skill was
- * made from all members before.
+ * It is verified with the tests of all members, and replaces member skills when it comes into use. `skill` is null if there is no new code,
+ * or if a skill was made from all members before.
  *
  * @param skills those that the page's owner can read
  * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
@@ -107,7 +107,7 @@ async function nearSkills({ prompt, scope }: Solved, own: readonly Skill[], proc
     .filter(isFunction);
 }
 
-/** The different codes, whatever their functions are called: skills first, then episodes by age. */
+/** The different codes, compared without the names of their functions. Skills come first, then episodes by age. */
 function membersOf(
   episodes: ReadonlyArray<FunctionOf<Solved>>,
   skills: ReadonlyArray<FunctionOf<Skill>>,
@@ -186,7 +186,7 @@ type Made = Pick<Skill, 'code' | 'description' | 'scripted' | 'model'> & {
   readonly fixed: ReadonlyArray<SkillMember['fixed']>;
 };
 
-/** The candidate, with everything that its members have. */
+/** The candidate, with the tests, sources, cues and fingerprints of all its members. */
 function skillFrom(members: readonly Member[], made: Made, { group, own, at }: Family): Skill | null {
   const { fixed, description, scripted, ...written } = made;
   const testsOf = (field: 'tests' | 'heldOut') =>
@@ -227,7 +227,7 @@ function memberOf({ skill, fingerprints }: SkillMember, fixed: SkillMember['fixe
   return { ...(skill === undefined ? {} : { skill }), fingerprints: [...fingerprints], fixed };
 }
 
-/** The members of a general skill, whose tests the new one passes with the same arguments. */
+/** The members of a member that was generalised before. The new skill does their work too, with the fixed arguments of both. */
 function nestedIn({ members = [] }: Member, fixed: SkillMember['fixed']): SkillMember[] {
   return members.map((nested) => memberOf(nested, { ...fixed, ...nested.fixed }));
 }

@@ -81,20 +81,20 @@ async function codeOf(episode: Episode, episodic: LearningDeps['episodic']): Pro
   return cut(shownCode(code, tried.findLast(({ verdict }) => verdict !== 'AC')?.code ?? null));
 }
 
-/** The code, or a reference to the earlier place where the model sees the same code. */
+/** The code, or a reference to an earlier episode of the prompt that has the same code. */
 function onceIn(codes: ReadonlyArray<string | null>, at: number): string | null {
   const code = codes[at] ?? null;
   const first = codes.indexOf(code);
   return code === null || first === at ? code : `as in experience ${first}`;
 }
 
-/** Most lines of code that the model is shown of one episode. */
+/** Maximum number of lines of one code in the prompt. */
 const LINES_MAX = 40;
 const CONTEXT_LINES = 2;
 
 /**
- * The differences of accepted and failed code: new lines after "+", replaced lines after "-". If no attempt failed, or both codes begin and
- * end differently, the beginning of the accepted code.
+ * The lines that differ between failed and accepted code: new lines after "+", replaced lines after "-". Instead the beginning of the
+ * accepted code, if no attempt failed, or if the codes share neither their first nor their last line.
  */
 function shownCode(accepted: string, failed: string | null): string {
   const after = accepted.trimEnd().split('\n');

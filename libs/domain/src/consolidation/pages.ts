@@ -11,8 +11,8 @@ const SIMILARITY_MIN = 0.7;
  * Groups similar episodes; groups and their episodes are sorted oldest first.
  *
  * Episodes of one agent and user with the same fingerprint belong together. A task joins the group whose first task is most similar, at
- * least by `SIMILARITY_MIN`; otherwise it starts a group. The result doesn't depend on the order of the episodes. Comparing with first
- * tasks only keeps chains of small similarities from joining everything into one group.
+ * least by `SIMILARITY_MIN`; otherwise it starts a group. The result doesn't depend on the order of the episodes. Tasks are compared with
+ * first tasks only. Otherwise a chain of similar tasks could join everything into one group.
  */
 export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
   const owners = Map.groupBy(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user]));
@@ -48,7 +48,7 @@ async function groupTasks(tasks: readonly Episode[][], embedder: Embedder, signa
 
 /** Maximum number of episodes in one prompt. */
 const PAGE_SIZE = 12;
-/** Episodes that were read before and are shown again, so that a new one can repeat their lesson. */
+/** Maximum number of already read episodes that are shown again, so that a new one can confirm their lesson. */
 const COMPANY_MAX = 4;
 
 /** Episodes that the model is shown at once. */
@@ -90,8 +90,8 @@ function groupPages(group: readonly Episode[], isRead: (episode: Episode) => boo
 }
 
 /**
- * The episodes that tell nothing new: they were right at once, with a skill or with a memory from an older episode of the group. Before
- * them the group has enough successes for a skill. Marks of reading don't matter, so that a run makes the same pages after a crash.
+ * The episodes that teach nothing new. Their first attempt was right, with a skill or with a memory from an older episode of the group. And
+ * the older episodes were enough for a skill. Which episodes were read doesn't matter, so that a run makes the same pages after a crash.
  *
  * @param group oldest first
  */

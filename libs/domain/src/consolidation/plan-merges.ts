@@ -11,13 +11,13 @@ export interface PlannedMerge {
   readonly from: Skill;
 }
 
-/** Most merges of one night, nearest pairs first. */
+/** Maximum number of merges per agent and run. The most similar pairs come first. */
 const MERGES_MAX = 10;
 
 /**
  * Pairs of active functions of one owner with the same parameters. They have the same code under two names, or passed each other's tests
- * when they were verified. The one with better evidence and success stays. Marked skills are left to reviewers, because callers of other
- * skills would be led to them.
+ * when they were verified. The one with better evidence and success stays. Skills from untrusted sources (marked skills) are left to
+ * reviewers, because a merge would send callers of another skill to them.
  *
  * @param skills every version
  */
@@ -41,12 +41,12 @@ export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
   return merges.slice(0, MERGES_MAX);
 }
 
-/** Most skills of one night that are verified again, to be compared. */
+/** Maximum number of skills per agent and run that are verified again, to be compared. */
 const COMPARED_MAX = 5;
 
 /**
- * Skills to verify again: two that solved the same task were verified at the same time, so neither ran on the other's tests. A second
- * verification names each pair once.
+ * Skills to verify again, one of each pair that was never compared. If two skills that solved the same task were verified at the same time,
+ * neither ran on the other's tests.
  *
  * @param skills every version
  */
@@ -72,12 +72,12 @@ function isMergeable(skill: Skill): boolean {
   return isProven && marksOf(skill).length === 0 && !wasBroughtBack(skill);
 }
 
-/** Owner, code, and the content of the skills that it calls. */
+/** A key of owner, code and called skills. It is equal for skills that do the same under other names. */
 function whatItRuns({ scope: { tenant, agent, user }, code, entryPoint, dependencies = [] }: Skill): string {
   return JSON.stringify([tenant, agent, user, namelessCode(code, entryPoint ?? ''), ...dependencies.map(({ digest }) => digest)]);
 }
 
-/** Equal for functions that differ in their name only. */
+/** The code without the name of its function. */
 export const namelessCode = (code: string, entryPoint: string): string => code.trimEnd().replace(`def ${entryPoint}(`, 'def (');
 
 function mayReplace(a: Skill, b: Skill): boolean {

@@ -27,15 +27,16 @@ export interface PlannedUnit {
   readonly learned: Learned | null;
   readonly facts: readonly Fact[];
   readonly general: Generalised;
-  /** The general skill, else one from repeated success. */
+  /** The general skill, else one from repeated success, else a procedure from actions. */
   readonly skill: Skill | null;
 }
 
-/** The mark of a read episode among the applied units. */
+/** The id under which memory notes that an episode was read. */
 export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
 
 /**
- * Plans one page without changing anything. It asks the model once, unless the page only confirms, and seldom once more for a general skill. A skill that an `earlier` unit proposes is not proposed again.
+ * Plans one page without changing anything. It asks the model once, unless the page only confirms, and seldom once more for a general skill.
+ * A skill that an `earlier` unit proposes is not proposed again.
  *
  * @param skills every version of the tenant's skills; only those that the page's owner can read are compared
  */

@@ -16,7 +16,7 @@ export interface Proposal {
   readonly called?: string;
   readonly description: string;
   readonly scenarios: readonly string[];
-  /** The scripted model wrote the description. */
+  /** Whether the scripted model wrote the description. */
   readonly scripted: boolean;
   /** ms since 1970 */
   readonly at: number;
@@ -84,7 +84,7 @@ function testsOf(best: Solved, peers: readonly Solved[]): SkillTest[] {
   return distinct(all).slice(0, TESTS_MAX);
 }
 
-/** The possible sources of the skill's words and code: its authors, or the model that described it, may have read the whole group. */
+/** The possible sources of a skill's code and description: their author may have read all episodes of the group. */
 export function seenBy(group: readonly Episode[]): string[] {
   return group.flatMap(({ id, experience, touched = [] }) => [...(experience === undefined ? [] : [`episodes/${id}`]), ...touched]);
 }
@@ -93,7 +93,7 @@ export function unique(texts: readonly string[]): string[] {
   return [...new Set(texts)];
 }
 
-/** Experiences with more actions are left out, and only the newest successes are compared, since the time grows with the square. */
+/** Experiences with more actions are left out. Only the newest successes are compared, because the time grows with the square of both. */
 const ACTIONS_MAX = 200;
 const COMPARED_MAX = 50;
 const WORDS_CHARS_MAX = 20_000;
@@ -134,7 +134,7 @@ function isUsable(episode: Episode): episode is Told {
 
 const actionsOf = ({ experience }: Told) => experience.actions.map((action) => action.trim()).filter((action) => action !== '');
 
-/** The common actions of as many successes as go together, beginning with the oldest. Two go together if they share half their actions. */
+/** The actions that successes share, from the oldest one on. A success that shares less than half of the actions is left out. */
 function stepsOf(successes: ReadonlyArray<readonly string[]>): readonly string[] {
   for (const [at, first] of successes.entries()) {
     let steps = first;
@@ -152,7 +152,7 @@ function stepsOf(successes: ReadonlyArray<readonly string[]>): readonly string[]
 
 /** The longest common subsequence. */
 function commonOf(a: readonly string[], b: readonly string[]): string[] {
-  // lengths[i][j]: of the longest common subsequence of a from i and b from j.
+  // lengths[i][j]: the length of the longest common subsequence of a.slice(i) and b.slice(j).
   const lengths = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)

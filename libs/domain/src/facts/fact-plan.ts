@@ -83,8 +83,8 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
 }
 
 /**
- * Plans a new fact. If a newer fact on its subject is known, it becomes history at once. If another fact was told for the very same time,
- * it becomes valid one millisecond later, so that stored times alone order the two.
+ * Plans a new fact. If a newer fact on its subject is known, the new one becomes history at once. If another one was last told at the same
+ * time, the new one becomes valid a millisecond later, so that the stored times order the two.
  */
 function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const at = factTime(told.fact);
@@ -100,7 +100,7 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
 /** The maximum number of near facts that one fact is compared with. */
 const NEAR_MAX = 6;
 
-/** Current facts near the told one, nearest first, unless the subject already decides. A judge has to compare it with each of them. */
+/** The near facts that a judge has to compare with the told one, nearest first. Facts with the same subject need no judge. */
 function unsettledAmong({ fact }: Told, known: readonly KnownFact[]): Pick<Fact, 'unsettled'> {
   if (fact.category === FINDING) return {};
   const near = known
@@ -119,7 +119,7 @@ function toldAgain(known: Fact, again: Fact): Fact {
   return { ...reinforce(known, again), subject: known.subject ?? again.subject };
 }
 
-/** The fact, ended because `by` replaced it. A fact that becomes true only later ends the moment it begins. */
+/** The fact, ended because `by` replaced it. If it becomes true only after `by.at`, it ends when it begins. */
 function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
   return { ...known, validTo: Math.max(by.at, factTime(known)), supersededBy: by.id };
 }
@@ -130,9 +130,9 @@ export interface FactsOfPair {
   readonly newer: Fact;
 }
 
-/** More are not kept as wordings. Their facts stay in the history. */
+/** Maximum number of wordings of a fact. The facts of further ones stay in the history. */
 const WORDINGS_MAX = 20;
-/** The topic seldom needs more. */
+/** Maximum number of replaced facts by whose texts a fact is found. More are seldom needed. */
 const OUTDATED_MAX = 3;
 
 /** The two facts, ordered by when they became true. For equal times, `fact` is the newer one. */
@@ -146,8 +146,8 @@ export function decisionAbout({ older, newer }: FactsOfPair): FactDecision | und
 }
 
 /**
- * Both facts after a decision, which the newer one keeps. After `same`, the newer fact has the older one's text as a wording, and its
- * support. After `replaces` it is also found by the older one's texts. After both the older fact is no longer current.
+ * Both facts after a decision, which is stored in the newer one. After `same`, the newer fact has the older text as a wording, and the older
+ * fact's support. After `replaces`, search also finds it by the older texts. In both cases the older fact is no longer current.
  */
 export function decided({ older, newer }: FactsOfPair, decision: FactDecision): FactsOfPair {
   const known: Fact = { ...newer, decisions: [...(newer.decisions ?? []), decision] };

@@ -12,7 +12,7 @@ export type PairVerdict = Pick<FactDecision, 'verdict' | 'reason'>;
 
 const REASON_CHARS_MAX = 300;
 const OUTPUT_TOKENS_MAX = 4_000;
-/** Tokenizers need more bytes of UTF-8 per token in prose of any script, so that the estimate is not too low. */
+/** In prose of any script a token has more bytes of UTF-8. So the estimated number of tokens is not too low. */
 const BYTES_PER_TOKEN = 3;
 
 const SYSTEM = `You keep a list of notes free of repeats and outdated notes. For each pair of notes decide:
@@ -67,7 +67,7 @@ const NotesAnswer = z.object({
 export interface Note {
   readonly turn: Turn;
   readonly text: string;
-  /** Empty: several such statements may be true at once. */
+  /** The subject, of which only one statement is true at a time, such as "home of Ann"; empty: there is none. */
   readonly about: string;
 }
 

@@ -82,7 +82,7 @@ const FACT_CHARS_MAX = 200;
 const NAMES_MAX = 12;
 const PATHS_MAX = 3;
 
-/** Reads what is worth keeping of a tool's answer. `text` is the answer as text: JSON where the tool has fields. */
+/** A short fact from a tool's answer, such as the functions of a file that it read. `text`: the answer; JSON if the tool has fields. */
 export function extractFact(tool: string, text: string): string {
   return (EXTRACTORS[tool] ?? plainFact)(text);
 }

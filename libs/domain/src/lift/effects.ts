@@ -12,15 +12,15 @@ export interface Effect {
 type Sides = Pick<ItemShows, 'shown' | 'withheld'>;
 
 export const NO_SHOWS: ShowSide = { n: 0, right: 0, tokens: 0, tokensSquared: 0 };
-/** Least rollouts on each side for an effect of a single item. */
+/** Minimum number of rollouts with and without an item, before its effect counts. */
 const SIDE_MIN = 10;
-/** Shows and withholdings after which a harmful item is archived. */
+/** Number of rollouts, with or without the item, after which a harmful item is archived. */
 const ARCHIVE_AFTER = 300;
 /** The 97.5% quantiles of Student's t with 1 to 8 degrees of freedom. */
 const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
-/** The same, within 1% from 9 degrees of freedom on, and for the next lower whole number below. */
+/** The 97.5% quantile. Below 9 degrees of freedom it is that of the next lower whole number, from 9 on it is right within 1%. */
 const quantileOf = (freedom: number): number => (freedom < 9 ? T[Math.floor(Math.max(1, freedom)) - 1]! : 1.96 + 2.6 / freedom);
-/** The same of the normal distribution, a little wider. The lot follows the estimate, so 1.96 would cover only 93% (`lift-simulation.spec.ts`). */
+/** The normal distribution's quantile, 1.96, enlarged: withholding follows the estimate, so 1.96 covers only 93% (`lift-simulation.spec.ts`). */
 const SHARE_Z = 2.05;
 
 export function addSides(a: ShowSide, b: ShowSide): ShowSide {
@@ -87,9 +87,9 @@ export function reasonToArchive(sides: Sides): string | null {
   return `harmful: over ${shows} rollouts the effect on right first attempts was ${estimate} (95% interval ${low} to ${high})`;
 }
 
-/** The probability for items that seem to harm, so that it is soon known whether they do. */
+/** The probability of withholding an item that seems to harm. At one half it is soon known whether the item does. */
 const IN_DOUBT = 0.5;
-/** Least rollouts with and without an item, from which its estimated effect can raise doubt. */
+/** Minimum numbers of rollouts with and without an item, before it can seem to harm. */
 const SHOWN_MIN = 10;
 const WITHHELD_MIN = 3;
 const DRAWS = 2 ** 32;
@@ -110,13 +110,13 @@ export function probabilityOf(sides: Pick<ItemShows, 'shown' | 'withheld'> | nul
   return (successEffect(sides)?.estimate ?? 0) < 0 ? Math.max(standard, IN_DOUBT) : standard;
 }
 
-/** Vain offers that halve the standing of a never used skill. */
+/** After so many offers without a use, the standing of a never used skill is halved. The standing says whether offers are worth while. */
 const HALVED_AFTER = 4;
-/** How much longer a skill lasts for each doubling of its uses. */
+/** How much longer a skill keeps its standing for each doubling of its uses. */
 const USE_LASTS = 8;
 /** Below this standing a skill isn't offered any more. Search finds it, and a use or a load brings it back. */
 const STANDING_MIN = 0.25;
-/** Share of the score that a skill without standing loses, as much as by age or lack of worth. */
+/** Share of the score that a skill loses at standing 0. Age costs at most as much, and so does low worth. */
 const STANDING_SHARE = 0.15;
 /** Weight of a measured effect on right first attempts in the score. */
 const LIFT_SHARE = 0.5;
@@ -124,25 +124,25 @@ const LIFT_SHARE = 0.5;
 type Offered = Pick<Skill, 'usage'>;
 
 /**
- * Standing of a skill, 0 to 1. Every four vain offers since its last use halve it. Uses make it last longer, as in `forgettingScore`: after
- * one use, nine times as long.
+ * Standing of a skill, 0 to 1. Every four offers since its last use halve it. With more uses it falls more slowly, as in `forgettingScore`:
+ * after one use, it takes nine times as many offers.
  */
 function standingOf(skill: Offered): number {
   const strength = 1 + USE_LASTS * Math.log2(1 + usesOf(skill));
   return 0.5 ** (idleOffersOf(skill) / (HALVED_AFTER * strength));
 }
 
-/** Whether the skill is still offered: not often enough in vain, or measured to help. */
+/** Whether the skill is still offered: its standing is high enough, or its measured effect is positive. */
 export function keepsItsPlace(skill: Offered, shows: Sides | null): boolean {
   return standingOf(skill) >= STANDING_MIN || (shows !== null && (successEffect(shows)?.low ?? 0) > 0);
 }
 
 /**
- * The score that ranks a memory for an offer: its relevance with importance and age (`fusedScore`), lowered by vain offers, and changed by
- * its measured lift.
+ * The score that ranks a memory for an offer: its relevance with importance and age (`fusedScore`), lowered by offers without a use, and
+ * changed by its measured effect.
  *
- * @param skill null: another memory
- * @param shows its counters; null: there are none
+ * @param skill null: the memory is not a skill
+ * @param shows the memory's counters; null: there are none
  */
 export function offerScore(score: number, skill: Offered | null, shows: Sides | null): number {
   const used = skill === null ? 1 : 1 - STANDING_SHARE * (1 - standingOf(skill));

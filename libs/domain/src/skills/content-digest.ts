@@ -13,7 +13,7 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.join(',')}}`;
 }
 
-/** The values without repeats of equal content; the last of equal ones stays, in the place of the first. */
+/** Removes values of equal content. The last of them stays, at the position of the first. */
 export function distinct<T>(values: readonly T[]): T[] {
   return [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 }
@@ -29,9 +29,9 @@ type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
 
 /**
  * The digest of the content that an approval covers: code, entry point, declared parameters, tests, dependencies, packages and files. Empty
- * fields are left out. For a procedure in words the digest covers the description alone. For any other procedure it covers the description
- * as well. For a snippet it covers the kind, because evidence for shown code proves nothing about called code. A dependency counts by name
- * and digest, not by its owner.
+ * fields are left out. A dependency counts by name and digest, not by its owner. For a procedure in words the digest covers the description
+ * alone. For any other procedure it covers the description as well. For a snippet it also covers the kind: its code was never run, so the
+ * same code as a function needs evidence of its own.
  */
 export function skillDigest(skill: Content): string {
   const { code, entryPoint, tests, parameters, dependencies, packages, files } = skill;
@@ -60,10 +60,9 @@ function filled<T>(items: readonly T[] | undefined): readonly T[] | undefined {
 
 /**
  * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a
- * procedure without code it covers the description. null where the skill has neither.
+ * procedure without code it covers the description. null: the skill has neither code nor a description.
  *
- * Different texts may share a digest, for example where a string holds a "#", or only indentation differs. The effect is an unneeded mark,
- * never a missing one.
+ * Codes that differ only in indentation, for example, share a digest. So a skill may be marked without need, but no copy is missed.
  */
 export function codeDigest(skill: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
   const { code, entryPoint, kind, description } = skill;

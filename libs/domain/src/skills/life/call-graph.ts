@@ -20,7 +20,7 @@ export function callersFirst(skills: readonly Skill[]): Skill[] {
   while (left.size > 0) {
     const called = new Set([...left.values()].flatMap(calledVersions));
     const free = [...left].filter(([key]) => !called.has(key));
-    // No skill is free only where skills call each other in a circle. Verified skills never do.
+    // If no skill is free, skills call each other in a circle. Verified skills never do.
     for (const [key, skill] of free.length > 0 ? free : [...left]) {
       ordered.push(skill);
       left.delete(key);
@@ -83,8 +83,8 @@ async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
 }
 
 /**
- * The skills in use that call this version, also through versions that are not in use. A caller keeps the versions that it was verified
- * with, and these are often deprecated.
+ * The skills in use that call this version, directly or through versions that are not in use. A caller stays pinned to the versions that it
+ * was verified with, and these are often deprecated.
  */
 async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();

@@ -7,8 +7,8 @@ import { GONE, LIVING, newSkill, wasOnlyTold } from './skill-life.js';
 
 /**
  * The existing version with the content of the given skill; null where a new version is needed. `changed`: this version with new sources and
- * their marks; null: nothing is added. An active version without a mark stays unchanged. The same content from an untrusted source becomes
- * another, marked version.
+ * their marks; null: nothing is added. A mark is the reason why an untrusted source needs a review. An active version gets no first mark:
+ * the same content from an untrusted source becomes another, marked version.
  *
  * @param own the owner's versions, newest first
  * @param words see `StoreSkillOptions`
@@ -35,7 +35,7 @@ function hasSameWords(stored: Skill, given: Skill): boolean {
   return !isNew && WORDS.every((field) => canonicalJson(stored[field] ?? []) === canonicalJson(asked[field] ?? []));
 }
 
-/** A new mark takes effect while a version is not in use, or has a mark already. */
+/** A mark is added only to a version that is not active, or that has a mark already. */
 const takesMarks = ({ status, untrusted = [] }: Skill) => status !== 'active' || untrusted.length > 0;
 
 /** null: the version has all sources and marks already. */
@@ -126,7 +126,7 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
   return marked(skill, [...new Set([skill, ...before].flatMap(marksOf))]);
 }
 
-/** Whether marked code elsewhere marks this skill: no reviewer stores it, it has no mark, and its owner doesn't use its code without one. */
+/** Whether equal marked code elsewhere may mark this skill. Not if a reviewer stores it, it has a mark, or its owner uses the code unmarked. */
 function needsMarkOfCode(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): boolean {
   if (isReviewed || marksOf(skill).length > 0) return false;
   const code = codeDigest(skill);

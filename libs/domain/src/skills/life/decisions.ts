@@ -34,9 +34,9 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
 }
 
 /**
- * Gives a verified skill its next status, by the agent's settings. A marked skill waits for a person, and so does a skill with a finding of
- * severity "error". An activated skill replaces the version in use. A skill whose callee was archived meanwhile is rejected. A second call
- * after a crash finishes the first.
+ * Gives a verified skill its next status, by the agent's settings. A skill from untrusted sources (a marked skill) waits for a person, and so
+ * does one with a finding of severity "error". An activated skill replaces the version in use. A skill whose callee was archived meanwhile is
+ * rejected. A second call after a crash finishes the first.
  *
  * @throws EtudeError ABORTED if the skill was verified against a version that is not the one in use
  */

@@ -63,7 +63,7 @@ export interface SkillSearch extends SearchQuery {
   readonly tags?: readonly string[];
 }
 
-/** Factors of the search limit: equal names and other tags are filtered out afterwards. */
+/** A search asks for so many times its limit, because equal names and other tags are removed afterwards. */
 const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
 

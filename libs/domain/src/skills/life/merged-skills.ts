@@ -9,7 +9,7 @@ type Who = Pick<Decision, 'by' | 'at'>;
 const MERGED = 'merged into ';
 const nameOf = ({ name, version }: Named) => `${name}@${version}`;
 
-/** Whether the skill was merged and somebody brought it back. It isn't merged again. */
+/** Whether an active skill was merged earlier, and somebody activated it again. Such a skill isn't merged any more. */
 export const wasBroughtBack = ({ history = [] }: Skill) => history.some(({ reason }) => reason.startsWith(MERGED));
 
 /** The arguments with which the skill acts like the member of this name that was merged into it; empty for its own name. */
@@ -18,8 +18,8 @@ export function fixedFor({ name, members = [] }: Pick<Skill, 'name' | 'members'>
 }
 
 /**
- * The skill, with code that does the work of the member that solved this task. null: the arguments depend on the member, and no member
- * solved this task.
+ * The skill, with a function that passes the fixed arguments of the member that solved this task. null: members have fixed arguments, and
+ * none of them solved this task.
  */
 export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'>>(skill: S, fingerprint: string): S | null {
   const { members = [], entryPoint, code } = skill;

@@ -47,8 +47,8 @@ export interface PruneDeps {
 }
 
 /**
- * Archives the versions that the policy names, callers first. A version stays if another one that stays calls it.
- * The answer holds also the versions that an earlier call with this id archived. A dry run only plans.
+ * Archives the versions that the policy names, callers first. A version stays if another one that stays calls it. The answer also has the
+ * versions that an earlier call with this id archived. A dry run only plans.
  *
  * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; earlier moves stay
  */
@@ -106,9 +106,9 @@ const mark = (pruneId: string) => `pruned (${pruneId}): `;
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
 
 /**
- * Gives the versions that one pruning archived their status back, called skills before their callers. A version that somebody moved since
- * is left alone. A version that the registry refuses stays archived, and a later call may restore it. `skills`: restored by this call, or
- * by an earlier one with the same `at`. `left`: still archived, with the reason.
+ * Restores the status of the versions that one pruning archived, callees before their callers. A version that somebody moved since is left
+ * alone. If the registry refuses a version, it stays archived, and a later call may restore it. `skills`: restored by this call, or by an
+ * earlier one with the same `at`. `left`: still archived, with the reason.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */

@@ -10,9 +10,9 @@ import { moveOf } from './skill-life.js';
 import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
 /**
- * The records beside skills that revoking reads and changes.
+ * The episodes and facts of a tenant. Which of them rest on a source is decided by `revokeSource`.
  *
- * Not in it: which record rests on which. @throws EtudeError MEMORY_UNAVAILABLE
+ * @throws EtudeError MEMORY_UNAVAILABLE
  */
 export interface LearnedRecords {
   /** Every episode of a tenant, in no order. */
@@ -35,10 +35,12 @@ export interface RevokeInput {
 }
 
 /**
- * Withdraws everything that rests on a source, directly or through other records. Skills that name the source are withdrawn with their
- * callers, later versions and marked copies. So are records that were made while such an episode or skill was shown. So are facts without
- * other support, and facts made where a revoked untrusted source was read. A withdrawn skill is archived and loses its proof. A restored
- * skill must be verified again.
+ * Withdraws everything that rests on a source, directly or through other records:
+ * - skills that name the source, with their callers, later versions and marked copies;
+ * - records that were made while a withdrawn episode or skill was shown;
+ * - facts without other support, and facts that were made where a revoked untrusted source was read.
+ *
+ * A withdrawn skill is archived and loses its proof. If it is restored, it must be verified again.
  *
  * The answer lists the skills that this or an earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run lists
  * the same and changes nothing.
@@ -82,14 +84,14 @@ function requireSource(name: string): Source {
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;
 
-/** A record, with the names under which other records rest on it. */
+/** A record, with the names by which other records refer to it, and the names that it refers to itself. */
 interface Node {
   readonly owner: Scope;
   readonly names: readonly Name[];
   readonly restsOn: readonly string[];
 }
 
-/** `seenIn`: the name has this meaning only for readers of this owner's records. Absent: for everybody. */
+/** `seenIn`: only readers of this owner's records mean this record by the name. Absent: everybody does. */
 interface Name {
   readonly name: string;
   readonly seenIn?: Scope;
@@ -139,7 +141,7 @@ function nodeOfEpisode({ id, taskId, scope, touched = [] }: Episode): Node {
   };
 }
 
-/** A copy of marked code has `SAME_CODE_MARK`. Its later versions have other code, and are found by `copies`. */
+/** A copy of marked code has `SAME_CODE_MARK`. Its later versions have other code, so they are found by a name that begins with `copies`. */
 function nodeOfSkill(skill: Skill): Node {
   const { scope, name, version, untrusted = [] } = skill;
   const id = `${name}@${version}`;

@@ -7,7 +7,7 @@ import { canonicalJson, isInWords, proofText, skillDigest } from '../content-dig
 import { withMarks } from '../../trust/sources.js';
 import { absorbed } from './usage.js';
 
-/** Statuses of skills out of sight. Later versions do not build on these, and they do not count towards the limit of names. */
+/** Later versions do not build on skills in these statuses, and the skills do not count towards the limit of names. */
 export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 
 export const NOT_GONE: readonly SkillStatus[] = SKILL_STATUSES.filter((status) => !GONE.has(status));

@@ -29,8 +29,8 @@ export const templatesOf =
 function allowed(templates: SandboxPackages): string {
   const kinds = Object.entries(templates).filter(([, has]) => has.length > 0);
   if (kinds.length === 0)
-    return 'Skills have the standard library alone in this installation. An operator adds packages with ETUDE_SANDBOX_PACKAGES_PATH: see docs/skill-files.md, "Packages".';
-  return `Allowed are, together: ${kinds.map(([name, has]) => `${has.join(', ')} (${name})`).join('; or ')}.`;
+    return 'In this installation skills can use only the standard library. An operator adds packages with ETUDE_SANDBOX_PACKAGES_PATH: see docs/skill-files.md, "Packages".';
+  return `A skill can use one of these sets: ${kinds.map(([name, has]) => `${has.join(', ')} (${name})`).join('; or ')}.`;
 }
 
 /** A package in its normal form: case doesn't matter in its name, and "-", "_" and "." mean the same. */

@@ -60,7 +60,7 @@ export function toldProcedure(
 }
 
 /**
- * The earlier told versions, deprecated: the active one replaces them. Versions that a crashed writer left active are among them.
+ * The earlier told versions, deprecated, because the active one replaces them. A crashed writer may have left several versions active.
  *
  * @param versions all of this name that the owner has, newest first, with the new one
  */
@@ -87,7 +87,7 @@ function inUseInPlaceOf(made: Skill, before: Skill | undefined, { by, at }: Tell
   };
 }
 
-/** The name of a told procedure among sources. */
+/** The name by which sources refer to a told procedure. */
 export function procedureSource(scope: Skill['scope'], name: string, version: number): string {
   return `procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`;
 }
@@ -111,7 +111,7 @@ interface WordsUse {
   /** "moor_boat" or "moor_boat@2". */
   readonly names: readonly string[];
   readonly success: boolean;
-  /** Accepted code, of which a shown skill may have become a part; absent: none. */
+  /** Accepted code, which may contain a copy of a shown skill; absent: there is none. */
   readonly code?: string;
   /** Identifies the use, such as the id of an episode: each procedure is counted once for it. */
   readonly useId: string;
@@ -121,7 +121,7 @@ interface WordsUse {
 
 /**
  * Counts a use of each named procedure in words that the reader sees, and of each snippet or function that the code has copied. Other names
- * are passed over: functions count their own runs.
+ * are ignored: functions count their own runs.
  */
 export async function countWordsUsed(
   { procedural, outbox }: { readonly procedural: SkillVersions; readonly outbox: MemoryOutbox },

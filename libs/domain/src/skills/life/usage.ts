@@ -31,7 +31,7 @@ export function ownersOfUse({ scope, owner }: CountedUse): readonly Scope[] {
   return users.map((user) => ({ tenant, agent, user }));
 }
 
-/** The write that counts a use of a skill by `scope`. Without `more` it teaches the skill no task. */
+/** The write that counts a use of a skill by `scope`. Unless `more` has a cue and a fingerprint, the skill learns no task from it. */
 export function useOf(
   { name, version, scope: { tenant, agent, user } }: Pick<Skill, 'name' | 'version' | 'scope'>,
   scope: Scope,

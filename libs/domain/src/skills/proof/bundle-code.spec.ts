@@ -168,8 +168,8 @@ describe('pinnedTo', () => {
   });
 
   it.each([
-    ['is missing', 'none', mine, /^FAILED_PRECONDITION: mine calls skills.none, and there is no active skill/],
-    ['its readers can not read', 'add', wide, /no active skill of that name that its readers can read/],
+    ['is missing', 'none', mine, /^FAILED_PRECONDITION: mine calls skills.none, but its readers see no active skill/],
+    ['its readers can not read', 'add', wide, /its readers see no active skill of that name/],
     ['is itself', 'mine', mine, /mine -> mine/],
     ['calls it', 'twice', skillOf('add', 'x'), /add -> twice -> add/],
     ['is a program', 'shout', mine, /is a program/],

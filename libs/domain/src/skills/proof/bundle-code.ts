@@ -62,11 +62,11 @@ export function loadingCode(needed: readonly NeededSkill[], direct?: readonly Sk
 export async function pinnedTo(names: readonly string[], skill: Skill, procedural: SkillVersions): Promise<Skill> {
   const dependencies = await Promise.all(
     [...new Set(names)].toSorted().map(async (name) => {
-      if (name === skill.name) throw refusal(`skills call each other in a circle: ${name} -> ${name}; take this call out`);
+      if (name === skill.name) throw refusal(`skills call each other in a circle: ${name} -> ${name}; remove this call`);
       const called = await findSkill(procedural, skill.scope, name);
       if (called === null) {
-        const missing = `there is no active skill of that name that its readers can read; register or promote it first, or take the call out`;
-        throw refusal(`${skill.name} calls skills.${name}, and ${missing}`, MISSING);
+        const missing = `${skill.name} calls skills.${name}, but its readers see no active skill of that name`;
+        throw refusal(`${missing}; register or promote that skill first, or remove the call`, MISSING);
       }
       if (called.name !== name)
         throw refusal(`${skill.name} calls skills.${name}, which ${called.name} replaces; call ${called.name} instead`);
@@ -90,7 +90,7 @@ export function importedNames(code: string): ReadonlySet<string> {
   return new Set(names.filter((name) => name !== ''));
 }
 
-/** A candidate from an answer, pinned to the active skills that it imports. Where one is refused, verification tells why. */
+/** Pins a candidate to the active skills that it imports. If one can't be pinned, the candidate stays unpinned and fails verification. */
 export async function pinnedToImports(candidate: Skill, procedural: SkillVersions): Promise<Skill> {
   try {
     return await pinnedTo([...importedNames(candidate.code)], candidate, procedural);
@@ -102,7 +102,7 @@ export async function pinnedToImports(candidate: Skill, procedural: SkillVersion
 
 const MISSING = 'dependencies';
 
-/** Whether an error refuses a call, because the called skill isn't active. */
+/** Whether `pinnedTo` failed because a called skill isn't active. */
 export function isWithoutDependency(error: unknown): boolean {
   return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === MISSING;
 }
@@ -138,9 +138,9 @@ interface LoadDeps {
 }
 
 /**
- * Loads functions for code that is yet to be written, with the skills that they need, in the versions that were verified together. Each
- * function counts as offered and loaded. If one is refused, none is counted. `pins` load the same versions again. `code` makes each
- * function callable by its name, and importable from `skills`.
+ * Loads functions for code that will be written later, with the skills that they need, in the versions that were verified together. Each
+ * function counts as offered and loaded. If one is refused, none is counted. With `pins` the same versions can be loaded again. `code` makes
+ * each function callable by its name, and importable from `skills`.
  *
  * @throws EtudeError NOT_FOUND naming all that are missing; FAILED_PRECONDITION where one has nothing to call or is not proven
  */

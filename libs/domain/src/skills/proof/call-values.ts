@@ -65,7 +65,7 @@ function faultOf(issue: z.core.$ZodIssue): string {
 type Call = Extract<SandboxRun, { kind: 'call' }>;
 
 /**
- * Arguments given by name, in the form that Python takes. A parameter before "/" is passed by position. The list for `*rest` follows all
+ * Turns arguments given by name into those of a Python call. A parameter before "/" is passed by position. The list for `*rest` follows all
  * parameters before it. Others are passed by name. An omitted parameter keeps the function's default.
  *
  * @param given the result of `validateArguments`

@@ -19,7 +19,7 @@ export const MUTANTS_MAX = 16;
 const LIMITS = SandboxLimits.parse({ outputKiB: 16_384, cpuMs: 5_000, wallMs: 10_000, memoryMiB: 512 });
 
 const CodeProblem = z.strictObject({
-  /** From 1; null: the whole code. */
+  /** From 1; null: the problem concerns the whole code. */
   line: z.number().int().nullable(),
   message: z.string(),
 });
@@ -50,7 +50,7 @@ export type Inspection = z.infer<typeof Inspection>;
 
 export interface InspectionRequest {
   readonly code: string;
-  /** Empty or null: the only function at the top level, or the one named like the skill. */
+  /** Empty or null means the only function at the top level, or the one with the skill's name. */
   readonly entryPoint: string | null;
   readonly name?: string;
   /** Whether the code is run as a whole, and may do things when it is loaded. */
@@ -86,7 +86,7 @@ export async function inspectCode(
   const answer = await sandboxes.execute(request, signal);
   const run = answer.runs[0];
   if (!run || RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled') {
-    const lost = `The sandbox was lost while it parsed the code (${run?.exit ?? 'no result'}); ask for it again.`;
+    const lost = `The sandbox was lost while it parsed the code (${run?.exit ?? 'no result'}); send the request again.`;
     throw new EtudeError('SANDBOX_UNAVAILABLE', lost);
   }
   if (run.exit !== 'ok') return whole(`it could not be parsed: the parser ended with ${run.exit}; make it smaller or less deeply nested`);
@@ -96,12 +96,12 @@ export async function inspectCode(
 
 const whole = (message: string): Inspection => ({ problems: [{ line: null, message }] });
 
-/** Such as "line 3: it runs print(x) when it is loaded; …". */
+/** One text per problem, such as "line 3: it runs print(x) when it is loaded; …". */
 export function problemTexts(problems: readonly CodeProblem[]): string[] {
   return problems.map(({ line, message }) => (line === null ? message : `line ${line}: ${message}`));
 }
 
-/** How the declared parameters contradict the code; each text names the parameter. */
+/** The contradictions between the declared parameters and the code. Each text names its parameter. */
 export function undeclaredProblems(declared: Skill['parameters'], { parameters, inputSchema }: SkillContract): string[] {
   if (declared.length === 0) return [];
   const problems = declared.flatMap(({ name, required }) => {

@@ -16,11 +16,11 @@ export interface VerificationGround {
   /** The skills that it calls, at any depth, in the order of loading. */
   readonly needed: readonly Skill[];
   /**
-   * Active callers that all readers of the skill can read. Their tests must pass with this version in place of the called one. Other
-   * callers keep the called version until they have a version of their own that passes with this one.
+   * Active callers that all readers of the skill can read. Their tests must pass with this version in place of the one that they call. Any
+   * other caller stays pinned to the old version, until a new version of the caller passes its tests with this one.
    */
   readonly dependents: readonly OtherSkill[];
-  /** Skills like its name and description, or its first cue, most similar first; `similarity` is calibrated. */
+  /** Skills similar to its name and description, or to its first cue, most similar first. `similarity` is calibrated. */
   readonly similar: ReadonlyArray<OtherSkill & { readonly similarity: number }>;
 }
 
@@ -32,7 +32,7 @@ export interface OtherSkill {
   readonly needed: readonly Skill[];
 }
 
-/** Skills below this similarity are taken to do different things. */
+/** Below this similarity, two skills are assumed to do different things. */
 const SIMILARITY_MIN = 0.85;
 const SIMILAR_MAX = 3;
 
@@ -143,7 +143,7 @@ function trialOf({ skill, pins, needed }: OtherSkill): Trial {
   return { step, code, entryPoint, tests, load: (text) => bundledCode(text, needed, pins) };
 }
 
-/** The most tests of another skill that are run; more would add nothing. */
+/** The maximum number of tests of a similar skill that are run. More would add nothing. */
 const TESTS_MAX = 20;
 
 /** Finds out whether skills with similar descriptions do the same: each runs on the other's tests. */
@@ -159,12 +159,12 @@ export async function compareAlike(own: Trial, similar: VerificationGround['simi
   });
   const alike = await Promise.all(compared);
   const same = alike.filter(({ passesTheirs, theyPass }) => passesTheirs && theyPass).map(({ name }) => name);
-  const evidence = alike.length === 0 ? [] : [`active skills that read much the same: ${alike.map(({ name }) => name).join(', ')}`];
+  const evidence = alike.length === 0 ? [] : [`active skills with similar descriptions: ${alike.map(({ name }) => name).join(', ')}`];
   if (same.length > 0) evidence.push(`each passes the tests of the other: ${same.join(', ')}`);
   return { evidence, found: { alike } };
 }
 
-/** Whether the code passes the tests of `tested`, which call it by that trial's entry point. */
+/** Whether the code passes the tests of `tested`. These call the entry point of `tested`. */
 async function passes(code: Trial, tested: Trial, step: string, place: TestPlace): Promise<boolean> {
   if (isProgram(code) !== isProgram(tested)) return false;
   const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);

@@ -10,17 +10,18 @@ import { runTests, SHORT_LIMITS, type TestPlace, type Trial } from './run-skill-
 type Input = Exclude<SkillTest, { kind: 'python' }>;
 
 const INPUTS_MAX = 24;
-/** With fewer new inputs, nothing is concluded. */
+/** With fewer new inputs, a skill isn't judged by them. */
 const INPUTS_MIN = 4;
 const NEEDED = 'add held-out tests, or tests of calls with arguments, from which new inputs can be made';
 const REMEDY = 'if its answers form a closed set, let two tests share an answer, or add held-out tests';
 
 /**
- * A skill that others share must work beyond the tests of its author. It is run on new inputs, which are made from those of its tests by
- * rule. Nobody knows the right answers, but code that only knows its tests gives errors, one answer for all, or an answer of another test.
+ * A shared skill must work for more than the tests of its author. So it is run on new inputs, which are varied copies of its tests' inputs.
+ * Nobody knows the right answers. But code that only knows its tests fails, gives all the same answer, or repeats answers of its tests.
  *
- * Answers of a closed set look the same, so held-out tests turn the refusal into a line for the reviewer. Where no inputs can be made, tests
- * that the author didn't write are needed: held-out ones, or cases of a task.
+ * A correct skill with few possible answers, such as the names of months, may do the same. So a skill with held-out tests isn't refused, and
+ * the reviewer gets a note instead. If no new inputs can be made, the skill needs tests that its author didn't write: held-out tests, or
+ * cases of a task.
  */
 export async function answerNewInputs(skill: Skill, trial: Trial, place: TestPlace): Promise<Stage> {
   if (skill.scope.agent !== TENANT_AGENT) return {};
@@ -54,7 +55,7 @@ function problemOf(tests: readonly Input[], inputs: readonly Input[], results: r
   const of = `${inputs.length} inputs that no test has`;
   if (answers.length === 0) return `it answers none of ${of}`;
   if (expected.length > 1 && answers.length === 1) return `it gives the same answer for all of ${of}`;
-  // Tests that share answers speak of a closed set of answers, such as the names of months.
+  // If tests share answers, there are probably few possible answers, such as the names of months.
   const isOpen = expected.length > 2 && expected.length === tests.length;
   const isKnown = answers.every((answer) => expected.some((known) => sameValue(answer, known, 0)));
   return isOpen && isKnown ? `its answers for ${of} are all answers of its tests` : null;
@@ -73,7 +74,7 @@ function answerOf({ exit, error, value, stdout }: RunResult): Json | undefined {
   return value === undefined ? stdout.trim() || undefined : value;
 }
 
-/** Inputs near the tests' inputs, but equal to none. They are made from each test in turn, so that every test has neighbours. */
+/** Variations of the tests' inputs, all different from these. The tests take turns, so that each of them is varied. */
 export function newInputs(tests: readonly SkillTest[]): Input[] {
   const given = tests.filter(isInput);
   const key = (input: Input) => canonicalJson(input.kind === 'io' ? input.stdin : [input.args, input.kwargs]);
@@ -97,7 +98,7 @@ function neighboursOf(test: Input): Input[] {
   return [...byPlace, ...byName];
 }
 
-/** Values of the same kind. Objects with a "$" stand for other types and have none. */
+/** Variations of a value, of the same type. Objects with a "$" key stand for types that JSON lacks, and aren't varied. */
 function nearValues(value: Json): Json[] {
   if (typeof value === 'number') return Number.isInteger(value) ? nearInteger(value) : [value * 1.5, value + 1, value / 2];
   if (typeof value === 'boolean') return [!value];
@@ -110,7 +111,7 @@ function nearValues(value: Json): Json[] {
   return Object.entries(value).flatMap(([name, one]) => nearValues(one).map((near) => ({ ...value, [name]: near })));
 }
 
-/** Neighbours of a number that counts something count something, too. */
+/** Variations keep the sign, because a count, for example, can't be negative. */
 const nearInteger = (value: number): number[] => [value + 1, value * 2, value - 1, value + 3].filter((near) => near >= 0 === value >= 0);
 
 /** The text with another digit or letter in one place, shorter, longer, and with its words in another order. */
@@ -123,7 +124,7 @@ function nearText(text: string): string[] {
   return [...changed, text.slice(0, -1), `${text}${text}`, text.slice(1), words.toReversed().join('')];
 }
 
-/** The next digit or letter of the alphabet, around its end; characters of other scripts stay. */
+/** The next digit or letter; "9", "z" and "Z" become the first one. Other characters stay. */
 function nextCharacter(character: string): string {
   const ring = ['0123456789', 'abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'].find((all) => all.includes(character));
   return ring === undefined ? character : ring.charAt((ring.indexOf(character) + 1) % ring.length);

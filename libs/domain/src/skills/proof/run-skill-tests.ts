@@ -46,7 +46,7 @@ interface PlannedTest {
 }
 
 const LIMITS = SandboxLimits.parse({});
-/** For inputs and tests that the code wasn't written for, on which it may do anything. */
+/** For inputs and tests that the code wasn't written for. It may run endlessly on them, for example. */
 export const SHORT_LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
 function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
@@ -61,8 +61,8 @@ function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Tria
 /**
  * How a test failed; null where it passed.
  *
- * @param isAuthors false: only the kind of failure is told. Otherwise repeated registrations could read the hidden input from lines and
- *   names of exceptions
+ * @param isAuthors false: the text gives only the kind of failure. Lines and names of exceptions could reveal a hidden input to an author
+ *   who registers again and again
  * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
  */
 function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
@@ -131,7 +131,7 @@ export function differenceOf(tests: Trial['tests'], first: readonly RunResult[],
 }
 
 function changeOf(run: RunResult, other: RunResult | undefined): string | null {
-  if (run.passed !== other?.passed) return 'it did not end the same';
+  if (run.passed !== other?.passed) return 'it passed in one run only';
   const isSame = run.value === undefined ? other?.value === undefined : sameValue(run.value, other?.value, 0);
   if (!isSame) return 'it gave another value';
   return run.stdout === other?.stdout ? null : 'it printed something else';
@@ -162,7 +162,7 @@ export async function survivingMutants(
   return alive;
 }
 
-/** A mutant gets a minimum and eight times what the code needed, up to a maximum. */
+/** The limits of a mutant: a minimum plus eight times what the unbroken code needed, up to a maximum. */
 function brokenLimits(results: readonly RunResult[]): SandboxLimits {
   const cpuMs = Math.max(0, ...results.map((run) => run.cpuMs));
   const wallMs = Math.max(0, ...results.map((run) => run.wallMs));
@@ -190,8 +190,8 @@ export function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluat
 }
 
 /**
- * Tests that call a function by the name `called`, for code that has it as `name`. The tests define the alias in their own process. Code
- * that could see the alias would know whose tests it runs.
+ * Tests that call a function by the name `called`, changed for code that names it `name`. The alias is defined in the process of the tests,
+ * because code that saw it could tell whose tests it runs.
  */
 export function testsByName(tests: readonly SkillTest[], called: string | null, name: string | null): readonly SkillTest[] {
   if (called === name || called === null || name === null) return tests;
@@ -208,7 +208,7 @@ function withName(tests: string, line: string): string {
 const SHOWN_MAX = 200;
 
 /**
- * A failed test with what came of it. The text follows the verdict: `; {"args":["a"],"kwargs":{"n":2},"expected":"y"} gave "x"`. Only for
+ * The call of a failed test and its result, to append to a verdict: `; {"args":["a"],"kwargs":{"n":2},"expected":"y"} gave "x"`. Only for
  * readers who may see the test. Empty for a Python test.
  */
 function failedCall(test: SkillTest | undefined, result: RunResult | undefined): string {

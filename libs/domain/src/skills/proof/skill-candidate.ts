@@ -20,7 +20,7 @@ export interface SkillOrigin {
   readonly at: number;
   /** Name that the model proposed; empty: none. */
   readonly called?: string;
-  /** Skills of the same owner. Another task's skill keeps its name. */
+  /** Skills of the same owner. If one of another task has the name already, the new skill's name gets a number. */
   readonly others?: readonly NamedSkill[];
 }
 
@@ -31,7 +31,7 @@ export interface SolvedTask extends SkillOrigin {
   readonly evaluator: Evaluator;
 }
 
-/** A candidate from code that its evaluator accepted, or null where the evaluator gives no test that could verify it. */
+/** A candidate from code that its evaluator accepted; null if the evaluator has no cases that can become tests. */
 export function buildSkillCandidate({ taskId, evaluator, ...origin }: SolvedTask): Skill | null {
   const { entryPoint = null } = rulesOf(evaluator);
   return candidateFromTests({ ...origin, entryPoint, tests: testsFrom(evaluator), sources: [`tasks/${taskId}`] });

@@ -67,7 +67,7 @@ const REASON_MAX = 300;
  * name in any status.
  *
  * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
- * FAILED_PRECONDITION if the skill is not active, can't be called, or has a proof for other code, or if a needed skill has;
+ * FAILED_PRECONDITION if the skill is not active or can't be called, or if the proof of the skill or of a needed one is for other code;
  * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
  */
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<SkillUse | null> {
@@ -125,7 +125,7 @@ async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkil
 }
 
 /**
- * All that a skill needs, in the order of loading, and the kind of sandbox that has the packages of all; absent: the default kind.
+ * The skills that a skill needs, in the order of loading. `template`: the kind of sandbox that has all their packages; absent: the default.
  *
  * @throws EtudeError FAILED_PRECONDITION as `neededSkills`, and where no sandbox has the packages
  */
@@ -139,7 +139,7 @@ export async function loadedWith(
   return template === undefined ? { needed } : { needed, template };
 }
 
-/** The run, and the arguments or the standard input for digests and reports of failures. */
+/** The run. `input`: its arguments or its standard input, for digests and reports of failures. */
 function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): { run: SandboxRun; input: unknown } {
   requireCallable(skill);
   const { name, entryPoint } = skill;
