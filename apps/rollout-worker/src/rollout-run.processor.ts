@@ -22,7 +22,7 @@ const rollouts = counter({ name: 'etude_rollouts_total', help: 'Rollouts that en
 export interface RolloutRunDeps {
   readonly tasks: TaskStore;
   readonly journals: {
-    /** Waits while Redis is unreachable, because a finished step must be written. */
+    /** This connection waits while Redis is unreachable, because a finished step must be written. */
     readonly redis: ReturnType<typeof connectRedis>;
     readonly keys: RedisKeys;
     readonly retentionMs: number;
@@ -32,10 +32,10 @@ export interface RolloutRunDeps {
 }
 
 /**
- * Runs one rollout, from the point where an earlier worker left it. It ends without an error if another worker replaced this one, or if the
- * rollout waits for the task's caller.
+ * Runs one rollout, from the point where an earlier worker stopped. The job ends without an error if another worker has taken the rollout
+ * over, or if the rollout waits for the task's caller.
  *
- * @throws EtudeError WORKER_LOST for a rollout that lost too many workers; system errors, retried by the queue
+ * @throws EtudeError WORKER_LOST if the rollout lost too many workers; system errors, which the queue retries
  */
 export function rolloutRunProcessor({
   tasks,
@@ -54,7 +54,7 @@ export function rolloutRunProcessor({
       stop.endIn(task.spec.limits.wallMs - journal.elapsedMs());
       const text = new TextPublisher(journals.redis, journals.keys.text(tenant, taskId));
       const append: RedisJournal['append'] = (...step) => {
-        // Watchers get the text of a step before its event.
+        // Sends the model's text first, so that watchers get it before the step's event.
         text.flush();
         return stop.afterStep(journal.append(...step));
       };
@@ -70,7 +70,7 @@ export function rolloutRunProcessor({
       logger.info({ ...named, state: 'running' }, 'A rollout has started');
       const { findSecrets } = await import('@etude/analysis/find-secrets');
       const secrets = findSecrets(task.spec.prompt).map(({ rule, line }) => `${rule} in line ${line}`);
-      // The task may be about them, so the model sees them.
+      // The task may be about the secrets, so the model still sees them.
       if (secrets.length > 0)
         logger.warn({ ...named, secrets }, 'The task holds secrets. The model sees them, and memory keeps them masked');
       const { state, stopReason, usage, error, learnFrom } = await traced(task, deps, () =>
@@ -99,14 +99,14 @@ export function rolloutRunProcessor({
 }
 
 /**
- * Waits for executions no longer than until the worker drains. They run on, and the next worker gets their results. Otherwise a drain could
- * wait for a sandbox controller that is drained with it.
+ * Stops waiting for an execution when the worker drains. The execution goes on, and the next worker gets its result. Otherwise this worker
+ * could wait for a sandbox controller that is drained at the same time.
  */
 const untilDraining = (sandboxes: Sandboxes, { draining }: Pick<JobContext, 'draining'>): Sandboxes => ({
   execute: (request, signal) => sandboxes.execute(request, AbortSignal.any([signal, draining])),
 });
 
-/** A rollout's span, by OpenTelemetry's conventions for GenAI agents. */
+/** Runs a rollout within a span, which follows OpenTelemetry's conventions for GenAI agents. */
 function traced(
   { id, tenant, spec }: TaskRecord,
   { tracing = UNTRACED, journal }: { tracing?: Tracing; journal: RedisJournal },
@@ -131,16 +131,16 @@ function traced(
   });
 }
 
-/** The outcome of a job that found nothing to run. */
+/** The outcome of a job if its rollout needn't be run. */
 function outcomeOf(task: TaskRecord | null) {
   if (task?.state === 'input_required') return 'waiting';
   return task && isFinal(task.state) ? task.state : 'fenced';
 }
 
-/** A rollout that was taken over this often probably crashes its workers. */
+/** If a rollout was taken over more often than this, it probably crashes its workers. */
 const EPOCHS_MAX = 20;
 
-/** Marks the task as failed. @returns the error for the job */
+/** Marks the task as failed. @returns the error with which the job ends */
 async function giveUp(journal: RedisJournal): Promise<EtudeError> {
   const message = `Rollout ${journal.rolloutId} was taken ${journal.epoch} times and never ended. Find out why its workers end, then redrive its job.`;
   await journal.finish({
@@ -156,9 +156,9 @@ async function giveUp(journal: RedisJournal): Promise<EtudeError> {
 type Signals = Pick<JobContext, 'signal' | 'draining'>;
 
 /**
- * Aborts when the task is cancelled, its wall time is over, or the job's signal aborts (shutdown or lost lock), each with its reason.
- * `watching` resolves when every cancel is noticed. `endIn` sets the rest of the wall time, in ms. `afterStep` aborts once the
- * step is written if the worker is draining.
+ * Makes a signal that aborts if the task is cancelled, if its wall time is over, or if the job's signal aborts after a shutdown or a lost
+ * lock. After `watching` resolves, no cancellation is missed. `endIn` sets the remaining wall time, in ms. `afterStep` waits until a step is
+ * written, and then aborts if the worker is draining.
  */
 export function stopSignal(
   { tenant, taskId }: RolloutAddress,
@@ -186,10 +186,10 @@ export function stopSignal(
   };
 }
 
-/** After these, this or another worker goes on, however many attempts are left. */
+/** After these errors the rollout goes on later, even if the job has no attempts left. */
 const GOES_ON: ReadonlySet<ErrorCode> = new Set(['JOURNAL_FENCED', 'QUEUE_UNAVAILABLE']);
 
-/** Whether the queue will not retry after this error, so that the task ends with it. */
+/** Whether the task fails with this error, because the queue won't retry the job. */
 export function givesUp(error: unknown, job: { readonly isLastAttempt: boolean; readonly signal: AbortSignal }): boolean {
   if (job.signal.aborted || isAbort(error) || error instanceof RolloutWaits) return false;
   if (GOES_ON.has(errorCode(error))) return false;
@@ -201,9 +201,9 @@ interface RolloutLearnDeps extends Omit<RolloutRunDeps, 'ports'> {
 }
 
 /**
- * Learns from one ended rollout, from the point where an earlier worker left it. The task stays as it ended, whatever happens here.
+ * Learns from one ended rollout, from the point where an earlier worker stopped. Nothing here changes the ended task.
  *
- * @throws system errors, retried by the queue
+ * @throws system errors, which the queue retries
  */
 export function rolloutLearnProcessor({
   ports,

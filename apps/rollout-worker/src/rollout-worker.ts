@@ -55,9 +55,9 @@ export const rolloutWorkerConfig = requireMemory(
     .extend(tlsConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Concurrent rollouts in this process. For every eight, one more may run for tenants that have none running. */
+      /** Concurrent rollouts in this process. For each eight of them, one more may run for a tenant that has no running rollout. */
       ETUDE_ROLLOUT_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(8),
-      /** Longest time, in ms, for learning from a task. Then it ends with a plain summary. */
+      /** Longest time, in ms, for learning from a task. After it, the task's episode gets a summary that is made without a model. */
       ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
       /** Most tokens that all model calls for learning from one task may use. */
       ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
@@ -83,13 +83,13 @@ export const rolloutWorkerConfig = requireMemory(
       ETUDE_MCP_SECRETS_PATH: z.string().min(1).optional(),
       /** Whether agents may use MCP servers with loopback or private addresses. Agents could then reach other services of this network. */
       ETUDE_MCP_PRIVATE_ADDRESSES: flag().prefault('false'),
-      /** Shared secret of rollout workers and sandbox controllers; unset: rollouts can't work in sandboxes of their own. */
+      /** Shared secret of rollout workers and sandbox controllers. Unset: rollouts can't work in sandboxes of their own. */
       ETUDE_SANDBOX_INTERNAL_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
     }),
 );
 type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 
-/** Less than the 10 s after which a closing service is killed. */
+/** It is less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;
 
 const outsideSettings = (config: RolloutWorkerConfig, debug: OutsideSettings['debug']): OutsideSettings => ({
@@ -100,7 +100,8 @@ const outsideSettings = (config: RolloutWorkerConfig, debug: OutsideSettings['de
 });
 
 /**
- * Starts the consumers of `rollout.run` and `rollout.learn`, and their adapters. Resolves once jobs are taken; waits for Redis. Any number of workers may run.
+ * Starts the consumers of `rollout.run` and `rollout.learn`, and their adapters. Waits for Redis, and resolves when jobs are taken. Any
+ * number of workers may run.
  *
  * @throws EtudeError FAILED_PRECONDITION, MEMORY_UNAVAILABLE, MEMORY_VERSION
  */
@@ -164,7 +165,7 @@ export async function startRolloutWorker(
       memory: () => memory.check(),
     }),
     drain: (ms) => Promise.all(consumers.map((consumer) => consumer.drain(ms))),
-    // Another worker continues the running rollouts after their last journaled step.
+    // Running rollouts stop here. Another worker continues them after their last journaled step.
     async close() {
       await Promise.all(consumers.map((consumer) => consumer.close(CLOSE_GRACE_MS)));
       await outsideTools.close();

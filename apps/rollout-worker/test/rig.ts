@@ -32,7 +32,7 @@ export const spec = (given: object = {}) =>
 
 export type Rig = Awaited<ReturnType<typeof startRig>>;
 
-/** Real Redis, the real queue, memory file and model client; code with the word "right" answers 2. */
+/** Starts a worker's surroundings: Redis, queue, memory file and model client are real. Code with the word "right" answers 2. */
 export async function startRig(script: Script) {
   const dir = await mkdtemp(join(tmpdir(), 'rollout-worker-'));
   const [redis, model] = await Promise.all([startRedis(), startScriptedModel({ script })]);
@@ -62,7 +62,7 @@ export async function startRig(script: Script) {
     producer,
     tasks,
     model,
-    /** What workers logged for information. */
+    /** The records that workers logged at the level "info". */
     logged,
     dead: new DeadLetters(producer, tasks),
     /** The test closes the worker at its end. */

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { abortError } from '@etude/contracts/errors';
 import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 
-/** About how many bytes an entry needs besides its numbers: the digest, the objects and the place in the map. */
+/** An entry needs about this many bytes besides its vector, for the digest, the objects and the map. */
 const ENTRY_BYTES = 250;
 
 /**
- * A cache in front of any other Embedder. It keeps the vectors of the texts used last, by model and digest of the text.
+ * A cache in front of another Embedder. It keeps the vectors of the texts used last, by model and digest of the text.
  *
- * Calls that run at the same time each embed a missing text. Vectors are shared: don't change them.
+ * If two calls at the same time miss the same text, both embed it. The returned vectors are shared, so callers must not change them.
  */
 export class CachedEmbedder implements Embedder {
   readonly #entriesMax: number;
-  /** In order of use: the first key was used longest ago. */
+  /** The vectors in order of use. The first one was used longest ago. */
   readonly #vectors = new Map<string, Float32Array>();
 
   /** @param bytesMax approximate limit for vectors and keys together */

@@ -15,18 +15,18 @@ import {
 import { z } from 'zod';
 import { embedderConfig, embedderFrom } from './model-config.js';
 
-/** About how many unrelated cosines are computed. If there are more, they are sampled evenly, which suffices for quantiles. */
+/** If there are more pairs of unrelated texts, about this many are sampled evenly. This suffices for quantiles. */
 const UNRELATED_MAX = 20_000;
 const DIGITS = 3;
 const rounded = (value: number) => Number(value.toFixed(DIGITS));
 
-/** null where there are no cosines. */
+/** Quantiles of cosines, or null if there are no cosines. */
 function quantilesOf(cosines: readonly number[]) {
   const at = (share: number) => rounded(quantile(cosines, share));
   return cosines.length === 0 ? null : { pairs: cosines.length, p5: at(0.05), p50: at(0.5), p95: at(0.95) };
 }
 
-/** Cosines between the first text of each pair and the second texts of all other pairs, sampled where there are too many. */
+/** Cosines between the first text of each pair and the second texts of all other pairs. If there are too many, they are sampled. */
 function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32Array]>): number[] {
   const step = Math.max(1, Math.ceil((vectors.length * (vectors.length - 1)) / UNRELATED_MAX));
   const cosines: number[] = [];
@@ -37,7 +37,7 @@ function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32
   return cosines;
 }
 
-/** The fitted calibration; null if a kind of pair is missing or the embedder can't distinguish the kinds. */
+/** The fitted calibration, or null if a kind of pair is missing or the embedder can't distinguish the kinds. */
 function fit(scored: readonly ScoredPair[], unrelated: readonly number[]) {
   const fitted = fitCalibration(scored, unrelated);
   if (!fitted) return null;
@@ -51,9 +51,9 @@ function fit(scored: readonly ScoredPair[], unrelated: readonly number[]) {
 }
 
 /**
- * How well an embedder judges labelled pairs of texts, and the settings that make most of its judgements right.
+ * Measures how well an embedder judges labelled pairs of texts, and finds the settings with which most judgements are right.
  *
- * @throws what the embedder throws
+ * @throws errors of the embedder
  */
 export async function calibrateEmbedder(pairs: readonly LabelledPair[], embedder: Embedder, signal: AbortSignal) {
   const { profile } = embedder;
@@ -68,9 +68,9 @@ export async function calibrateEmbedder(pairs: readonly LabelledPair[], embedder
   return {
     model,
     dimension,
-    /** By kind of pair; `unrelated` are those between texts of different pairs. */
+    /** Quantiles by kind of pair. `unrelated` is for texts of different pairs. */
     cosines: { words: of('words'), task: of('task'), no: of('no'), unrelated: quantilesOf(unrelated) },
-    /** Right judgements with the calibration in use. */
+    /** Counts of right judgements with the present calibration. */
     now: countRight(scored, (cosine) => profile.calibrate(cosine)),
     fitted: fit(scored, unrelated),
   };
@@ -79,7 +79,7 @@ export async function calibrateEmbedder(pairs: readonly LabelledPair[], embedder
 const Pair = z.strictObject({ a: z.string().min(1), b: z.string().min(1), same: z.enum(['words', 'task', 'no']) });
 const BUILT_IN = fileURLToPath(new URL('../pairs/', import.meta.url));
 
-/** Reads JSON Lines of {a, b, same: "words" | "task" | "no"}. @throws EtudeError INVALID_ARGUMENT naming the line; Error for no file */
+/** Reads JSON Lines of {a, b, same: "words" | "task" | "no"}. @throws EtudeError INVALID_ARGUMENT that names the line; Error without the file */
 export function readPairs(path: string): LabelledPair[] {
   const lines = readFileSync(path, 'utf8').split(/\r?\n/);
   const pairs = lines.flatMap((line, i) => (line.trim() === '' ? [] : [readLine(line, `${path}, line ${i + 1}`)]));
@@ -101,7 +101,7 @@ export const builtInPairs = (): LabelledPair[] =>
     .toSorted()
     .flatMap((file) => readPairs(BUILT_IN + file));
 
-/** Prints a JSON report about the embedder that the environment names. `path`: JSON Lines of pairs; absent: the built-in ones. */
+/** Prints a JSON report about the embedder that the environment chooses. @param path file of pairs; by default the built-in pairs */
 async function main([path]: readonly string[]): Promise<void> {
   const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ''));
   const embedder = await embedderFrom(embedderConfig.parse(given), { warn: (message) => process.stderr.write(`${message}\n`) });

@@ -5,7 +5,7 @@ import { faultIn, type ServerFault } from './server-answer.js';
 
 type Json = Record<string, unknown>;
 
-/** One answer of the model, as far as it was received. Counts of tokens are null where the server gave none. */
+/** The received part of a model's answer. Counts of tokens are null if the server gave none. */
 export interface Answer extends Pick<ChatResponse, 'text' | 'toolCalls' | 'finishReason'> {
   readonly model: string | null;
   readonly scripted: boolean;
@@ -14,13 +14,13 @@ export interface Answer extends Pick<ChatResponse, 'text' | 'toolCalls' | 'finis
 }
 
 /**
- * Puts an answer together from the chunks of a stream or from one whole completion. Both have the same parts, under `delta` or
- * `message`. Fields may be absent or have other names.
+ * Builds an answer from the chunks of a stream or from one whole completion. Both have the same parts, under `delta` or `message`. Fields
+ * may be absent or have other names.
  */
 export class AnswerAssembler {
-  /** Once the server named one, nothing more is needed. */
+  /** The server's reason for the end. After it, the answer is complete. */
   finishReason: string | null = null;
-  /** Whether the text reached its maximum: stop reading. */
+  /** Whether the text reached its maximum. The caller then stops reading. */
   full = false;
   fault: ServerFault | null = null;
   #room: number;
@@ -73,7 +73,7 @@ export class AnswerAssembler {
     if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') this.finishReason = choice['finish_reason'];
   }
 
-  /** In a stream the name and the arguments of one call may arrive in pieces, under the call's index. */
+  /** Adds pieces of tool calls. A stream may send a call's name and arguments in several pieces with the same index. */
   #acceptCalls(calls: readonly unknown[]): void {
     for (const [at, call] of calls.filter(isObject).entries()) {
       const { index = at, id, function: given } = call;
@@ -87,7 +87,7 @@ export class AnswerAssembler {
     }
   }
 
-  /** The beginning of the text, up to the room that is left. It is cut between characters. */
+  /** The beginning of the text that still fits into the maximum. It is cut between characters. */
   #fitting(text: string): string {
     const bytes = Buffer.byteLength(text);
     if (bytes <= this.#room) {
@@ -110,7 +110,7 @@ function textOf(content: unknown): string {
   return isObject(content) && typeof content['text'] === 'string' ? content['text'] : '';
 }
 
-/** A positive count, or null. Servers that don't count write zero. */
+/** The count, or null if it isn't positive. Servers that don't count send zero. */
 function count(usage: Json, ...names: string[]): number | null {
   const value = names.map((name) => Number(usage[name])).find((number) => Number.isFinite(number) && number > 0);
   return value === undefined ? null : Math.round(value);

@@ -30,7 +30,7 @@ export const connectionConfig = z.object({
   OPENAI_API_KEY: text(),
   /** Most concurrent calls of the model server, per process. */
   ETUDE_MODEL_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(16),
-  /** Most calls to get one answer; at most 3 if answers are empty or truncated. */
+  /** Most calls to get one answer. If answers are empty or truncated, there are at most 3. */
   ETUDE_MODEL_ATTEMPTS_MAX: z.coerce.number().int().min(1).max(100).default(6),
   /** Longest total wait, in ms, between the calls for one answer. */
   ETUDE_MODEL_WAIT_MAX_MS: z.coerce.number().int().min(0).max(86_400_000).default(120_000),
@@ -78,26 +78,27 @@ export const embedderConfig = connectionConfig.extend({
   ETUDE_EMBEDDING_BATCH_SIZE: z.coerce.number().int().min(1).max(2_048).default(64),
   /** Most characters of a text that are embedded. The rest of a longer text is ignored. */
   ETUDE_EMBEDDING_TEXT_MAX_CHARS: z.coerce.number().int().min(100).max(1_000_000).default(16_000),
-  /** Size of a process's cache of vectors; 0: no cache. */
+  /** Size of a process's cache of vectors. 0: no cache. */
   ETUDE_EMBEDDING_CACHE_MAX_BYTES: z.coerce.number().int().min(0).max(17_179_869_184).default(33_554_432),
-  /** Weight of similar meaning, against equal words, in search, 0 to 1. Unset: the embedder's own value. */
+  /** Weight of similar meaning in search, 0 to 1. Equal words have the rest. Unset: the embedder's own value. */
   ETUDE_EMBEDDING_DENSE_WEIGHT: fraction(),
-  /** Cosine that 95 of 100 unrelated pairs stay below; shown as similarity 0.3. Unset: the embedder's own value. */
+  /** Cosine below which 95 of 100 pairs of unrelated texts lie. It is shown as similarity 0.3. Unset: the embedder's own value. */
   ETUDE_EMBEDDING_COSINE_UNRELATED: fraction(),
-  /** Cosine that means "probably the same task"; shown as similarity 0.7. */
+  /** Cosine that means "probably the same task". It is shown as similarity 0.7. */
   ETUDE_EMBEDDING_COSINE_SAME_TASK: fraction(),
-  /** Cosine that means "nearly the same words"; shown as similarity 0.9. */
+  /** Cosine that means "nearly the same words". It is shown as similarity 0.9. */
   ETUDE_EMBEDDING_COSINE_SAME_WORDS: fraction(),
 });
 export type EmbedderConfig = z.infer<typeof embedderConfig>;
 type Notes = { readonly warn?: (message: string) => void; readonly tracing?: Tracing };
 
 /**
- * Makes the embedder that the settings name, with its cache. Every service gets its embedder here.
+ * Makes the embedder that the settings choose, with its cache. Every service gets its embedder here.
  *
- * ETUDE_EMBEDDING_MODEL goes before ETUDE_EMBEDDER. An embedding process has the cache for all. Opens no connection and loads no weights yet.
+ * ETUDE_EMBEDDING_MODEL takes precedence over ETUDE_EMBEDDER. An embedder behind a socket gets no cache here, because the embedding process
+ * has one for all. No connection is opened and no weights are loaded yet.
  * @param notes.warn called once if `auto` chooses the lexical embedder because files of the sentence model are missing
- * @throws EtudeError FAILED_PRECONDITION when a file, a dimension or a key is missing, or the cosine anchors don't rise
+ * @throws EtudeError FAILED_PRECONDITION if a file, a dimension or a key is missing, or if the cosine anchors don't rise
  */
 export async function embedderFrom(config: EmbedderConfig, notes: Notes = {}): Promise<Embedder> {
   const inner = await chosen(config, notes);
@@ -126,7 +127,7 @@ function openAiEmbedder(config: EmbedderConfig, model: string, tracing: Tracing)
   const dimension = config.ETUDE_EMBEDDING_DIMENSION ?? DIMENSIONS[model];
   if (!dimension) throw wrongSetting('ETUDE_EMBEDDING_DIMENSION', `is not set; set it to the length of the vectors of ${model}`);
   const baseUrl = config.ETUDE_EMBEDDING_BASE_URL ?? config.OPENAI_BASE_URL;
-  // The chat model's key goes only to the chat model's server.
+  // The chat model's key must not be sent to another server.
   const apiKey = config.ETUDE_EMBEDDING_API_KEY ?? (baseUrl === config.OPENAI_BASE_URL ? config.OPENAI_API_KEY : undefined);
   if (baseUrl === DEFAULT_BASE_URL && !apiKey)
     throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
@@ -143,7 +144,7 @@ function openAiEmbedder(config: EmbedderConfig, model: string, tracing: Tracing)
   return tracedEmbedder(embedder, tracing, { server: new URL(baseUrl), model });
 }
 
-/** Vector lengths of common models, for which ETUDE_EMBEDDING_DIMENSION may be left out. */
+/** Vector lengths of common models. For these, ETUDE_EMBEDDING_DIMENSION needn't be set. */
 const DIMENSIONS: Readonly<Record<string, number>> = {
   'text-embedding-3-small': 1_536,
   'text-embedding-3-large': 3_072,
@@ -187,9 +188,9 @@ export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend(
 export type ModelConfig = z.infer<typeof modelConfig>;
 
 /**
- * Makes the chat model that the settings name. Opens no connection yet.
+ * Makes the chat model that the settings choose. Opens no connection yet.
  *
- * @throws EtudeError FAILED_PRECONDITION when the default server is used without a key or a model
+ * @throws EtudeError FAILED_PRECONDITION if the default server is used without a key or a model
  */
 export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatModel {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model } = config;

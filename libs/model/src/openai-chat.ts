@@ -8,19 +8,19 @@ import { faultError, quoted, type ServerAnswer, type ServerContext, serverName }
 import { calledInText, messageOnWire, messagesAsText, toolOnWire } from './tools-on-wire.js';
 
 export interface OpenAiChatOptions extends ConnectionOptions {
-  /** Absent: the first model that the server lists, else `default`. */
+  /** Absent means the first model that the server lists, or `default` if it lists none. */
   readonly model?: string;
-  /** US dollars per million tokens. */
+  /** In US dollars per million tokens, like the next price. */
   readonly priceInputUsdPerMtok: number;
   readonly priceOutputUsdPerMtok: number;
-  /** The most text of an answer. A longer one is cut and has the finish reason `length`. */
+  /** The most bytes of an answer's text. A longer text is cut, and its finish reason is `length`. */
   readonly answerBytesMax: number;
 }
 
 /**
  * A chat model behind any server that speaks OpenAI's chat completions, or a part of that protocol.
  *
- * Tokens are counted by the server, or estimated as characters / 4 where it gives no count. Retries: `retry.ts`.
+ * Tokens are counted by the server. If it gives no count, they are estimated as a quarter of the characters. `retry.ts` does the retries.
  */
 export class OpenAiChatModel implements ChatModel {
   readonly #connection: OpenAiConnection;
@@ -44,7 +44,7 @@ export class OpenAiChatModel implements ChatModel {
     this.#connection.close();
   }
 
-  /** Asks again without each part of the protocol that the server refuses, and remembers those parts once it answers. */
+  /** If the server refuses a part of the protocol, asks again without it. Remembers the refused parts when the server has answered. */
   async #negotiate(request: ChatRequest, model: string, send: Send): Promise<Answer> {
     let [refused, lasting] = [this.#refused, this.#refused];
     for (;;) {
@@ -58,7 +58,7 @@ export class OpenAiChatModel implements ChatModel {
         const part = said === null ? undefined : refusedPart(body, said);
         if (part === undefined) throw error;
         refused = new Set([...refused, part]);
-        // A server that refuses the schema of one agent's tool may accept the tools of others.
+        // If only the schema of a tool was refused, the server may accept the tools of other agents.
         if (part !== 'tools' || !/schema/i.test(said ?? '')) lasting = new Set([...lasting, part]);
       }
     }
@@ -80,13 +80,13 @@ export class OpenAiChatModel implements ChatModel {
   }
 }
 
-/** The server's message for a request refused with 400 or 422; null for every other error. */
+/** The server's message if it refused a request with 400 or 422. null for every other error. */
 function refusedText(error: unknown): string | null {
   const { status, said = '' } = errorDetails(error).metadata ?? {};
   return status === '400' || status === '422' ? said : null;
 }
 
-/** Parts of the protocol that servers refuse. Without `max_tokens` the limit has its newer name; without `tools` they are described as text. */
+/** Parts of the protocol that servers may refuse. Instead of `max_tokens`, its newer name is sent, and instead of `tools`, text. */
 type Part = 'max_tokens' | 'temperature' | 'tools' | 'stream_options' | 'stream';
 type Body = ReturnType<typeof requestBody>;
 
@@ -108,8 +108,8 @@ const UNKNOWN_PART =
   /stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)/i;
 
 /**
- * The part of the request to leave out after a refusal with this message; undefined where the refusal has another reason.
- * Why: servers accept different parts of the protocol, and only a refusal tells which.
+ * The part of the request that the server refused with this message. undefined if it refused for another reason.
+ * Why: servers accept different parts of the protocol, and only a refusal shows which ones.
  */
 function refusedPart(body: Body, message: string): Part | undefined {
   const has = (part: Part) => body[part] !== undefined && body[part] !== false;
@@ -120,13 +120,13 @@ function refusedPart(body: Body, message: string): Part | undefined {
   return (['stream_options', 'stream', 'tools'] as const).find(has);
 }
 
-/** How much of a body is kept for the error message, in case it is no stream of events. */
+/** The most characters of a body that an error message quotes if the body is not a stream of events. */
 const START_CHARS = 1_000;
 
 /**
  * Reads the body of a chat completion: server-sent events or one JSON document.
  *
- * The first character tells which of them it is, because servers may ignore `stream` and send a wrong content type.
+ * The first character shows which of them it is, because servers may ignore `stream` and send a wrong content type.
  * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
  */
 async function readAnswer(
@@ -154,7 +154,7 @@ async function readAnswer(
   }
   const value = parsedJson(document.trim());
   if (document) assembler.accept(value);
-  // Ends the last event, in case the server left out the blank line behind it.
+  // Ends the last event, in case the server left out the blank line after it.
   else parser.feed('\n\n');
   const { fault, full, empty, finishReason } = assembler;
   if (fault) throw faultError(fault, context);

@@ -7,18 +7,18 @@ import { quoted, refusal, ServerAnswer, type ServerContext, serverName } from '.
 import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 
 export interface CallLimits {
-  /** The longest silence of the server, before or within its answer. */
+  /** The longest time without data from the server, before or within its answer. */
   readonly idleTimeoutMs: number;
-  /** The longest time from the request to the end of its answer, with the wait for a free connection. */
+  /** The longest time from the request to the end of its answer. It includes the wait for a free connection. */
   readonly callTimeoutMs: number;
 }
 
 export interface ConnectionOptions {
-  /** Usually ends with `/v1`. */
+  /** Address of the server. It usually ends with `/v1`. */
   readonly baseUrl: string;
-  /** Absent: no Authorization header is sent. */
+  /** If absent, no Authorization header is sent. */
   readonly apiKey?: string;
-  /** The most connections, and so the most calls at once; further calls wait. */
+  /** The most connections, and so the most calls at the same time. Further calls wait. */
   readonly concurrency: number;
   readonly limits: CallLimits;
   readonly retry: RetryPolicy;
@@ -34,15 +34,15 @@ export interface ConnectionOptions {
 const SETTINGS = { baseUrl: 'OPENAI_BASE_URL', apiKey: 'OPENAI_API_KEY', model: 'OPENAI_MODEL' };
 const LIST_TIMEOUT_MS = 5_000;
 const LIST_CHARS_MAX = 1024 * 1024;
-/** When an idle HTTP connection closes. It is soon, because a server with one thread serves nobody else while a connection is open. */
+/** An idle HTTP connection closes after this time. It is short, because an open connection blocks a server with one thread. */
 const IDLE_HTTP_MS = 1_000;
-/** The same for HTTPS. It is longer, because opening a TLS connection costs round trips and such servers have more threads. */
+/** An idle HTTPS connection stays open longer, because opening one costs round trips, and such servers have more threads. */
 const IDLE_HTTPS_MS = 4_000;
 
 /** Sends one request with `body` to a path below the base URL. */
 export type Send = (path: string, body: unknown) => Promise<ServerAnswer>;
 
-/** Calls one OpenAI-compatible server: limits calls at once, keeps connections alive, retries, and throws typed errors. */
+/** Calls one OpenAI-compatible server. It limits concurrent calls, keeps connections alive, retries, and throws typed errors. */
 export class OpenAiConnection {
   readonly context: ServerContext;
   readonly #headers: Readonly<Record<string, string>>;
@@ -61,7 +61,7 @@ export class OpenAiConnection {
   }
 
   /**
-   * Runs `exchange` until it succeeds, fails for good, or `signal` aborts.
+   * Repeats `exchange` until it succeeds, fails with an error that isn't retried, or `signal` aborts.
    *
    * @throws EtudeError MODEL_*; an AbortError
    */
@@ -71,9 +71,9 @@ export class OpenAiConnection {
   }
 
   /**
-   * The first model that the server lists. If no list comes within 5 s, `default`, which servers with a single model accept.
+   * The first model that the server lists. If it sends no list within 5 s, `default`, which servers with a single model accept.
    *
-   * It is not retried: the chat call that follows says in its error why the server can't be used.
+   * There is no retry. If the server can't be used, the error of the following chat call says why.
    * @throws an AbortError
    */
   async firstModel(signal: AbortSignal): Promise<string> {
@@ -106,7 +106,8 @@ export class OpenAiConnection {
         : { method: 'POST', headers: { ...this.#headers, 'content-type': 'application/json' } };
     try {
       const request = this.#request(url, { ...sent, agent: this.#agent, signal, timeout: limits.idleTimeoutMs, socketPath });
-      request.on('error', () => undefined); // it also reaches the promises below
+      // Without a listener the error would end the process. The promises below report it.
+      request.on('error', () => undefined);
       request.on('timeout', () => silence.abort());
       request.end(body === undefined ? undefined : JSON.stringify(body));
       const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -8,22 +8,22 @@ import { z } from 'zod';
 
 export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly model: string;
-  /** Length of the model's vectors. Stores check it. */
+  /** Length of the model's vectors. The stores check it. */
   readonly dimension: number;
   /** The most texts in one request. */
   readonly batchSize: number;
-  /** Longer texts are cut, because models refuse them. */
+  /** Longer texts are cut, because models would refuse them. */
   readonly textCharsMax: number;
 }
 
-/** A guess, since the right weight differs by model. */
+/** This is a guess. The right weight differs from model to model. */
 const DENSE_WEIGHT = 0.8;
 const ANCHORS = { unrelated: 0.25, sameTask: 0.55, sameWords: 0.8 };
 
 /** The longest answer that is read. For comparison: 64 vectors of 4,096 numbers take about 6 MiB. */
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
 
-/** Embeddings from any OpenAI-compatible server, always requested as floats. Retries: `retry.ts`. */
+/** Gets vectors from any OpenAI-compatible server. It always requests floats. `retry.ts` does the retries. */
 export class OpenAiEmbedder implements Embedder {
   readonly profile: EmbedderProfile;
   readonly #connection: OpenAiConnection;
@@ -49,7 +49,7 @@ export class OpenAiEmbedder implements Embedder {
 
   async #ask(texts: readonly string[], send: Send): Promise<Float32Array[]> {
     const { model, textCharsMax } = this.options;
-    // Servers refuse an empty text, so a space stands for it.
+    // Servers refuse an empty text, so a space is sent instead.
     const input = texts.map((whole) => whole.slice(0, textCharsMax).toWellFormed() || ' ');
     const answer = await send('/embeddings', { model, input, encoding_format: 'float' });
     return readVectors(await answer.whole(ANSWER_CHARS_MAX), texts.length, this.#connection.context);
@@ -60,9 +60,9 @@ const Vector = z.array(z.number()).transform((numbers) => Float32Array.from(numb
 const Vectors = z.object({ data: z.array(z.object({ index: z.number().default(0), embedding: Vector })) });
 
 /**
- * Reads the vectors of an embeddings answer, in the order of the texts.
+ * Reads the vectors in a server's answer, in the order of the texts.
  *
- * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) when vectors are missing
+ * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) if vectors are missing
  */
 function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
   // Some servers give every vector the index 0, but send them in order.

@@ -17,7 +17,7 @@ export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: tru
 });
 type RerankConfig = z.infer<typeof rerankConfig>;
 
-/** The server that the settings name; null without one. Opens no connection yet. */
+/** The reranking server in the settings, or null if there is none. Opens no connection yet. */
 export function rerankServerFrom(config: RerankConfig): Reranker | null {
   const { ETUDE_RERANK_BASE_URL: baseUrl, ETUDE_RERANK_API_KEY: apiKey, ETUDE_RERANK_MODEL: model } = config;
   if (baseUrl === undefined) return null;
@@ -27,7 +27,7 @@ export function rerankServerFrom(config: RerankConfig): Reranker | null {
     apiKey,
     concurrency: config.ETUDE_MODEL_CONCURRENCY,
     limits: { idleTimeoutMs: timeoutMs, callTimeoutMs: timeoutMs },
-    // A search doesn't wait for a second try.
+    // There is no retry, because a search is waiting.
     retry: { attemptsMax: 1, waitTotalMaxMs: 0 },
     settings: { baseUrl: 'ETUDE_RERANK_BASE_URL', apiKey: 'ETUDE_RERANK_API_KEY', model: 'ETUDE_RERANK_MODEL' },
     proxyUrl: config.ETUDE_MODEL_PROXY_URL,

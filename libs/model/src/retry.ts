@@ -4,19 +4,19 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 export interface RetryPolicy {
   /** The most calls, including the first. */
   readonly attemptsMax: number;
-  /** The longest total wait between them. */
+  /** The longest sum of the waits between calls. */
   readonly waitTotalMaxMs: number;
 }
 
-/** The most calls if answers are empty or cut. It is low, because each such answer was paid for. */
+/** The most calls if answers are empty or cut. It is low, because each such answer costs money. */
 const ANSWER_ATTEMPTS_MAX = 3;
 /** The first wait. It doubles with each attempt, and half of it is random. */
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 20_000;
-/** The longest Retry-After that is obeyed. */
+/** A longer Retry-After is shortened to this. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
-/** The wait and the random number. Tests replace them, so that they don't wait. */
+/** Tests replace this, so that they don't wait. */
 export interface RetryTimers {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** A number from 0 to 1. */
@@ -26,10 +26,10 @@ export interface RetryTimers {
 const REAL_TIMERS: RetryTimers = { sleep: (ms, signal) => sleepFor(ms, undefined, { signal }), random: Math.random };
 
 /**
- * Retries calls of a model server. No other place does.
+ * Retries calls of a model server. All retries happen here.
  *
- * Only errors with a retryable code are retried. It waits for the error's `details.retryAfterMs`, or else backs off exponentially with
- * jitter. Attempts and waits are limited. After the limit it throws the last error, which says how often it tried.
+ * Only errors with a retryable code are retried. The wait is the error's `details.retryAfterMs`, or else an exponential backoff with
+ * jitter. Attempts and waits are limited. At the limit the last error is thrown, with the number of attempts in its message.
  * @throws an AbortError as soon as `signal` aborts
  */
 export async function withRetries<T>(
@@ -63,7 +63,7 @@ function waitAfter(made: number, error: unknown, random: number): number {
   const backoff = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (made - 1)) * (0.5 + random / 2);
   const asked = errorDetails(error).retryAfterMs;
   if (asked === undefined) return backoff;
-  // A server that says to retry at once is obeyed only once.
+  // If a server asks for a retry without a wait, only the first retry is made without one.
   return Math.max(Math.min(asked, RETRY_AFTER_MAX_MS), made === 1 ? 0 : backoff);
 }
 

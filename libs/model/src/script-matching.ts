@@ -16,10 +16,10 @@ export const ChatBody = z.looseObject({
 });
 export type ChatBody = z.infer<typeof ChatBody>;
 
-/** The parts of a request that a script's rules are matched against. */
+/** The parts of a request that the rules of a script look at. */
 export interface Conversation {
   readonly messages: ReadonlyArray<{ readonly role: string; readonly text: string }>;
-  /** Digest of the request body without the fields that say how the answer is sent. */
+  /** Digest of the request's body, without the fields for streaming. */
   readonly digest: string;
 }
 
@@ -37,7 +37,7 @@ function textOf(content: ChatBody['messages'][number]['content']): string {
 }
 
 export interface Match {
-  /** The rule's name, `rule <n>`, or `default`. */
+  /** The rule's name, or `rule <n>` if it has no name, or `default`. */
   readonly rule: string;
   readonly answer: ScriptAnswer;
   /** Captures of the rule's regular expressions, by group number and by group name. */
@@ -47,8 +47,8 @@ export interface Match {
 /**
  * Finds the first rule that fits a conversation.
  *
- * A repeated request body is the same attempt, so a caller that repeats a request after a crash gets the same answer. Only rules that
- * answer with a fault count each repetition, so that a retry can succeed.
+ * A repeated request body counts as the same attempt, so a request that is repeated after a crash gets the same answer. Only rules that
+ * play a fault count each repetition, so that a retry can succeed.
  */
 export class ScriptMatcher {
   readonly #attempts = new Map<string, Map<string, number>>();
@@ -75,7 +75,7 @@ export class ScriptMatcher {
     return isFault(rule) ? this.#faultLeft(`${index}\n${digest}`, rule.times) : rule.attempt !== undefined || attempt <= rule.times;
   }
 
-  /** The number of this body among the distinct bodies that met the same conditions, from 1. */
+  /** The number of this body, counted from 1, among the distinct bodies that fulfilled the same conditions. */
   #attemptOf(key: string, digest: string): number {
     const seen = this.#attempts.get(key) ?? new Map<string, number>();
     this.#attempts.set(key, seen);
@@ -94,7 +94,7 @@ export class ScriptMatcher {
   }
 }
 
-/** Replaces `{{1}}` and `{{name}}` by captures. Braces around anything else stay, since Python uses them too. */
+/** Replaces `{{1}}` and `{{name}}` by captures. Other double braces are kept, because Python uses them too. */
 export function filled(template: string, captures: ReadonlyMap<string, string>): string {
   if (captures.size === 0) return template;
   return template.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => captures.get(name) ?? whole);
@@ -116,7 +116,7 @@ function conditionsHold(rule: ScriptRule, { messages }: Conversation): Map<strin
 const everyFound = (patterns: readonly Pattern[] | undefined, texts: readonly string[], captures: Map<string, string>) =>
   (patterns ?? []).every((pattern) => texts.some((text) => found(pattern, text, captures)));
 
-/** Tells whether a pattern occurs, and adds its captures. Only the first regular expression gives numbered ones; all give named ones. */
+/** Whether a pattern occurs. Adds its named captures, and if it is the first regular expression, its numbered ones too. */
 function found(pattern: Pattern, text: string, captures: Map<string, string>): boolean {
   if (typeof pattern === 'string') return text.includes(pattern);
   const match = new RegExp(pattern.regex, pattern.flags).exec(text);

@@ -71,14 +71,14 @@ export const Script = z.strictObject({
   default: ScriptAnswer.optional(),
 });
 
-/** A script as it is used. Times are in ms. */
+/** A parsed script. Times are in ms. */
 export type Script = z.output<typeof Script>;
-/** A script as its author writes it. */
+/** A script in the form in which its author writes it. */
 export type ScriptInput = z.input<typeof Script>;
 export type ScriptRule = z.output<typeof ScriptRule>;
 export type ScriptAnswer = z.output<typeof ScriptAnswer>;
 
-/** Reads a script of YAML or JSON. @throws EtudeError INVALID_ARGUMENT naming the file and the field of every mistake */
+/** Reads a script in YAML or JSON. @throws EtudeError INVALID_ARGUMENT that names the file and every wrong field */
 export async function loadScript(path: string): Promise<Script> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
     throw new EtudeError('INVALID_ARGUMENT', `can't read script ${path}: ${error.message}`, {}, { cause: error });
@@ -86,7 +86,7 @@ export async function loadScript(path: string): Promise<Script> {
   return parseScript(text, path);
 }
 
-/** @param source names the script in messages */
+/** @param source name of the script for messages */
 export function parseScript(text: string, source: string): Script {
   const document = parseDocument(text);
   const broken = document.errors[0];
@@ -96,10 +96,10 @@ export function parseScript(text: string, source: string): Script {
   throw new EtudeError('INVALID_ARGUMENT', `${source} is wrong; see docs/scripted-model.md:\n${z.prettifyError(parsed.error)}`);
 }
 
-/** Checks a script that was made in code rather than read from a file. */
+/** Checks a script that was not read from a file. */
 export function checkScript(script: unknown): Script {
   return parseScript(JSON.stringify(script), 'script');
 }
 
-/** Whether an answer is a fault: an error status, or no answer. */
+/** Whether an answer plays a faulty server: it has an error status or is empty. */
 export const isFault = (answer: ScriptAnswer) => answer.status !== undefined || answer.empty === true;

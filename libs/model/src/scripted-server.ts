@@ -11,7 +11,7 @@ export interface ScriptedModelOptions {
   readonly script: ScriptInput;
   /** Names the script in messages. */
   readonly source?: string;
-  /** A port of loopback. Default 0: any free one. */
+  /** Port on the loopback address. 0, the default, means any free port. */
   readonly port?: number;
 }
 
@@ -19,16 +19,16 @@ export interface ScriptedModelOptions {
 interface ScriptedCall {
   /** Counted from 1, in the order of arrival. */
   readonly number: number;
-  /** The rule that answered; null where none fitted. */
+  /** The rule that answered, or null if no rule fitted. */
   readonly rule: string | null;
-  /** `aborted`: the caller went away before everything was sent. */
+  /** `aborted` means that the caller closed the connection before everything was sent. */
   answered: 'pending' | 'fully' | 'aborted';
   readonly status: number;
-  /** The `digest` of its conversation. */
+  /** The `digest` of the call's conversation. */
   readonly bodyDigest: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** The beginning of the last message. */
+  /** The beginning of the request's last message. */
   readonly about: string;
 }
 
@@ -49,10 +49,10 @@ export interface RunningScriptedModel {
 }
 
 /**
- * Starts an HTTP server that speaks OpenAI's protocol and answers from a script. Every answer says that it comes from no model:
- * `system_fingerprint` is "scripted", and the header `x-etude-scripted` is 1.
+ * Starts an HTTP server that speaks OpenAI's protocol and answers from a script. Every answer is marked as scripted: its
+ * `system_fingerprint` is "scripted", and its header `x-etude-scripted` is 1.
  *
- * @throws EtudeError INVALID_ARGUMENT when the script is wrong; Error EADDRINUSE when the port is taken
+ * @throws EtudeError INVALID_ARGUMENT if the script is wrong; Error EADDRINUSE if the port is taken
  */
 export async function startScriptedModel({
   script: given,
@@ -146,7 +146,7 @@ async function send(response: ServerResponse, { answer }: Match, reply: Scripted
   response.end(streamEvents(reply, body.stream_options?.include_usage === true));
 }
 
-/** @throws AbortError when the caller goes away in the meantime */
+/** Waits. @throws AbortError if the caller closes the connection in the meantime */
 async function pause(ms: number, response: ServerResponse): Promise<void> {
   if (ms === 0) return;
   const gone = new AbortController();
@@ -192,7 +192,7 @@ function completion({ head, text, calls, finishReason, usage }: ScriptedReply): 
   return { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: finishReason }], usage };
 }
 
-/** The text of a chunk of a stream, never cut within a character. */
+/** Matches the text of one chunk of a stream. It never cuts within a character. */
 const PIECE = /.{1,32}/gsu;
 
 /** The server-sent events of one answer. */

@@ -3,15 +3,15 @@ import { parsedJson } from '@etude/contracts/json';
 import type { z } from 'zod';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-/** How long a body may go on after the answer is complete. Then its connection is closed instead of used again. */
+/** After the answer is complete, its body may continue for this time. Then the connection is closed and not used again. */
 const REST_MS = 500;
 
 export class ServerAnswer {
   #rest: NodeJS.Timeout | undefined;
 
   /**
-   * @param signal ends the call
-   * @param typed returns the error to throw for a read that it ended
+   * @param signal aborts the call
+   * @param typed returns the error to throw if `signal` aborted a read
    */
   constructor(
     private readonly response: IncomingMessage,
@@ -24,8 +24,8 @@ export class ServerAnswer {
   }
 
   /**
-   * The text of the body as it arrives. If the connection breaks, the text just ends: the reader decides whether it is complete. A reader
-   * that stops early closes the connection.
+   * The text of the body as it arrives. If the connection breaks, the text just ends, and the reader decides whether it is complete. If the
+   * reader stops early, the connection is closed.
    *
    * @throws EtudeError MODEL_UNAVAILABLE after a long silence or a call that took too long; an AbortError
    */
@@ -40,14 +40,14 @@ export class ServerAnswer {
     }
   }
 
-  /** The text of the body; reading stops once it is longer than `charsMax`. */
+  /** The text of the body. Reading stops when it is longer than `charsMax`. */
   async whole(charsMax: number): Promise<string> {
     let text = '';
     for await (const part of this.text()) if ((text += part).length > charsMax) break;
     return text;
   }
 
-  /** Call it when everything needed has arrived: the rest of the body, such as the usage, gets REST_MS. */
+  /** Closes the body after REST_MS. Call it when the answer is complete; the rest of the body, such as the usage, may still arrive. */
   finishSoon(): void {
     this.#rest ??= setTimeout(() => this.response.destroy(), REST_MS);
   }
@@ -55,7 +55,7 @@ export class ServerAnswer {
 
 const ERROR_CHARS_MAX = 65_536;
 
-/** The error for a refused call. Servers give the reason in `error.message`, `error`, `message`, `detail` or as plain text. */
+/** The error for a refused call. Servers send the reason in `error.message`, `error`, `message` or `detail`, or as plain text. */
 export async function refusal(status: number, answer: ServerAnswer, context: ServerContext): Promise<EtudeError> {
   const text = await answer.whole(ERROR_CHARS_MAX);
   const { headers } = answer;
@@ -69,13 +69,13 @@ export async function refusal(status: number, answer: ServerAnswer, context: Ser
 /** The server that was called, for error messages. */
 export interface ServerContext {
   readonly baseUrl: string;
-  /** Removed from everything that is quoted from the server. */
+  /** The key. It is removed from all quotes of the server's messages. */
   readonly apiKey?: string;
   /** Names of the settings that a message tells the reader to check. */
   readonly settings: { readonly baseUrl: string; readonly apiKey: string; readonly model: string };
 }
 
-/** An error that a server reported, by its status or within an answer with status 200. */
+/** An error that a server reported, by its status or in an answer with status 200. */
 export interface ServerFault {
   readonly status: number;
   readonly message: string;
@@ -84,7 +84,7 @@ export interface ServerFault {
 }
 
 const MESSAGE_CHARS_MAX = 300;
-/** 501 is not retryable: the server will not support the request next time either. */
+/** 501 is not retryable, because the server doesn't support the request. */
 const RETRYABLE = (status: number) =>
   status === 408 || status === 409 || status === 425 || (status >= 500 && status !== 501 && status !== 505);
 
@@ -106,7 +106,7 @@ export function quoted(message: string, { apiKey }: ServerContext): string {
 export function faultError(fault: ServerFault, context: ServerContext): EtudeError {
   const code = codeOf(fault);
   const said = quoted(fault.message, context);
-  // A scripted model's message says what to do, and the settings are right.
+  // If no rule of a script fits, its message already says what to do.
   const advice = code === 'MODEL_REFUSED' && fault.code !== 'no_rule' ? ` ${refusalAdvice(fault, context)}` : '';
   const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
   return new EtudeError(code, message, { retryAfterMs: fault.retryAfterMs, metadata: { status: String(fault.status), said } });
@@ -129,7 +129,7 @@ function refusalAdvice({ status }: ServerFault, { settings }: ServerContext): st
 
 const endSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
 
-/** Reads `retry-after-ms`, or `retry-after` in seconds or as a date; undefined where there is no sensible value. */
+/** Reads `retry-after-ms`, or `retry-after` in seconds or as a date. undefined if neither has a usable value. */
 function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const ms = Number.parseFloat(String(headers['retry-after-ms']));
   if (ms >= 0) return ms;
@@ -140,7 +140,7 @@ function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | und
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** The fault in the value of `error`, in any of the shapes that servers use. */
+/** Reads the value of `error` in an answer. Servers send it in different forms. */
 export function faultIn(error: unknown): ServerFault {
   if (typeof error === 'string') return { status: 500, message: error };
   const { message, code, status, type } = (error ?? {}) as Record<string, unknown>;
@@ -154,8 +154,8 @@ const textIn = (value: unknown) => (typeof value === 'string' ? value : undefine
 /**
  * Reads a whole answer of one JSON document.
  *
- * @param asked what the server was asked for, for messages
- * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) for text that is not JSON, MODEL_REFUSED for other JSON, or what the server's own error says
+ * @param asked the purpose of the request, such as "to rerank", for messages
+ * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) for text that is not JSON; MODEL_REFUSED for other JSON; the server's own error
  */
 export function readDocument<T>(schema: z.ZodType<T>, text: string, asked: string, context: ServerContext): T {
   const value = parsedJson(text);

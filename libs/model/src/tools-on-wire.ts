@@ -1,10 +1,10 @@
 import { parsedJson } from '@etude/contracts/json';
 import type { ChatMessage, ChatResponse, ChatTool, ChatToolCall } from '@etude/domain/ports/model';
 
-/** Calls of a streamed answer by their index, as far as they have arrived. */
+/** The received parts of a streamed answer's calls, by the calls' index. */
 export type CallParts = Map<number, ChatToolCall>;
 
-/** The calls in order. A call without an id gets one from its place. */
+/** The calls in order. A call without an id gets one from its position. */
 export function joinedCalls(parts: CallParts): readonly ChatToolCall[] {
   const calls = [...parts].toSorted(([a], [b]) => a - b).map(([, call]) => call);
   return calls.map((call, at) => ({ ...call, id: call.id || `call_${at + 1}`, arguments: call.arguments || '{}' }));
@@ -16,7 +16,7 @@ export function messageOnWire({ role, content, toolCalls = [], toolCallId }: Cha
   const calls = toolCalls.map(({ id, name, arguments: text }) => ({
     id,
     type: 'function',
-    // Servers refuse a whole request for a name or arguments that its model once got wrong.
+    // The history may hold a wrong name or wrong arguments of the model. A server would refuse the whole request for them.
     function: { name: name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || '_', arguments: isObjectText(text) ? text : '{}' },
   }));
   return { role, content: content === '' ? null : content, tool_calls: calls };
@@ -41,7 +41,7 @@ You can call these tools. To call one, answer with a fenced block whose language
 
 Several blocks are several calls. Their results come in the next message.`;
 
-/** The messages for a server without function calling: tools, calls and results are text. */
+/** The messages for a server without function calling. Tools, calls and results become text. */
 export function messagesAsText(messages: readonly ChatMessage[], tools: readonly ChatTool[]): ReadonlyArray<Record<string, unknown>> {
   const described = tools.map(({ name, description, inputSchema }) => `- ${name}: ${description}\n  ${JSON.stringify(inputSchema)}`);
   const plain = messages.map(({ role, content, toolCalls = [] }) => {
@@ -56,7 +56,7 @@ export function messagesAsText(messages: readonly ChatMessage[], tools: readonly
 const callAsText = ({ name, arguments: text }: ChatToolCall) =>
   `\`\`\`tool\n{"name": ${JSON.stringify(name)}, "arguments": ${text}}\n\`\`\``;
 
-/** Joins messages of one role in a row, because many servers want roles to take turns. */
+/** Joins neighbouring messages of the same role, because many servers require that roles alternate. */
 function joinedByRole(messages: ReadonlyArray<{ readonly role: string; readonly content: string }>) {
   const joined: Array<{ role: string; content: string }> = [];
   for (const { role, content } of messages) {
@@ -69,7 +69,7 @@ function joinedByRole(messages: ReadonlyArray<{ readonly role: string; readonly 
 
 const BLOCK = /^```tool[ \t]*\n([^]*?)^```[ \t]*$/gm;
 
-/** Reads the calls in an answer's text. A block that is no call stays text. */
+/** Reads the calls in an answer's text. A block that is not a call stays in the text. */
 export function calledInText<A extends Pick<ChatResponse, 'text' | 'toolCalls'>>(answer: A): A {
   const calls: ChatToolCall[] = [];
   const text = answer.text.replaceAll('\r\n', '\n').replace(BLOCK, (block: string, inside: string) => {

@@ -3,11 +3,11 @@ import type { ChatMessage, ChatModel, ChatRequest, ChatResponse, Embedder } from
 
 interface Server {
   readonly server: URL;
-  /** Absent: the server chooses. */
+  /** undefined if the server chooses the model. */
   readonly model: string | undefined;
 }
 
-/** The model with a span for each call, retries included, by OpenTelemetry's conventions for GenAI clients. */
+/** Returns the model with a span for each call, which includes retries. It follows OpenTelemetry's conventions for GenAI clients. */
 export function traced(chat: ChatModel, tracing: Tracing, to: Server): ChatModel {
   return {
     chat: (request, signal) =>
@@ -21,7 +21,7 @@ export function traced(chat: ChatModel, tracing: Tracing, to: Server): ChatModel
   };
 }
 
-/** The embedder with a span for each call to its server, likewise. */
+/** Returns the embedder with a span for each call to its server, like `traced`. */
 export function tracedEmbedder(embedder: Embedder, tracing: Tracing, { server, model }: Server): Embedder {
   const values = {
     'gen_ai.operation.name': 'embeddings',
@@ -62,7 +62,7 @@ const answered = ({ model, inputTokens, outputTokens, finishReason, toolCalls, c
 const reasonOf = ({ finishReason, toolCalls = [] }: Pick<ChatResponse, 'finishReason' | 'toolCalls'>) =>
   toolCalls.length > 0 ? 'tool_call' : finishReason;
 
-/** A message as the conventions' JSON schema has it: a role with parts. */
+/** A message in the JSON form of the conventions: a role with parts. */
 function messageOf({ role, content, toolCalls = [], toolCallId: id }: ChatMessage) {
   if (role === 'tool') return { role, parts: [{ type: 'tool_call_response', id, response: content }] };
   const calls = toolCalls.map((call) => ({ type: 'tool_call', id: call.id, name: call.name, arguments: call.arguments }));

@@ -8,7 +8,7 @@ import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 import { calibration } from '@etude/domain/retrieval/calibration';
 import type { SentenceAnswer, SentenceCall, SentenceThreadData } from './sentence-thread.js';
 
-/** Fitted by `etude memory calibrate` on the built-in pairs; docs/embeddings.md has the figures. */
+/** Fitted by `etude memory calibrate` to the built-in pairs. docs/embeddings.md has the figures. */
 const SENTENCE_ANCHORS = { unrelated: 0.32, sameTask: 0.493, sameWords: 0.933 };
 
 export const SENTENCE_PROFILE: EmbedderProfile = {
@@ -18,10 +18,10 @@ export const SENTENCE_PROFILE: EmbedderProfile = {
   calibrate: calibration(SENTENCE_ANCHORS),
 };
 
-/** Longer texts are cut before they are tokenized. These characters fill all windows, and tokenizing 10 MiB would take seconds. */
+/** Longer texts are cut before they are tokenized, because tokenizing 10 MiB would take seconds. This length fills all windows. */
 export const TEXT_CHARS_MAX = 16_000;
 
-/** Where `./etude` puts the model's files. */
+/** The folder into which `./etude` puts the model's files. */
 export const DEFAULT_FOLDER = fileURLToPath(new URL('../../../../.etude/cache/embedder', import.meta.url));
 /** The model's graph without its weights, written by `tools/embedding-graph`. */
 export const GRAPH_PATH = fileURLToPath(new URL('../../graphs/all-minilm-l6-v2.onnx', import.meta.url));
@@ -39,11 +39,11 @@ export function missingFiles(folder: string): string[] {
 
 const { dimension: DIMENSION } = SENTENCE_PROFILE;
 
-/** The thread's source in tests, else the compiled file. */
+/** The thread's program: the source in tests, else the compiled file. */
 const THREAD = new URL(import.meta.url.endsWith('.ts') ? './sentence-thread.ts' : './sentence-thread.js', import.meta.url);
 
 /**
- * Runs all-MiniLM-L6-v2 in this process, on a thread of its own, without any network. A text of more than 128 tokens gets the mean
+ * Runs all-MiniLM-L6-v2 in this process, on its own thread, without any network. A text of more than 128 tokens gets the mean
  * of its first eight windows of 128 tokens.
  *
  * The first text loads the weights. The thread keeps the process alive only while it works.
@@ -52,7 +52,7 @@ export class SentenceEmbedder implements Embedder {
   readonly profile = SENTENCE_PROFILE;
   readonly #data: SentenceThreadData;
   #thread: Worker | null = null;
-  /** Why the last thread ended, once it has. */
+  /** Resolves to the reason when the last thread has ended. */
   #ended: Promise<string> = Promise.resolve('');
 
   /**
@@ -63,16 +63,16 @@ export class SentenceEmbedder implements Embedder {
     this.#data = { folder, graph: GRAPH_PATH, threads };
   }
 
-  /** @throws EtudeError MODEL_UNAVAILABLE where the model can't be loaded; an AbortError */
+  /** @throws EtudeError MODEL_UNAVAILABLE if the model can't be loaded; an AbortError */
   async embed(texts: readonly string[], signal: AbortSignal = new AbortController().signal): Promise<readonly Float32Array[]> {
     if (signal.aborted) throw abortError(signal);
     if (texts.length === 0) return [];
     const flat = await this.#ask({ texts: texts.map((text) => text.slice(0, TEXT_CHARS_MAX)) }, signal);
-    // Copies, because a view of one vector would keep all vectors of the call in memory.
+    // Each vector is copied, because a view of it would keep all vectors of the call in memory.
     return texts.map((_, i) => flat.slice(i * DIMENSION, (i + 1) * DIMENSION));
   }
 
-  /** Each call has a channel of its own. It is closed to give the call up, and closes where the thread ends. */
+  /** Sends a call to the thread. Each call has its own channel. Closing the channel cancels the call. If the thread ends, it closes too. */
   async #ask(call: Pick<SentenceCall, 'texts'>, signal: AbortSignal): Promise<Float32Array> {
     const thread = (this.#thread ??= this.#start());
     const { port1: ours, port2: port } = new MessageChannel();

@@ -7,7 +7,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 
 /**
  * The thread of a SentenceEmbedder. It exists because onnxruntime-node blocks the calling thread for 40 ms and more. It imports nothing
- * of this package, since tests run its source.
+ * of this package, because tests run its source directly.
  */
 export interface SentenceThreadData {
   readonly folder: string;
@@ -16,7 +16,7 @@ export interface SentenceThreadData {
 }
 export interface SentenceCall {
   readonly texts: readonly string[];
-  /** Takes the answer. The call is given up when it closes. */
+  /** The answer is sent to this port. If the port closes, the call is cancelled. */
   readonly port: MessagePort;
 }
 /** The vectors of all texts in one array, each of length 1. */
@@ -24,20 +24,20 @@ export type SentenceAnswer = { readonly vectors: Float32Array } | { readonly err
 
 interface Call extends SentenceCall {
   readonly vectors: Float32Array;
-  /** Index of the text whose windows run, and those that haven't run yet; null before its first. */
+  /** Index of the present text, and its windows that haven't run yet. null if none has run. */
   at: number;
   windows: Window[] | null;
 }
-/** Token ids of a text, or of a part of a longer one. */
+/** Token ids of a text, or of a part of a longer text. */
 type Window = readonly number[];
 type Encode = (text: string) => Window[];
 
 const DIMENSION = 384;
-/** The most tokens of one window, [CLS] and [SEP] included: the model was trained on no more. It bounds how long an urgent call waits. */
+/** The most tokens of one window, with [CLS] and [SEP]. The model was trained with this limit. It also limits an urgent call's wait. */
 const TOKENS_MAX = 128;
-/** A longer text gets the mean of this many windows, so that later parts count too (docs/embeddings.md has the figures). */
+/** A longer text gets the mean of this many windows, so that its later parts count too. docs/embeddings.md has the figures. */
 const WINDOWS_MAX = 8;
-/** The most characters of an urgent text; they take two runs of the model. */
+/** The most characters of an urgent text. They take two runs of the model. */
 const SHORT_CHARS_MAX = 1_000;
 /** The tokens [CLS] and [SEP] of BERT's vocabulary. */
 const [START, END] = [101, 102];
@@ -46,12 +46,12 @@ async function loadSession({ folder, graph, threads }: SentenceThreadData): Prom
   return InferenceSession.create(readFileSync(graph), {
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
-    // Threads that spin while they wait take a processor away from everything else.
+    // Threads that spin while they wait would take a processor away from all other work.
     extra: { session: { model_external_initializers_file_folder_path: folder, intra_op: { allow_spinning: '0' } } },
   });
 }
 
-/** Loads the tokenizer. This library ignores the padding and the cut in its file; windows are cut here instead. */
+/** Loads the tokenizer. The library ignores the padding and the length limit in the file, so windows are cut here. */
 function loadEncode({ folder }: SentenceThreadData): Encode {
   const tokenizer = new Tokenizer(JSON.parse(readFileSync(join(folder, 'tokenizer.json'), 'utf8')) as object, {});
   return (text) => {
@@ -83,7 +83,7 @@ export function isUrgent(texts: readonly string[]): boolean {
   return texts.length === 1 && (texts[0] ?? '').length <= SHORT_CHARS_MAX;
 }
 
-/** Takes the call whose window runs next, and moves it behind the others. It is the first urgent call, else the one that waited longest. */
+/** Chooses the call whose window runs next: the first urgent one, else the one that waited longest. Moves it behind the others. */
 export function takeTurn<T extends Pick<SentenceCall, 'texts'>>(calls: Set<T>): T | undefined {
   const turn = [...calls].find(({ texts }) => isUrgent(texts)) ?? [...calls][0];
   if (turn === undefined) return undefined;
@@ -92,7 +92,7 @@ export function takeTurn<T extends Pick<SentenceCall, 'texts'>>(calls: Set<T>): 
   return turn;
 }
 
-/** Runs the calls in turns of one window, so that an urgent call waits for at most one window, not for a whole import. */
+/** Runs one window of a call at a time, so that an urgent call waits for at most one window and not for a whole import. */
 async function serve(port: MessagePort, data: SentenceThreadData): Promise<void> {
   const calls = new Set<Call>();
   const arrivals = new EventEmitter();
@@ -117,11 +117,11 @@ async function serve(port: MessagePort, data: SentenceThreadData): Promise<void>
     const turn = takeTurn(calls);
     if (turn === undefined) await once(arrivals, 'call');
     else await answer(turn);
-    // Lets messages arrive: new calls, and the ends of channels.
+    // Lets new calls and closed channels arrive.
     await new Promise(setImmediate);
   }
 }
 
-/** Some tests are threads too, but without this data. */
+/** Tests may run this file in a thread that has no such data. */
 const data = workerData as Partial<SentenceThreadData> | null;
 if (parentPort && data?.graph) await serve(parentPort, data as SentenceThreadData);

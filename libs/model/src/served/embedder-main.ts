@@ -8,17 +8,18 @@ import { CachedEmbedder } from '../cached-embedder.js';
 import { DEFAULT_FOLDER, missingFiles, SentenceEmbedder } from '../sentence/sentence-embedder.js';
 
 /**
- * Serves an embedder to the other processes of a machine by OpenAI's protocol, over HTTP on a Unix socket, which only its owner can open.
+ * Serves an embedder to the other processes of a machine. It speaks OpenAI's protocol over HTTP on a Unix socket, which only its owner can
+ * open.
  *
- * Calls of a client that leaves are given up. The embedder orders the calls: see `sentence-thread.ts`.
+ * If a client closes its connection, its calls are cancelled. The embedder decides the order of calls: see `sentence-thread.ts`.
  *
- * @param path of the socket. A socket that an earlier process left there is replaced.
+ * @param path the socket's path. If an earlier process left a socket there, it is replaced
  */
 export async function serveEmbedder(embedder: Embedder, path: string): Promise<Server> {
-  // Idle connections stay open, so that no call meets one that is being closed.
+  // Idle connections stay open, so that no call uses a connection that is just being closed.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => void answer(embedder, request, response));
   rmSync(path, { force: true });
-  // The file has this mode from its first moment.
+  // The socket is created with this mode, so that nobody else can open it even for a moment.
   const before = process.umask(0o177);
   try {
     await once(server.listen(path), 'listening');
@@ -44,7 +45,7 @@ const USAGE = 'usage: embedder-main --socket PATH [--folder DIR] [--threads N] [
 
 /**
  * Holds the sentence model for the other processes of this machine, until a signal ends it. Prints one JSON line when it listens on the
- * socket. The first text loads the weights. Flags instead of settings, because reading settings costs 20 MiB of memory.
+ * socket. The first text loads the weights. It has flags instead of settings, because reading settings costs 20 MiB of memory.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({

@@ -2,16 +2,16 @@ import { OpenAiEmbedder } from '../openai-embedder.js';
 import type { RetryPolicy } from '../retry.js';
 import { SENTENCE_PROFILE, TEXT_CHARS_MAX } from '../sentence/sentence-embedder.js';
 
-/** Longer than the launcher needs to start the process again. */
+/** The waits are longer in total than the launcher needs to restart the process. */
 const PATIENCE: RetryPolicy = { attemptsMax: 1_000, waitTotalMaxMs: 20_000 };
-/** The process orders the calls itself, and answers each in the end. */
+/** The limits are high, because the process decides the order of calls and answers each of them in the end. */
 const LIMITS = { idleTimeoutMs: 900_000, callTimeoutMs: 900_000 };
 const CALLS_MAX = 1_000;
 
 /**
- * The sentence model of an embedding process on this machine. Its connections keep this process alive only while a call waits.
+ * Uses the sentence model of an embedding process on this machine. Its connections keep this process alive only while a call waits.
  *
- * A call is repeated if the process ends meanwhile, since the same texts give the same vectors.
+ * If the embedding process ends during a call, the call is repeated.
  */
 export class ServedEmbedder extends OpenAiEmbedder {
   override readonly profile = SENTENCE_PROFILE;
