@@ -33,7 +33,9 @@ import { retentionFrom, taskConfig, TaskStore } from '@etude/queue/tasks/task-st
 import { z } from 'zod';
 import { rolloutLearnProcessor, rolloutRunProcessor } from './rollout-run.processor.js';
 
-const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), { error: 'must be a JSON object from name to argv' });
+const Commands = z.record(z.string(), z.tuple([z.string()], z.string()), {
+  error: 'must be a JSON object of names and commands, such as {"memory": ["mcp-server-memory"]}',
+});
 
 const tokens = (standard: number) => z.number().int().min(100).max(100_000).default(standard);
 const PromptTokens = z.strictObject({
@@ -72,8 +74,8 @@ export const rolloutWorkerConfig = requireMemory(
        */
       ETUDE_RECALL_WITHHOLD_PROBABILITY: z.coerce.number().min(0).max(0.5).default(0.05),
       /**
-       * Commands that start MCP servers over stdio, as a JSON object from name to argv, such as {"memory": ["mcp-server-memory"]}. Agents
-       * can use no other commands.
+       * Commands that start MCP servers over stdio, as a JSON object of names and commands, such as {"memory": ["mcp-server-memory"]}.
+       * Agents can use no other commands.
        */
       ETUDE_MCP_COMMANDS: z.string().default('{}').transform(parsedJson).pipe(Commands),
       /**

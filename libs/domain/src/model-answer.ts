@@ -96,8 +96,8 @@ export async function askForJson<S extends z.ZodType>(
     const read = readJsonAnswer(schema, answer.text);
     const wrong = 'wrong' in read ? read.wrong : ((await check?.(read.data, signal)) ?? []).join('; ');
     if ('data' in read && wrong === '') return { ...told, data: read.data, failure: '', modelCalls };
-    if ((await onFailure?.(wrong, modelCalls)) === 'stop') return failed('it is not wanted any more');
-    if (modelCalls === TRIES) return failed(`${TRIES} answers could not be used; the last: ${wrong}`);
+    if ((await onFailure?.(wrong, modelCalls)) === 'stop') return failed('the answer is not needed any more');
+    if (modelCalls === TRIES) return failed(`${TRIES} answers could not be used, the last one because ${wrong}`);
     messages.push({ role: 'assistant', content: answer.text }, { role: 'user', content: complaint(wrong) });
   }
 }

@@ -83,7 +83,11 @@ const BUILT_IN = fileURLToPath(new URL('../pairs/', import.meta.url));
 export function readPairs(path: string): LabelledPair[] {
   const lines = readFileSync(path, 'utf8').split(/\r?\n/);
   const pairs = lines.flatMap((line, i) => (line.trim() === '' ? [] : [readLine(line, `${path}, line ${i + 1}`)]));
-  if (pairs.length === 0) throw new EtudeError('INVALID_ARGUMENT', `${path}: the file has no pair`);
+  if (pairs.length === 0)
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `${path} has no pairs of texts. Each line must be {"a": TEXT, "b": TEXT, "same": "words", "task" or "no"}.`,
+    );
   return pairs;
 }
 

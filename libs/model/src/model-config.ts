@@ -116,7 +116,7 @@ async function chosen(config: EmbedderConfig, { warn, tracing = UNTRACED }: Note
   if (missing.length === 0) return new SentenceEmbedder({ folder, threads: config.ETUDE_EMBEDDER_THREADS });
   const what = `${missing.join(', ')} of the sentence model ${missing.length === 1 ? 'is' : 'are'} not in ${folder}`;
   if (config.ETUDE_EMBEDDER === 'sentence')
-    throw wrongSetting('ETUDE_EMBEDDER', `is sentence, but ${what}; run "etude embedder fetch", or set it to lexical`);
+    throw wrongSetting('ETUDE_EMBEDDER', `is "sentence", but ${what}. Run "etude embedder fetch", or set it to "lexical"`);
   warn?.(
     `${what}: memory search compares words only, and misses the same request in other words. Run "etude embedder fetch" to fetch them.`,
   );
@@ -125,12 +125,12 @@ async function chosen(config: EmbedderConfig, { warn, tracing = UNTRACED }: Note
 
 function openAiEmbedder(config: EmbedderConfig, model: string, tracing: Tracing): Embedder {
   const dimension = config.ETUDE_EMBEDDING_DIMENSION ?? DIMENSIONS[model];
-  if (!dimension) throw wrongSetting('ETUDE_EMBEDDING_DIMENSION', `is not set; set it to the length of the vectors of ${model}`);
+  if (!dimension) throw wrongSetting('ETUDE_EMBEDDING_DIMENSION', `is not set. Set it to the length of the vectors of ${model}`);
   const baseUrl = config.ETUDE_EMBEDDING_BASE_URL ?? config.OPENAI_BASE_URL;
   // The chat model's key must not be sent to another server.
   const apiKey = config.ETUDE_EMBEDDING_API_KEY ?? (baseUrl === config.OPENAI_BASE_URL ? config.OPENAI_API_KEY : undefined);
   if (baseUrl === DEFAULT_BASE_URL && !apiKey)
-    throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, and ${DEFAULT_BASE_URL} needs one`);
+    throw wrongSetting('ETUDE_EMBEDDING_API_KEY', `is not set, but ${DEFAULT_BASE_URL} requires a key`);
   const embedder = new OpenAiEmbedder({
     ...connectionOf(config),
     baseUrl,
@@ -169,7 +169,10 @@ function anchorsOf(config: EmbedderConfig): CosineAnchors | null {
   if (unrelated === undefined && sameTask === undefined && sameWords === undefined) return null;
   const anchors = { unrelated: unrelated ?? Number.NaN, sameTask: sameTask ?? Number.NaN, sameWords: sameWords ?? Number.NaN };
   if (areAnchors(anchors)) return anchors;
-  throw wrongSetting('ETUDE_EMBEDDING_COSINE_SAME_TASK', 'must lie between _UNRELATED and _SAME_WORDS, which must be set with it');
+  throw wrongSetting(
+    'ETUDE_EMBEDDING_COSINE_SAME_TASK',
+    'must lie between ETUDE_EMBEDDING_COSINE_UNRELATED and ETUDE_EMBEDDING_COSINE_SAME_WORDS. Set all three',
+  );
 }
 
 const usd = () => z.coerce.number().min(0, 'must be a price in US dollars per million tokens').default(0);
@@ -198,9 +201,9 @@ export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatMode
     if (!apiKey)
       throw wrongSetting(
         'OPENAI_API_KEY',
-        `is not set, and ${DEFAULT_BASE_URL} needs one; set it, or OPENAI_BASE_URL to another OpenAI-compatible server`,
+        `is not set, but ${DEFAULT_BASE_URL} requires a key. Set it, or set OPENAI_BASE_URL to another OpenAI-compatible server`,
       );
-    if (!model) throw wrongSetting('OPENAI_MODEL', `is not set; set it to a model of ${DEFAULT_BASE_URL}`);
+    if (!model) throw wrongSetting('OPENAI_MODEL', `is not set. Set it to a model of ${DEFAULT_BASE_URL}`);
   }
   const chat = new OpenAiChatModel({
     ...connectionOf(config),

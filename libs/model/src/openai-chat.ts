@@ -166,7 +166,7 @@ async function readAnswer(
 }
 
 const truncated = (context: ServerContext) =>
-  new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} cut its answer off before the end.`);
+  new EtudeError('MODEL_ANSWER_TRUNCATED', `${serverName(context)} stopped before its answer was complete.`);
 
 function emptyAnswer(finishReason: string | null, document: string, context: ServerContext): EtudeError {
   const body = document === '' ? '' : ` It sent: ${quoted(document, context)}`;

@@ -81,7 +81,7 @@ export type ScriptAnswer = z.output<typeof ScriptAnswer>;
 /** Reads a script in YAML or JSON. @throws EtudeError INVALID_ARGUMENT that names the file and every wrong field */
 export async function loadScript(path: string): Promise<Script> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new EtudeError('INVALID_ARGUMENT', `can't read script ${path}: ${error.message}`, {}, { cause: error });
+    throw new EtudeError('INVALID_ARGUMENT', `The script ${path} can't be read: ${error.message}`, {}, { cause: error });
   });
   return parseScript(text, path);
 }

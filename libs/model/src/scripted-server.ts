@@ -98,7 +98,11 @@ async function serve(model: ScriptedModel, request: IncomingMessage, response: S
   if (route === 'GET /scripted/calls') return sendJson(response, 200, { model: name, total: calls.at(-1)?.number ?? 0, calls });
   if (route !== 'POST /v1/chat/completions') {
     request.resume();
-    return refuse(response, 404, `${route} is not served here; there are POST /v1/chat/completions, GET /v1/models, GET /scripted/calls`);
+    return refuse(
+      response,
+      404,
+      `The scripted model has no ${route}. It has POST /v1/chat/completions, GET /v1/models and GET /scripted/calls.`,
+    );
   }
   const body = await json(request).catch((error: Error) => error);
   if (body instanceof Error) return refuse(response, 400, `the request is not JSON: ${body.message}`);

@@ -118,13 +118,13 @@ function codeOf({ status, code }: ServerFault): ErrorCode {
 }
 
 function refusalAdvice({ status }: ServerFault, { settings }: ServerContext): string {
-  if (status >= 300 && status < 400) return `It redirects; set ${settings.baseUrl} to the new address.`;
+  if (status >= 300 && status < 400) return `The server redirects. Set ${settings.baseUrl} to the new address.`;
   if (status === 401 || status === 403) return `Check ${settings.apiKey}.`;
-  if (status === 402 || status === 429) return `The account behind ${settings.apiKey} has no credit left; check its billing.`;
+  if (status === 402 || status === 429) return `The account behind ${settings.apiKey} has no credit left. Check its billing.`;
   if (status === 404 || status === 405 || status === 501)
     return `Check ${settings.baseUrl} (it usually ends with /v1) and ${settings.model}.`;
-  if (status === 413) return 'The request is too large for it; make the prompt shorter.';
-  return `Check that ${settings.model} fits this request.`;
+  if (status === 413) return 'The request is too large for this server. Make the prompt shorter.';
+  return `Check whether the model in ${settings.model} supports this request.`;
 }
 
 const endSentence = (text: string) => (/[.!?…]$/.test(text) ? text : `${text}.`);
@@ -165,5 +165,8 @@ export function readDocument<T>(schema: z.ZodType<T>, text: string, asked: strin
   if (error !== undefined && error !== null) throw faultError(faultIn(error), context);
   const { success, data } = schema.safeParse(value);
   if (success) return data;
-  throw new EtudeError('MODEL_REFUSED', `${said} with something else: ${quoted(text, context)} Check ${context.settings.baseUrl}.`);
+  throw new EtudeError(
+    'MODEL_REFUSED',
+    `${said} with JSON of an unknown form: ${quoted(text, context)} Check ${context.settings.baseUrl}.`,
+  );
 }

@@ -176,7 +176,7 @@ describe('consolidate', () => {
     const { run, state, asked } = world(twice, (_text, call) => (call <= 3 ? 'I learned a lot.' : FACTS));
     const outcome = await run();
     expect(outcome).toMatchObject({ modelCalls: 3, modelFailures: 1, factsAdded: 0 });
-    expect(outcome.plan[0]).toMatch(/no facts, the model failed: 3 answers could not be used; the last: it is not JSON/);
+    expect(outcome.plan[0]).toMatch(/no facts, the model failed: 3 answers could not be used, the last one because it is not JSON/);
     expect(asked[1]).toMatch(/\nThat can't be used/);
     expect(state().units).toEqual([]);
     expect(await run()).toMatchObject({ modelCalls: 1, factsAdded: 1, skillsProposed: 0 });

@@ -30,7 +30,11 @@ const EVALUATORS: { readonly [Kind in Evaluator['kind']]: (evaluator: Extract<Ev
   none: () => NONE,
   named: ({ name, spec }) => {
     const rules = NAMED[name]?.rules(spec);
-    if (rules === undefined) throw new EtudeError('FAILED_PRECONDITION', `there is no evaluator ${JSON.stringify(name)} in this release`);
+    if (rules === undefined)
+      throw new EtudeError(
+        'FAILED_PRECONDITION',
+        `This release has no evaluator ${JSON.stringify(name)}. Its evaluators are ${Object.keys(NAMED).join(', ')}.`,
+      );
     return { ...rules, visible: [name, rules.visible] };
   },
 };

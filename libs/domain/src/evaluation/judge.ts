@@ -46,12 +46,12 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
 /** Checks that all runs ended by themselves. @throws EtudeError SANDBOX_UNAVAILABLE (retryable); CANCELLED */
 export function refuseUnfinished(planned: number, results: readonly RunResult[]): void {
   const lost = results.find((run) => RETRYABLE_EXITS.has(run.exit));
-  if (lost) throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while the code ran (${lost.exit}); run the execution again.`);
+  if (lost) throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox was lost while the code ran (${lost.exit}). Run the execution again.`);
   if (results.some((run) => run.exit === 'cancelled'))
     throw new EtudeError('CANCELLED', 'The execution was cancelled before the code finished.');
   const isComplete = results.length >= planned || (results.length > 0 && results.at(-1)?.exit !== 'ok');
   if (!isComplete)
-    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox returned ${results.length} of ${planned} results; run the execution again.`);
+    throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox returned ${results.length} of ${planned} results. Run the execution again.`);
 }
 
 export function judgeWithoutCode(evaluator: Evaluator): Judgement {

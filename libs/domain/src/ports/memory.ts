@@ -235,14 +235,17 @@ export function writtenIn(write: MemoryWrite): { readonly scope: Scope; readonly
 export function requireScope(scope: ReadScope): ReadScope {
   const { tenant, agent, user, also } = (scope ?? {}) as Partial<ReadScope>;
   if (typeof tenant !== 'string' || tenant.trim() === '') {
-    throw new EtudeError('TENANT_MISSING', 'the memory scope has no tenant; pass the authenticated tenant');
+    throw new EtudeError('TENANT_MISSING', 'The memory scope has no tenant. Pass the authenticated tenant.');
   }
   if (typeof agent !== 'string' && agent !== null) {
-    throw new EtudeError('TENANT_MISSING', 'the memory scope has no agent; pass a name, or null for every agent of the tenant');
+    throw new EtudeError('TENANT_MISSING', 'The memory scope has no agent. Pass a name, or null for every agent of the tenant.');
   }
   const areNames = Array.isArray(also) && also.every((name) => typeof name === 'string' && name !== '');
   if (also !== undefined && !(areNames && typeof agent === 'string' && typeof user === 'string')) {
-    throw new EtudeError('TENANT_MISSING', 'the memory scope has several owners but no reader; pass the agent and the user that read them');
+    throw new EtudeError(
+      'TENANT_MISSING',
+      'The memory scope has shared owners in "also", but no agent or no user. Pass the agent and the user for whom memory is read.',
+    );
   }
   return scope;
 }
@@ -250,7 +253,7 @@ export function requireScope(scope: ReadScope): ReadScope {
 /** Refuses to write a record of another tenant. @throws EtudeError PERMISSION_DENIED */
 export function requireOwn(tenant: string, scope: Scope): void {
   if (scope.tenant === tenant) return;
-  const message = `a record of tenant ${JSON.stringify(scope.tenant)} can't be written as tenant ${JSON.stringify(tenant)}; write the record under its own tenant`;
+  const message = `A record of tenant ${JSON.stringify(scope.tenant)} can't be written as tenant ${JSON.stringify(tenant)}. Write it under its own tenant.`;
   throw new EtudeError('PERMISSION_DENIED', message);
 }
 

@@ -51,7 +51,7 @@ describe('the explanation of a step', () => {
   it('is refused for a step that asked no model', async () => {
     const { explain } = await finished();
     await expect(explain('a1.execute')).rejects.toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('a1.generate') });
-    await expect(explainStep((await finished()).world.input, [], null, new World().deps)).rejects.toThrow(/has no call of a model/);
+    await expect(explainStep((await finished()).world.input, [], null, new World().deps)).rejects.toThrow(/has no model call/);
   });
 });
 

@@ -56,9 +56,9 @@ export async function explainStep(
 ): Promise<StepExplanation> {
   const steps = modelSteps(entries);
   const wanted = step ?? steps.at(-1);
-  if (wanted === undefined)
-    throw new EtudeError('NOT_FOUND', `the journal of task ${input.task.id} has no call of a model, or is no longer kept`);
-  if (!steps.includes(wanted)) throw new EtudeError('NOT_FOUND', `step "${wanted}" asked no model; these did: ${steps.join(', ')}`);
+  if (wanted === undefined) throw new EtudeError('NOT_FOUND', `The journal of task ${input.task.id} has no model call, or it was deleted.`);
+  if (!steps.includes(wanted))
+    throw new EtudeError('NOT_FOUND', `Step "${wanted}" made no model call. These steps did: ${steps.join(', ')}.`);
   const { messages, tools = [], sources = {} } = await askedIn(input, entries, wanted, deps);
   const sections = messages.flatMap(sectionsOf).map((section) => ({ ...section, sources: sources[section.title] ?? [] }));
   if (tools.length > 0) sections.splice(1, 0, toolsSection(tools));
@@ -119,7 +119,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     if (!(error instanceof Asked)) throw error;
   }
   if (asked) return asked;
-  const message = `the prompt of step "${step}" can't be made again, because memory or settings have changed since`;
+  const message = `The prompt of step "${step}" can't be shown, because memory or settings have changed since that step.`;
   throw new EtudeError('FAILED_PRECONDITION', message);
 }
 
@@ -177,7 +177,7 @@ type Value = Partial<ChatResponse & ExecutionResult & { readonly judgement: Judg
 export function stepDetail(entries: readonly JournalEntry[], step: string, evaluator: Evaluator): StepDetail {
   const found = entries.find(({ key }) => key === step);
   if (found === undefined)
-    throw new EtudeError('NOT_FOUND', `The journal has no step "${step}". It may not be done yet, or be kept no longer.`);
+    throw new EtudeError('NOT_FOUND', `The journal has no step "${step}". The step may not be done yet, or the journal was deleted.`);
   const { value } = found;
   if (Array.isArray(value)) return { step, records: value as RecalledItem[] };
   if (isCall(value)) return { step, tool: value.tool, query: value.query, text: textOf(value.outcome) };

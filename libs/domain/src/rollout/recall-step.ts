@@ -75,7 +75,7 @@ async function withheldItems(context: RolloutContext, attempt: number, found: re
   }));
   const withheld = shows.filter(({ shown }) => !shown);
   if (attempt === 1) {
-    const summary = `${withheld.length} of ${shows.length} memories withheld, to measure what they are worth`;
+    const summary = `${withheld.length} of ${shows.length} memories withheld, to measure how much they help`;
     const drawn = await steps.run(KEY, 'record', async () => ({ value: shows, summary }));
     context.shows.splice(0, context.shows.length, ...drawn);
   }

@@ -228,7 +228,7 @@ function boundCode(skill: ReusableSkill, answer: string): string | null {
 async function recordFailedBinding(context: RolloutContext, skill: ReusableSkill): Promise<void> {
   if (context.spec.memory.readOnly) return;
   await context.steps.run('a0.record', 'record', async () => {
-    const failure = { input: inputOf(context), error: 'the model found no arguments for it in the task' };
+    const failure = { input: inputOf(context), error: 'the model found no arguments for the skill in the task' };
     await noteUse(context, skill, { success: false, at: context.deps.clock.now(), failure });
     return { value: null, summary: `the model found no arguments for ${skill.name}` };
   });

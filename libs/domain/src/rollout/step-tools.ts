@@ -188,7 +188,7 @@ function listedTools({ steps, deps, signal }: RolloutContext, caller: OutsideCal
     const { tools, problems } = await deps.outsideTools.list(caller, signal);
     let room = LISTED_CHARS_MAX;
     const value = tools.filter((tool) => (room -= JSON.stringify(tool).length) > 0);
-    const left = value.length < tools.length ? [`${tools.length - value.length} tools have too long schemas together`] : [];
+    const left = value.length < tools.length ? [`${tools.length - value.length} tools were left out, because the list is too long`] : [];
     return { value, summary: [`${value.length} tools of MCP servers`, ...problems, ...left].join('; ').slice(0, 400), usage: { steps: 0 } };
   });
 }

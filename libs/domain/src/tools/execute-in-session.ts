@@ -85,7 +85,7 @@ export async function readSessionFiles(
     for (const path of new Set(fileNames.map(pathOf))) {
       const content = (await session.sandbox.read(path, left + 1, signal)) ?? new Uint8Array();
       left -= content.byteLength;
-      if (left < 0) throw refused('"file_names" name files of more than 8 MiB together, which a skill can\'t be given.');
+      if (left < 0) throw refused('The files in "file_names" have more than 8 MiB together. A skill can\'t be given so much.');
       files.push({ path, contentBase64: Buffer.from(content).toString('base64') });
     }
     return files;

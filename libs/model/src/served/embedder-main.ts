@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   const [threads, bytesMax] = [Number(values.threads), Number(values['cache-bytes'])];
   if (!path || !(Number.isInteger(threads) && threads > 0 && bytesMax >= 0)) throw new Error(USAGE);
   const missing = missingFiles(folder);
-  if (missing.length > 0) throw new Error(`there is no ${missing.join(' and no ')} in ${folder}; run "etude embedder fetch"`);
+  if (missing.length > 0) throw new Error(`There is no ${missing.join(' and no ')} in ${folder}. Run "etude embedder fetch".`);
   const embedder = new CachedEmbedder(new SentenceEmbedder({ folder, threads }), bytesMax);
   await serveEmbedder(embedder, path);
   process.stdout.write(`${JSON.stringify({ ready: true, service: 'embedder', path, pid: process.pid })}\n`);

@@ -35,7 +35,7 @@ describe('writeSkill', () => {
   it('asks no more after a stop', async () => {
     const model = new FakeChatModel(['one', 'two']);
     const outcome = await writeSkill(REQUEST, { model, check: nothingWrong, onFailure: async () => 'stop' }, never);
-    expect(outcome).toMatchObject({ data: null, failure: 'it is not wanted any more', modelCalls: 1 });
+    expect(outcome).toMatchObject({ data: null, failure: 'the answer is not needed any more', modelCalls: 1 });
   });
 
   it('sends back code that fails its tests', async () => {
