@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { reportOutages, whileRedisAnswers } from './redis.js';
 
@@ -77,17 +76,28 @@ export function watchCancel(redis: Redis, channel: string, isRequested: () => Pr
 
 /** Remembers whether anything was published to a channel. */
 export class Bell {
-  #ringing = new AbortController();
+  #rang = false;
+  #wake = (): void => undefined;
 
   /** @param everyMs the longest wait, in case a message was lost with a connection that died unnoticed */
   constructor(private readonly everyMs: number) {}
 
-  readonly ring = (): void => this.#ringing.abort();
+  readonly ring = (): void => {
+    this.#rang = true;
+    this.#wake();
+  };
 
   /** Resolves when the bell rings, at once if it rang since the last wait. Also resolves after `everyMs`, and when `signal` aborts. */
   async rung(signal: AbortSignal): Promise<void> {
-    const woken = AbortSignal.any([signal, this.#ringing.signal]);
-    await sleep(this.everyMs, undefined, { signal: woken }).catch(() => undefined);
-    if (this.#ringing.signal.aborted) this.#ringing = new AbortController();
+    if (!this.#rang && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = () => resolve();
+      const timer = setTimeout(this.#wake, this.everyMs);
+      signal.addEventListener('abort', this.#wake);
+      await promise;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', this.#wake);
+    }
+    this.#rang = false;
   }
 }

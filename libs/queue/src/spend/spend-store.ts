@@ -2,7 +2,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { ChatModel, ChatResponse, ModelAccount } from '@etude/domain/ports/model';
 import type { z } from 'zod';
 import type { Producer } from '../jobs/producer.js';
-import { whileRedisAnswers } from '../redis/redis.js';
+import { runScript, whileRedisAnswers } from '../redis/redis.js';
 import { limitsFrom, type TenantLimits, type tenantLimitsConfig, type TenantLimitsOf } from '../limits/tenant-limits.js';
 import { namesAfter, type Page, type PageAsk } from '../redis/pages.js';
 
@@ -20,7 +20,8 @@ export interface Spend {
 type Cost = Pick<ChatResponse, 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 const DAY_MS = 86_400_000;
-const KEPT_DAYS = 400;
+/** 400 days */
+const KEPT_S = 400 * 86_400;
 const MICRO = 1_000_000;
 const MEASURES = ['modelCalls', 'inputTokens', 'outputTokens', 'microUsd'] as const;
 /** The UTC day of a time in ms since 1970. */
@@ -45,13 +46,9 @@ export class SpendStore {
 
   async count({ tenant, agent, purpose }: ModelAccount, { inputTokens, outputTokens, costUsd }: Cost): Promise<void> {
     const { redis, keys } = this.producer;
-    const key = keys.spend(tenant, dayOf(this.now()));
     const counted = { modelCalls: 1, inputTokens, outputTokens, microUsd: Math.round(costUsd * MICRO) };
-    const write = redis.multi();
-    for (const measure of MEASURES) write.hincrby(key, JSON.stringify([agent, purpose, measure]), counted[measure]);
-    // Lists the tenant even if it has never submitted a task.
-    write.hsetnx(keys.line, tenant, 0);
-    await whileRedisAnswers(redis, write.expire(key, (KEPT_DAYS * DAY_MS) / 1_000).exec());
+    const amounts = MEASURES.flatMap((measure) => [JSON.stringify([agent, purpose, measure]), counted[measure]]);
+    await runScript(redis, 'countSpend', [keys.spend(tenant, dayOf(this.now())), keys.line], [tenant, KEPT_S, ...amounts]);
   }
 
   /** Newest day first, then by agent and purpose. @param days UTC days up to today */
