@@ -9,32 +9,19 @@ const never = () => new AbortController().signal;
 function startDriver(warm: number) {
   const log: string[] = [];
   const open = (): SandboxLink => {
-    const name = log.filter((entry) => entry.startsWith('open')).length;
-    log.push(`open ${name}`);
+    const name = log.push('open') - 1;
     const { promise: gone, resolve } = Promise.withResolvers<void>();
-    let hello = true;
-    let alive = true;
-    const end = () => {
-      if (alive) log.push(`destroy ${name}`);
-      alive = false;
-      resolve();
-      return gone;
-    };
-    const receive = async () => {
-      if (!hello) await gone;
-      const frame = hello ? { type: 'hello' } : null;
-      hello = false;
-      return frame;
-    };
+    const frames = [{ type: 'hello' }];
     return {
-      get alive() {
-        return alive;
-      },
+      alive: true,
       gone,
       send: () => undefined,
-      receive,
+      receive: async () => frames.pop() ?? gone.then(() => null),
       complaint: () => '',
-      destroy: end,
+      async destroy() {
+        log.push(`destroy ${name}`);
+        resolve();
+      },
     };
   };
   const source: SandboxSource = { open, close: () => Promise.resolve() };
@@ -48,8 +35,8 @@ describe('a sandbox that is released', () => {
     const sandbox = await driver.claim(SHAPE, never());
     const released = sandbox.release();
     // In the same turn, in which the answer leaves.
-    expect(log).toEqual(['open 0', 'open 1']);
+    expect(log).toEqual(['open', 'open']);
     await released;
-    expect(log).toEqual(['open 0', 'open 1', 'open 2', 'destroy 0']);
+    expect(log).toEqual(['open', 'open', 'open', 'destroy 0']);
   });
 });

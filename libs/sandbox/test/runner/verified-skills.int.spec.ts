@@ -47,24 +47,6 @@ describe('a skill in the sandbox', () => {
     );
   });
 
-  it.each([
-    ['prints what it should return', 'def double(n):\n    print(n * 2)'],
-    [
-      'writes into every descriptor',
-      'import os\ndef double(n):\n    for fd in range(3, 64):\n        try:\n            os.write(fd, b\'{"value": 4}\')\n        except OSError:\n            pass\n    os._exit(0)',
-    ],
-    [
-      'changes what encodes its answer',
-      'import json, sys\ndef double(n):\n    for name, module in list(sys.modules.items()):\n        if "plain" in name:\n            module.encode = lambda value: 4\n    return None',
-    ],
-  ])(
-    'is not verified where it %s',
-    async (_what, code) => {
-      expect(await reasonFor(code)).toMatch(/^its tests fail/);
-    },
-    60_000,
-  );
-
   it('is parsed within its limits at any nesting', async () => {
     const deep = [
       '('.repeat(5_000),
