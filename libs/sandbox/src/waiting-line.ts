@@ -1,3 +1,5 @@
+import { unlessAborted } from '@etude/contracts/errors';
+
 export interface LineLimits {
   readonly waitingMax: number;
   readonly waitMs: number;
@@ -15,23 +17,22 @@ export class WaitingLine<T> {
     return this.waiting.length;
   }
 
-  /**
-   * @param first whether to wait ahead of all others, for a caller whose value turned out to be unusable
-   * @throws the error of `refusal`; the signal's reason when it aborts
-   */
-  wait(signal: AbortSignal, first = false): Promise<T> {
-    if (!first && this.waiting.length >= this.limits.waitingMax) return Promise.reject(this.limits.refusal(this.waiting.length));
-    const { waitMs, refusal } = this.limits;
+  /** @param first whether to wait ahead of all others, because an earlier value was unusable. @throws `refusal`; the signal's reason */
+  async wait(signal: AbortSignal, first = false): Promise<T> {
+    const { waitingMax, waitMs, refusal } = this.limits;
+    if (!first && this.length >= waitingMax) throw refusal(this.length);
     const waiting = Promise.withResolvers<T>();
-    const abort = () => this.drop(waiting, () => signal.reason as Error);
-    const timer = setTimeout(() => this.drop(waiting, refusal), waitMs);
-    signal.addEventListener('abort', abort, { once: true });
     if (first) this.waiting.unshift(waiting);
     else this.waiting.push(waiting);
-    return waiting.promise.finally(() => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-    });
+    try {
+      return await unlessAborted(waiting.promise, AbortSignal.any([signal, AbortSignal.timeout(waitMs)]));
+    } catch (error) {
+      const before = this.waiting.indexOf(waiting);
+      // It was given a value at the last moment, or refused.
+      if (before < 0) return waiting.promise;
+      this.waiting.splice(before, 1);
+      throw signal.aborted ? error : refusal(before);
+    }
   }
 
   /** Gives the value to the caller that has waited longest. */
@@ -42,12 +43,5 @@ export class WaitingLine<T> {
   /** Rejects all waiting callers. */
   refuse(error: () => Error): void {
     for (const waiting of this.waiting.splice(0)) waiting.reject(error());
-  }
-
-  private drop(waiting: PromiseWithResolvers<T>, why: (before: number) => Error): void {
-    const before = this.waiting.indexOf(waiting);
-    if (before < 0) return;
-    this.waiting.splice(before, 1);
-    waiting.reject(why(before));
   }
 }

@@ -67,7 +67,7 @@ export class KubernetesDriver implements SandboxDriver {
     const { installation, templates, tokenSecret, logger: log } = options;
     const { api, feed, open = (...args) => PodLink.open(...args) } = parts;
     const settings = { ...POOL_SETTINGS, ...options.settings };
-    this.deps = { api, feed, open, settings, tokenSecret, log, now: () => performance.now(), lastClaim: { atMs: -Infinity } };
+    this.deps = { api, feed, open, settings, tokenSecret, log, lastClaim: { atMs: -Infinity } };
     for (const [name, template] of Object.entries(templates))
       this.pools.set(name, new TemplatePool(podKind(name, template, installation, this.controller), this.deps));
     this.claimed = new ClaimedPods(this.deps);

@@ -26,7 +26,7 @@ const DELETING_MAX_MS = 60_000;
  * @returns a function that stops it
  */
 export function reapPods(deps: ReaperDeps): () => void {
-  const { feed, holds, now, settings } = deps;
+  const { feed, holds, settings } = deps;
   /** By uid: the pod's state, and the time when it entered that state. */
   let seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
   let running = false;
@@ -38,10 +38,10 @@ export function reapPods(deps: ReaperDeps): () => void {
     for (const pod of [...feed.pods.values()].filter(({ uid }) => !holds(uid))) {
       const what = pod.deleting ? 'deleting' : pod.phase;
       const known = before.get(pod.uid);
-      const { sinceMs } = known?.what === what ? known : { sinceMs: now() };
+      const { sinceMs } = known?.what === what ? known : { sinceMs: performance.now() };
       seen.set(pod.uid, { what, sinceMs });
       // A dead node never confirms a deletion, so the second deletion has no grace period and needs no confirmation.
-      if (now() - sinceMs >= patienceMs(pod, deps)) await deletePod(deps, pod, pod.deleting ? 0 : 1);
+      if (performance.now() - sinceMs >= patienceMs(pod, deps)) await deletePod(deps, pod, pod.deleting ? 0 : 1);
     }
     running = false;
   };

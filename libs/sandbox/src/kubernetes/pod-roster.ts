@@ -38,10 +38,7 @@ const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' 
  * reports its effect, so that it isn't repeated while the watch is slow.
  */
 export class PodRoster extends Map<number, RosterPod> {
-  constructor(
-    private readonly digest: string,
-    private readonly now: () => number,
-  ) {
+  constructor(private readonly digest: string) {
     super();
   }
 
@@ -70,13 +67,13 @@ export class PodRoster extends Map<number, RosterPod> {
 
   move(pod: RosterPod, state: RosterState): void {
     pod.state = state;
-    pod.sinceMs = this.now();
+    pod.sinceMs = performance.now();
   }
 
   /** Adds a pod, before its creation or when the watch first reports it. */
   expect(slot: number, name: string): RosterPod {
     const state = { uid: null, view: null, state: 'creating', link: null, connecting: false, seen: false, outdated: false } as const;
-    const pod: RosterPod = { name, slot, ...state, order: 0, addedMs: this.now(), sinceMs: this.now() };
+    const pod: RosterPod = { name, slot, ...state, order: 0, addedMs: performance.now(), sinceMs: performance.now() };
     this.set(slot, pod);
     return pod;
   }
@@ -108,7 +105,7 @@ export class PodRoster extends Map<number, RosterPod> {
   /** Drops requested pods that have had no event of the watch and no connection for `unseenMaxMs`. */
   sweep(unseenMaxMs: number): void {
     for (const pod of this.values())
-      if (!pod.seen && pod.link === null && pod.state !== 'ours' && this.now() - pod.addedMs > unseenMaxMs) this.forget(pod);
+      if (!pod.seen && pod.link === null && pod.state !== 'ours' && performance.now() - pod.addedMs > unseenMaxMs) this.forget(pod);
   }
 
   /** Applies a change that the watch reports. @returns the changed pod; undefined if the change is old */

@@ -40,7 +40,7 @@ export class PodStarter {
 
   /** Whether the backoff after a failure still lasts. */
   get held(): boolean {
-    return this.deps.now() < this.notBeforeMs;
+    return performance.now() < this.notBeforeMs;
   }
 
   /** How many pods may be created now. After a failure at most one, until a pod starts. */
@@ -66,7 +66,7 @@ export class PodStarter {
     // Several pods that fail together count as one failure.
     if (!this.held) this.waitMs = Math.min(backoffMaxMs, this.waitMs === 0 ? backoffMs : this.waitMs * 2);
     const waitMs = Math.max(this.waitMs, retryAfterMs);
-    this.notBeforeMs = this.deps.now() + waitMs;
+    this.notBeforeMs = performance.now() + waitMs;
     this.problem = problem;
     this.deps.log.warn({ template: this.kind.name, exit: problem.exit, waitMs }, `a sandbox pod could not be started: ${problem.message}`);
   }
@@ -138,8 +138,7 @@ export class PoolBalance {
 
   /** Whether pods have been missing for so long that all controllers replace them. */
   get adopting(): boolean {
-    const { now, settings } = this.deps;
-    return this.shortSinceMs !== null && now() - this.shortSinceMs >= settings.adoptAfterMs;
+    return this.shortSinceMs !== null && performance.now() - this.shortSinceMs >= this.deps.settings.adoptAfterMs;
   }
 
   /**
@@ -149,21 +148,21 @@ export class PoolBalance {
    * @param waiting number of claims that wait in this controller
    */
   plan(roster: PodRoster, waiting: number): RefillPlan {
-    const { settings, lastClaim, now } = this.deps;
+    const { settings, lastClaim } = this.deps;
     const { max, free } = this.sizes;
     const missing = Math.max(0, free + waiting - roster.supply);
     const short = Math.min(missing, Math.max(0, max - roster.size));
     // Not limited to the free slots, because the slots of ending pods become free later.
     this.owed = Math.min(this.owed, missing);
     const mine = this.adopting ? short : Math.min(short, Math.max(this.owed, waiting - roster.supply));
-    this.shortSinceMs = short > 0 ? (this.shortSinceMs ?? now()) : null;
+    this.shortSinceMs = short > 0 ? (this.shortSinceMs ?? performance.now()) : null;
     const isUrgent = waiting > 0 || roster.counts().free < free / 2;
-    if (!isUrgent && now() - lastClaim.atMs < settings.quietMs) return { short, create: 0 };
+    if (!isUrgent && performance.now() - lastClaim.atMs < settings.quietMs) return { short, create: 0 };
     return { short, create: Math.min(mine, Math.max(0, settings.startsMax - this.onTheirWay(roster))) };
   }
 
   private onTheirWay(roster: PodRoster): number {
-    const since = this.deps.now() - SLOW_START_MS;
+    const since = performance.now() - SLOW_START_MS;
     let count = 0;
     for (const { state, addedMs } of roster.values()) if ((state === 'creating' || state === 'starting') && addedMs >= since) count += 1;
     return count;

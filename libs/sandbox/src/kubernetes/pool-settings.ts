@@ -48,8 +48,6 @@ export interface PoolDeps {
   readonly settings: PoolSettings;
   /** A pod's token is made from this secret and the pod's nonce. */
   readonly tokenSecret: string;
-  /** The time in ms, monotonic. */
-  readonly now: () => number;
-  /** The time of the last claim of any template, by `now`. */
+  /** The time of the last claim of any template, on the monotonic clock. */
   readonly lastClaim: { atMs: number };
 }

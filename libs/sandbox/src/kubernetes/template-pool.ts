@@ -46,8 +46,8 @@ export class TemplatePool {
     readonly kind: PodKind,
     private readonly deps: PoolDeps,
   ) {
-    const { settings, now } = deps;
-    this.roster = new PodRoster(kind.digest, now);
+    const { settings } = deps;
+    this.roster = new PodRoster(kind.digest);
     this.starter = new PodStarter(kind, this.roster, deps, this.changed);
     this.balance = new PoolBalance(kind.template.warm, deps);
     const refusal = (before: number) => claimRefusal(kind, before, this.problem);
@@ -78,7 +78,7 @@ export class TemplatePool {
    * @throws EtudeError SANDBOX_CAPACITY or SANDBOX_UNAVAILABLE if no pod comes in time; the reason of an aborted signal
    */
   async claim(claim: string, signal: AbortSignal): Promise<OwnPod> {
-    this.deps.lastClaim.atMs = this.deps.now();
+    this.deps.lastClaim.atMs = performance.now();
     let own = this.queue.length === 0 ? this.take() : null;
     for (let again = false; ; again = true) {
       own ??= await this.wait(signal, again);
@@ -254,7 +254,7 @@ export class TemplatePool {
 
   /** Records why a pod doesn't start, for claims that get none in time. After a final problem, removes the pod. */
   private noticeProblem(pod: RosterPod): void {
-    const problem = pod.view && podProblem(pod.view, this.deps.now() - pod.addedMs);
+    const problem = pod.view && podProblem(pod.view, performance.now() - pod.addedMs);
     if (!problem) return;
     if (!problem.final) {
       this.obstacle = problem;
@@ -266,11 +266,11 @@ export class TemplatePool {
 
   /** Retires one outdated pod: at once if `pressed`, because current pods need its slot. Also one pod that has waited too long for a claim. */
   private retireOld(pressed: boolean): void {
-    const { settings, now } = this.deps;
+    const { settings } = this.deps;
     const ageMaxMs = this.kind.template.activeDeadlineSeconds * WAITING_SHARE * 1_000;
-    this.retireOne((pod) => pod.outdated && (pressed || now() - pod.sinceMs > settings.outdatedMaxMs));
+    this.retireOne((pod) => pod.outdated && (pressed || performance.now() - pod.sinceMs > settings.outdatedMaxMs));
     // A pod that is claimed late would soon reach its deadline.
-    this.retireOne((pod) => now() - pod.addedMs > ageMaxMs);
+    this.retireOne((pod) => performance.now() - pod.addedMs > ageMaxMs);
   }
 
   /** Removes one free pod that matches. Binds it first, so that no other controller can claim it meanwhile. */
