@@ -73,8 +73,7 @@ async function startSessions(
 const START_TIMEOUT_MS = 60_000;
 
 /**
- * Starts the configured driver and measures its claims. Loads only that driver's code, because a local stack should not pay for the
- * memory of the Kubernetes client.
+ * Starts the configured driver and measures its claims. Loads only that driver's code, since the Kubernetes client takes much memory.
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING, SANDBOX_UNAVAILABLE, FAILED_PRECONDITION or INVALID_ARGUMENT for settings
  */

@@ -9,10 +9,7 @@ import type { JobContext, JobHandler } from '@etude/queue/jobs/consumer';
 import { ExecutionStore, type StoredExecution } from '@etude/queue/executions/executions';
 import { unmeasuredRun } from '@etude/sandbox/driven-sandboxes';
 
-/**
- * Runs the execution. Throws if the infrastructure failed a run, so that the queue retries the execution. On the last attempt such a
- * failure becomes the result, with the output so far. Failures of the code are results.
- */
+/** The result of the execution. Throws if the infrastructure failed a run, except at the last attempt: then the failure is the result. */
 async function resultOf(
   sandboxes: Sandboxes,
   { request }: StoredExecution,

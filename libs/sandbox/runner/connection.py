@@ -50,8 +50,7 @@ READ_BYTES = 256 * 1024
 
 
 class Connection:
-    """Calls `obey(connection, frame)` for each frame, and `ended(connection)` at the end. Sends queued replies first, then frames of
-    the execution that it follows."""
+    """Calls `obey(connection, frame)` for each frame, and `ended(connection)` at the end. Sends replies before frames of executions."""
 
     def __init__(self, loop, read_fd, write_fd, obey, ended):
         self.loop = loop

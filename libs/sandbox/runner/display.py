@@ -57,15 +57,13 @@ def _told(data):
 
 
 def _as_json(value):
-    """The value in JSON's own types. Integers that JSON readers would round become {"$int": digits}. Raises TypeError, ValueError,
-    RecursionError."""
+    """The value as JSON, with {"$int": digits} for integers that readers would round. Raises TypeError, ValueError, RecursionError."""
     body = json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
     return json.loads(body, parse_int=lambda digits: int(digits) if abs(int(digits)) <= EXACT_INT else {"$int": digits})
 
 
 def _method(name, media):
-    """A function that calls this method of a value and drops the metadata of the result. Only methods of the class count, since some
-    objects claim to have every attribute."""
+    """A function that calls this method of a value's class (some objects claim to have every attribute), and drops metadata."""
 
     def form_of(value):
         method = None if isinstance(value, type) else getattr(type(value), name, None)
@@ -86,8 +84,7 @@ def _figure(value):
 
 
 def _table(value):
-    """The first rows of a data frame as a data resource. If there are more, `rowsTotal` is the number of all rows. Recognises data
-    frames by their attributes, so that no library has to be imported."""
+    """The first rows of a data frame as a data resource; `rowsTotal` counts all rows if there are more. Imports no library."""
     kind = type(value)
     if not hasattr(kind, "columns") or not hasattr(kind, "to_dict"):
         return None

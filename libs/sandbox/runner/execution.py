@@ -82,8 +82,7 @@ class Execution:
 
 
 def trim(executions, current, sent):
-    """Frees the oldest frames until at most KEPT_BYTES_MAX bytes are left. From the execution `current` it frees only frames below number
-    `sent`, since a reader has received these."""
+    """Frees the oldest frames until at most KEPT_BYTES_MAX bytes are left, but of `current` only those below number `sent`, which were sent."""
     excess = sum(execution.kept_bytes for execution in executions) - KEPT_BYTES_MAX
     for execution in executions:
         if excess <= 0:
@@ -102,8 +101,7 @@ ENDING_BYTES = 1600
 
 
 class Stream:
-    """Keeps `bytes_max` bytes of a stream: half of them from its start (the head, which is reported piece by piece), and half from its end
-    (the tail). `cut` is the number of bytes lost between them."""
+    """Keeps `bytes_max` bytes of a stream: half from its start (the head, reported in pieces), half from its end. `cut` counts lost bytes."""
 
     def __init__(self, bytes_max):
         self.head_room = (bytes_max + 1) // 2

@@ -1,7 +1,7 @@
 """Files of a session: the `file.*` frames of docs/sandbox-protocol.md, answered by process 1 while user code may be alive.
 
-That code has the same user and may rename, link and replace anything below /tmp at any moment. So a path is never handed
-to the kernel as a whole. Instead each folder is opened by name, relative to the descriptor of its parent, following no links.
+That code may rename, link and replace anything below /tmp at any moment. So the kernel never gets a whole path: each folder
+is opened by name, relative to its parent's descriptor, following no links.
 """
 import binascii
 import errno
@@ -27,8 +27,7 @@ class SessionFiles:
     """Answers one frame at a time with a bounded amount of work; never waits for user code."""
 
     def __init__(self):
-        # Unfinished uploads, by path: the name and the size of a partial file in TMP. Code that changes this file harms only
-        # its own input.
+        # Unfinished uploads, by path: the name and the size of a partial file in TMP.
         self.uploads = {}
         # Sizes of finished uploads, by path. A sender that missed the last answer can so repeat its last piece.
         self.finished = {}

@@ -1,5 +1,4 @@
-"""Frames: four bytes of length, big endian, then one JSON document in UTF-8. Also checks of their fields, and `Peer`, with which an answer
-and its checker exchange frames over a stream socket."""
+"""Frames: four bytes of length, big endian, then one JSON document in UTF-8. Also checks of their fields."""
 import json
 import os
 import struct
@@ -100,7 +99,7 @@ class TooLarge(ValueError):
 
 
 class Peer:
-    """One side of an exchange of frames. `broken` is the reason why the exchange ended, or None."""
+    """One side of the socket over which an answer and its checker exchange frames. `broken`: why the exchange ended, or None."""
 
     def __init__(self, sock):
         self.socket = sock

@@ -44,8 +44,7 @@ MS_PRIVATE = 1 << 18
 
 
 def set_readable(readable):
-    """Allows or forbids other processes of this user to open /proc/PID/fd and /proc/PID/mem and to attach a debugger. Forks inherit the
-    setting; exec resets it."""
+    """Whether other processes of this user may read its memory and descriptors in /proc, and debug it. Forks inherit this, exec resets it."""
     _call("prctl", PR_SET_DUMPABLE, 1 if readable else 0, 0, 0, 0)
 
 

@@ -94,13 +94,11 @@ def kill(pid):
 
 
 def end_all_but(known):
-    """Ends every process that is not in `known`, and leaves those in `known` stopped, so that no code runs afterwards.
-
-    One call stops all processes, so that none can escape by forking. Raises OSError if some can't be ended.
-    """
+    """Ends every process that is not in `known`, and leaves the others stopped. Raises OSError if some can't be ended."""
     deadline = time.monotonic() + END_S
     while True:
         try:
+            # One call stops all processes, so that none can escape by forking.
             os.kill(-1, _signal.SIGSTOP)
         except ProcessLookupError:
             return

@@ -30,14 +30,12 @@ class AnswerLine:
         self.last_raised = None
         # Whether objects of the answer's classes may be passed to the tests, as stand-ins (see stub.py).
         self.lives = False
-        # Results of reading operations (such as `len`) on objects of the answer. Each is requested once, so that no object can show two
-        # different things. Forgotten at each request that may change an object.
+        # Results of reading operations, such as `len`, since the last change. Each is requested once, so that no object can show two things.
         self.looks = {}
         self.turn = threading.RLock()
 
     def load(self):
-        """Returns the names that the answer defines, and the names of classes among them. Raises PeerGone if the answer could not be loaded;
-        `peer.broken` is the reason."""
+        """Returns the names that the answer defines, and the names of classes among them. Raises PeerGone if it could not be loaded."""
         message = self.peer.receive()
         failed = message.get("failed")
         if failed is not None:
@@ -49,8 +47,7 @@ class AnswerLine:
         return {name for name in names if type(name) is str}, {name for name in classes if type(name) is str}
 
     def borrow(self, name):
-        """The answer's value of a top-level name that the tests don't define. Modules and classes of the standard library are replaced by
-        those of this process, and so is any other object with the name of such a module."""
+        """The answer's value of a top-level name. This process's own modules and classes replace those of the standard library."""
         value = self.ask("global", {}, (name,), {})
         return importlib.import_module(name) if isinstance(value, Stub) and name in _OWN_MODULES else value
 
@@ -149,8 +146,7 @@ class AnswerLine:
             return RemoteError("%(type)s: %(message)s" % bounded_error(reply))
 
     def _exception_class(self, names):
-        """The class of an exception, from its name and those of its base classes: a class of the setup, a builtin class, or a new subclass of
-        the builtin class that it extends."""
+        """The class for the names of an exception's class and its bases: one of the setup, a builtin one, or a new subclass of a builtin one."""
         if type(names) is not list or not names or not all(type(name) is str for name in names):
             raise ValueError("the exception names no class")
         own = self.setup_classes.get(names[0])

@@ -25,8 +25,7 @@ from runner.tools import Calls, read_message, tool_names
 LEFT_BEHIND_MAX = 4
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MPLCONFIGDIR": "/tmp/.matplotlib"}
 FIONREAD = 0x541B
-# Longest wait before a display until process 1 has read the text printed before it, so that both keep their order. Usually
-# process 1 reads at once. The wait is bounded, since threads may print without end.
+# Longest wait before a display until process 1 has read the text before it. Bounded, since threads may print without end.
 PRINTED_WAIT_S = 1
 
 

@@ -32,8 +32,7 @@ _OF_ITEMS = {
     "ki": (type({}.items()), lambda items: dict(items).items()),
 }
 _ITEM_TAGS = {kind: tag for tag, (kind, _make) in _OF_ITEMS.items()}
-# For each tag: module and class, the method that makes an instance from scalars (None: the class itself), and a function that gives the
-# scalars of an instance.
+# For each tag: module and class, the method that makes an instance from scalars (None: the class), and a function that gives them.
 _OF_SCALARS = {
     "i": ("builtins", "int", None, lambda v: ("%x" % v, 16)),
     "f": ("builtins", "float", None, lambda v: (repr(v),)),
@@ -180,10 +179,7 @@ _CODE = frozenset((types.FunctionType, staticmethod, classmethod, property, func
 class Decoder:
     """Builds values from messages with this table. Values in `known` have the first numbers. `resolve(tag, body)` returns a value that is
     not plain data, or raises. `class_of(name)` is the class of that name whose instances are sent by value, or None. With `own_code_wins`
-    no attribute from the other side hides a method of a class of this side.
-
-    If the message is malformed, any Exception may be raised.
-    """
+    no attribute from the other side hides a method of a class of this side. A malformed message may raise any Exception."""
 
     def __init__(self, resolve, class_of, table, known=(), own_code_wins=False):
         self.own_code_wins = own_code_wins

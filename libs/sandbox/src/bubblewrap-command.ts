@@ -100,10 +100,7 @@ function bundle(): string[] {
 
 const LOAD = `import marshal;c=marshal.load(open(${JSON.stringify(BUNDLE)},'rb'));n={'__name__':'runner.bundle'};exec(c['runner.bundle'],n);n['install'](${JSON.stringify(BUNDLE)});`;
 
-/**
- * Appends the packages to the import path, so that none hides a standard module. `listdir` reports an unreadable folder, which an import
- * would treat as empty.
- */
+/** Puts packages last on the import path, so that none hides a standard module. `listdir` fails for a folder that can't be read. */
 const APPEND = `import os,sys;os.listdir(${JSON.stringify(PACKAGES)});sys.path.append(${JSON.stringify(PACKAGES)});`;
 
 function python({ pythonPath, safePath, packagesPath }: BubblewrapOptions, statement: string): string[] {

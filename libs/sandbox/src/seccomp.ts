@@ -115,10 +115,7 @@ function instructions({ audit, calls }: Architecture, families: readonly number[
   ];
 }
 
-/**
- * Refuses shared anonymous memory, because its pages can outlive their mappings, and then count against no limit. Refuses huge pages,
- * because the whole machine shares one limit of them.
- */
+/** Refuses shared anonymous memory, which may outlive its mappings and all limits, and huge pages, of which the machine has one limit. */
 function refuseUncountedMemory(mmap: number): Instruction[] {
   return [
     [EQUALS, 0, 6, mmap],

@@ -35,8 +35,8 @@ interface Followed {
 }
 
 /**
- * An open session whose sandbox this controller holds. Its executions run one at a time, each id once. They continue when their caller
- * leaves. The sandbox stores their events.
+ * An open session whose sandbox this controller holds. Its executions run one at a time, each id once, also when their caller leaves.
+ * The sandbox stores their events.
  */
 export class HeldSession {
   #expiry: NodeJS.Timeout | undefined;
@@ -85,7 +85,7 @@ export class HeldSession {
   /**
    * Starts the execution, or follows the one with the same id, which the sandbox may have run for another controller.
    *
-   * @param mayRun false: only follow; readers get NOT_FOUND where the sandbox does not know the execution
+   * @param mayRun false: only follow; readers get NOT_FOUND if the sandbox does not know the execution
    * @throws EtudeError FAILED_PRECONDITION (another one runs)
    */
   async execute({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {

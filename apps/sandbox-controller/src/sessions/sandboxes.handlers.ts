@@ -49,10 +49,7 @@ const UNCOUNTED_METADATA = 'etude-uncounted';
 
 const digest = (text: string) => hash('sha256', text, 'buffer');
 
-/**
- * Returns a function that admits the callers who know the token: gateways and rollout workers. It compares tokens in constant time.
- * It throws EtudeError UNAUTHENTICATED or TENANT_MISSING.
- */
+/** Returns a function that admits callers with the token, compared in constant time. It throws EtudeError UNAUTHENTICATED, TENANT_MISSING. */
 export function internalCallers(token: string): (call: ServedCall) => InternalCaller {
   const expected = digest(`Bearer ${token}`);
   return ({ metadata, signal }) => {
@@ -166,8 +163,7 @@ async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileI
 }
 
 /**
- * Writes each chunk before it takes the next. The file appears after the last chunk. That is the chunk that completes `sizeBytes`, or
- * without `sizeBytes` the last one of the stream.
+ * Writes each chunk before it takes the next. The file appears when it has `sizeBytes`, or without that at the end of the stream.
  *
  * @throws EtudeError ABORTED for fewer bytes than `sizeBytes`, INVALID_ARGUMENT for more; those of `SandboxFiles.write`
  */

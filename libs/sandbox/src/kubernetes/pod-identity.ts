@@ -34,10 +34,7 @@ export const tokenDigestOf = (token: string) => hash('sha256', token);
 /** A hash of the text, equal in every process. */
 export const numberOf = (text: string) => Number.parseInt(hash('sha256', text).slice(0, 8), 16);
 
-/**
- * The address of a claimed pod, for another controller of the installation. It has no secret: the pod's token is made from the nonce and
- * the installation's secret.
- */
+/** The address of a claimed pod, for other controllers of the installation. Without their secret the nonce gives no token. */
 const PodPlace = z.strictObject({
   template: z.string(),
   pod: z.string(),

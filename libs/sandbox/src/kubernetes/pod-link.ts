@@ -49,11 +49,7 @@ export class PodLink implements SandboxLink {
     socket.once('end', () => socket.destroy());
   }
 
-  /**
-   * Connects and checks the supervisor's name.
-   *
-   * @throws Error with the reason; the connection is closed
-   */
+  /** Connects and checks the supervisor's name. @throws Error with the reason; the connection is closed */
   static async open(address: PodAddress, times: LinkTimes, signal?: AbortSignal): Promise<PodLink> {
     const socket = await connectTo(address, times.connectTimeoutMs, signal);
     const link = new PodLink(socket);
@@ -93,11 +89,7 @@ export class PodLink implements SandboxLink {
     }
   }
 
-  /**
-   * Sends a ping. A missing answer shows that the network drops all packets, which doesn't end the connection.
-   *
-   * @returns whether the former ping was answered
-   */
+  /** Sends a ping, since a network that drops all packets doesn't end a connection. @returns whether the former ping was answered */
   ping(): boolean {
     const answered = this.pings === 0;
     this.pings += 1;

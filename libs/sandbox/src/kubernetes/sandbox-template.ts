@@ -73,11 +73,7 @@ export const SandboxTemplates = z
   .refine((templates) => 'default' in templates, 'must contain a template named "default"');
 export type SandboxTemplates = z.infer<typeof SandboxTemplates>;
 
-/**
- * Reads the file `ETUDE_SANDBOX_TEMPLATES_PATH`: templates by name, as YAML or JSON.
- *
- * @throws EtudeError INVALID_ARGUMENT naming the file and the field
- */
+/** Reads templates by name from a YAML or JSON file. @throws EtudeError INVALID_ARGUMENT naming the file and the field */
 export async function readTemplates(path: string): Promise<SandboxTemplates> {
   try {
     const parsed = SandboxTemplates.safeParse(loadYaml(await readFile(path, 'utf8')));
