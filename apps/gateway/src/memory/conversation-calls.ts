@@ -17,7 +17,7 @@ import { askedPage } from '../wire/names.js';
 import { invalidField, refuseAny } from '@etude/contracts/wire/validation';
 import { type MemoryDeps, writeIdOf } from './record-calls.js';
 import { deleteNamed } from './single-record-calls.js';
-import { refuseSecrets } from './told-secrets.js';
+import { refuseSecrets } from '../calls/told-secrets.js';
 
 const PAGE = { max: 1_000, standard: 100 };
 const MESSAGES_MAX = 1_000;

@@ -31,7 +31,7 @@ import { fromWire, toWire } from '@etude/contracts/wire/messages';
 import { optionalRequestId } from '../wire/names.js';
 import { boundedCount, invalidField, parseField, refuseAny } from '@etude/contracts/wire/validation';
 import { episodeMessage, factMessage, procedureMessage } from './record-message.js';
-import { refuseSecrets } from './told-secrets.js';
+import { refuseSecrets } from '../calls/told-secrets.js';
 
 export interface MemoryDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'registration' | 'templateFor' | 'outbox'> {
   readonly upkeep: UpkeepStore;

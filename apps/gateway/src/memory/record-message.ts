@@ -1,10 +1,11 @@
-import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { DocumentSchema, MemoryRecordSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import type { DocumentRecord, Episode, Fact, Skill } from '@etude/contracts/memory';
 import { hasHiddenTests } from '@etude/domain/skills/content-digest';
 import type { PlainRecord } from '@etude/memory/memory';
 import type { Role } from '@etude/platform/auth';
 import { readsHiddenTests } from '../readers/readers.js';
+import { plainJson } from '../wire/outcomes.js';
 import { toWire } from '@etude/contracts/wire/messages';
 import { snakeCase } from '@etude/contracts/wire/validation';
 
@@ -40,9 +41,6 @@ export const procedureMessage = (skill: Skill): RecordInit =>
 
 export const documentMessage = (document: DocumentRecord): MessageInitShape<typeof DocumentSchema> =>
   toWire(DocumentSchema, { ...document, ...document.scope, sha256: document.digest });
-
-/** Converts a value to plain JSON: drops undefined, and turns NaN and infinite numbers into null. */
-export const plainJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
 type Fields = PlainRecord['fields'];
 

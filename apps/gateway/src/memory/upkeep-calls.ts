@@ -31,7 +31,7 @@ import type { Handlers } from '../calls/calls.js';
 import { askedSkills, ownersOf, requireAuthor, seesUsers } from '../readers/readers.js';
 import { optionalRequestId } from '../wire/names.js';
 import type { MemoryDeps } from './record-calls.js';
-import { secretReasons } from './told-secrets.js';
+import { secretReasons } from '../calls/told-secrets.js';
 import type { CallContext } from '../calls/caller.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 

@@ -16,7 +16,7 @@ import { z } from 'zod';
 import { requireOwnRecord } from '../calls/roles.js';
 import type { CallContext } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
-import { refuseSecrets } from '../memory/told-secrets.js';
+import { refuseSecrets } from '../calls/told-secrets.js';
 import { askedSkills, ownScope, skillNamed } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { askedPage, optionalAgent, optionalRequestId, skillOfName } from '../wire/names.js';

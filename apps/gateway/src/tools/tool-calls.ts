@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { type CallToolResponseSchema, ToolDefinitionSchema, type Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
+import { ToolDefinitionSchema, type Tools } from '@etude/contracts/gen/etude/v1/tools_pb';
 import { AgentId } from '@etude/contracts/ids';
 import type { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { ToolRegistry } from '@etude/domain/tools/agent-tools';
 import { NO_SESSION } from '@etude/domain/tools/execute-in-session';
-import type { ToolDefinition, ToolOutcome } from '@etude/domain/tools/tool-definition';
+import type { ToolDefinition } from '@etude/domain/tools/tool-definition';
 import type { RepeatableCall } from '@etude/queue/agents/tool-sessions';
 import { z } from 'zod';
 import { requireUnbound } from '../calls/roles.js';
 import type { Handlers } from '../calls/calls.js';
-import { plainJson } from '../memory/record-message.js';
+import { outcomeMessage, plainJson } from '../wire/outcomes.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { toWire } from '@etude/contracts/wire/messages';
@@ -61,16 +60,4 @@ const callIdOf = (call: RepeatableCall | null): string => (call === null ? rando
 function toolMessage(tool: ToolDefinition, settings: ProceduralMemorySettings) {
   const schemas = { inputSchema: plainJson(tool.inputSchema), outputSchema: plainJson(tool.outputSchema) };
   return toWire(ToolDefinitionSchema, { ...tool, ...schemas, description: tool.describe(settings) });
-}
-
-export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof CallToolResponseSchema> {
-  if (outcome.success) return { success: true, result: plainJson(outcome.result) };
-  const { error, result } = outcome;
-  return { success: false, error, ...(result === undefined ? {} : { result: plainJson(result), ...wishOf(result) }) };
-}
-
-/** Callers expect these fields beside `success` and `error`. */
-function wishOf({ skill_request_submitted: skillRequestSubmitted, request_id: requestId }: Readonly<Record<string, unknown>>) {
-  if (typeof skillRequestSubmitted !== 'boolean') return {};
-  return { skillRequestSubmitted, ...(typeof requestId === 'string' ? { requestId } : {}) };
 }

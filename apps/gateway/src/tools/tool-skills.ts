@@ -8,7 +8,7 @@ import type { RegisteredSkill, SkillRegistrar, ToolSkillDraft } from '@etude/dom
 import type { ToolSkills } from '@etude/domain/tools/tool-definition';
 import { errorCode, type EtudeError } from '@etude/contracts/errors';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { everySkillBehind } from '../skills/read-calls.js';
+import { everySkillBehind } from '../readers/skill-lists.js';
 import { newCandidate } from '@etude/domain/skills/life/skill-life';
 
 /** Maximum for listing by category; further skills are found by search. */

@@ -9,7 +9,7 @@ import { inhabitantsOf, keyOf, picture, STAMINA_MAX, WorldPlan } from '@etude/do
 import type { Handlers } from '../calls/calls.js';
 import { ownScope } from '../readers/readers.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
-import { outcomeMessage } from '../tools/tool-calls.js';
+import { outcomeMessage } from '../wire/outcomes.js';
 import { askedPage, optionalRequestId, worldOfName } from '../wire/names.js';
 
 const PAGE = { max: 1_000, standard: 50 };
