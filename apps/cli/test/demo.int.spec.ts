@@ -26,7 +26,7 @@ it('the demo solves the second round with skills and fewer model calls, and leav
     mended: true,
     scripted: true,
   });
-  // The agent's worker was killed, and another one went on with what the agent had kept.
+  // The agent's worker was killed, and another worker continued with the agent's scratchpad.
   const told = JSON.stringify(lines);
   for (const kept of ['"workerChanged":{"epoch":2}', 'before: ', '**Files Already Read:**', 'fs_read(shop/prices.py) again'])
     expect(told).toContain(kept);

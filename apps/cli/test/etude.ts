@@ -8,7 +8,7 @@ import { runCommand } from '../src/program.js';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** A script of a model that takes its time. */
+/** A script of a slow model. */
 export const SLOW = `${ROOT}apps/cli/test/slow.yaml`;
 
 const MAIN = `${ROOT}apps/cli/dist/main.js`;
@@ -20,7 +20,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** What was printed with --json, one message a line. */
+/** The messages printed with --json, one per line. */
 export const messagesIn = <Message>({ stdout }: Outcome) =>
   stdout
     .trim()
@@ -58,10 +58,10 @@ export class Etude {
   }
 }
 
-/** These start built programs that are beside the built command line. */
+/** Commands that start other built programs, which they find only from the built command line. */
 const BUILT_ONLY = ['up', 'demo'];
 
-/** Runs a command line to its end, where possible in this process, which takes a tenth of the time of a process of its own. */
+/** Runs a command line to its end: in this process if possible, because a new process takes ten times as long. */
 export async function etude(words: readonly string[], env: Environment = {}): Promise<Outcome> {
   if (BUILT_ONLY.includes(words[0] ?? '')) return new Etude(words, env).ended;
   const printed = { stdout: '', stderr: '' };

@@ -15,7 +15,7 @@ interface Line {
 
 const folder = testFolder(afterAll);
 
-/** The answer to a problem of another format. */
+/** A script's answer to a problem in another format. */
 const OTHER = `
   - name: kattis
     match: 'Is the number even'
@@ -64,7 +64,7 @@ describe('eval run', () => {
       bySkill: 0,
       scripted: true,
     });
-    // Seven answers and two critiques; a first attempt has a draft only if memory held something by then.
+    // Seven answers and two critiques. A first attempt has a draft only if memory already holds something.
     const { modelCalls } = all.at(-1) as object as { modelCalls: number };
     expect(modelCalls).toBeGreaterThanOrEqual(9);
     expect(modelCalls).toBeLessThanOrEqual(14);

@@ -21,7 +21,7 @@ describe('eval families', () => {
   const home = stackForTests(null, {
     env: async () => {
       student = await startStudent(two);
-      // The rule would be withheld from one run in twenty.
+      // By default, one run in twenty would not see the rule.
       return { OPENAI_BASE_URL: student.url, ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' };
     },
   });
@@ -38,7 +38,7 @@ describe('eval families', () => {
     expect(of(2, 'with', 'procedure')).toMatchObject({ solved: 1, bySkill: 1 });
     expect(of(2, 'without', 'procedure')).toMatchObject({ solved: 1, bySkill: 0, modelCalls: 3 });
     expect(summary).toMatchObject({ scripted: true });
-    // Every call is in the figures.
+    // The figures count every call.
     const all = summary.rows.filter(({ kind }) => kind === 'all');
     expect(all.reduce((sum, row) => sum + row.modelCalls, 0)).toBe(student.calls().length);
     expect(all.reduce((sum, row) => sum + row.tokens, 0)).toBe(

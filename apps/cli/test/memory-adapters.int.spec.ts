@@ -10,7 +10,7 @@ const PREFIX = `cli${process.pid}`;
 const source = await findQdrant();
 console.log(describeQdrant(source));
 
-/** `etude memory` against the stack of a home. */
+/** Runs `etude memory` against the stack of a home. */
 function memoryIn(home: string) {
   const run = (...args: string[]) => etude(['memory', ...args, '--home', home]);
   return {

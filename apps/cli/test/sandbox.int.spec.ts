@@ -6,7 +6,7 @@ import { findStack } from '../src/home/stack-state.js';
 import { Etude, etude, SLOW, succeeds } from './etude.js';
 import { stackForTests } from './stack-for-tests.js';
 
-/** Counts until its session has a file "stop". */
+/** Code that counts until the sandbox has a file "stop". */
 const COUNT = `import itertools, os, time
 for i in itertools.takewhile(lambda _: not os.path.exists("stop"), itertools.count()): print(i, flush=True); time.sleep(0.01)
 print("end")`;

@@ -11,7 +11,7 @@ const free = async () => String(await freePort());
 interface StackOptions {
   /** Flags of `etude up`. */
   readonly flags?: readonly string[];
-  /** Called right before the start. */
+  /** Called just before the stack starts. */
   readonly env?: () => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -24,7 +24,7 @@ export function stackForTests(model: string | null, { flags = [], env = async ()
   const home = join(tmpdir(), `etude-home-${randomUUID().slice(0, 8)}`);
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 });
-    // Another test's stack could take a usual port while a test has killed this gateway.
+    // On a default port, another test's stack could take the port while a test has killed this gateway.
     const ports = { ETUDE_GRPC_PORT: await free(), ETUDE_REST_PORT: await free(), ETUDE_MCP_PORT: await free() };
     const scripted = model === null ? [] : ['--scripted', model];
     await succeeds(etude(['up', '--detach', ...scripted, ...flags, '--home', home], { ...ports, ...(await env()) }));

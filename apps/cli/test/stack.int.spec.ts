@@ -21,7 +21,7 @@ async function pidsOf(home: string): Promise<number[]> {
   return [state.pid, ...state.processes.flatMap(({ pid }) => pid ?? [])];
 }
 
-/** Names the processes that stay. */
+/** Names the processes that still run. */
 const gone = (pids: readonly number[]) =>
   until(() => !pids.some(isAlive), { what: 'the end of every process of the stack' }).catch((error: unknown) => {
     const left = pids.filter(isAlive).map((pid) => `${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
@@ -58,7 +58,7 @@ describe('a stack in the background', () => {
   const home = testFolder(afterAll);
   let taken: Server;
   let port: number;
-  // Another test's stack could take a usual port while a test has killed this gateway.
+  // On a default port, another test's stack could take the port while a test has killed this gateway.
   let others: Readonly<Record<string, string>>;
   const run = (...args: string[]) => etude([...args, '--home', home], { ETUDE_GRPC_PORT: String(port), ...others });
 

@@ -13,7 +13,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const PICTURES = here('../../../docs/images/');
 const keyOf = (role: string) => `key-of-${role}`;
 const ROLES = { owner: ['user', 'reviewer', 'operator'], guest: ['user'] } as const;
-/** `ann`: a token that is bound to the end user "ann". */
+/** Who signs in. `ann` has a token that is bound to the end user "ann"; the others have keys. */
 export type Who = keyof typeof ROLES | 'ann';
 
 /** A real stack with the built console, and a browser. */
@@ -43,7 +43,7 @@ export class ConsoleRig {
       ...this.#issuer.settings(this.#dir),
       ETUDE_JWT_USER_CLAIM: 'sub',
       ETUDE_SANDBOX_INTERNAL_TOKEN: 'token-of-the-console-tests',
-      // A lift is soon measured.
+      // Withholds often, so that a lift is measured after few tasks.
       ETUDE_RECALL_WITHHOLD_PROBABILITY: '0.5',
     };
     const [stack, browser] = await Promise.all([
@@ -60,7 +60,7 @@ export class ConsoleRig {
     rmSync(this.#dir, { recursive: true, force: true });
   }
 
-  /** A call of the API, by the owner. */
+  /** Calls the API with the owner's key. */
   async call<T = Record<string, never>>(verb: string, path: string, body?: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${keyOf('owner')}`, 'content-type': 'application/json' };
     const response = await fetch(`${this.base}${path}`, { method: verb, headers, body: body === undefined ? null : JSON.stringify(body) });
@@ -69,13 +69,13 @@ export class ConsoleRig {
     return json;
   }
 
-  /** Repeats the steps in the stored events of an ended task. */
+  /** Repeats the steps in an ended task's stored events until there are so many events. */
   lengthen(task: string, events: number): void {
     const key = `etude:events:test:${task.replace('tasks/', '')}`;
     execFileSync('redis-cli', ['-e', '-u', this.stack.redis.url, '--eval', here('./lengthen.lua'), key, ',', `${events}`]);
   }
 
-  /** A page of the console in a browser of its own, signed in by the address. */
+  /** Opens a page of the console in a new browser context, signed in by a key in the address. */
   async open(
     path: string,
     { who = 'owner', colours = 'light' }: { readonly who?: Who | null; readonly colours?: 'light' | 'dark' } = {},
@@ -95,14 +95,14 @@ export class ConsoleRig {
     return page;
   }
 
-  /** Goes to another page of the console, as a link does, and waits until it is read. */
+  /** Goes to another page of the console, as a link does, and waits until it is loaded. */
   async move(page: Page, path: string): Promise<void> {
     await page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/console${path}`)}); dispatchEvent(new Event('etude-moved'))`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.locator('.loading').first().waitFor({ state: 'detached' });
   }
 
-  /** Scrolls a box in each of 60 frames. The time of the page's thread doesn't depend on what else the machine does. */
+  /** Scrolls a box in each of 60 frames. `cpuMs` is CPU time of the page's thread per frame, which hardly depends on other processes. */
   async scroll(page: Page, box: string): Promise<{ readonly framesPerSecond: number; readonly cpuMs: number }> {
     const session = await page.context().newCDPSession(page);
     await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -129,7 +129,7 @@ export class ConsoleRig {
     if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
   }
 
-  /** Keeps a picture for the docs where ETUDE_CONSOLE_PICTURES is set. */
+  /** Saves a screenshot for the docs if ETUDE_CONSOLE_PICTURES is set. */
   async picture(page: Page, name: string): Promise<void> {
     if (process.env['ETUDE_CONSOLE_PICTURES'] === undefined) return;
     await page.mouse.move(0, 0);
@@ -145,7 +145,7 @@ interface Finding {
   readonly nodes: ReadonlyArray<{ readonly target: unknown }>;
 }
 
-/** A world with axe in each page. The policy of a page forbids scripts in its own. */
+/** An isolated JavaScript world with axe for each page, because the page's policy forbids other scripts in its own world. */
 const worlds = new WeakMap<Page, Promise<(expression: string) => Promise<string>>>();
 
 async function worldWithAxe(page: Page): Promise<(expression: string) => Promise<string>> {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ConsoleRig, seriousFindings } from './console.harness.js';
 
 const rig = new ConsoleRig();
-/** A fact that is compared with another one, some seconds after it was told. */
+/** Id of a fact that Etude compares with another one, some seconds after it was stored. */
 let comparedFact: string;
 beforeAll(async () => {
   await rig.start();
@@ -55,7 +55,7 @@ const register = (agent: string, code: string, description: string, base_version
     },
   });
 
-/** A skill in use, whose second version waits for review. */
+/** Registers an active skill, and a second version that waits for review. */
 async function registerTwice(agent: string): Promise<void> {
   await register(agent, TAX, 'Adds a tax in per cent to a net price.');
   await rig.call('PATCH', `/v1/agents/${agent}`, {
@@ -261,7 +261,7 @@ describe('memory', () => {
   });
 });
 
-/** Right only for a model that is shown the fact of `told`. */
+/** A task that the model solves only if its prompt has the fact `told`. */
 const FEE = {
   prompt: 'Write a function fee(metres) that returns what a boat of this length pays.',
   agent: 'cashier',
@@ -274,7 +274,7 @@ const FEE_TASKS = 44;
 it('draws how tasks went over time, and what a memory is worth that a lot withholds', async () => {
   const told = { agent: 'cashier', text: 'A function fee(metres) returns what a boat of this length pays. It is told in cents.' };
   const { fact } = await rig.call<{ fact: { id: string } }>('POST', '/v1/memory/facts', told);
-  // A user each, so that nobody is shown what was kept of another task.
+  // Each task has its own user, so that no task recalls episodes of another.
   await Promise.all(Array.from({ length: FEE_TASKS }, (_, at) => solve({ ...FEE, user: `skipper${at}` })));
   const counted = async () => {
     const { memory } = await rig.call<{ memory: { shown: string; withheld: string } }>('GET', '/v1/memory/lift?agent=cashier');
@@ -397,7 +397,7 @@ describe('speed', () => {
     const files = `performance.getEntriesByType('resource').filter(({ name }) => name.includes('/console/'))`;
     const bytes = Number(await page.evaluate(`${files}.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`));
     console.log(`first view: ${Math.round(bytes / 1024)} KiB packed, rows of tasks after ${Math.round(interactiveMs)} ms`);
-    // At most 300 KiB is promised. More than this would be a build for development.
+    // The promise is at most 300 KiB. More than 180 KiB would mean a development build.
     expect(bytes).toBeLessThan(180 * 1024);
     expect(interactiveMs).toBeLessThan(10_000);
   });
@@ -410,12 +410,12 @@ describe('speed', () => {
     const { framesPerSecond, cpuMs } = await rig.scroll(page, '[role=listbox]');
     console.log(`trace of 2,000 events: ${Math.round(framesPerSecond)} frames per second, ${cpuMs.toFixed(1)} ms of CPU per frame`);
     expect(await page.getByRole('option').count()).toBeLessThan(100);
-    // 50 frames per second leave 20 ms for each; other processes make it more.
+    // 50 frames per second leave 20 ms for each frame. Other processes can make a frame take longer.
     expect(cpuMs).toBeLessThan(100);
   });
 });
 
-/** The address of every page, with something on it. */
+/** The addresses of all pages, after creating something to show on each. */
 async function everyPage(): Promise<string[]> {
   const [task, { name: sandbox }] = await Promise.all([
     solve(LEARNED),

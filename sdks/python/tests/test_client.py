@@ -1,4 +1,4 @@
-"""The installed package against a real stack: ETUDE_ADDRESS, with the scripted model of model.yaml."""
+"""Tests the installed package against the real stack at ETUDE_ADDRESS, whose model is scripted by model.yaml."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Watch = Callable[[tasks_pb2.WatchTaskRequest, grpc.ServicerContext], Iterator[ta
 
 class AgainstAFake(unittest.TestCase):
     def gateway(self, watch: Watch) -> str:
-        """The address of a gateway that only has WatchTask."""
+        """Starts a gateway that has only WatchTask. Returns its address."""
         method = grpc.unary_stream_rpc_method_handler(
             watch, tasks_pb2.WatchTaskRequest.FromString, tasks_pb2.TaskEvent.SerializeToString
         )
@@ -106,7 +106,7 @@ class AgainstAFake(unittest.TestCase):
 
 
 class WayToTheGateway:
-    """`vanish` makes its open connections carry nothing any more, without closing them."""
+    """A proxy of the gateway. After `vanish`, its open connections stay open but carry no more data."""
 
     def __init__(self) -> None:
         self._gone = threading.Event()

@@ -1,4 +1,4 @@
-"""The adapters inside their frameworks' real packages: MODEL_URL is a scripted model's, ETUDE_ADDRESS a gateway's."""
+"""Tests the adapters with the frameworks' real packages, the scripted model at MODEL_URL and the gateway at ETUDE_ADDRESS."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class State(TypedDict):
 
 
 def _ask(state: State) -> dict[str, Any]:
-    """Asks the scripted model, whose messages are OpenAI's."""
+    """Calls the scripted model over OpenAI's protocol."""
     wire = []
     for message in state["messages"]:
         if isinstance(message, ToolMessage):

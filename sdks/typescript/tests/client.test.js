@@ -1,4 +1,4 @@
-// The installed package against a real stack: ETUDE_ADDRESS, with the scripted model of ../../python/tests/model.yaml.
+// Tests the installed package against the real stack at ETUDE_ADDRESS, whose model is scripted by ../../python/tests/model.yaml.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { Etude, InvalidArgumentError, NotFoundError, SkillFailedError, TaskFailedError, TaskState, UnavailableError } from '@etude/client';
 import { TaskEventSchema } from '@etude/client/messages/tasks';
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
-// Not for users: only a test can't wait for 40 s.
+// Not exported to users. A test needs it to set a shorter keepalive than 30 s.
 import { Calls } from './node_modules/@etude/client/dist/calls.js';
 import { Tasks } from './node_modules/@etude/client/dist/tasks.js';
 
@@ -70,7 +70,7 @@ test('gives up where no gateway answers, and stops at an abort', async () => {
   nobody.close();
 });
 
-/** A gateway that only has WatchTask. @param answer gets each call */
+/** Starts a gateway that has only WatchTask. @param answer handles each call */
 async function fakeGateway(answer) {
   const same = (bytes) => bytes;
   const bytes = { requestSerialize: same, requestDeserialize: same, responseSerialize: same, responseDeserialize: same };
@@ -116,8 +116,8 @@ test('ends a watch whose key was revoked, without a repeat', async () => {
 });
 
 /**
- * A way to the gateway. `vanish` makes its open connections carry nothing any more, without closing them.
- * @param silent number of first connections that are never answered
+ * A proxy of the gateway. After `vanish`, its open connections stay open but carry no more data.
+ * @param silent number of first connections that it never answers
  */
 async function wayToTheGateway(silent = 0) {
   let open = [];

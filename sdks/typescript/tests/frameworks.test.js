@@ -1,4 +1,4 @@
-// The adapters inside their frameworks' real packages: MODEL_URL is a scripted model's, ETUDE_ADDRESS a gateway's.
+// Tests the adapters with the frameworks' real packages, the scripted model at MODEL_URL and the gateway at ETUDE_ADDRESS.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Etude } from '@etude/client';
@@ -15,7 +15,7 @@ after(() => client.close());
 const openai = new OpenAI({ baseURL: process.env.MODEL_URL, apiKey: 'none' });
 const ROLES = { human: 'user', ai: 'assistant', tool: 'tool' };
 
-/** Asks the scripted model, whose messages are OpenAI's. */
+/** Calls the scripted model over OpenAI's protocol. */
 async function ask({ messages }) {
   const wire = messages.map((one) => ({ role: ROLES[one.getType()], content: one.text, tool_call_id: one.tool_call_id }));
   const answer = (await openai.chat.completions.create({ model: 'scripted', messages: wire })).choices[0].message;

@@ -6,7 +6,7 @@ import { doctorCluster, inspectCluster, type Kubectl } from './doctor-cluster.js
 const NAMES = ['gateway', 'rollout-worker', 'consolidation-worker', 'sandbox-controller'];
 const labels = (name: string) => ({ 'app.kubernetes.io/name': `etude-${name}`, 'app.kubernetes.io/part-of': 'etude' });
 
-/** What kubectl says about an installation without problems, shortened to what is read. */
+/** Output of kubectl for an installation without problems, with only the fields that are read. */
 function recorded() {
   const deployments = NAMES.map((name) => ({
     kind: 'Deployment',

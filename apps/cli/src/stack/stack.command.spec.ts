@@ -15,7 +15,7 @@ it('backs up no stack that does not run', async () => {
   expect(stderr).toMatch(/no stack runs in .*\n.*etude up --home/);
 });
 
-/** Holds a home like the supervisor with this process id. */
+/** Locks a home as a supervisor with this process id does. */
 function hold(home: string, pid: number) {
   const processes = [{ name: 'redis', pid: 1, restarts: 0, ready: true }];
   const texts = { address: '', rest: '', mcp: '', model: '', sandbox: 'local', memory: 'sqlite', embedder: 'lexical' } as const;

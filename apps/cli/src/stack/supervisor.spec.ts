@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { choosePorts } from './programs.js';
 import { modelUrl, onFreePorts } from './supervisor.js';
 
-/** Starts that fail with these messages; the next start succeeds. */
+/** A start function that fails with these messages, one per call, and then succeeds. */
 function startsThatSay(...words: string[]) {
   const [left, log] = [[...words], [] as string[]];
   const start = async () => {

@@ -7,7 +7,7 @@ import { printWatch } from './watch-task.js';
 
 type Event = MessageInitShape<typeof TaskEventSchema>['event'];
 
-/** What `tasks watch --text` prints for these events. */
+/** The output of `tasks watch --text` for these events. */
 async function watched(...events: Event[]) {
   const printed = { stdout: '', stderr: '' };
   const terminal = (to: keyof typeof printed) => ({ write: (text: string) => void (printed[to] += text) });
