@@ -6,6 +6,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useMemo, useState } from 'react';
 import { Api, ApiContext, ApiError } from './api/client.js';
 import { ListTasksResponseSchema } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { Button } from './ui/button.js';
 import { go, type PageProps, useLocation } from './ui/router.js';
 import { Empty, Failed, Loading } from './ui/states.js';
 import { submitting } from './ui/text.js';
@@ -89,9 +90,7 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }) {
             onChange={({ target }) => setKey(target.value)}
           />
         </label>
-        <button type="submit" className="primary" disabled={key.trim() === '' || isTrying}>
-          Sign in
-        </button>
+        <Button text="Sign in" tone="primary" disabled={key.trim() === '' || isTrying} />
       </form>
       {error && <Failed error={error} />}
       <p className="quiet">

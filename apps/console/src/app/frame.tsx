@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from 'react';
+import { Button } from '../ui/button.js';
 import { Modal } from '../ui/dialog.js';
 import { go, Link } from '../ui/router.js';
 
@@ -96,9 +97,7 @@ export function Frame({ path, onSignOut, children }: FrameProps) {
           <button type="button" onClick={() => setHelpOpen(true)} aria-keyshortcuts="?">
             Keys
           </button>
-          <button type="button" onClick={onSignOut}>
-            Sign out
-          </button>
+          <Button text="Sign out" onPress={onSignOut} />
         </span>
       </header>
       <main id="content" tabIndex={-1}>
@@ -115,9 +114,7 @@ export function Frame({ path, onSignOut, children }: FrameProps) {
             </div>
           ))}
         </dl>
-        <button type="button" onClick={() => setHelpOpen(false)}>
-          Close
-        </button>
+        <Button text="Close" onPress={() => setHelpOpen(false)} />
       </Modal>
     </>
   );

@@ -8,6 +8,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { useState } from 'react';
 import { requestId, useAct, useRead } from '../api/client.js';
+import { ActButton, Button } from '../ui/button.js';
 import { type Column, List, ReadList } from '../ui/list.js';
 import { go, Link, useQueryValue } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
@@ -39,12 +40,8 @@ export function ConsolidationPage() {
           <span>Days</span>
           <input type="number" min={1} value={days} onChange={({ target }) => setDays(target.value)} />
         </label>
-        <button type="submit" disabled={start.isPending}>
-          Plan only
-        </button>
-        <button type="button" className="primary" disabled={start.isPending} onClick={() => start.mutate(false)}>
-          Consolidate
-        </button>
+        <Button text="Plan only" disabled={start.isPending} />
+        <ActButton act={start} input={false} text="Consolidate" tone="primary" />
       </form>
       {start.error && <Failed error={start.error} />}
       {run === '' ? (
@@ -126,11 +123,7 @@ function Shown({ run }: { readonly run: ConsolidationRun }) {
           ['Error', run.error],
         ]}
       />
-      {!run.dryRun && run.state === DONE && (
-        <button type="button" className="danger" disabled={undo.isPending} onClick={() => undo.mutate(undefined)}>
-          Undo this run
-        </button>
-      )}
+      {!run.dryRun && run.state === DONE && <ActButton act={undo} input={null} text="Undo this run" tone="danger" />}
       {undo.error && <Failed error={undo.error} />}
       {undo.data?.agents.map(({ agent, undone, kept }) => (
         <p key={agent} className="note" role="status">

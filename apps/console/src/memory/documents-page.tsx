@@ -5,6 +5,7 @@ import {
   ListDocumentsResponseSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { requestId, useAct, useRead } from '../api/client.js';
+import { ActButton } from '../ui/button.js';
 import { ReadList, TextFilter } from '../ui/list.js';
 import { Link, useQueryValues } from '../ui/router.js';
 import { Failed } from '../ui/states.js';
@@ -57,14 +58,7 @@ export function DocumentsPage() {
           { title: 'Passages', number: true, cell: ({ chunks }) => chunks },
           { title: 'Agent', cell: (document) => document.agent },
           { title: 'Imported', cell: ({ createTime }) => <When at={createTime} /> },
-          {
-            title: 'Erase',
-            cell: (document) => (
-              <button type="button" className="danger" disabled={remove.isPending} onClick={() => remove.mutate(document)}>
-                Erase {document.name}
-              </button>
-            ),
-          },
+          { title: 'Erase', cell: (document) => <ActButton act={remove} input={document} text={`Erase ${document.name}`} tone="danger" /> },
         ]}
         empty={<p>There is no document yet. Choose a file above: Markdown, text, HTML or PDF.</p>}
       />

@@ -1,6 +1,7 @@
 import { type ErasureReceipt, ErasureReceiptSchema } from '@etude/contracts/gen/etude/v1/memory_pb';
 import { useState } from 'react';
 import { requestId, useAct, useRead } from '../api/client.js';
+import { Button } from '../ui/button.js';
 import { Confirm } from '../ui/dialog.js';
 import { go, useQueryValue } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
@@ -34,9 +35,7 @@ export function ErasurePage() {
           <span>Name of the {kind}</span>
           <input value={whose} onChange={({ target }) => setWhose(target.value)} />
         </label>
-        <button type="submit" className="danger" disabled={whose.trim() === ''}>
-          Erase…
-        </button>
+        <Button text="Erase…" tone="danger" disabled={whose.trim() === ''} />
       </form>
       <Confirm
         title={`Permanently erase all data of ${kind} “${whose}”?`}

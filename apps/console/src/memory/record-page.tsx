@@ -11,6 +11,7 @@ import {
 import { RevokeSourceResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useState } from 'react';
 import { requestId, useAct, useRead } from '../api/client.js';
+import { type Act, ActButton, Button } from '../ui/button.js';
 import { Code, Output } from '../ui/code.js';
 import { Confirm } from '../ui/dialog.js';
 import { Graph } from '../ui/graph.js';
@@ -177,9 +178,7 @@ function Erase({ id, layer, agent, user }: Pick<MemoryRecord, 'id' | 'layer' | '
   });
   return (
     <>
-      <button type="button" className="danger" onClick={() => setOpen(true)}>
-        Erase
-      </button>
+      <Button text="Erase" tone="danger" onPress={() => setOpen(true)} />
       <Confirm
         title="Permanently erase this record?"
         open={isOpen}
@@ -233,13 +232,7 @@ export function FactPage({ name: id }: PageProps) {
             <Section title="Decisions">
               {decisions.length === 0 && <p className="quiet">This fact was not compared with similar ones yet.</p>}
               {decisions.toReversed().map((decision) => (
-                <Decision
-                  key={`${decision.newer} ${decision.older}`}
-                  decision={decision}
-                  id={id}
-                  onUndo={undo.mutate}
-                  isBusy={undo.isPending}
-                />
+                <Decision key={`${decision.newer} ${decision.older}`} decision={decision} id={id} undo={undo} />
               ))}
               {undo.error && <Failed error={undo.error} />}
             </Section>
@@ -263,11 +256,11 @@ interface DecisionProps {
   readonly decision: FactDecision;
   /** Id of the fact that the page shows. */
   readonly id: string;
-  readonly onUndo: (other: string) => void;
-  readonly isBusy: boolean;
+  /** Undoes the decision about this fact and the one with the given id. */
+  readonly undo: Act<string>;
 }
 
-function Decision({ decision, id, onUndo, isBusy }: DecisionProps) {
+function Decision({ decision, id, undo }: DecisionProps) {
   const { newer, newerText, older, olderText, verdict, reason, by, decideTime } = decision;
   return (
     <div className="hit">
@@ -277,9 +270,7 @@ function Decision({ decision, id, onUndo, isBusy }: DecisionProps) {
       <p>Newer: {newerText}</p>
       <p>Older: {olderText || 'deleted since'}</p>
       {reason !== '' && <p className="quiet">{reason}</p>}
-      <button type="button" disabled={isBusy} onClick={() => onUndo(newer === id ? older : newer)}>
-        Undo this decision
-      </button>
+      <ActButton act={undo} input={newer === id ? older : newer} text="Undo this decision" />
     </div>
   );
 }

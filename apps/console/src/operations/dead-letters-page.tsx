@@ -1,6 +1,7 @@
 import { type DeadLetter, ListDeadLettersResponseSchema, RedriveDeadLettersResponseSchema } from '@etude/contracts/gen/etude/v1/queues_pb';
 import { useState } from 'react';
 import { useAct, useRead } from '../api/client.js';
+import { ActButton } from '../ui/button.js';
 import { Output } from '../ui/code.js';
 import { type Column, ReadList } from '../ui/list.js';
 import { Link, type PageProps, useQueryValue } from '../ui/router.js';
@@ -43,12 +44,16 @@ export function DeadLettersPage({ name: queue }: PageProps) {
         <Link to="/operations">All queues</Link>
       </p>
       <h1>Dead letters of {queue}</h1>
-      <Redrive
-        chosen={[...chosen]}
-        any={(read.data?.deadLetters.length ?? 0) > 0}
-        isPending={redrive.isPending}
-        onRedrive={(which) => redrive.mutate(which)}
-      />
+      <div className="buttons">
+        <ActButton
+          act={redrive}
+          input={{ ids: [...chosen] }}
+          text={`Redrive the ${chosen.size} chosen`}
+          tone="primary"
+          disabled={chosen.size === 0}
+        />
+        <ActButton act={redrive} input={{ all: true }} text="Redrive all" disabled={!read.data?.deadLetters.length} />
+      </div>
       {redrive.error && <Failed error={redrive.error} />}
       <div aria-live="polite">
         {redrive.data && (
@@ -68,25 +73,6 @@ export function DeadLettersPage({ name: queue }: PageProps) {
     </>
   );
 }
-
-interface RedriveProps {
-  readonly chosen: readonly string[];
-  /** Whether the queue has dead letters. */
-  readonly any: boolean;
-  readonly isPending: boolean;
-  readonly onRedrive: (which: Which) => void;
-}
-
-const Redrive = ({ chosen, any, isPending, onRedrive }: RedriveProps) => (
-  <div className="buttons">
-    <button type="button" className="primary" disabled={chosen.length === 0 || isPending} onClick={() => onRedrive({ ids: chosen })}>
-      Redrive the {chosen.length} chosen
-    </button>
-    <button type="button" disabled={!any || isPending} onClick={() => onRedrive({ all: true })}>
-      Redrive all
-    </button>
-  </div>
-);
 
 const Reason = ({ letter: { reason, path, payloadJson } }: { readonly letter: DeadLetter }) => (
   <>

@@ -11,6 +11,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { type KeyboardEvent, useState } from 'react';
 import { requestId, useAct, useRead } from '../api/client.js';
+import { ActButton, Button } from '../ui/button.js';
 import { Code, Output } from '../ui/code.js';
 import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
@@ -52,9 +53,7 @@ export function SandboxListPage() {
       <h1>Sandboxes</h1>
       <div className="filters">
         <ChoiceFilter name="state" label="State" options={STATES} />
-        <button type="button" className="primary" disabled={open.isPending} onClick={() => open.mutate(undefined)}>
-          {open.isPending ? 'Opening…' : 'Open a sandbox'}
-        </button>
+        <ActButton act={open} input={null} text={open.isPending ? 'Opening…' : 'Open a sandbox'} tone="primary" />
       </div>
       {open.error && <Failed error={open.error} />}
       <ReadList
@@ -115,12 +114,8 @@ function Head({ sandbox, isOpen }: { readonly sandbox: Sandbox; readonly isOpen:
       />
       {isOpen && (
         <div className="buttons">
-          <button type="button" disabled={renew.isPending} onClick={() => renew.mutate(undefined)}>
-            Half an hour more
-          </button>
-          <button type="button" className="danger" disabled={close.isPending} onClick={() => close.mutate(undefined)}>
-            End it
-          </button>
+          <ActButton act={renew} input={null} text="Half an hour more" />
+          <ActButton act={close} input={null} text="End it" tone="danger" />
         </div>
       )}
       {error && <Failed error={error} />}
@@ -154,9 +149,7 @@ function Editor({ isRunning, onRun }: { readonly isRunning: boolean; readonly on
           data-search
         />
       </label>
-      <button type="submit" className="primary" disabled={code.trim() === '' || isRunning}>
-        {isRunning ? 'Running…' : 'Run'}
-      </button>
+      <Button text={isRunning ? 'Running…' : 'Run'} tone="primary" disabled={code.trim() === '' || isRunning} />
     </form>
   );
 }
@@ -176,11 +169,7 @@ function CellOf({ cell, number, sandbox }: { readonly cell: Cell; readonly numbe
       ))}
       {stderr !== '' && <Output text={stderr} label={`Errors of cell ${number}`} tone="bad" />}
       {error && <Failed error={error} />}
-      {isRunning && (
-        <button type="button" className="danger" onClick={() => stop.mutate(undefined)}>
-          Stop
-        </button>
-      )}
+      {isRunning && <ActButton act={stop} input={null} text="Stop" tone="danger" />}
       {outcome && (
         <p>
           <Badge tone={outcome.exit === 'ok' ? 'good' : 'bad'}>{outcome.exit}</Badge>{' '}
@@ -228,24 +217,10 @@ function Files({ sandbox }: { readonly sandbox: string }) {
         of={({ files }) => files}
         keyOf={(file) => file.path}
         columns={[
-          {
-            title: 'Download',
-            cell: (file) => (
-              <button type="button" onClick={() => download.mutate(file)}>
-                {file.path}
-              </button>
-            ),
-          },
+          { title: 'Download', cell: (file) => <ActButton act={download} input={file} text={file.path} /> },
           { title: 'Bytes', number: true, cell: ({ sizeBytes }) => sizeBytes.toLocaleString('en') },
           { title: 'Changed', cell: ({ modifyTime }) => <When at={modifyTime} /> },
-          {
-            title: 'Delete',
-            cell: (file) => (
-              <button type="button" className="danger" onClick={() => remove.mutate(file)}>
-                Delete {file.path}
-              </button>
-            ),
-          },
+          { title: 'Delete', cell: (file) => <ActButton act={remove} input={file} text={`Delete ${file.path}`} tone="danger" /> },
         ]}
         empty={<p>The working directory has no files.</p>}
       />

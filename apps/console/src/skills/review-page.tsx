@@ -7,6 +7,7 @@ import {
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useState } from 'react';
 import { requestId, useAct, useRead } from '../api/client.js';
+import { ActButton } from '../ui/button.js';
 import { Code, Diff } from '../ui/code.js';
 import { go, Link, type PageProps, useQueryValues } from '../ui/router.js';
 import { Failed, Loaded } from '../ui/states.js';
@@ -142,21 +143,12 @@ function Decide({ skill }: { readonly skill: Skill }) {
   return (
     <div className="note">
       <div className="buttons">
-        <button type="button" className="primary" disabled={decide.isPending} onClick={() => decide.mutate('approve')}>
-          Approve
-        </button>
+        <ActButton act={decide} input="approve" text="Approve" tone="primary" />
         <label className="field wide">
           <span>Reason for a rejection</span>
           <input value={reason} onChange={({ target }) => setReason(target.value)} />
         </label>
-        <button
-          type="button"
-          className="danger"
-          disabled={reason.trim() === '' || decide.isPending}
-          onClick={() => decide.mutate('reject')}
-        >
-          Reject
-        </button>
+        <ActButton act={decide} input="reject" text="Reject" tone="danger" disabled={reason.trim() === ''} />
       </div>
       {decide.error && <Failed error={decide.error} />}
     </div>

@@ -8,6 +8,7 @@ import {
   SkillStatus,
 } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { requestId, useAct, useRead } from '../api/client.js';
+import { Button } from '../ui/button.js';
 import { Code, Diff, Output } from '../ui/code.js';
 import { hrefWith, Link, type PageProps, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
@@ -235,16 +236,14 @@ function SkillDecisions({ skill }: { readonly skill: Skill }) {
     <>
       <div className="buttons">
         {decisions.map((decision) => (
-          <button key={decision.verb} type="button" onClick={() => setOpen(decision)}>
-            {decision.title}
-          </button>
+          <Button key={decision.verb} text={decision.title} onPress={() => setOpen(decision)} />
         ))}
       </div>
       <Confirm
         title={`${open?.title ?? ''} ${skillId(skill)}, version ${skill.version}`}
         open={open !== null}
         onClose={() => setOpen(null)}
-        yes={act.isPending ? 'Working…' : open?.title}
+        yes={act.isPending ? 'Working…' : (open?.title ?? '')}
         tone="primary"
         act={act}
         onYes={() => open && act.mutate(open)}

@@ -3,6 +3,7 @@ import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type Skill, UseSkillResponseSchema } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { useState } from 'react';
 import { requestId, useAct } from '../api/client.js';
+import { Button } from '../ui/button.js';
 import { Output } from '../ui/code.js';
 import { Failed } from '../ui/states.js';
 import { Badge, duration, submitting, told } from '../ui/text.js';
@@ -40,9 +41,7 @@ export function TrySkill({ skill }: { readonly skill: Skill }) {
         ) : (
           fields.map((field) => <Field key={field.name} field={field} text={texts[field.name]} onText={(text) => set(field.name, text)} />)
         )}
-        <button type="submit" className="primary" disabled={use.isPending}>
-          Run
-        </button>
+        <Button text="Run" tone="primary" disabled={use.isPending} />
       </form>
       {problem !== '' && (
         <p className="note bad" role="alert">

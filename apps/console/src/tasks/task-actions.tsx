@@ -12,7 +12,8 @@ import { useState } from 'react';
 import { requestId, useAct } from '../api/client.js';
 import { go } from '../ui/router.js';
 import { Failed } from '../ui/states.js';
-import { Copy, submitting, When } from '../ui/text.js';
+import { ActButton, Button, Copy } from '../ui/button.js';
+import { submitting, When } from '../ui/text.js';
 import { idOf, isFinal } from './task-words.js';
 
 const jsonOf = (spec: TaskSpec) => toJson(TaskSpecSchema, spec, { useProtoFieldName: true });
@@ -27,24 +28,16 @@ export function TaskActions({ task }: { readonly task: Task }) {
     go(`/tasks/${idOf(again.name)}`);
   });
   const error = cancel.error ?? retry.error;
+  const { cancelRequested: asked } = task;
   return (
     <>
       <div className="buttons">
         {!isFinal(task.state) && (
-          <button
-            type="button"
-            className="danger"
-            disabled={cancel.isPending || task.cancelRequested}
-            onClick={() => cancel.mutate(undefined)}
-          >
-            {task.cancelRequested ? 'Being cancelled' : 'Cancel'}
-          </button>
+          <ActButton act={cancel} input={null} text={asked ? 'Being cancelled' : 'Cancel'} tone="danger" disabled={asked} />
         )}
-        <button type="button" disabled={retry.isPending} onClick={() => retry.mutate(undefined)}>
-          Submit again
-        </button>
-        <Copy text={cliCall(task)}>Copy as command</Copy>
-        <Copy text={pythonCall(task)}>Copy as Python</Copy>
+        <ActButton act={retry} input={null} text="Submit again" />
+        <Copy content={cliCall(task)} text="Copy as command" />
+        <Copy content={pythonCall(task)} text="Copy as Python" />
       </div>
       {error && <Failed error={error} />}
     </>
@@ -100,9 +93,7 @@ export function Question({ task, question }: { readonly task: string; readonly q
         </span>
         <textarea rows={3} value={text} onChange={({ target }) => setText(target.value)} />
       </label>
-      <button type="submit" className="primary" disabled={text.trim() === '' || answer.isPending}>
-        Answer
-      </button>
+      <Button text="Answer" tone="primary" disabled={text.trim() === '' || answer.isPending} />
       {answer.error && <Failed error={answer.error} />}
     </form>
   );

@@ -1,6 +1,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import type { ReactNode } from 'react';
 import type { ApiError } from '../api/client.js';
+import { Button } from './button.js';
 import { Failed } from './states.js';
 
 interface ModalProps {
@@ -27,7 +28,7 @@ export function Modal({ title, open, onClose, children }: ModalProps) {
 
 interface ConfirmProps extends ModalProps {
   /** Label of the confirming button. */
-  readonly yes: ReactNode;
+  readonly yes: string;
   readonly tone?: 'danger' | 'primary';
   readonly act: { readonly isPending: boolean; readonly error: ApiError | null };
   readonly onYes: () => void;
@@ -38,12 +39,8 @@ export const Confirm = ({ yes, tone = 'danger', act, onYes, children, ...modal }
   <Modal {...modal}>
     {children}
     <div className="buttons">
-      <button type="button" className={tone} disabled={act.isPending} onClick={onYes}>
-        {yes}
-      </button>
-      <button type="button" onClick={modal.onClose}>
-        Back
-      </button>
+      <Button text={yes} tone={tone} disabled={act.isPending} onPress={onYes} />
+      <Button text="Back" onPress={modal.onClose} />
     </div>
     {act.error && <Failed error={act.error} />}
   </Modal>

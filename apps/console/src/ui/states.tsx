@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { ApiError, Read } from '../api/client.js';
+import { Button } from './button.js';
 
 /** What the user can do about an error, by its code. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -15,11 +16,7 @@ export function Failed({ error, again }: { readonly error: ApiError; readonly ag
       <strong>{error.code ?? 'The page failed'}</strong>
       <p>{error.message}</p>
       {ADVICE[error.code] !== undefined && <p>{ADVICE[error.code]}</p>}
-      {again && (
-        <button type="button" onClick={again}>
-          Try again
-        </button>
-      )}
+      {again && <Button text="Try again" onPress={again} />}
     </div>
   );
 }

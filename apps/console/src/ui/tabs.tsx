@@ -8,16 +8,14 @@ export interface TabOf {
   readonly content: ReactNode;
 }
 
-/** Tabs. The chosen tab is kept in the address. */
-export function LinkedTabs({
-  label,
-  tabs,
-  name = 'tab',
-}: {
+interface TabsProps {
   readonly label: string;
   readonly tabs: readonly TabOf[];
   readonly name?: string;
-}) {
+}
+
+/** Tabs. The chosen tab is kept in the address. */
+export function LinkedTabs({ label, tabs, name = 'tab' }: TabsProps) {
   const [chosen, choose] = useQueryValue(name);
   const value = tabs.some(({ id }) => id === chosen) ? chosen : tabs[0]!.id;
   return (

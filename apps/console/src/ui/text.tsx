@@ -1,5 +1,5 @@
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import type { FormEvent, ReactNode } from 'react';
 
 export const counted = (count: number | bigint, one: string, many = `${one}s`) =>
   `${count.toLocaleString('en')} ${Number(count) === 1 ? one : many}`;
@@ -54,32 +54,19 @@ export function Details({ rows }: { readonly rows: ReadonlyArray<readonly [name:
   );
 }
 
-/** A button that copies a text, and then says "Copied". */
-export function Copy({ text, children }: { readonly text: string; readonly children: ReactNode }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => void navigator.clipboard.writeText(text).then(() => setCopied(true));
-  return (
-    <button type="button" onClick={copy} onBlur={() => setCopied(false)}>
-      <span aria-live="polite">{copied ? 'Copied' : children}</span>
-    </button>
-  );
-}
-
 /** Handles a form's submit event with `act`, so that the browser loads no page. */
 export const submitting = (act: () => void) => (event: FormEvent) => {
   event.preventDefault();
   act();
 };
 
-export const Section = ({
-  title,
-  children,
-  aside,
-}: {
+interface SectionProps {
   readonly title: string;
   readonly children: ReactNode;
   readonly aside?: ReactNode;
-}) => (
+}
+
+export const Section = ({ title, children, aside }: SectionProps) => (
   <section>
     <header className="section">
       <h2>{title}</h2>
