@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import type { ChatMessage, ChatModel } from './ports/model.js';
 
 const TRIES = 3;
-/** The most characters of a reason that the model is told. */
 const WRONG_CHARS = 4_000;
 
 /** The messages of a question to the model: its rules, and the data to which they apply. */

@@ -20,7 +20,6 @@ const UNRELATED_MAX = 20_000;
 const DIGITS = 3;
 const rounded = (value: number) => Number(value.toFixed(DIGITS));
 
-/** Quantiles of cosines, or null if there are no cosines. */
 function quantilesOf(cosines: readonly number[]) {
   const at = (share: number) => rounded(quantile(cosines, share));
   return cosines.length === 0 ? null : { pairs: cosines.length, p5: at(0.05), p50: at(0.5), p95: at(0.95) };

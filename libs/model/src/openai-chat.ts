@@ -24,7 +24,6 @@ export interface OpenAiChatOptions extends ConnectionOptions {
  */
 export class OpenAiChatModel implements ChatModel {
   readonly #connection: OpenAiConnection;
-  /** The parts of the protocol that the server refused. */
   #refused: ReadonlySet<Part> = new Set();
   #model: string | undefined;
 

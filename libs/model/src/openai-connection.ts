@@ -23,7 +23,6 @@ export interface ConnectionOptions {
   readonly limits: CallLimits;
   readonly retry: RetryPolicy;
   readonly timers?: RetryTimers;
-  /** HTTP proxy for all calls. */
   readonly proxyUrl?: string;
   /** Unix socket of a server on this machine, instead of the host and port of `baseUrl`. */
   readonly socketPath?: string;

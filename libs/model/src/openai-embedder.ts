@@ -10,7 +10,6 @@ export interface OpenAiEmbedderOptions extends ConnectionOptions {
   readonly model: string;
   /** Length of the model's vectors. The stores check it. */
   readonly dimension: number;
-  /** The most texts in one request. */
   readonly batchSize: number;
   /** Longer texts are cut, because models would refuse them. */
   readonly textCharsMax: number;

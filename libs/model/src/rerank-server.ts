@@ -4,7 +4,6 @@ import { connectionConfig, httpUrl, text } from './model-config.js';
 import { OpenAiConnection } from './openai-connection.js';
 import { readDocument } from './server-answer.js';
 
-/** The settings of a server that reranks hits. */
 export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: true, ETUDE_MODEL_PROXY_URL: true }).extend({
   /** Server with `POST /rerank`, for searches that ask for reranking. Unset: the chat model, if one is set. */
   ETUDE_RERANK_BASE_URL: httpUrl().optional(),

@@ -2,7 +2,6 @@ import { abortError, EtudeError, errorCode, errorDetails, isRetryable } from '@e
 import { setTimeout as sleepFor } from 'node:timers/promises';
 
 export interface RetryPolicy {
-  /** The most calls, including the first. */
   readonly attemptsMax: number;
   /** The longest sum of the waits between calls. */
   readonly waitTotalMaxMs: number;

@@ -8,7 +8,6 @@ const Message = z.looseObject({
   content: z.union([z.string(), z.array(z.union([z.string(), Part])), z.null()]).optional(),
 });
 
-/** The body of a request for a chat completion. */
 export const ChatBody = z.looseObject({
   messages: z.array(Message).min(1),
   stream: z.boolean().nullish(),

@@ -15,7 +15,6 @@ export interface ScriptedModelOptions {
   readonly port?: number;
 }
 
-/** The record of one request for a chat completion. */
 interface ScriptedCall {
   /** Counted from 1, in the order of arrival. */
   readonly number: number;
@@ -28,7 +27,6 @@ interface ScriptedCall {
   readonly bodyDigest: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** The beginning of the request's last message. */
   readonly about: string;
 }
 
@@ -44,7 +42,6 @@ export interface RunningScriptedModel {
   readonly model: string;
   /** The last 10,000 requests for chat completions. Their numbers count all requests. */
   calls(): readonly ScriptedCall[];
-  /** Stops the server and ends every connection. */
   close(): Promise<void>;
 }
 
@@ -199,7 +196,6 @@ function completion({ head, text, calls, finishReason, usage }: ScriptedReply): 
 /** Matches the text of one chunk of a stream. It never cuts within a character. */
 const PIECE = /.{1,32}/gsu;
 
-/** The server-sent events of one answer. */
 function streamEvents({ head, text, calls, finishReason, usage }: ScriptedReply, includeUsage: boolean): string {
   const event = (data: object) => `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...data })}\n\n`;
   const chunk = (delta: object, finish: string | null = null) => event({ choices: [{ index: 0, delta, finish_reason: finish }] });

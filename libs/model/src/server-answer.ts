@@ -66,7 +66,6 @@ export async function refusal(status: number, answer: ServerAnswer, context: Ser
   return faultError({ status, message, code: textIn(code), retryAfterMs: retryAfterMs(headers, Date.now()) }, context);
 }
 
-/** The server that was called, for error messages. */
 export interface ServerContext {
   readonly baseUrl: string;
   /** The key. It is removed from all quotes of the server's messages. */

@@ -41,7 +41,6 @@ const ioRules = (cases: readonly IoCase[], isRight: (stdout: string, at: number)
   adapt: ({ entryPoint, code }) => (entryPoint === null ? { code } : null),
 });
 
-/** Compares the output of each case with the expected one. */
 export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { kind: 'io_cases' }>): EvaluatorRules => ({
   ...ioRules(cases, (stdout, at) => sameOutput(stdout, cases[at]!.expectedStdout, comparison, tolerance)),
   tests: cases.map(({ stdin, expectedStdout }) => ({ kind: 'io', stdin, expectedStdout, comparison, tolerance })),
@@ -58,7 +57,6 @@ export const acceptedOutputs = namedKind(z.strictObject({ cases: z.array(Case).m
 const Tolerance = z.number().min(0).nullable().default(null);
 const Flags = z.strictObject({
   caseSensitive: z.boolean().default(false),
-  /** Whether white space must be equal too. */
   spaceSensitive: z.boolean().default(false),
   absoluteTolerance: Tolerance,
   /** Share of the expected number by which the actual one may differ. */
@@ -101,10 +99,8 @@ function floatOf(token: string): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Lower case for ASCII letters only, as in `strcasecmp`. */
 const lower = (text: string) => text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** Calls a function with each case's arguments and compares the returned value. */
 export const functionCases = ({ cases, entryPoint, tolerance }: Extract<Evaluator, { kind: 'function_cases' }>): EvaluatorRules => ({
   entryPoint,
   plan: (code) => cases.map(({ args, kwargs }) => ({ kind: 'call', code, entryPoint, args, kwargs })),

@@ -117,7 +117,6 @@ export function crashOutcome(run: RunResult, code: string): CaseOutcome | null {
 
 export const shown = (text: string) => cutMiddle(text, SHOWN_CHARS_MAX);
 
-/** Lines of feedback with the code's output and traceback. */
 export function streams(run: RunResult): string[] {
   return [`Your code printed:\n${shown(run.stdout) || '(nothing)'}`, ...traceback(run)];
 }
@@ -129,7 +128,6 @@ export function traceback(run: RunResult): string[] {
 
 export const cutExample = (text: string) => cutMiddle(text, EXAMPLE_CHARS_MAX);
 
-/** The public cases as a part of the prompt. Empty if there are none. */
 export function examples<C extends { readonly public: boolean }>(
   cases: readonly C[],
   { block }: PromptParts,

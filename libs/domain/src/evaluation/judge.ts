@@ -61,7 +61,6 @@ export function judgeWithoutCode(evaluator: Evaluator): Judgement {
 }
 
 const SHOWN_CASES_MAX = 3;
-/** The verdict for each limit that ends a run, and the words that describe it. */
 export const LIMIT_VERDICTS: Partial<Record<ExitReason, readonly [Verdict, string]>> = {
   wall: ['TLE', 'ran out of wall time'],
   cpu: ['TLE', 'ran out of CPU time'],

@@ -8,7 +8,6 @@ export interface AgentSettings {
   readonly settings: ProceduralMemorySettings;
   /** The strategy for tasks that name none. */
   readonly strategy: TaskStrategy;
-  /** MCP servers whose tools the agent may call. */
   readonly mcpServers: readonly OutsideServer[];
   /** Whether the agent has settings of its own. If not, these are the installation's defaults. */
   readonly isSet: boolean;

@@ -19,7 +19,6 @@ export interface ConsolidationUnit {
   /** Time of the run, in ms since 1970. */
   readonly at: number;
   readonly pages: readonly UnitPage[];
-  /** Candidates for skills, which the unit proposes. */
   readonly skills: readonly Skill[];
 }
 
@@ -75,6 +74,5 @@ export interface ConsolidationReport {
   /** @param key digest of agent and request */
   answer(key: string): Promise<ChatResponse | null>;
   putAnswer(key: string, answer: ChatResponse): Promise<void>;
-  /** Shows how far the run is. */
   progress(counts: ConsolidationCounts): Promise<void>;
 }

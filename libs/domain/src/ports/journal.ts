@@ -49,7 +49,6 @@ export type LearningEnd = Pick<Learning, 'error'> & { readonly state: 'done' | '
  * task stays in its final state, and no event is sent.
  */
 export interface LearningJournal extends Omit<Journal, 'finish'> {
-  /** Writes the end of learning. */
   finish(end: LearningEnd): Promise<void>;
 }
 

@@ -29,7 +29,6 @@ export interface SkillMove {
   readonly reason: string;
   /** Time of the decision, in ms since 1970. */
   readonly at: number;
-  /** Lines that are added to the skill's evidence. */
   readonly evidence?: readonly string[];
   /** The results of verification, which a move to `verified` needs. A proof of null removes the stored one. */
   readonly contract?: SkillContract;
@@ -149,7 +148,6 @@ export interface SemanticMemory {
     facts: readonly Fact[],
     covered?: readonly CoveredUnit[],
   ): Promise<{ added: number; reinforced: number }>;
-  /** Those of the units that were applied, or covered by an applied unit. */
   appliedAmong(tenant: string, unitIds: readonly string[]): Promise<ReadonlySet<string>>;
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
   /** The current fact of exactly this owner with this category and subject, or null. */

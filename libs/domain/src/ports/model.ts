@@ -10,9 +10,7 @@ export interface ChatToolCall {
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
-  /** Only in assistant messages. */
   readonly toolCalls?: readonly ChatToolCall[];
-  /** In a tool message, the id of the answered call. */
   readonly toolCallId?: string;
 }
 
@@ -71,7 +69,6 @@ export interface ChatModel {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse>;
 }
 
-/** Returns a model that charges every call to this account. */
 export function chargedTo(model: ChatModel, { tenant, agent }: Pick<ModelAccount, 'tenant' | 'agent'>, purpose: string): ChatModel {
   return { chat: (request, signal) => model.chat({ ...request, account: { tenant, agent, purpose } }, signal) };
 }

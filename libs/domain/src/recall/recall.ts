@@ -91,7 +91,6 @@ function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
 export interface Provenance {
   /** Names with kind and id, such as "episodes/t0192f0c8a1b2-r1", "documents/d1f", or "facts/0a1b" for a fact told by somebody. */
   readonly origins: string[];
-  /** The origins whose text comes from outside this installation. */
   readonly untrustedOrigins: string[];
 }
 

@@ -11,10 +11,13 @@ import { episodeKey } from '../trust/sources.js';
 import { isRelevant } from '../retrieval/fuse.js';
 import { shownText } from './turn-text.js';
 
-export interface RecollectDeps {
+export interface SearchedMemory {
   readonly episodic: Pick<EpisodicMemory, 'search'>;
   readonly semantic: Pick<SemanticMemory, 'search'>;
   readonly procedural: Pick<ProceduralMemory, 'search'>;
+}
+
+export interface RecollectDeps extends SearchedMemory {
   /** Absent: the order doesn't depend on how much items helped before. */
   readonly counters?: ShowCounters;
 }
@@ -24,7 +27,6 @@ export interface RecollectInput {
   readonly cue: string;
   /** The most memories of each layer. The layers take turns in this order. */
   readonly counts: Readonly<Partial<Record<MemoryLayer, number>>>;
-  /** The most tokens of all texts together. */
   readonly tokensMax: number;
   /** A memory of a lower calibrated similarity is kept only if it shares rare words (BM25). Default: `SIMILARITY_RELEVANT`. */
   readonly similarityMin?: number;
@@ -52,7 +54,6 @@ interface Candidate extends MemoryHit {
 const CUE_CHARS_MAX = 6_000;
 /** The default limit is low, because every model call of a rollout pays for recalled texts. */
 export const RECALL_TOKENS = 800;
-/** Longer prose is cut in its middle. */
 const PROSE_CHARS_MAX = 1_200;
 /** An item that is longer with its code is shown without the code. A part of a function would mislead. */
 const CODE_ITEM_CHARS_MAX = 2_800;
@@ -180,7 +181,6 @@ function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
   return common >= SAME_LESSON * (one.size + other.size - common);
 }
 
-/** Whether a note contains the text of a fact that is shown too. */
 const tellsFact = (note: MemoryHit, { kind, text }: MemoryHit) => kind === 'fact' && NOTES.has(note.kind) && note.text.includes(text);
 
 const isExperience = ({ layer, kind }: MemoryHit) => layer === 'episodic' || NOTES.has(kind);
@@ -198,7 +198,6 @@ function shownWith({ before = [], after = [], ...hit }: MemoryHit): readonly str
   return [...before, ...after].map(({ id }) => nameOf({ ...hit, id }));
 }
 
-/** The shown text of a hit, with single spaces for all white space. */
 function contentOf(hit: MemoryHit): string {
   return shownText(hit).replaceAll(/\s+/g, ' ').trim();
 }

@@ -64,7 +64,6 @@ export interface ScoredPair {
   readonly cosine: number;
 }
 
-/** The smallest distance between two anchors. */
 const GAP = 0.02;
 const UNRELATED_SHARE = 0.95;
 

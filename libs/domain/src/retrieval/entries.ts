@@ -60,7 +60,6 @@ export function episodeEntry(episode: Episode): SearchEntry {
   };
 }
 
-/** The shown text of an episode: its summary, its outcome and its reflection. */
 function shownTextOf({ summary, experience, success, reflection, evaluatorKind }: Episode, told: string): string {
   const outcomes = experience === undefined ? '' : experience.outcomes.map((outcome) => JSON.stringify(outcome)).join('\n');
   const isUnjudged = experience === undefined && evaluatorKind === 'none';

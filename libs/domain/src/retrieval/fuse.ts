@@ -10,7 +10,6 @@ export interface Match {
   readonly bm25: number;
 }
 
-/** The profile of the embedder, and the time in ms since 1970. */
 type Fusion = Pick<EmbedderProfile, 'denseWeight' | 'calibrate'> & { readonly now: number };
 
 /** The BM25 score that is mapped to one half. docs/retrieval.md explains the choice. */

@@ -5,7 +5,6 @@ import { STOP_WORDS, type Word, wordsOf } from './words.js';
 const DIMENSION = 384;
 /** A feature is added to this many components of the vector. Two features rarely share both, so a collision has less effect. */
 const PLACES = 2;
-/** Only the beginning of a longer text is embedded. */
 const TEXT_CHARS_MAX = 16_000;
 
 /** Pairs of raw and calibrated cosine, fitted to `libs/model/pairs/near-tasks.jsonl`. */

@@ -157,7 +157,6 @@ export function idf(n: number, df: number): number {
   return Math.log(1 + (n - df + 0.5) / (df + 0.5));
 }
 
-/** The BM25 scores of texts for a query, with the statistics of `all`. */
 export function bm25Scores(query: string, texts: readonly TermCounts[], all = texts): number[] {
   const terms = queryTerms(query).map((term) => [term, idf(all.length, all.filter(({ counts }) => counts.has(term)).length)] as const);
   return texts.map(({ counts, words }) => terms.reduce((sum, [term, rare]) => sum + rare * bm25Weight(counts.get(term) ?? 0, words), 0));

@@ -3,10 +3,11 @@ import { isUnjudged, type StopReason, type TaskResult, type TaskSpec, verdictTex
 import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
 import { testsFrom } from '../skills/proof/run-skill-tests.js';
+import type { AnswerCost } from '../model-answer.js';
 import { touchedSources } from '../trust/sources.js';
 
 /** One evaluated attempt, as the journal stores it. */
-export interface Attempt {
+export interface Attempt extends AnswerCost {
   /** Attempts are counted from 1. Attempt 0 is the trial of a stored skill before any code is generated. */
   readonly attempt: number;
   readonly draft: string | null;
@@ -21,16 +22,10 @@ export interface Attempt {
   readonly imported?: Transition['imported'];
   /** The untrusted sources of the tried or imported skills. */
   readonly ofSkill?: readonly string[] | undefined;
-  readonly model: string | null;
-  readonly scripted: boolean;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly costUsd: number;
   /** Time of the evaluation, in ms since 1970. */
   readonly at: number;
 }
 
-/** The fields of an attempt without draft, critique and recall. */
 export const NOTHING_SAID = { draft: null, critique: null, recalled: [], thought: '', skill: null } as const;
 
 export interface RecordOrigin {

@@ -19,7 +19,6 @@ interface Compaction {
   readonly to: number;
   /** Empty if the model gave no usable summary. */
   readonly summary: string;
-  /** null if the model gave no answer. */
   readonly answer: ModelAnswer | null;
 }
 

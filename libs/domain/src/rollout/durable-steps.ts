@@ -11,12 +11,10 @@ export interface StepOutcome<Value> {
   readonly summary: string;
   readonly usage?: Partial<Usage>;
   readonly scripted?: boolean;
-  /** Events for watchers, sent after the step's own event. */
   readonly events?: readonly TaskEvent[];
 }
 
 const ASKS_MODEL: ReadonlySet<StepKind> = new Set(['draft', 'critique', 'generate', 'act', 'compact', 'bind', 'wrap', 'learn']);
-/** The limits that are checked before each step. */
 export type StepLimits = Pick<Limits, 'stepsMax' | 'wallMs' | 'modelTokensMax' | 'costUsdMax'>;
 
 const NO_USAGE = Usage.parse({});

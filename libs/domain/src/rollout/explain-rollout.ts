@@ -25,7 +25,6 @@ export interface PromptSection {
   readonly role: ChatMessage['role'];
   /** The heading. Empty for the text before the first heading. */
   readonly title: string;
-  /** The whole section, including its heading. */
   readonly text: string;
   /** Estimated as a quarter of the characters. */
   readonly tokens: number;
@@ -38,7 +37,6 @@ export interface StepExplanation {
   /** The prompt is the texts of these sections, joined by line feeds. */
   readonly sections: readonly PromptSection[];
   readonly totalTokens: number;
-  /** Every step that asked the model, in order. */
   readonly steps: readonly string[];
 }
 

@@ -16,10 +16,8 @@ import type { ReusableSkill } from './reuse-skill.js';
 import { tryAnswer } from './try-answer.js';
 import { useOf } from '../skills/life/usage.js';
 
-/** The skills that code imports. */
 export interface ImportedSkills {
   readonly used: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>;
-  /** Their untrusted sources. */
   readonly untrusted: readonly string[];
   /** Returns the code with these skills in front of it. */
   readonly load: (code: string) => string;

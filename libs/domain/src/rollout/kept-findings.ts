@@ -29,7 +29,6 @@ const subjectOf = ({ tool, query }: Pick<Finding, 'tool' | 'query'>) => `${tool}
 
 const recallsFindings = ({ spec: { memory } }: RolloutContext) => !recallsNothing(memory) && memory.layers.includes('semantic');
 
-/** The query for findings that are similar to a task. */
 export const findingQuery = (task: string) => ({
   text: namesAsWords(task),
   limit: RECALLED_MAX,

@@ -149,7 +149,6 @@ function parametersText({ contract, parameters }: PromptSkill): string {
   return lines.join('\n');
 }
 
-/** Asks for the arguments of a skill's function. */
 export function bindRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   const parts = [text(skill.description), parametersText(skill), text(skill.code)].filter((part) => part !== '');
   return request(
@@ -170,7 +169,6 @@ export function wrapRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   );
 }
 
-/** The texts that the lessons are made from. */
 export interface LessonsMaterial {
   /** Empty if no summary and no reflection are wanted. */
   readonly attempts: readonly Attempt[];

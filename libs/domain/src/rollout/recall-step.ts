@@ -6,8 +6,7 @@ import type { RolloutContext } from './rollout-context.js';
 import { isUnjudged } from '@etude/contracts/task';
 import { isWithheld, probabilityOf, showKey } from '../lift/effects.js';
 import type { ShowCounters } from '../ports/memory.js';
-import { foundItem, type Recollected, skillHit } from '../recall/recollect.js';
-import type { SearchedMemory } from '../tools/memory-tools.js';
+import { foundItem, type Recollected, type SearchedMemory, skillHit } from '../recall/recollect.js';
 import type { DurableSteps } from './durable-steps.js';
 import { budgetsOf } from './step-prompts.js';
 

@@ -31,7 +31,6 @@ export interface ReusableSkill extends KeptSkill {
   readonly needed: readonly KeptSkill[];
   /** The sandbox template with the packages of this skill and of `needed`. Absent means the default template. */
   readonly template?: string;
-  /** The untrusted sources of the skill. */
   readonly ofSkill: readonly string[];
   /** The model must write a wrapper that calls the skill. `needed` then contains the skill itself. */
   readonly isToWrap?: boolean;

@@ -71,7 +71,6 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly attempts: Attempt[];
   /** The items that were shown to the first attempt or are withheld from the rollout. Empty if no item was recalled or nothing is withheld. */
   readonly shows: ItemShow[];
-  /** Whether this process has written the rollout's episode. */
   episodeKept: boolean;
 }
 
@@ -119,7 +118,6 @@ export function askModel(context: AskingContext, key: string, kind: StepKind, re
   return context.steps.run(key, kind, () => modelStep(context, key, request));
 }
 
-/** One model call as the outcome of the step `key`. */
 export async function modelStep(
   { deps, signal, scope: { tenant, agent } }: AskingContext,
   key: string,

@@ -6,7 +6,6 @@ import { contentDigest } from '../skills/content-digest.js';
 import { FILE_BYTES_MAX } from '../tools/workspace-tools.js';
 import type { RolloutContext } from './rollout-context.js';
 
-/** The most files that a sandbox lists. */
 const LISTED_MAX = 1_000;
 const DIGEST_CHARS = 16;
 

@@ -75,7 +75,6 @@ async function finish(context: RolloutContext, stopReason: StopReason, error: Ro
   return end;
 }
 
-/** One attempt: draft or critique, recall, generate, execute, evaluate, record. */
 async function runAttempt(context: RolloutContext, attempt: number): Promise<Attempt> {
   const { promptTask: task, spec } = context;
   const before = context.attempts.filter((earlier) => earlier.attempt > 0);

@@ -16,7 +16,6 @@ import { StepTools } from './step-tools.js';
 import { Workbench } from './workbench.js';
 import { addCost, type AnswerCost, NO_COST } from '../model-answer.js';
 
-/** The most actions of one step. Further ones are not performed. */
 const ACTIONS_MAX = 10;
 /** The attempt ends after this many answers in a row that hold no step. */
 const IDLE_MAX = 3;
@@ -42,7 +41,6 @@ export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
   return { recalled, tools, bench };
 }
 
-/** Stores the findings for later rollouts, and closes the sandbox. */
 export async function endWork(context: RolloutContext, work: AgentAtWork): Promise<void> {
   await keepFindings(context, work.bench.findings, await touchedIn(context, work));
   await work.bench.sandbox.close();
@@ -152,7 +150,6 @@ function repeatsOf(taken: readonly TakenStep[]): number {
 }
 
 interface EndedSteps {
-  /** The final answer, or why there is none. */
   readonly end: CompletedAnswer | string;
   readonly taken: readonly TakenStep[];
   readonly cost: AnswerCost;
@@ -183,7 +180,6 @@ function judgementOf(isInWords: boolean, end: EndedSteps['end'], text: string): 
   return { verdict: 'RE', reason, feedback, ...nothing, casesTotal: 1 };
 }
 
-/** The agent's steps as text, for the record of the attempt. */
 function transcriptOf(taken: readonly TakenStep[]): string {
   const steps = taken.map(({ step, said: { text }, observations }) => {
     const actions = observations.map(({ call, query, text: result }) => `${call.tool}(${query})\n-> ${result.slice(0, 400)}`);

@@ -36,7 +36,6 @@ export interface StepAnswer {
   readonly final: FinalAnswer | null;
 }
 
-/** The most levels of nested lists and objects in arguments. */
 const DEPTH_MAX = 100;
 
 const FINAL_LINE = /^[ \t]*(?:#+[ \t]*|\*\*)?FINAL ANSWER\b:?(?:\*\*)?:?[ \t]*/im;
@@ -98,7 +97,6 @@ export const offerOf = ({ fact }: EarlierFinding): string =>
 /** Whether a journaled value is that of a tool call. Keys below a call also hold the opening of a sandbox, for example. */
 export const isCall = (value: unknown): value is ToolValue => typeof value === 'object' && value !== null && 'outcome' in value;
 
-/** The outcome of a call as text for the model. */
 export function textOf(outcome: ToolValue['outcome']): string {
   if (outcome.success) return typeof outcome.result === 'string' ? outcome.result : JSON.stringify(outcome.result);
   const { error, result } = outcome;
@@ -114,7 +112,6 @@ export function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[
 const STREAM_CHARS_MAX = 20_000;
 const DISPLAY_CHARS_MAX = 8_000;
 
-/** The output and the end of a cell, as text for the model. */
 export function cellText(outcome: WorkCellOutcome): string {
   const { stdout, stderr, displays, exit, stateLost } = outcome;
   const shown = displays.map((display) => {

@@ -12,15 +12,10 @@ import type { Observation } from './workbench.js';
 
 /** The most tokens for each part of a step's prompt. The operator can set them. */
 export interface PromptBudgets {
-  /** For memories recalled at the start. */
   readonly memory: number;
-  /** For the result of one action. */
   readonly result: number;
-  /** For the scratchpad. */
   readonly workingMemory: number;
-  /** For findings of tool calls. */
   readonly findings: number;
-  /** For older steps, which are shown as lines or a summary. */
   readonly history: number;
 }
 
@@ -50,7 +45,6 @@ export interface StepHistory {
 
 export const WHOLE_HISTORY: StepHistory = { to: 0, summary: '', summaryTo: 0, source: '' };
 
-/** The next step, which the model is asked for. */
 interface NextStep {
   readonly step: number;
   readonly taken: readonly TakenStep[];

@@ -47,7 +47,6 @@ export class StepTools {
   readonly #isMany: boolean;
   /** The name of each tool as the model sees it, by the tool's own name. */
   readonly #wireNames: ReadonlyMap<string, string>;
-  /** Names of tools that `search` found. */
   readonly #loaded = new Set<string>();
 
   private constructor(
@@ -96,7 +95,6 @@ export class StepTools {
     return new StepTools(context, own, caller, servers.length === 0 ? [] : await listedTools(context, caller));
   }
 
-  /** The tools for the model, in a stable order. */
   async offered(): Promise<readonly ChatTool[]> {
     const settings = await this.context.settings();
     const shown = this.#listed.filter(({ name }) => !this.#isMany || !this.isOutside(name) || this.#loaded.has(name));
@@ -171,7 +169,6 @@ function parametersOf({ properties }: Readonly<Record<string, unknown>>): readon
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
 }
 
-/** Finds a skill by its name, runs it and counts the use. */
 function skillsOf({ deps }: RolloutContext): UseSkillToolDeps {
   return {
     skills: {

@@ -31,7 +31,6 @@ interface CellValue {
   readonly text: string;
   readonly success: boolean;
   readonly scratchpad?: Scratchpad;
-  /** The reason why the sandbox was lost. */
   readonly lost?: string;
 }
 
@@ -49,7 +48,6 @@ const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one tas
  */
 export class Workbench {
   readonly findings = new ExecutionMemory();
-  /** Records that memory tools returned. */
   readonly recalled: RecalledItem[] = [];
   scratchpad: Scratchpad = EMPTY_SCRATCHPAD;
   /** Skills that `use_skill` ran, as "name@version". */
@@ -172,7 +170,6 @@ export class Workbench {
     return value;
   }
 
-  /** Changes this object as a journaled call requires. */
   #apply(step: number, value: ToolValue): void {
     const { tool, query, identity, outcome, filePath, digest, earlier } = value;
     if (earlier !== undefined) return this.#applyOffer(value, earlier);

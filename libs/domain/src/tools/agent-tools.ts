@@ -3,7 +3,8 @@ import { askCallerTool, type AskCallerDeps } from './ask-caller-tool.js';
 import { type CodeInterpreterDeps, codeInterpreterTool } from './code-interpreter.js';
 import { executeCodeTool, loadFunctionsTool, writeTodosTool } from './execute-code.js';
 import { listCategoriesTool, listSkillsTools, NearTools, searchTool } from './search-tool.js';
-import { recallOneTools, recallTool, type RememberDeps, rememberTool, type SearchedMemory } from './memory-tools.js';
+import { recallOneTools, recallTool, type RememberDeps, rememberTool } from './memory-tools.js';
+import type { SearchedMemory } from '../recall/recollect.js';
 import { registerSkillTool } from './register-skill-tool.js';
 import { useSkillTool, type UseSkillToolDeps } from './use-skill-tool.js';
 import { ERROR_KINDS, errorCode, isAbort } from '@etude/contracts/errors';
@@ -15,7 +16,6 @@ import { type WorldParts, worldTools } from './world-tools.js';
 export interface ToolParts {
   /** For tools that run code in their own sandboxes, and for those that find and register skills. Only the gateway gives it. */
   readonly code?: CodeInterpreterDeps & { readonly embedder: Embedder };
-  /** The sandbox that a task's agent works in. */
   readonly workspace?: SandboxNow;
   readonly todos: Pick<ToolSessions, 'putTodos'>;
   readonly skills?: UseSkillToolDeps;

@@ -1,21 +1,15 @@
-import type { Fact, Scope } from '@etude/contracts/memory';
+import { type Fact, RecalledItem, type Scope } from '@etude/contracts/memory';
 import { z } from 'zod';
 import { cutMiddle } from '../evaluation/evaluator.js';
 import { factId } from '../facts/fact-plan.js';
 import type { Clock } from '../ports/clock.js';
-import type { EpisodicMemory, MemoryOutbox, ProceduralMemory, SemanticMemory } from '../ports/memory.js';
+import type { MemoryOutbox } from '../ports/memory.js';
 import { provenanceOf, itemOf } from '../recall/recall.js';
-import { skillHit } from '../recall/recollect.js';
+import { type SearchedMemory, skillHit } from '../recall/recollect.js';
 import { shownText } from '../recall/turn-text.js';
 import { searchSkills, viewOf } from '../skills/life/find-skill.js';
 import { defineTool, type ToolContext, type ToolDefinition } from './tool-definition.js';
 import type { MemoryLayer } from '@etude/contracts/task';
-
-export interface SearchedMemory {
-  readonly episodic: Pick<EpisodicMemory, 'search'>;
-  readonly semantic: Pick<SemanticMemory, 'search'>;
-  readonly procedural: Pick<ProceduralMemory, 'search'>;
-}
 
 export interface RememberDeps {
   readonly outbox: MemoryOutbox;
@@ -27,14 +21,7 @@ export interface RememberDeps {
 const TEXT_CHARS_MAX = 2_000;
 const SIMILARITY_MIN = 0.2;
 
-const Found = z.strictObject({
-  id: z.string(),
-  layer: z.enum(['episodic', 'semantic', 'procedural']),
-  kind: z.string(),
-  title: z.string(),
-  text: z.string(),
-  score: z.number(),
-  similarity: z.number(),
+const Found = RecalledItem.strict().extend({
   sources: z.array(z.string()).optional().describe('Origins of the record.'),
   untrusted_origins: z.array(z.string()).describe('Origins that come from outside this installation.'),
 });

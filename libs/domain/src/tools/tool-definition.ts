@@ -37,7 +37,6 @@ export interface ToolDefinition {
   readonly title: string;
   /** The description for a model. Its advice depends on the agent's settings. */
   describe(settings: ProceduralMemorySettings): string;
-  /** JSON Schema of the arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /** JSON Schema of `result`. */
   readonly outputSchema: Readonly<Record<string, unknown>>;
@@ -150,7 +149,6 @@ export type Todo = Readonly<z.output<typeof TodoItem>>;
 
 export type SessionKey = SkillReader & Pick<ToolContext, 'session' | 'isBound'>;
 
-/** The state of a tool session between calls. */
 export interface ToolSession {
   readonly todos: readonly Todo[];
   /** The loaded functions, each pinned to its version at the time of loading. */

@@ -25,7 +25,6 @@ export interface WorldParts {
   readonly world: string | null;
 }
 
-/** The tools of agents in a world. */
 export function worldTools({ move, world: usual }: WorldParts): readonly ToolDefinition[] {
   const worldTool = (tool: Move['tool'], title: string, description: string, input: z.ZodRawShape, output: z.ZodObject) =>
     defineTool({

@@ -36,7 +36,6 @@ const [PER_CELL, PER_UNIT, PER_REST] = [100, 200, 1_000];
 export const SEEN = 10;
 const NEAR = 2;
 
-/** A tool's answer about a move. */
 export type WorldOutcome =
   | { readonly success: true; readonly result: Readonly<Record<string, unknown>> }
   | { readonly success: false; readonly error: string };

@@ -67,7 +67,6 @@ export function climateAt(land: Land, cell: Cell): string {
 
 interface Deposit extends Cell {
   readonly resource: string;
-  /** The number of units. */
   readonly amount: number;
 }
 
@@ -140,9 +139,7 @@ export const WorldPlan = z.strictObject({
 });
 export type WorldPlan = Readonly<z.infer<typeof WorldPlan>>;
 
-/** The whole state of a world, as JSON. */
 export const World = WorldPlan.extend({
-  /** The number of moves that changed the world. */
   tick: z.number().int().min(0),
   /** The number of units taken from each cell "x,y". */
   taken: z.record(z.string(), z.number().int()),

@@ -39,7 +39,7 @@ const TOKENS_MAX = 128;
 const WINDOWS_MAX = 8;
 /** The most characters of an urgent text. They take two runs of the model. */
 const SHORT_CHARS_MAX = 1_000;
-/** The tokens [CLS] and [SEP] of BERT's vocabulary. */
+/** The tokens [CLS] and [SEP] of BERT. */
 const [START, END] = [101, 102];
 
 async function loadSession({ folder, graph, threads }: SentenceThreadData): Promise<InferenceSession> {
