@@ -13,10 +13,7 @@ export interface Answer extends Pick<ChatResponse, 'text' | 'toolCalls' | 'finis
   readonly outputTokens: number | null;
 }
 
-/**
- * Builds an answer from the chunks of a stream or from one whole completion. Both have the same parts, under `delta` or `message`. Fields
- * may be absent or have other names.
- */
+/** Builds an answer from the chunks of a stream or from one completion. Both have the same parts. Fields may be absent or have other names. */
 export class AnswerAssembler {
   /** The server's reason for the end. After it, the answer is complete. */
   finishReason: string | null = null;

@@ -106,10 +106,7 @@ function requestBody(request: ChatRequest, model: string, refused: ReadonlySet<P
 const UNKNOWN_PART =
   /stream|unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|unexpected|additional|extra (field|input|param)/i;
 
-/**
- * The part of the request that the server refused with this message. undefined if it refused for another reason.
- * Why: servers accept different parts of the protocol, and only a refusal shows which ones.
- */
+/** The part of the request that the server refused with this message, or undefined. Only a refusal shows which parts a server accepts. */
 function refusedPart(body: Body, message: string): Part | undefined {
   const has = (part: Part) => body[part] !== undefined && body[part] !== false;
   if (has('max_tokens') && message.includes('max_completion_tokens')) return 'max_tokens';

@@ -9,10 +9,7 @@ const REST_MS = 500;
 export class ServerAnswer {
   #rest: NodeJS.Timeout | undefined;
 
-  /**
-   * @param signal aborts the call
-   * @param typed returns the error to throw if `signal` aborted a read
-   */
+  /** @param signal aborts the call @param typed returns the error to throw if `signal` aborted a read */
   constructor(
     private readonly response: IncomingMessage,
     private readonly signal: AbortSignal,

@@ -72,10 +72,7 @@ export interface EvaluatorRules {
   files?(code: string): SandboxFile[];
   /** The cases, if they are judged one by one. Absent if one run judges the whole answer. */
   readonly cases?: ReadonlyArray<{ readonly public: boolean }>;
-  /**
-   * The outcome of a run that stayed within its limits.
-   * @param code the code that ran; messages name its lines
-   */
+  /** The outcome of a run that stayed within its limits. @param code the code that ran; messages name its lines */
   outcome(run: RunResult, at: number, code: string): CaseOutcome;
   /** Lines that show the model a failed public case: input, expected and actual output. */
   showCase?(at: number, run: RunResult): string[];
@@ -93,10 +90,7 @@ export interface EvaluatorRules {
   readonly tests?: SkillTest[];
 }
 
-/**
- * An evaluator that callers choose by name: the schema of its fields, and a function that makes the rules from them. It throws a ZodError if
- * the fields don't fit `spec`.
- */
+/** An evaluator that callers choose by name. Its rules are made from the fields in `spec`. `rules` throws a ZodError if the fields don't fit. */
 export function namedKind<S extends z.ZodType>(spec: S, rules: (fields: z.output<S>) => EvaluatorRules) {
   return { spec, rules: (fields: unknown) => rules(spec.parse(fields)) };
 }

@@ -86,10 +86,7 @@ function reasonOf({ cases }: EvaluatorRules, outcomes: readonly CaseOutcome[], d
   return cases ? `${cases[decisive]!.public ? '' : 'hidden '}case ${decisive + 1} of ${outcomes.length}: ${how}` : how;
 }
 
-/**
- * Feedback for the model after an attempt. A public case shows input, expected and actual output. A hidden case shows only how it failed,
- * because its input, its output and messages about them must not reach a prompt.
- */
+/** Feedback for the model. A public case shows input and output. A hidden case shows only how it failed, because its data must reach no prompt. */
 function feedbackOf(rules: EvaluatorRules, outcomes: readonly CaseOutcome[], results: readonly RunResult[], passed: number): string {
   const run = results[0]!;
   if (passed === outcomes.length) return rules.praise?.(run) ?? (passed > 1 ? `All ${passed} cases passed.` : 'Passed.');

@@ -44,10 +44,7 @@ export interface Journal {
 
 export type LearningEnd = Pick<Learning, 'error'> & { readonly state: 'done' | 'failed' };
 
-/**
- * The journal of the learning that follows a rollout. One worker holds it under its own epoch. Its entries follow those of the rollout. The
- * task stays in its final state, and no event is sent.
- */
+/** The journal of the learning that follows a rollout. It has its own epoch. The task stays in its final state, and no event is sent. */
 export interface LearningJournal extends Omit<Journal, 'finish'> {
   finish(end: LearningEnd): Promise<void>;
 }

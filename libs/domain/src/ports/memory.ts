@@ -171,10 +171,7 @@ export interface StoreSkillOptions {
   readonly words?: SkillWords;
   /** The most skill names of the owner, without rejected and archived skills. 0 or absent means no limit. */
   readonly namesMax?: number;
-  /**
-   * The reason for archiving a new version at once. It then doesn't count towards `namesMax`, and becomes active only if somebody restores
-   * it. If a version with this content exists, that version is not changed.
-   */
+  /** Archives a new version at once, for this reason. It doesn't count towards `namesMax`. A version that already has this content is not changed. */
   readonly setAside?: string;
 }
 
@@ -213,10 +210,7 @@ export interface ShowCounters {
   counters(tenant: string, items: readonly FoundItem[]): Promise<ReadonlyArray<Pick<ItemShows, 'shown' | 'withheld'> | null>>;
 }
 
-/**
- * Takes the domain's writes to memory. `put` returns when the write is durable. A repeat of an id changes nothing. Ids are unique across
- * tenants. The consolidation worker applies the writes in the background.
- */
+/** Takes writes to memory. `put` returns when the write is durable. A repeated id changes nothing. Ids are unique across tenants. */
 export interface MemoryOutbox {
   put(tenant: string, writeId: string, write: MemoryWrite): Promise<void>;
 }

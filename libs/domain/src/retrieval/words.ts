@@ -118,10 +118,7 @@ export const STOP_WORDS: ReadonlySet<string> = new Set(
 /** Parameters of Okapi BM25, at their customary values. */
 const K1 = 1.2;
 const B = 0.75;
-/**
- * The assumed average length of a text, in words. It is constant, so that a weight depends only on its own record. The weight can then be
- * stored with the record and stays valid when other records are added or deleted.
- */
+/** The assumed average length of a text, in words. It is constant, so that a stored weight stays valid when other records come and go. */
 const USUAL_WORDS = 64;
 /** More occurrences are not counted, because at 8 the weight has at least three quarters of its maximum. */
 export const COUNT_MAX = 8;

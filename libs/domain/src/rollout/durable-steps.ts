@@ -118,10 +118,7 @@ function attemptOf(key: string): number {
   return Number(/^a(\d+)\./.exec(key)?.[1] ?? 0);
 }
 
-/**
- * Ends the loop of attempts with a reason. Everything learned so far is kept. `runRollout` catches this error. It is also the reason passed
- * to `AbortController.abort` when the task is cancelled or its wall time is over.
- */
+/** Ends the loop of attempts with a reason; `runRollout` catches it. Signals abort with it at a cancellation or after the wall time. */
 export class RolloutStop extends EtudeError {
   constructor(readonly reason: StopReason) {
     super(reason === 'wall_time' ? 'DEADLINE_EXCEEDED' : 'CANCELLED', `the rollout stops: ${reason}`);

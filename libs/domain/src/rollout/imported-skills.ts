@@ -27,10 +27,7 @@ export interface ImportedSkills {
 
 const NONE: ImportedSkills = { used: [], untrusted: [], load: (code) => code };
 
-/**
- * Finds the skills that the code imports. Only skills that its prompt showed can be imported, in exactly the shown versions. These are
- * journaled, so a later worker loads the same skills.
- */
+/** Finds the skills that the code imports. It can import only the skills and versions that its prompt showed. These are journaled. */
 export async function importedSkills(
   { deps, scope }: RolloutContext,
   recalled: readonly RecalledItem[],

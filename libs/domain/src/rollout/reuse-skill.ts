@@ -88,10 +88,7 @@ async function findSkill(context: RolloutContext): Promise<ReusableSkill | null>
   });
 }
 
-/**
- * Finds a skill that solved the same task, or else the most similar skill above the agent's threshold. The skill and all skills that it
- * calls must be active and proven. Returns null if there is none.
- */
+/** Finds a proven skill that solved the same task, or else the most similar one above the agent's threshold. Returns null if there is none. */
 async function findReusable(context: RolloutContext): Promise<{ skill: ReusableSkill; how: string } | null> {
   const { deps, scope, fingerprint, spec } = context;
   const { enabled, preferSkills, skillSearchThreshold: similarityMin } = await context.settings();

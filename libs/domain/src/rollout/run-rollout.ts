@@ -101,10 +101,7 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
 
 const NO_OPENING = { text: '', ...NO_COST };
 
-/**
- * Whether this worker may decide to ask for a draft. A draft helps to search memory if the prompt alone finds nothing related. If an earlier
- * worker went beyond this point, its decision is in the journal.
- */
+/** Whether this worker decides if a draft is made. If an earlier worker went beyond this point, its decision is in the journal. */
 function mayDraft({ spec, steps }: RolloutContext, attempt: number): boolean {
   if (recallsNothing(spec.memory)) return false;
   return ['draft', 'recall', 'generate'].every((step) => steps.replay(`a${attempt}.${step}`) === undefined);

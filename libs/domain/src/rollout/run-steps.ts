@@ -59,10 +59,7 @@ async function untrustedOfTools({ taskId, scope, deps }: RolloutContext, { bench
   return [...used.flatMap((skill) => (skill === null ? [] : untrustedOfSkill(skill))), ...outside];
 }
 
-/**
- * One attempt in steps: the model acts and sees the outcome, until it gives a final answer or a limit ends the attempt. Then the answer is
- * judged like that of any attempt. The loop follows CodeAct (Wang et al. 2024).
- */
+/** One attempt in steps: the model acts and sees the outcome, until it answers or reaches a limit. The loop follows CodeAct (Wang et al. 2024). */
 export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
   const stepsMax = context.spec.limits.agentStepsMax;
   const taken: TakenStep[] = [];

@@ -63,10 +63,7 @@ export function earlierSteps(taken: readonly TakenStep[]): readonly TakenStep[] 
   return taken.slice(0, Math.max(0, Math.floor((taken.length - KEPT_STEPS) / CUT_AT_ONCE) * CUT_AT_ONCE));
 }
 
-/**
- * The prompt of one step. It begins with rules, task, memories and steps, which mostly stay the same, because model servers cache the
- * beginning of prompts. Plan, scratchpad and findings change with each step, so they come last.
- */
+/** The prompt of one step. The parts that change with each step come last, because model servers cache the beginning of prompts. */
 export function stepRequest(context: RolloutContext, work: AgentAtWork, { step, taken, history, tools }: NextStep): ChatRequest {
   const { recalled, bench } = work;
   const earlier = earlierSteps(taken);

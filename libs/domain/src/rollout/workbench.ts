@@ -42,10 +42,7 @@ const ASK = 'ask_caller';
 const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
 const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one task. Read files with open() instead.';
 
-/**
- * The sandbox, tools, scratchpad, todos and findings of one rollout. Every action is a journaled step. This object is changed only from
- * journaled values, so that a later worker rebuilds the same state.
- */
+/** The state of one rollout. Every action is a journaled step. The state changes only by journaled values, so that a later worker can rebuild it. */
 export class Workbench {
   readonly findings = new ExecutionMemory();
   readonly recalled: RecalledItem[] = [];

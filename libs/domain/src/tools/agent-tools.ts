@@ -27,10 +27,7 @@ export interface ToolParts {
   readonly asking?: AskCallerDeps;
 }
 
-/**
- * Etude's own tools, for callers of the gateway and for agents of tasks. The most important tools come first, because an MCP client shows
- * only the first ten.
- */
+/** Etude's own tools, for the gateway and for tasks. The most important come first, because an MCP client shows only the first ten. */
 export function agentTools({ code, workspace, todos, skills, memory, remember, world, asking }: ToolParts): readonly ToolDefinition[] {
   const tools: readonly ToolDefinition[] = [
     ...madeOf(workspace, workspaceTools),

@@ -157,10 +157,7 @@ export function writeTodosTool(sessions: Pick<ToolSessions, 'putTodos'>): ToolDe
 
 const ENTRY_POINT = '__etude_execute__';
 
-/**
- * Runs Python source as `__main__` and returns the value of its last expression, as a notebook does. The source can call loaded functions
- * by name. It can also fake the returned value, so the value must not serve as a verdict.
- */
+/** Runs Python source like a notebook and returns its last expression's value. The source can fake this value, so it must not serve as a verdict. */
 const WRAPPER = pythonText('execute_source');
 
 const Answer = z.union([
@@ -168,10 +165,7 @@ const Answer = z.union([
   z.strictObject({ value: Json.optional() }),
 ]);
 
-/**
- * Reads the wrapper's report. `error` is empty if the code ran to its end, else for example "ZeroDivisionError: division by zero (line 3)".
- * `value` is undefined if the last statement is not an expression, or if its value is None.
- */
+/** Reads the wrapper's report. `error` is empty if the code ran to its end, else for example "ZeroDivisionError: division by zero (line 3)". */
 function readWrappedRun(run: RunResult): { readonly error: string; readonly value?: unknown } {
   const { data } = Answer.safeParse(run.value);
   if (data !== undefined && 'error' in data) return { error: sentenceOf(data.error) };

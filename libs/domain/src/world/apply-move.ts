@@ -47,10 +47,7 @@ interface Step {
   readonly taken?: Cell;
 }
 
-/**
- * Applies one move of a character. A new character first enters the world, at a cell derived from its name. Apart from that, a failed move
- * and an observation change nothing. Each change increments the tick.
- */
+/** Applies one move of a character. A new character first enters the world, at a cell derived from its name. Each change increments the tick. */
 export function applyMove(world: World, name: string, move: Move): { readonly world: World; readonly outcome: WorldOutcome } {
   const known = world.characters.find((one) => one.name === name);
   const before = known ?? { name, ...homeOf(world, name), stamina: STAMINA_MAX, inventory: {} };

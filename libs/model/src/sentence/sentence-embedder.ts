@@ -55,10 +55,7 @@ export class SentenceEmbedder implements Embedder {
   /** Resolves to the reason when the last thread has ended. */
   #ended: Promise<string> = Promise.resolve('');
 
-  /**
-   * @param of.folder holds `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2
-   * @param of.threads processor threads per run
-   */
+  /** @param of.folder holds `model.safetensors` and `tokenizer.json` @param of.threads processor threads per run */
   constructor({ folder, threads = 1 }: { readonly folder: string; readonly threads?: number }) {
     this.#data = { folder, graph: GRAPH_PATH, threads };
   }

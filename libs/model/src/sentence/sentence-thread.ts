@@ -5,10 +5,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
-/**
- * The thread of a SentenceEmbedder. It exists because onnxruntime-node blocks the calling thread for 40 ms and more. It imports nothing
- * of this package, because tests run its source directly.
- */
+/** The thread of a SentenceEmbedder, because onnxruntime-node blocks its thread. Tests run this source, so it imports nothing of this package. */
 export interface SentenceThreadData {
   readonly folder: string;
   readonly graph: string;
