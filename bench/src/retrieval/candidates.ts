@@ -1,7 +1,7 @@
 import type { BeirDocument } from './beir.js';
 import type { Embedder } from '@etude/domain/ports/model';
 import { searchableText } from '@etude/domain/retrieval/entries';
-import type { Candidates, Change, RecordStore } from '@etude/memory/record-store';
+import type { Candidate, Change, RecordStore } from '@etude/memory/record-store';
 import type { JudgedQuery } from './beir-files.js';
 
 const SCOPE = { tenant: 'retrieval', agent: 'retrieval', user: null };
@@ -9,10 +9,10 @@ const BATCH = 128;
 /** The number of candidates for recall@100. */
 const PLACES = 100;
 
-/** A query with both lists of a store. */
+/** A query with the candidates that the store found. */
 export interface Answer {
   readonly query: JudgedQuery;
-  readonly found: Candidates;
+  readonly found: readonly Candidate[];
 }
 
 /** Puts every document into the semantic layer, as chunks of documents are. Answers how many. */
@@ -66,8 +66,7 @@ export async function askStore(store: RecordStore, embedder: Embedder, queries: 
   for (const query of queries) {
     const [vector = null] = await embedder.embed([query.text]);
     const found = await store.search(SCOPE, 'semantic', { kinds: ['chunk'], text: query.text, vector, limit: PLACES });
-    const others = (list: Candidates['dense']) => list.filter(({ key }) => key !== query.id);
-    answers.push({ query, found: { dense: others(found.dense), words: others(found.words) } });
+    answers.push({ query, found: found.filter(({ key }) => key !== query.id) });
   }
   return answers;
 }

@@ -1,9 +1,12 @@
 import { type RetrievalFigures, retrievalFigures } from './metrics.js';
 import type { EmbedderProfile } from '@etude/domain/ports/model';
 import { rankCandidates } from '@etude/memory/layers/memory-search';
+import type { Candidate } from '@etude/memory/record-store';
 import type { Answer } from './candidates.js';
 
-const keys = (list: ReadonlyArray<{ readonly key: string }>) => list.map(({ key }) => key);
+const keys = (list: readonly Candidate[]) => list.map(({ key }) => key);
+const best = (found: readonly Candidate[], value: 'cosine' | 'bm25') =>
+  keys(found.filter((one) => one[value] > 0).toSorted((a, b) => b[value] - a[value]));
 
 export const METHODS = ['dense', 'bm25', 'hybrid'] as const;
 export type Method = (typeof METHODS)[number];
@@ -13,8 +16,8 @@ export function figuresOf(answers: readonly Answer[], profile: EmbedderProfile):
   const by = (rank: (answer: Answer) => readonly string[]) =>
     retrievalFigures(answers.map((answer) => ({ ranked: rank(answer), relevance: answer.query.relevance })));
   return {
-    dense: by(({ found }) => keys(found.dense)),
-    bm25: by(({ found }) => keys(found.words)),
+    dense: by(({ found }) => best(found, 'cosine')),
+    bm25: by(({ found }) => best(found, 'bm25')),
     hybrid: by(({ found }) => keys(rankCandidates(found, profile, 0).map(({ candidate }) => candidate))),
   };
 }

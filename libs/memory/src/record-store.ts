@@ -109,7 +109,7 @@ export interface StoreQuery extends Omit<RecordFilter, 'keys'> {
   readonly vector: Float32Array | null;
   /** The words to search for, without any syntax. Empty: only vectors are searched. */
   readonly text: string;
-  /** Maximum number of candidates in each of the two lists. */
+  /** How many records to find by vectors, and how many by words. */
   readonly limit: number;
 }
 
@@ -119,16 +119,10 @@ export interface Candidate {
   readonly key: string;
   readonly createdAt: number;
   readonly worth: number;
-  /** The cosine of the closest vector, also in the word list. 0 for a record without vectors. */
+  /** The cosine of the record's closest vector. 0 for a record without vectors. */
   readonly cosine: number;
-  /** 0 for a record that the words didn't find. */
+  /** 0 for a record that is not among the `limit` best by words. */
   readonly bm25: number;
-}
-
-/** Both lists, best first. Equal values are in the order `newest`. */
-export interface Candidates {
-  readonly dense: readonly Candidate[];
-  readonly words: readonly Candidate[];
 }
 
 /** A model that makes vectors, as the embedder's profile describes it. If an opened store has another, MEMORY_VERSION names the way out. */
@@ -179,7 +173,8 @@ export interface RecordStore {
    * after `afterKey`.
    */
   find(scope: ReadScope, layer: MemoryLayer, filter: RecordFilter, page: FindPage): Promise<readonly StoredRecord[]>;
-  search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<Candidates>;
+  /** The `limit` records with the closest vectors and the `limit` with the highest BM25, each record once; see `bestCandidates`. */
+  search(scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Promise<readonly Candidate[]>;
 
   /** Every record of these owners once, in no order, page by page. Records written meanwhile may be missing. */
   each(owners: Owners, layer: MemoryLayer, filter: RecordFilter): AsyncIterable<readonly StoredRecord[]>;
@@ -236,31 +231,18 @@ export function ownedBy(owners: Owners): TenantView {
 }
 
 /**
- * Builds both lists in the order that `RecordStore.search` promises. A record outside the word list has a `bm25` of 0.
- *
- * @param near the records that the vectors found, by the ids that the database itself uses; `bm25s` are those that the words found
+ * The `limit` candidates with the highest BM25, then those of the `limit` highest cosines that aren't among them. Values of 0 and less don't
+ * count. Equal values are in the order `newest`.
  */
-export function candidateLists<Id>(
-  records: ReadonlyMap<Id, Omit<Candidate, 'cosine' | 'bm25'>>,
-  near: Iterable<Id>,
-  bm25s: ReadonlyMap<Id, number>,
-  cosineOf: (id: Id) => number,
-  limit: number,
-): Candidates {
-  const listOf = (ids: Iterable<Id>) =>
-    [...ids].flatMap((id) => {
-      const record = records.get(id);
-      return record === undefined ? [] : [{ ...record, cosine: cosineOf(id), bm25: bm25s.get(id) ?? 0 }];
-    });
-  const words = ordered(listOf(bm25s.keys()), ({ bm25 }) => bm25, limit);
-  const inWords = new Set(words.map(nameOf));
-  const dense = ordered(listOf(near), ({ cosine }) => cosine, limit);
-  return { words, dense: dense.map((candidate) => (inWords.has(nameOf(candidate)) ? candidate : { ...candidate, bm25: 0 })) };
-}
-
-/** The `limit` candidates with the highest values. Equal values are ordered by `newestFirst`. */
-export function ordered(candidates: readonly Candidate[], valueOf: (candidate: Candidate) => number, limit: number): Candidate[] {
-  return candidates.toSorted((a, b) => valueOf(b) - valueOf(a) || newestFirst(a, b)).slice(0, limit);
+export function bestCandidates(found: readonly Candidate[], limit: number): readonly Candidate[] {
+  const best = (value: 'bm25' | 'cosine') =>
+    found
+      .filter((candidate) => candidate[value] > 0)
+      .toSorted((a, b) => b[value] - a[value] || newestFirst(a, b))
+      .slice(0, limit);
+  const byWords = new Set(best('bm25'));
+  const others = best('cosine').filter((candidate) => !byWords.has(candidate));
+  return [...byWords, ...others.map((candidate) => ({ ...candidate, bm25: 0 }))];
 }
 
 /** The order `newest`: by `createdAt`, newest first, then by key descending. */

@@ -3,13 +3,13 @@ import { type ReadScope, requireOwn, requireScope } from '@etude/domain/ports/me
 import { cosineOf } from '@etude/domain/retrieval/calibration';
 import { bm25Scores, termCounts } from '@etude/domain/retrieval/words';
 import {
-  type Candidates,
+  bestCandidates,
+  type Candidate,
   type Change,
   compareKeys,
   type IndexedText,
   type MemoryRecord,
   newestFirst,
-  ordered,
   type Owners,
   RECORD_FIELDS,
   type RecordField,
@@ -105,7 +105,13 @@ function isTaken(kept: Kept[], change: Change): boolean {
 }
 
 /** @param removed records that still count in word frequencies */
-function searchIn(kept: readonly Kept[], removed: readonly Kept[], scope: ReadScope, layer: MemoryLayer, query: StoreQuery): Candidates {
+function searchIn(
+  kept: readonly Kept[],
+  removed: readonly Kept[],
+  scope: ReadScope,
+  layer: MemoryLayer,
+  query: StoreQuery,
+): readonly Candidate[] {
   const inLayer = ({ record }: Kept) => record.layer === layer && record.scope.tenant === scope.tenant;
   const termsOf = (all: readonly Kept[]) => all.filter(inLayer).map(({ indexed }) => termCounts(indexed.map(({ text }) => text)));
   const wanted = kept.filter(inLayer).filter(({ record }) => sees(scope, record) && fits({ ...query, shown: query.shown ?? true }, record));
@@ -114,11 +120,9 @@ function searchIn(kept: readonly Kept[], removed: readonly Kept[], scope: ReadSc
   const found = wanted.map(({ record, indexed }, at) => {
     const { kind, key, createdAt, worth } = record;
     const cosines = indexed.flatMap(({ vector }) => (vector && query.vector ? [cosineOf(vector, query.vector)] : []));
-    return { kind, key, createdAt, worth, bm25: bm25s[at] ?? 0, cosine: Math.max(...cosines, cosines.length === 0 ? 0 : -1) };
+    return { kind, key, createdAt, worth, bm25: bm25s[at] ?? 0, cosine: Math.max(0, ...cosines) };
   });
-  const near = found.filter((_, at) => query.vector !== null && wanted[at]?.indexed.some(({ vector }) => vector !== null));
-  const worded = found.filter(({ bm25 }) => bm25 > 0);
-  return { dense: ordered(near, ({ cosine }) => cosine, query.limit), words: ordered(worded, ({ bm25 }) => bm25, query.limit) };
+  return bestCandidates(found, query.limit);
 }
 
 function isSame(a: MemoryRecord, b: MemoryRecord): boolean {

@@ -101,8 +101,8 @@ function keeping(it: ItOfStore): void {
     await store.write('acme', [searchable({}, 'parse csv', 1)]);
     const again = await reopen();
     expect(await again.load(ACME, 'semantic', 'fact', ['k1'])).toEqual([{ ...recordOf(), revision: 1 }]);
-    const { dense, words } = await again.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'csv', limit: 5 });
-    expect([dense.length, words.length]).toEqual([1, 1]);
+    const [found] = await again.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'csv', limit: 5 });
+    expect([found?.cosine, found?.bm25]).toEqual([expect.closeTo(1, 4), expect.any(Number)]);
   });
 
   it('shows an answered write to every connection', async ({ store, second }) => {
@@ -110,8 +110,8 @@ function keeping(it: ItOfStore): void {
     for (let i = 0; i < 10; i += 1) {
       await store.write('acme', [searchable({ key: `k${i}` }, `word${'x'.repeat(i)}`, 1)]);
       expect(await other.load(ACME, 'semantic', 'fact', [`k${i}`])).toHaveLength(1);
-      expect((await other.search(ACME, 'semantic', { vector: null, text: `word${'x'.repeat(i)}`, limit: 5 })).words).toHaveLength(1);
-      expect((await other.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: '', limit: 50 })).dense).toHaveLength(i + 1);
+      expect(await other.search(ACME, 'semantic', { vector: null, text: `word${'x'.repeat(i)}`, limit: 5 })).toHaveLength(1);
+      expect(await other.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: '', limit: 50 })).toHaveLength(i + 1);
     }
   });
 }
@@ -133,8 +133,8 @@ function changing(it: ItOfStore): void {
     const winner = answers.findIndex((answer) => answer?.[0]);
     expect(answers.filter((answer) => answer?.[0])).toHaveLength(1);
     expect((await store.load(ACME, 'semantic', 'fact', ['k1']))[0]?.text).toBe(`from ${winner}`);
-    const { dense, words } = await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: `writer${winner}`, limit: 50 });
-    expect([dense.length, words.length]).toEqual([1, 1]);
+    const found = await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: `writer${winner}`, limit: 50 });
+    expect(found).toMatchObject([{ key: 'k1', cosine: expect.closeTo(1, 4) }]);
   });
 
   it('loses no update of many at once', async ({ store, second }) => {
@@ -152,7 +152,7 @@ function changing(it: ItOfStore): void {
     expect(await store.write('acme', [change])).toEqual([false]);
     expect(await store.setVectors('acme', { ...recordOf(), revision: 1 }, SAMPLE_MODEL.name, [vectorOf({ 1: 1 })])).toBe(false);
     expect(await store.load(ACME, 'semantic', 'fact', ['k1'])).toEqual([]);
-    expect(await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'gone', limit: 5 })).toEqual({ dense: [], words: [] });
+    expect(await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'gone', limit: 5 })).toEqual([]);
     expect(await store.write('acme', [searchable({}, 'new', 1)])).toEqual([true]);
     expect((await store.load(ACME, 'semantic', 'fact', ['k1']))[0]?.revision).toBe(1);
   });
@@ -178,7 +178,7 @@ function changing(it: ItOfStore): void {
     ]);
     expect(answers).toEqual([true, true, true]);
     expect(await store.load(ACME, 'semantic', 'fact', ['a'])).toMatchObject([{ text: 'third', revision: 3 }]);
-    expect((await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'third', limit: 5 })).dense).toEqual([]);
+    expect(await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'third', limit: 5 })).toMatchObject([{ cosine: 0 }]);
   });
 }
 

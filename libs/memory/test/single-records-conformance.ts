@@ -156,7 +156,7 @@ export function singleRecordsConformance(open: (options: { readonly clock: Clock
       expect([left?.wordings, left?.decisions]).toEqual([[], []]);
       const lines = (await exportOf(memory)).join();
       for (const { id, text } of facts) expect([lines.includes(text), lines.includes(id)]).toEqual([false, false]);
-      expect((await memory.store.search(ALL, 'semantic', { vector: null, text: 'likes', limit: 9 })).words).toEqual([]);
+      expect(await memory.store.search(ALL, 'semantic', { vector: null, text: 'likes', limit: 9 })).toEqual([]);
     });
 
     it('removes a version of a procedure, and none of another owner', async ({ memory }) => {

@@ -186,7 +186,7 @@ describe('erasing from a SQLite store', () => {
     expect(await other.purge()).toHaveLength(3);
     expect(traces(path)).toEqual([]);
     expect(await store.count({ tenant: 'acme' }, 'semantic', {})).toBe(200);
-    expect((await store.search(ACME, 'semantic', { vector: null, text: 'kept', limit: 500 })).words).toHaveLength(200);
+    expect(await store.search(ACME, 'semantic', { vector: null, text: 'kept', limit: 500 })).toHaveLength(200);
     expect(await store.damage()).toEqual([]);
   });
 

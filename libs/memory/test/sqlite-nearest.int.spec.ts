@@ -48,12 +48,12 @@ for (const isSparse of [false, true]) {
       let right = 0;
       for (const [q, vector] of asked.entries()) {
         const [scope, shift] = q % 2 === 0 ? [{ ...ACME, agent: 'coder' }, 0] : [{ ...BETA, agent: 'coder' }, 1_000];
-        const { dense } = await store.search(scope, 'semantic', { vector, text: '', kinds: ['fact'], limit: PLACES });
+        const found = await store.search(scope, 'semantic', { vector, text: '', kinds: ['fact'], limit: PLACES });
         const cosines = vectors.map((_, i) => dot(vectors[(i + shift) % RECORDS] ?? vector, vector));
         const open = cosines.flatMap((cosine, i) => (i % 3 !== 0 && i % 2 === 0 ? [{ key: `k${i}`, cosine }] : []));
         const best = open.toSorted((a, b) => b.cosine - a.cosine).slice(0, PLACES);
-        right += best.filter(({ key }) => dense.some((found) => found.key === key)).length;
-        for (const { key, cosine } of dense) expect(cosine).toBeCloseTo(cosines[Number(key.slice(1))] ?? 2, 4);
+        right += best.filter(({ key }) => found.some((one) => one.key === key)).length;
+        for (const { key, cosine } of found) expect(cosine).toBeCloseTo(cosines[Number(key.slice(1))] ?? 2, 4);
       }
       expect(right / (asked.length * PLACES)).toBeGreaterThanOrEqual(0.99);
     },

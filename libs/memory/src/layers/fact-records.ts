@@ -64,8 +64,8 @@ const KEYED_MAX = 100;
 /** Similarities of related current facts in the tenant, by id. They may belong to other owners; `surroundingFacts` filters those out. */
 export async function similarFacts(deps: LayerDeps, scope: Scope, { text, vector }: IndexedText): Promise<ReadonlyMap<string, number>> {
   const query = { kinds: ['fact'], shown: true, vector, text: vector === null ? text : '', limit: NEAR_MAX } as const;
-  const { dense, words } = await deps.store.search(scope, LAYER, query);
-  const similar = [...words, ...dense].map(({ key, cosine }) => [key, deps.embedder.profile.calibrate(cosine)] as const);
+  const found = await deps.store.search(scope, LAYER, query);
+  const similar = found.map(({ key, cosine }) => [key, deps.embedder.profile.calibrate(cosine)] as const);
   return new Map(similar.filter(([, similarity]) => similarity >= RELATED_MIN));
 }
 

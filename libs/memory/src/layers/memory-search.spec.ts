@@ -25,8 +25,8 @@ const candidateOf = (kind: 'fact' | 'turn', key: string, cosine: number, bm25: n
 it('weighs the words of a turn more than those of other records', () => {
   const profile = { model: 'm', dimension: 3, denseWeight: 0.8, calibrate: (cosine: number) => cosine };
   const order = (kind: 'fact' | 'turn') => {
-    const dense = [candidateOf(kind, 'near', 0.5, 0), candidateOf(kind, 'worded', 0.2, 40)];
-    return rankCandidates({ dense, words: dense.slice(1) }, profile, 0).map(({ candidate }) => candidate.key);
+    const found = [candidateOf(kind, 'near', 0.5, 0), candidateOf(kind, 'worded', 0.2, 40)];
+    return rankCandidates(found, profile, 0).map(({ candidate }) => candidate.key);
   };
   expect([order('fact'), order('turn')]).toEqual([
     ['near', 'worded'],

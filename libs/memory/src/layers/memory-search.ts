@@ -1,4 +1,4 @@
-import type { Candidate, Candidates, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
+import type { Candidate, RecordKind, RecordStore, StoredRecord, StoreQuery } from '../record-store.js';
 import { nameOf, newestFirst } from '../record-store.js';
 import type { LayerQuery } from '../memory.js';
 import { ARCHIVED, embedTexts, type LayerDeps, parseBody } from './records.js';
@@ -164,10 +164,14 @@ const DENSE_SHARE_OF_TURN = 0.75;
 const denseWeightOf = (kind: RecordKind, { denseWeight }: EmbedderProfile) => (kind === 'turn' ? DENSE_SHARE_OF_TURN : 1) * denseWeight;
 
 /** Ranks candidates, best first. Drops those that have neither a word nor any similarity in common with the query. */
-export function rankCandidates({ dense, words }: Candidates, profile: EmbedderProfile, now: number, similarityMin = 0): readonly Ranked[] {
+export function rankCandidates(
+  candidates: readonly Candidate[],
+  profile: EmbedderProfile,
+  now: number,
+  similarityMin = 0,
+): readonly Ranked[] {
   const calibrate = (raw: number) => profile.calibrate(raw);
-  const each = new Map([...words, ...dense].map((candidate) => [nameOf(candidate), candidate])).values();
-  const ranked = [...each].map((candidate) => {
+  const ranked = candidates.map((candidate) => {
     const { kind, cosine, bm25, worth } = candidate;
     const similarity = calibrate(cosine);
     const { fused, recency, score } = fusedScore(candidate, { denseWeight: denseWeightOf(kind, profile), calibrate, now });
@@ -203,10 +207,9 @@ async function candidatesOf(
   layer: MemoryLayer,
   query: StoreQuery,
   archived = false,
-): Promise<Candidates> {
+): Promise<readonly Candidate[]> {
   const shown = store.search(scope, layer, query);
   if (!archived) return shown;
   const where = { ...query.where, ...ARCHIVED };
-  const [front, back] = await Promise.all([shown, store.search(scope, layer, { ...query, where, shown: false })]);
-  return { dense: [...front.dense, ...back.dense], words: [...front.words, ...back.words] };
+  return (await Promise.all([shown, store.search(scope, layer, { ...query, where, shown: false })])).flat();
 }

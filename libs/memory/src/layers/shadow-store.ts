@@ -3,6 +3,7 @@ import { bm25Scores, termCounts } from '@etude/domain/retrieval/words';
 import type { MemoryLayer } from '@etude/contracts/task';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import {
+  bestCandidates,
   type Candidate,
   type Change,
   compareKeys,
@@ -11,7 +12,6 @@ import {
   type MemoryRecord,
   nameOf,
   newestFirst,
-  ordered,
   type RecordFilter,
   type RecordStore,
   seenBy,
@@ -72,13 +72,9 @@ export function shadowStore(base: RecordStore): { readonly store: RecordStore; r
       const found = await base.search(scope, layer, query);
       const isNew = (one: ShadowRecord) => one.before === null && isSeen(one.record, scope, layer) && isWanted(one.record, shownIn(query));
       const added = [...written.values()].filter((one) => one.indexed.length > 0 && isNew(one));
-      const scored = added.length === 0 ? [] : await candidatesOf(base, scope, layer, query, { added, words: found.words });
-      const kept = (candidates: readonly Candidate[]) => candidates.flatMap((one) => asShadowed(one, written.get(nameOf(one)), query));
-      const words = scored.filter(({ bm25 }) => bm25 > 0);
-      return {
-        dense: ordered([...kept(found.dense), ...scored], ({ cosine }) => cosine, query.limit),
-        words: ordered([...kept(found.words), ...words], ({ bm25 }) => bm25, query.limit),
-      };
+      const scored = added.length === 0 ? [] : await candidatesOf(base, scope, layer, query, { added, found });
+      const kept = found.flatMap((one) => asShadowed(one, written.get(nameOf(one)), query));
+      return bestCandidates([...kept, ...scored], query.limit);
     },
   };
   return { store, written: () => [...written.values()] };
@@ -120,9 +116,10 @@ async function candidatesOf(
   scope: ReadScope,
   layer: MemoryLayer,
   { text, vector }: StoreQuery,
-  { added, words }: { readonly added: readonly ShadowRecord[]; readonly words: readonly Candidate[] },
+  { added, found }: { readonly added: readonly ShadowRecord[]; readonly found: readonly Candidate[] },
 ): Promise<readonly Candidate[]> {
-  const kinds = [...Map.groupBy(words, ({ kind }) => kind)].map(([kind, some]) => [kind, some.map(({ key }) => key)] as const);
+  const worded = found.filter(({ bm25 }) => bm25 > 0);
+  const kinds = [...Map.groupBy(worded, ({ kind }) => kind)].map(([kind, some]) => [kind, some.map(({ key }) => key)] as const);
   const loaded = await Promise.all(kinds.map(([kind, keys]) => base.load(scope, layer, kind, keys)));
   const ours = added.map(({ indexed }) => termCounts(indexed.map((one) => one.text)));
   const bm25s = bm25Scores(text, ours, [...loaded.flat().map((record) => termCounts([record.text])), ...ours]);

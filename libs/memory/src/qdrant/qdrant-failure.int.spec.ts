@@ -118,7 +118,7 @@ describeOnQdrant({ name: 'with transient failures', kinds: OWN }, (server) => {
     await store.write('acme', [searchable({}, 'word', 1)]);
     for (const how of ['reset', { status: 503 }, { status: 502 }, { status: 429 }] as const) {
       proxy.misbehave((_request, count) => (count <= 2 ? how : null));
-      expect((await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'word', limit: 5 })).dense).toHaveLength(1);
+      expect(await store.search(ACME, 'semantic', { vector: vectorOf({ 1: 1 }), text: 'word', limit: 5 })).toHaveLength(1);
     }
   });
 

@@ -1,8 +1,8 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Candidates, Owners, RecordFilter, RecordKind, RecordStore, StoredRecord, Model, StoreQuery } from '../record-store.js';
-import { candidateLists, ownedBy, seenBy } from '../record-store.js';
+import type { Candidate, Owners, RecordFilter, RecordKind, RecordStore, StoredRecord, Model, StoreQuery } from '../record-store.js';
+import { bestCandidates, ownedBy, seenBy } from '../record-store.js';
 import { denseOf, PointVectors, surplusOf, weightName } from './point-vectors.js';
 import { QdrantServer, type QdrantServerOptions } from './qdrant-server.js';
 import { eachRecord, filterConditions, is, loadRecords, newestRecords, recordId, recordsByKey, revisionIn } from './record-points.js';
@@ -98,11 +98,11 @@ async function searchCandidates(
   collection: string,
   { vectors, model }: { readonly vectors: PointVectors; readonly model: Model },
   query: StoreQuery,
-): Promise<Candidates> {
+): Promise<readonly Candidate[]> {
   const { vector, text, limit } = query;
   const dense = denseOf([vector], model);
   const words = vectors.ofQuery(text);
-  if (limit <= 0 || (dense.length === 0 && words === null)) return { dense: [], words: [] };
+  if (limit <= 0 || (dense.length === 0 && words === null)) return [];
   // More candidates by words, because the server's word weights count the records of all tenants.
   const wordLimit = limit * OVERSAMPLING + TIES;
   const byVector = { using: vectorName(model.name), query: dense, limit: limit + TIES, payload: CANDIDATE };
@@ -121,14 +121,16 @@ async function searchCandidates(
   const surplus = anchorScore === undefined ? 0 : surplusOf(anchorScore, presenceScore);
   const cosines = new Map([...(found.get('ofWords') ?? []), ...near].map(({ id, score }) => [id, cosineOf(score)]));
   const bm25s = new Map(worded.map((point) => [point.id, bm25Of(point, surplus)]));
-  const records = new Map([...worded, ...near].map((point) => [point.id, rankedPart(point)]));
-  return candidateLists(
-    records,
-    near.map(({ id }) => id),
-    bm25s,
-    (id) => cosines.get(id) ?? 0,
-    limit,
-  );
+  const byId = new Map([...worded, ...near].map((point) => [point.id, point]));
+  const candidates = [...byId].map(([id, { payload }]) => ({
+    kind: payload['kind'] as RecordKind,
+    key: decodeText(String(payload['key'])),
+    createdAt: Number(payload['created_at']),
+    worth: Number(payload['worth']),
+    cosine: cosines.get(id) ?? 0,
+    bm25: bm25s.get(id) ?? 0,
+  }));
+  return bestCandidates(candidates, limit);
 }
 
 function bm25Of({ score, payload }: ScoredPoint, surplus: number): number {
@@ -142,15 +144,6 @@ function cosineOf(score: number): number {
 
 function rounded(value: number): number {
   return Math.round(value * PRECISION) / PRECISION;
-}
-
-function rankedPart({ payload }: ScoredPoint) {
-  return {
-    kind: payload['kind'] as RecordKind,
-    key: decodeText(String(payload['key'])),
-    createdAt: Number(payload['created_at']),
-    worth: Number(payload['worth']),
-  };
 }
 
 async function removeRecords(points: TenantPoints, collection: string, must: Conditions): Promise<number> {

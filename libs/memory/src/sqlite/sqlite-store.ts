@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { requireScope } from '@etude/domain/ports/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { candidateLists, type Candidates, type RecordStore, seenBy, type StoreQuery } from '../record-store.js';
+import { bestCandidates, type Candidate, type RecordStore, seenBy, type StoreQuery } from '../record-store.js';
 import { applyChanges, knownRecord, prepareChange, removeRecords, StaleChange } from './record-writes.js';
 import { countRecords, eachRecord, findRecords, kindCode, kindCodes, kindName, loadRecords, searchCondition } from './record-rows.js';
 import { type SqliteStoreOptions, StoreFile } from './store-file.js';
@@ -91,15 +91,21 @@ function setVectors(
 }
 
 /**
- * Both lists, read from one snapshot.
+ * The candidates of `RecordStore.search`, read from one snapshot.
  *
  * @param model number of the store's model
  * @param vector null: only words are searched
  */
-function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, model: number, vector: VectorBytes | null): Candidates {
+function searchRecords(
+  rows: TenantRows,
+  layer: MemoryLayer,
+  query: StoreQuery,
+  model: number,
+  vector: VectorBytes | null,
+): readonly Candidate[] {
   const { limit } = query;
   const size = layerSize(rows, layer);
-  if (limit <= 0 || kindCodes(layer, query.kinds).length === 0 || size === null) return { dense: [], words: [] };
+  if (limit <= 0 || kindCodes(layer, query.kinds).length === 0 || size === null) return [];
   const worded = searchWords(rows, { layer, text: query.text, worded: size.worded, limit }, searchCondition(rows, layer, query));
   const ids = worded.map(({ id }) => id);
   const known = vector === null ? new Map<number, number>() : cosinesOf(rows, model, vector, ids);
@@ -111,7 +117,9 @@ function searchRecords(rows: TenantRows, layer: MemoryLayer, query: StoreQuery, 
      FROM json_each(:ids) CROSS JOIN record ON record.id = value WHERE record.tenant = :tenant`,
     { ids: JSON.stringify([...cosines.keys(), ...unknown]) },
   );
-  const records = new Map(loaded.map(([id, kind, key, createdAt, worth]) => [id, { kind: kindName(kind), key, createdAt, worth }]));
-  const cosineOf = (id: number) => cosines.get(id) ?? known.get(id) ?? 0;
-  return candidateLists(records, cosines.keys(), bm25s, cosineOf, limit);
+  const found = loaded.map(([id, kind, key, createdAt, worth]) => {
+    const cosine = cosines.get(id) ?? known.get(id) ?? 0;
+    return { kind: kindName(kind), key, createdAt, worth, cosine, bm25: bm25s.get(id) ?? 0 };
+  });
+  return bestCandidates(found, limit);
 }
