@@ -12,8 +12,8 @@ import {
 } from './conversation-records.js';
 import { LAYER } from './fact-records.js';
 import type { SettlingDeps } from './fact-settling.js';
-import { insertsOf, type LayerDeps, parseBody, putRecord, untilTaken, withTaken } from './records.js';
-import { loadNote, markApplied } from './repeats.js';
+import { type LayerDeps, parseBody, putRecord, untilTaken, withTaken } from './records.js';
+import { insertMissing, loadNote, markApplied } from './repeats.js';
 import type { SemanticOptions } from './semantic-layer.js';
 import { type Conversation, type Message, type Turn, TURNS_MAX } from '@etude/contracts/conversation';
 import { EtudeError } from '@etude/contracts/errors';
@@ -41,7 +41,6 @@ export interface AddedTurns {
   readonly outcome: 'added' | 'appended' | 'unchanged';
 }
 
-const BATCH = 64;
 /** Turns that search reads together with a turn. Measured in docs/retrieval.md. */
 const PREVIOUS = 2;
 const PREVIOUS_CHARS_MAX = 300;
@@ -88,7 +87,9 @@ async function addToConversation(deps: LayerDeps, addition: Addition, signal?: A
   if (noted !== null && known !== null)
     return { conversation: conversationOf(known), first: Number(noted.sources[0]), outcome: 'unchanged' };
   const { conversation, first, isNew } = await takePlaces(deps.store, addition);
-  const inserted = await insertTurns(deps, addition, first, signal);
+  const inserted = await insertMissing(deps, (await turnsOf(deps.store, addition, first)).map(turnRecord), signal);
+  // Another addition may have named these places meanwhile.
+  await requireSame(deps.store, addition, first);
   if (addition.first === null) await deps.store.write(scope.tenant, [markApplied(LAYER, scope, writeId, at, [String(first)])]);
   return { conversation, first, outcome: inserted === 0 ? 'unchanged' : isNew ? 'added' : 'appended' };
 }
@@ -138,28 +139,6 @@ async function takePlaces(store: RecordStore, addition: Addition) {
     const next = conversationRecord(conversation, withTaken(taken, `${writeId} ${first}`));
     return (await putRecord(store, next, record)) ? { conversation, first, isNew: value === null } : null;
   });
-}
-
-/** Stores the turns that are missing. Turns that are already stored aren't embedded again. Returns how many it stored. */
-async function insertTurns(deps: LayerDeps, addition: Addition, first: number, signal?: AbortSignal): Promise<number> {
-  const { scope } = addition;
-  const turns = await turnsOf(deps.store, addition, first);
-  let inserted = 0;
-  for (let start = 0; start < turns.length; start += BATCH) {
-    signal?.throwIfAborted();
-    const records = turns.slice(start, start + BATCH).map((turn) => turnRecord(turn));
-    const there = await loadTurns(
-      deps.store,
-      scope,
-      records.map(({ key }) => key),
-    );
-    const missing = records.filter(({ key }) => !there.has(key));
-    const done = missing.length === 0 ? [] : await deps.store.write(scope.tenant, await insertsOf(deps.embedder, missing));
-    inserted += done.filter(Boolean).length;
-  }
-  // Another addition may have named these places meanwhile.
-  await requireSame(deps.store, addition, first);
-  return inserted;
 }
 
 async function turnsOf(store: RecordStore, { scope, name, messages, at }: Addition, first: number): Promise<readonly Turn[]> {

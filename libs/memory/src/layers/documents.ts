@@ -1,13 +1,10 @@
-import { setImmediate } from 'node:timers/promises';
-import type { Change, Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
+import type { Fields, MemoryRecord, RecordFilter, RecordStore, StoredRecord } from '../record-store.js';
 import { LAYER } from './fact-records.js';
-import { bodyOf, insertsOf, type LayerDeps, parseBody, putRecord, untilTaken, loadOne } from './records.js';
+import { bodyOf, type LayerDeps, parseBody, putRecord, untilTaken, loadOne } from './records.js';
+import { insertMissing } from './repeats.js';
 import type { DocumentChunk, DocumentRecord } from '@etude/contracts/memory';
 import { requireOwn } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-
-/** Few, because a write of SQLite keeps other calls waiting. */
-const BATCH = 16;
 
 /**
  * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a
@@ -28,7 +25,11 @@ export async function storeDocument(
   const load = () => loadOne(store, document.scope, LAYER, 'document', document.id);
   const known = await load();
   if (known !== null && digestOf(known) === digest && (await isWhole(store, document, digest))) return 'unchanged';
-  await insertChunks(deps, document, chunks, digest, signal);
+  await insertMissing(
+    deps,
+    chunks.map((chunk) => chunkRecord(document, digest, chunk)),
+    signal,
+  );
   const outcome = await untilTaken(`document ${document.id}`, async () => {
     const before = await load();
     if (before !== null && digestOf(before) === digest) return 'unchanged';
@@ -58,32 +59,6 @@ export async function mendDocuments(store: RecordStore, tenant: string): Promise
     if (removed > 0) mended.push(`removed ${removed} chunks of document ${id} that an interrupted import left`);
   }
   return mended;
-}
-
-/** Inserts the missing chunks. Chunks that are already stored aren't embedded again. While a batch is written, the next one is embedded. */
-async function insertChunks(
-  { store, embedder }: LayerDeps,
-  document: DocumentRecord,
-  chunks: readonly DocumentChunk[],
-  digest: string,
-  signal?: AbortSignal,
-): Promise<void> {
-  const { scope } = document;
-  const write = async (inserts: readonly Change[]) => {
-    // A write may block this thread, so the texts of the next batch leave first.
-    await setImmediate();
-    if (inserts.length > 0) await store.write(scope.tenant, inserts);
-  };
-  let inserts: readonly Change[] = [];
-  for (let start = 0; start < chunks.length; start += BATCH) {
-    signal?.throwIfAborted();
-    const records = chunks.slice(start, start + BATCH).map((chunk) => chunkRecord(document, digest, chunk));
-    const keys = records.map(({ key }) => key);
-    const there = new Set((await store.load(scope, LAYER, 'chunk', keys)).map(({ key }) => key));
-    const missing = records.filter(({ key }) => !there.has(key));
-    [inserts] = await Promise.all([insertsOf(embedder, missing), write(inserts)]);
-  }
-  await write(inserts);
 }
 
 async function isWhole(store: RecordStore, { id, scope, chunks }: DocumentRecord, digest: string): Promise<boolean> {

@@ -4,7 +4,6 @@ import { bodyOf, type LayerDeps, parseBody, untilTaken, updateEach, withTaken } 
 import { markApplied } from './repeats.js';
 import type { Fact } from '@etude/contracts/memory';
 import { type FactPlan, planFact, type Told } from '@etude/domain/facts/fact-plan';
-import { batchesOf } from '@etude/contracts/wire/batches';
 
 export type FactOutcome = 'added' | 'reinforced' | 'superseded' | 'unchanged';
 
@@ -72,8 +71,6 @@ function changesOf({ changes }: FactPlan): readonly Change[] {
 /** Logs a failure that no caller waits for. */
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
 const FLUSH_DELAY_MS = 200;
-/** Few, because a write of SQLite keeps other calls waiting. */
-const BATCH = 16;
 
 /** Counts how often facts were shown, in the background and in batches. If a count can't be written, it is logged and lost. */
 export function accessCounts(store: RecordStore, log: LogFailure) {
@@ -106,15 +103,9 @@ export function accessCounts(store: RecordStore, log: LogFailure) {
 /** @param counts the accesses of each fact */
 async function writeCounts(store: RecordStore, tenant: string, counts: ReadonlyMap<string, readonly unknown[]>): Promise<void> {
   const facts = await store.load({ tenant, agent: null }, LAYER, 'fact', [...counts.keys()]);
-  const how = { unsynced: true };
   const counted = (record: StoredRecord): MemoryRecord => {
     const { value: fact, taken } = parseBody<Fact>(record);
     return { ...record, body: bodyOf({ ...fact, accessCount: fact.accessCount + (counts.get(record.key)?.length ?? 0) }, taken) };
   };
-  for await (const batch of batchesOf(facts, { itemsMax: BATCH })) {
-    const changes = batch.map((fact) => ({ do: 'update', record: counted(fact), revision: fact.revision }) as const);
-    const done = await store.write(tenant, changes, how);
-    const left = batch.filter((_, at) => done[at] !== true);
-    await updateEach(store, left, counted, how);
-  }
+  await updateEach(store, facts, counted, { unsynced: true });
 }

@@ -1,11 +1,12 @@
 import type { AppliedWrite, Memory } from '../memory.js';
-import type { Change, RecordStore } from '../record-store.js';
-import { bodyOf, loadOne, putRecord, UNSEARCHED } from './records.js';
+import type { Change, MemoryRecord, RecordStore } from '../record-store.js';
+import { bodyOf, insertsOf, type LayerDeps, loadOne, putRecord, UNSEARCHED } from './records.js';
 import { EtudeError } from '@etude/contracts/errors';
 import type { MemoryWrite, Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
-import { requireOwn, requireScope, type StoreSkillOptions, writtenIn } from '@etude/domain/ports/memory';
+import { requireOwn, requireScope, type StoreSkillOptions, wholeTenant, writtenIn } from '@etude/domain/ports/memory';
 import { isInWords } from '@etude/domain/skills/content-digest';
+import { setImmediate } from 'node:timers/promises';
 
 /**
  * The insert that notes a write as applied. Put it last in the list of changes. After a crash in between, the repeat finds the write id in
@@ -79,6 +80,41 @@ const claimKey = (requestId: string) => `request.${requestId}`;
 
 const loadClaim = (store: RecordStore, { layer, scope, requestId }: RequestClaim) =>
   loadNote(store, scope.tenant, layer, claimKey(requestId));
+
+/** Few, because a write of SQLite keeps other calls waiting. */
+const BATCH = 16;
+
+/**
+ * Inserts the records that are missing, all of one owner, layer and kind. Known records aren't embedded again. While a batch is written,
+ * the next one is embedded. Returns how many it inserted.
+ *
+ * @throws an AbortError between batches
+ */
+export async function insertMissing(
+  { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,
+  records: readonly MemoryRecord[],
+  signal?: AbortSignal,
+): Promise<number> {
+  let inserted = 0;
+  let inserts: readonly Change[] = [];
+  const write = async (changes: readonly Change[], tenant: string) => {
+    // A write may block this thread, so the texts of the next batch leave first.
+    await setImmediate();
+    const done = changes.length === 0 ? [] : await store.write(tenant, changes);
+    inserted += done.filter(Boolean).length;
+  };
+  for (let start = 0; start < records.length; start += BATCH) {
+    signal?.throwIfAborted();
+    const batch = records.slice(start, start + BATCH);
+    const { scope, layer, kind } = batch[0]!;
+    const keys = batch.map(({ key }) => key);
+    const known = new Set((await store.load(wholeTenant(scope), layer, kind, keys)).map(({ key }) => key));
+    const missing = batch.filter(({ key }) => !known.has(key));
+    [inserts] = await Promise.all([insertsOf(embedder, missing), write(inserts, scope.tenant)]);
+  }
+  await write(inserts, records[0]?.scope.tenant ?? '');
+  return inserted;
+}
 
 /** Writes a change and the note that it was applied in one list, the note last; see `docs/decisions/0022`. */
 export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'semantic' | 'procedural' | 'shows'>) {
