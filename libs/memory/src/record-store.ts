@@ -230,14 +230,17 @@ export function ownedBy(owners: Owners): TenantView {
   return { tenant, agents: agent === undefined ? null : [agent], users: user === undefined ? null : [user] };
 }
 
+/** Cosines and BM25 values below this are rounding errors. */
+const VALUE_MIN = 1e-6;
+
 /**
- * The `limit` candidates with the highest BM25, then those of the `limit` highest cosines that aren't among them. Values of 0 and less don't
- * count. Equal values are in the order `newest`.
+ * The `limit` candidates with the highest BM25, then those of the `limit` highest cosines that aren't among them. Values below `VALUE_MIN`
+ * don't count. Equal values are in the order `newest`.
  */
 export function bestCandidates(found: readonly Candidate[], limit: number): readonly Candidate[] {
   const best = (value: 'bm25' | 'cosine') =>
     found
-      .filter((candidate) => candidate[value] > 0)
+      .filter((candidate) => candidate[value] >= VALUE_MIN)
       .toSorted((a, b) => b[value] - a[value] || newestFirst(a, b))
       .slice(0, limit);
   const byWords = new Set(best('bm25'));

@@ -136,17 +136,6 @@ export function conversationConformance(make: MakeMemory<Memory>): void {
         { numRuns: 4 },
       );
     });
-
-    it('keeps the conversations of two users apart', async ({ memory }) => {
-      const ids = new Map<string, string>();
-      for (const user of ['ann', 'bob']) {
-        const { conversation } = await memory.conversations.add(additionOf([said('the shed')], { scope: { ...SCOPE, user } }));
-        ids.set(user, conversation.id);
-      }
-      const ofAnn = { ...ALL, user: 'ann' };
-      expect(await memory.conversations.list(ofAnn, { limit: 9 })).toMatchObject([{ id: ids.get('ann') }]);
-      expect((await memory.semantic.search(ofAnn, { text: 'shed', limit: 9 })).map(({ user }) => user)).toEqual(['ann']);
-    });
   });
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test, type TestContext } from 'vitest';
 import type { Change, RecordStore, Model } from '../src/record-store.js';
 import { recordStoreFindingConformance } from './record-store-finding-conformance.js';
 import { recordStoreIsolation } from './record-store-isolation.js';
-import { ACME, insert, keysOfAll, put, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, insert, keysOfAll, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 import { recordStoreSearchConformance } from './record-store-search-conformance.js';
 import { recordStoreUpkeepConformance } from './record-store-upkeep-conformance.js';
 
@@ -89,10 +89,8 @@ function keeping(it: ItOfStore): void {
       '\u{1F600}',
       '\u0001',
     ];
-    await put(
-      store,
-      keys.map((key) => insert(recordOf({ key }))),
-    );
+    const changes = keys.map((key) => insert(recordOf({ key })));
+    await store.write('acme', changes);
     const loaded = await store.load(ACME, 'semantic', 'fact', keys);
     expect(loaded.map(({ key }) => key)).toEqual(keys);
   });

@@ -1,15 +1,13 @@
 import { expect } from 'vitest';
 import type { ItOfStore } from './record-store-conformance.js';
-import { ACME, collect, insert, keysFound, put, recordOf } from './record-store-samples.js';
+import { ACME, collect, insert, keysFound, recordOf } from './record-store-samples.js';
 
 /** Tests of the results of `find` and `each`, and of their order. */
 export function recordStoreFindingConformance(it: ItOfStore): void {
   it('pages by key in the order of code points', async ({ store }) => {
     const keys = ['B', 'a', 'a b', 'b', 'ä', '\uFF5E', '\u{1F600}'];
-    await put(
-      store,
-      keys.toReversed().map((key) => insert(recordOf({ key }))),
-    );
+    const changes = keys.toReversed().map((key) => insert(recordOf({ key })));
+    await store.write('acme', changes);
     const seen: string[] = [];
     for (;;) {
       const afterKey = seen.at(-1);
@@ -31,10 +29,8 @@ export function recordStoreFindingConformance(it: ItOfStore): void {
       two: { name: 'sum', status: 'archived' },
       three: { name: 'Sum', fingerprint: ['f1', 'f2'] },
     };
-    await put(
-      store,
-      Object.entries(fields).map(([key, values]) => insert(recordOf({ key, fields: values }))),
-    );
+    const changes = Object.entries(fields).map(([key, values]) => insert(recordOf({ key, fields: values })));
+    await store.write('acme', changes);
     expect(await keysFound(store, { where: { name: 'sum' } })).toEqual(['one', 'two']);
     expect(await keysFound(store, { where: { name: 'sum', status: 'active' } })).toEqual(['one']);
     expect(await keysFound(store, { where: { status: ['active', 'archived'] } })).toEqual(['one', 'two']);

@@ -186,7 +186,7 @@ function wrongIn(found: readonly Candidate[], expected: readonly Candidate[], li
   const highest = (list: readonly Candidate[], value: 'cosine' | 'bm25') =>
     list
       .map((candidate) => candidate[value])
-      .filter((one) => one > 0)
+      .filter((one) => one >= 1e-6)
       .toSorted((a, b) => b - a)
       .slice(0, limit);
   const lists = (['cosine', 'bm25'] as const).map((value) => [highest(found, value), highest(expected, value)] as const);

@@ -46,8 +46,6 @@ export function insert(record: MemoryRecord, ...indexed: readonly IndexedText[])
   return { do: 'insert', record, indexed };
 }
 
-export const put = (store: RecordStore, changes: readonly Change[]) => store.write('acme', changes);
-
 /** Inserts a record that search finds by its text and, if given, by the vector along `axis`. */
 export function searchable(part: Partial<MemoryRecord>, text: string, axis?: number): Change {
   return insert(recordOf(part), { text, vector: axis === undefined ? null : vectorOf({ [axis]: 1 }) });

@@ -2,20 +2,19 @@ import { describe, expect } from 'vitest';
 import type { StoreQuery } from '../src/record-store.js';
 import { modelStore } from './model-store.js';
 import type { ItOfStore } from './record-store-conformance.js';
-import { ACME, insert, put, recordOf, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, insert, recordOf, searchable, vectorOf } from './record-store-samples.js';
 
 const query = (part: Partial<StoreQuery>): StoreQuery => ({ vector: null, text: '', limit: 10, ...part });
 
 /** Tests of what `search` finds. */
 export function recordStoreSearchConformance(it: ItOfStore): void {
   describe('searching', () => {
-    lists(it);
-    filters(it);
+    places(it);
     wording(it);
   });
 }
 
-function lists(it: ItOfStore): void {
+function places(it: ItOfStore): void {
   it('fills its places with records, however many vectors one has', async ({ store }) => {
     const cues = Array.from({ length: 66 }, (_, i) => ({ text: `cue ${i}`, vector: vectorOf({ 1: 1, 2: i / 1_000 }) }));
     await store.write('acme', [
@@ -26,9 +25,7 @@ function lists(it: ItOfStore): void {
     expect(found.slice(0, 4).map(({ key }) => key)).toEqual(['many3', 'many2', 'many1', 'many0']);
     expect(found).toHaveLength(10);
   });
-}
 
-function filters(it: ItOfStore): void {
   it('filters before it counts places, by vectors and by words', async ({ store }) => {
     const better = Array.from({ length: 300 }, (_, i) =>
       searchable({ key: `better${i}`, worth: 0.1, createdAt: 10, fields: { category: 'other' } }, 'csv', 1),
@@ -57,10 +54,8 @@ function wording(it: ItOfStore): void {
       kanji: '東京都の天気',
       other: 'sort numbers',
     };
-    await put(
-      store,
-      Object.entries(texts).map(([key, text]) => searchable({ key }, text)),
-    );
+    const changes = Object.entries(texts).map(([key, text]) => searchable({ key }, text));
+    await store.write('acme', changes);
     const found = async (text: string) => (await store.search(ACME, 'semantic', query({ text }))).map(({ key }) => key).toSorted();
     expect(await found('parse csv')).toEqual(['camel', 'plain', 'snake']);
     expect(await found('PARSE_CSV')).toEqual(['camel', 'plain', 'snake']);

@@ -5,7 +5,7 @@ import { load } from 'sqlite-vec';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openSqliteStore } from '../src/sqlite/sqlite-store.js';
 import { directoryOfTest } from './temporary-memory.js';
-import { ACME, insert, put, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
+import { ACME, insert, recordOf, SAMPLE_MODEL, searchable, vectorOf } from './record-store-samples.js';
 import { temporaryStore } from './temporary-store.js';
 import type { Change, RecordStore } from '../src/record-store.js';
 import { vectorCode } from '../src/sqlite/vector-code.js';
@@ -77,10 +77,8 @@ describe('a SQLite store’s file', () => {
 
   it('is refused when it is truncated', async () => {
     const { store, path } = await opened();
-    await put(
-      store,
-      Array.from({ length: 200 }, (_, i) => searchable({ key: `k${i}` }, `text ${i}`, 1)),
-    );
+    const changes = Array.from({ length: 200 }, (_, i) => searchable({ key: `k${i}` }, `text ${i}`, 1));
+    await store.write('acme', changes);
     await store.close();
     truncateSync(path, 8_192);
     const use = openSqliteStore({ path, model }).then(async (damaged) => {
@@ -165,14 +163,8 @@ function traces(path: string): string[] {
 
 async function filled(store: RecordStore, secrets: number): Promise<void> {
   for (let i = 0; i < 5; i += 1) {
-    await put(
-      store,
-      Array.from({ length: 40 }, (_, j) => searchable({ key: `kept-${i}-${j}` }, `kept words ${i} ${j}`, j % 8)),
-    );
-    await put(
-      store,
-      Array.from({ length: secrets / 5 }, (_, j) => secret(i * 100 + j)),
-    );
+    const kept = Array.from({ length: 40 }, (_, j) => searchable({ key: `kept-${i}-${j}` }, `kept words ${i} ${j}`, j % 8));
+    await store.write('acme', [...kept, ...Array.from({ length: secrets / 5 }, (_, j) => secret(i * 100 + j))]);
   }
 }
 

@@ -208,17 +208,6 @@ describe('export and import', () => {
     expect(report.refused.at(-1)?.reason).toContain('is stored with other content');
     expect(report.refused[3]?.reason).toContain('body.value');
   });
-
-  it('refuse records of an erased user', async () => {
-    await write(factRecord({ id: 'f1' }), factRecord({ id: 'f2', scope: { ...SCOPE, user: 'bob' } }));
-    const lines = await exported();
-    [store, upkeep] = opened();
-    now += 1;
-    await erase(BOB);
-    const report = await upkeep.importLines('acme', linesOf(lines), {});
-    expect(report).toMatchObject({ added: 1 });
-    expect(report.refused[0]?.reason).toContain('was erased');
-  });
 });
 
 it('revises each current fact of one tenant', async () => {
