@@ -45,7 +45,7 @@ export interface RecallRequest {
   readonly similarityMin?: number;
 }
 
-/** A record of any kind, as exported. `id` is the id of its hits. */
+/** A record of any kind in the form that callers read. `id` is the id that search hits show. */
 export interface PlainRecord {
   readonly id: string;
   readonly layer: MemoryLayer;
@@ -62,7 +62,7 @@ export interface RecordListQuery {
   /** Also records that search doesn't find: archived, replaced and inactive ones. Default false. */
   readonly all?: boolean;
   readonly limit: number;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly after?: Pick<StoredRecord, 'createdAt' | 'key'>;
 }
 
@@ -73,16 +73,18 @@ export interface Memory {
   readonly semantic: SemanticLayer;
   readonly procedural: ProceduralLayer;
   readonly conversations: ConversationLayer;
-  /** What each item is worth to rollouts: their ends with and without it. */
+  /** Counts how rollouts ended that were shown an item, and those from which it was withheld. */
   readonly shows: ReturnType<typeof itemShows>;
   readonly appliedWrites: AppliedWrites;
   readonly units: ConsolidationUnits;
   readonly upkeep: MemoryUpkeep;
   /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */
   get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;
-  /** Records of one kind that the reader sees, newest first. `next` is the place of the last one; null: no record follows. */
+  /** Records of one kind that the reader sees, newest first. Pass `next` as `after` to get the next page; null: there is none. */
   list(scope: ReadScope, query: RecordListQuery): ReturnType<typeof listRecords>;
-  /** Recalls memories with their sources, without near duplicates, within a token budget. `partial`: `missing` has layers that fail. */
+  /**
+   * Recalls memories with sources, without near duplicates, within a token budget. With `partial`, layers that fail are named in `missing`.
+   */
   recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): ReturnType<typeof recallMemory>;
   /** A readiness check. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
   check(): Promise<void>;

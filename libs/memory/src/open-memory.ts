@@ -23,7 +23,7 @@ export type MemoryPlace =
   | ({ readonly adapter: 'qdrant' } & Omit<QdrantStoreOptions, 'model'>);
 
 /**
- * Opens memory in a store, which several processes may open at once. Creates what the store lacks.
+ * Opens the memory in a store. Several processes may open it at once. Creates missing tables or collections.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE (missing rights, damage, a lock held too long, no server), MEMORY_VERSION (another layout or
  *   embedder), MEMORY_FULL

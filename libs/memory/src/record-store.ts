@@ -2,7 +2,7 @@ import type { Scope } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
 import { type ReadScope, requireScope } from '@etude/domain/ports/memory';
 
-/** Fields that records are looked up by, besides their key; all are indexed. Values match exactly, and nothing in them is an operator. */
+/** Indexed fields by which records can be looked up, besides the key. Values are compared exactly and never act as operators. */
 export const RECORD_FIELDS = [
   'id',
   'rollout',
@@ -27,7 +27,7 @@ export const RECORD_KINDS = {
 export const LAYERS = ['episodic', 'semantic', 'procedural'] as const satisfies readonly MemoryLayer[];
 export type RecordKind = (typeof RECORD_KINDS)[MemoryLayer][number];
 
-/** One whole record of a layer. Only the layer knows its meaning; the store keeps, finds and protects it. */
+/** One record of a layer. The layer knows what the record means. The store keeps, finds and protects it. */
 export interface MemoryRecord {
   readonly layer: MemoryLayer;
   readonly kind: RecordKind;
@@ -36,9 +36,9 @@ export interface MemoryRecord {
   readonly scope: Scope;
   /** ms since 1970 */
   readonly createdAt: number;
-  /** Importance, confidence or success rate, 0 to 1. */
+  /** 0 to 1: importance (episodic), confidence (semantic) or success rate (procedural). */
   readonly worth: number;
-  /** Whether search finds it. False for archived, superseded, inactive and never searched records. */
+  /** Whether search finds it. False for archived, superseded and inactive records, and for kinds that are never searched. */
   readonly shown: boolean;
   readonly fields: Fields;
   /** Title, text and sources are shown in hits. */
@@ -56,7 +56,7 @@ export interface StoredRecord extends MemoryRecord {
 
 export const RECORD_TEXTS_MAX = 1_024;
 
-/** A searchable text with its vector. The vector is null if the text has no direction, for example because it has no word. */
+/** A searchable text with its vector. The vector is null if the embedder returned only zeros, for example for a text without words. */
 export interface IndexedText {
   readonly text: string;
   readonly vector: Float32Array | null;
@@ -70,7 +70,7 @@ export type Change =
   /** Changes everything but texts and vectors. */
   | { readonly do: 'update'; readonly record: MemoryRecord; readonly revision: number };
 
-/** Records of exactly these owners. Absent: any; `user: null`: only records without a user. For a reader's view use `ReadScope`. */
+/** Owners of records. Absent agent or user: any. `user: null`: only records without a user. For a reader's view use `ReadScope`. */
 export interface Owners {
   readonly tenant: string;
   readonly agent?: string;
@@ -88,10 +88,7 @@ export interface RecordFilter {
   /** Exclusive, in ms since 1970. */
   readonly createdBefore?: number;
   readonly worthMin?: number | undefined;
-  /**
-   * Name of a model. Only records with searchable words, without vectors of this model, and without the note that the model gives them no
-   * direction.
-   */
+  /** Name of a model. Selects records with searchable words that this model hasn't embedded yet. */
   readonly withoutVectorsOf?: string;
 }
 
@@ -125,13 +122,13 @@ export interface Candidate {
   readonly bm25: number;
 }
 
-/** A model that makes vectors, as the embedder's profile describes it. If an opened store has another, MEMORY_VERSION names the way out. */
+/** An embedding model, as the embedder's profile describes it. A store with vectors of another model refuses to open (MEMORY_VERSION). */
 export interface Model {
   readonly name: string;
   readonly dimension: number;
 }
 
-/** `building`: `reembed` is still filling it, so it can't be searched yet. */
+/** `building`: `reembed` hasn't made the vectors of all records yet, so the model can't be used for searches. */
 export interface VectorModel extends Model {
   readonly state: 'ready' | 'building';
 }
@@ -144,9 +141,10 @@ export interface WriteOptions {
  * Stores records of the three layers with their vectors and words. There is one adapter per database. The meaning of records is in
  * `layers/`.
  *
- * Every call is within one tenant. Each adapter adds the tenant in one class that can't be bypassed and fails closed (@throws EtudeError
- * TENANT_MISSING, PERMISSION_DENIED for a record of another tenant). After a write was answered, every later call of any process sees it.
- * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION, EMBEDDING_LENGTH_WRONG (also for NaN)
+ * Every call is within one tenant. Each adapter adds the tenant in one class that can't be bypassed. After a write was answered, every
+ * later call of any process sees it.
+ * @throws EtudeError TENANT_MISSING, PERMISSION_DENIED (record of another tenant), MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION,
+ *   EMBEDDING_LENGTH_WRONG (also for NaN)
  * Not in it: embedding, ranking, the meaning of a fact.
  */
 export interface RecordStore {
@@ -156,13 +154,12 @@ export interface RecordStore {
   /**
    * Applies changes in order and returns for each whether it took place.
    *
-   * A `replace` or `update` fails if its revision isn't the stored one or its record is gone. It never recreates a record. Its answer and
-   * all later answers are then false. A store with transactions then applies nothing. A store without them may have applied the earlier
-   * changes, and a crash may leave any first part of the list applied. So order changes such that a repeat completes them. Each single
-   * change is atomic in every store.
+   * A `replace` or `update` fails if the stored revision is another one or the record is gone. Then its answer and all later answers are
+   * false. SQLite then rolls back the whole list. Qdrant has no transactions: it keeps the changes before the failed one, and a crash may
+   * leave only the first changes. So order changes such that a repeat completes them. Each single change is atomic in both.
    *
-   * With `unsynced`, the answer doesn't wait for the disk: a power failure may undo the changes, and nothing that was written before them.
-   * The next write without it, of any process, puts them on disk too.
+   * With `unsynced`, the call doesn't wait for the disk. A power failure may then undo these changes, but no earlier ones. The next write
+   * without `unsynced`, by any process, puts them on disk too.
    */
   write(tenant: string, changes: readonly Change[], how?: WriteOptions): Promise<readonly boolean[]>;
 
@@ -181,7 +178,7 @@ export interface RecordStore {
   count(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number>;
   /** Removes records with their texts, vectors, words and every other trace. Returns the number of records. */
   remove(owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number>;
-  /** Purges remains of deleted records from free pages, logs and segments. Returns what it did, one sentence each. */
+  /** Purges remains of deleted records from free pages, logs and segments. Returns one sentence for each step it took. */
   purge(): Promise<readonly string[]>;
 
   /** Tenants that have records, sorted. Only for maintenance of the whole store. */
@@ -200,9 +197,9 @@ export interface RecordStore {
     vectors: ReadonlyArray<Float32Array | null>,
   ): Promise<boolean>;
 
-  /** Damage by other programs or a broken disk, one sentence each. */
+  /** Looks for damage by other programs or a broken disk. Returns one sentence for each finding. */
   damage(): Promise<readonly string[]>;
-  /** null if the database doesn't tell. */
+  /** Size of the database's files. null for Qdrant, which doesn't report it. */
   diskBytes(): number | null;
   check(): Promise<void>;
   close(): void | Promise<void>;

@@ -5,12 +5,12 @@ import { EtudeError } from '@etude/contracts/errors';
 /**
  * Returns the sum of a vector's squares.
  *
- * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or numbers that aren't finite: some embedders leave gaps
+ * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or a number that isn't finite, since some embedders return NaN
  */
 export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): number {
   let squares = 0;
   for (const value of vector ?? []) squares += value * value;
-  // One test of a sum, because one of each number takes four times as long, and each stored vector is checked.
+  // Tests only the sum: testing each number takes four times as long, and every stored vector is checked.
   if (vector?.length === dimension && Number.isFinite(squares)) return squares;
   const message = `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check ETUDE_EMBEDDING_DIMENSION`;
   throw new EtudeError('EMBEDDING_LENGTH_WRONG', message);
@@ -20,7 +20,7 @@ export function requireVector(vector: Float32Array | null | undefined, { name, d
  * Requires that the store has complete vectors of this model and dimension.
  *
  * @param where names the store in the message
- * @throws EtudeError MEMORY_VERSION with the way out
+ * @throws EtudeError MEMORY_VERSION with a message that says what to do
  */
 export function requireReadable(stored: readonly VectorModel[], { name, dimension }: Model, where: string): void {
   const known = stored.find((model) => model.name === name);

@@ -15,8 +15,9 @@ export interface UnitDeps extends LayerDeps, SemanticOptions {
 }
 
 /**
- * A unit is one list of changes: its record, then facts and marks of reading. A store with transactions applies all of it or nothing.
- * Without transactions the record comes first, and the next call that finds it unfinished completes it. Skills follow through the outbox.
+ * A unit is written as one list of changes: first its own record, then facts and notes of the episodes that were read. SQLite applies all
+ * or nothing. In Qdrant a crash may leave a part; the next call for the agent then completes the unit. Skills go through the outbox
+ * afterwards.
  */
 export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
   const { store } = deps;
@@ -47,7 +48,7 @@ export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
   };
 }
 
-/** Applies the unit to a copy of the view. */
+/** Applies the unit to a copy of the store, which keeps its writes in memory. */
 async function shadowOf(deps: UnitDeps, { tenant, pages }: ConsolidationUnit) {
   const { store, written } = shadowStore(deps.store);
   const layer = semanticLayer({ ...deps, store });
@@ -68,7 +69,7 @@ async function commit(deps: UnitDeps, unit: ConsolidationUnit, staged: readonly 
     const earlier = await loadHead(store, unit);
     if (earlier !== null) return earlier;
     const written = next ?? (await shadowOf(deps, unit)).written;
-    // If another writer changed one of the facts, the unit is planned again over what is stored then.
+    // If another writer changed one of the facts, the unit is planned again from the stored facts.
     next = null;
     await store.write(unit.tenant, [...(await openingOf(store, unit, written)), ...written.map(changeOf)]);
     return loadHead(store, unit);

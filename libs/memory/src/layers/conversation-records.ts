@@ -12,7 +12,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 
 const INDEX_DIGITS = 7;
 
-/** The conversation that an owner calls by this name. The same in every tenant, so that an export can be imported elsewhere. */
+/** The id of the owner's conversation with this name. It doesn't depend on the tenant, so that an export can be imported elsewhere. */
 export function conversationId({ agent, user }: Scope, name: string): string {
   return `c${contentDigest(['conversation', agent, user, name]).slice(0, 32)}`;
 }
@@ -26,7 +26,7 @@ export const turnOf = (record: StoredRecord) => parseBody<Turn>(record).value;
 
 export const loadConversation = (store: RecordStore, scope: ReadScope, id: string) => loadOne(store, scope, LAYER, 'conversation', id);
 
-/** Both have the highest worth, since nothing measures how useful a turn is. */
+/** The worth of conversations and turns. It is the highest, since nothing measures how useful they are. */
 const WORTH = 1;
 
 export function conversationRecord(conversation: Conversation, taken: readonly string[]): MemoryRecord {
@@ -43,17 +43,18 @@ export function turnRecord(turn: Turn): MemoryRecord {
   return { ...named, fields: { id, document: conversation }, title, text, sources: [], body: bodyOf(turn) };
 }
 
-/** Conversations with turns that were not read for facts. */
+/** Conversations with turns from which no facts were extracted yet. */
 export const UNREAD = { kinds: ['conversation'], where: { status: 'unread' } } as const;
 const CONVERSATIONS = 100;
 const WINDOW = 40;
-/** An interrupted addition leaves a gap, which its repeat fills. After this time the gap is skipped. */
+/** An interrupted addition leaves a gap between turns. Its repeat fills the gap. After this time the gap is skipped. */
 const GAP_WAIT_MS = 600_000;
 const CONFIDENCE = 0.8;
 
 /**
- * Reads the unread turns of a tenant's conversations for facts, several turns in one model call, as far as the budget goes. The facts belong
- * to the conversation's owner and name it as an untrusted origin. Each reading is noted at once, so a repeat after a crash reads the rest.
+ * Lets the model extract facts from the unread turns of a tenant's conversations, several turns per call, until the budget is spent. The
+ * facts belong to the conversation's owner and name it as an untrusted origin. Progress is stored after each call, so a repeat reads only
+ * the rest.
  *
  * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
  */
@@ -92,7 +93,7 @@ async function unreadTurns({ store, clock }: LayerDeps, { key, scope }: StoredRe
   return turns.filter(({ index }, place) => index === first + place);
 }
 
-/** The content of an unreadable answer is lost. The turns stay, and search finds them. */
+/** If the answer can't be read, these turns yield no facts. Search still finds the turns. */
 async function notesOn(turns: readonly Turn[], reading: SettlingDeps): Promise<readonly Note[]> {
   const charged = { ...reading, model: chargedTo(reading.model, turns[0]!.scope, 'read') };
   const answer = await askWithin(charged, readingRequest(turns));
@@ -102,7 +103,7 @@ async function notesOn(turns: readonly Turn[], reading: SettlingDeps): Promise<r
 function factFrom({ turn: { scope, conversation, at, createdAt }, text, about }: Note, now: number): Fact {
   const told = { id: '', scope, text, category: 'conversation', confidence: CONFIDENCE, source: 'conversation', episodes: [] };
   const counted = { support: 1, accessCount: 0, touched: [`conversations/${conversation}`] };
-  // Ordered by the time of the message, since an old conversation may be added after a new one.
+  // Facts are ordered by the time of the message, since an old conversation may be added after a new one.
   return { ...told, ...(about === '' ? {} : { subject: about }), ...counted, createdAt: now, validFrom: at ?? createdAt };
 }
 

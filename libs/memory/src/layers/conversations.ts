@@ -22,12 +22,12 @@ import { type MemoryHit, type ReadScope, type SemanticMemory, wholeTenant } from
 import { speakerOf } from '@etude/domain/recall/turn-text';
 import { cut } from '@etude/domain/retrieval/entries';
 
-/** Messages for one conversation, new or known. */
+/** Messages to add to one conversation, which may be new. */
 export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'> {
   readonly messages: readonly Message[];
-  /** The same for repeats of one request. */
+  /** The id of the request. Its repeats have the same id. */
   readonly writeId: string;
-  /** Place of the first message. Messages that are there already must be the same. null: after the last turn. */
+  /** Index of the first message in the conversation, from 0. Messages that are already stored there must be equal. null: append. */
   readonly first: number | null;
   /** ms since 1970 */
   readonly at: number;
@@ -35,13 +35,13 @@ export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'>
 
 export interface AddedTurns {
   readonly conversation: Conversation;
-  /** Place of the first message. */
+  /** Index of the first message. */
   readonly first: number;
-  /** `added`: the conversation is new. `unchanged`: all messages were there. */
+  /** `added`: the conversation is new. `unchanged`: all messages were already stored. */
   readonly outcome: 'added' | 'appended' | 'unchanged';
 }
 
-/** Turns that search reads together with a turn. Measured in docs/retrieval.md. */
+/** Number of previous turns that are indexed with a turn. Measured in docs/retrieval.md. */
 const PREVIOUS = 2;
 const PREVIOUS_CHARS_MAX = 300;
 
@@ -54,10 +54,10 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
       if (added.outcome !== 'unchanged') await onUnsettled?.(addition.scope.tenant);
       return added;
     },
-    /** Number of conversations with turns that were not read for facts. */
+    /** Number of conversations with turns from which no facts were extracted yet. */
     unread: (tenant: string) => store.count({ tenant }, LAYER, UNREAD),
     read: (tenant: string, reading: SettlingDeps) => readConversations(deps, facts, tenant, reading),
-    /** By id, from behind the id `afterKey`. */
+    /** In the order of ids, starting after the id `afterKey`. */
     list: async (scope: ReadScope, page: Page) =>
       (await store.find(scope, LAYER, { kinds: ['conversation'] }, { order: 'key', ...page })).map(conversationOf),
     async get(scope: ReadScope, id: string): Promise<Conversation | null> {
@@ -73,11 +73,11 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
 type Page = Pick<FindPage, 'limit' | 'afterKey'>;
 
 /**
- * Adds messages to a conversation, each as a turn of its own, whatever its words. Takes the places first and then stores the turns. So
- * simultaneous additions get different places, and a repeat after a crash completes the first try.
+ * Adds messages to a conversation. Each becomes a turn of its own, even if an equal one is stored. Reserves the indexes first and then
+ * stores the turns. So concurrent additions get different indexes, and a repeat after a crash completes the first try.
  *
- * @throws EtudeError ALREADY_EXISTS if a place holds another message; FAILED_PRECONDITION if `first` leaves a gap, or for too many
- *   turns; an AbortError between batches
+ * @throws EtudeError ALREADY_EXISTS if an index has another message; FAILED_PRECONDITION if `first` leaves a gap, or for too many turns; an
+ *   AbortError between batches
  */
 async function addToConversation(deps: LayerDeps, addition: Addition, signal?: AbortSignal): Promise<AddedTurns> {
   const { scope, writeId, at } = addition;
@@ -88,7 +88,7 @@ async function addToConversation(deps: LayerDeps, addition: Addition, signal?: A
     return { conversation: conversationOf(known), first: Number(noted.sources[0]), outcome: 'unchanged' };
   const { conversation, first, isNew } = await takePlaces(deps.store, addition);
   const inserted = await insertMissing(deps, (await turnsOf(deps.store, addition, first)).map(turnRecord), signal);
-  // Another addition may have named these places meanwhile.
+  // Another addition may have stored other messages under these indexes meanwhile.
   await requireSame(deps.store, addition, first);
   if (addition.first === null) await deps.store.write(scope.tenant, [markApplied(LAYER, scope, writeId, at, [String(first)])]);
   return { conversation, first, outcome: inserted === 0 ? 'unchanged' : isNew ? 'added' : 'appended' };
@@ -97,7 +97,7 @@ async function addToConversation(deps: LayerDeps, addition: Addition, signal?: A
 const NEIGHBOURS = 2;
 const NEIGHBOUR_CHARS_MAX = 300;
 
-/** Adds to each turn among the hits its speaker, its place, and the beginnings of the turns around it. */
+/** Adds to each turn among the hits its speaker, its index, and the beginnings of the turns around it. */
 export async function withNeighbours(store: RecordStore, scope: ReadScope, hits: readonly MemoryHit[]): Promise<readonly MemoryHit[]> {
   const keys = new Set(hits.filter(({ kind }) => kind === 'turn').flatMap(({ id }) => around(id)));
   if (keys.size === 0) return hits;
@@ -120,7 +120,7 @@ function around(id: string): readonly string[] {
   return places.filter((place) => place >= 0).map((place) => turnKey(conversation, place));
 }
 
-/** Reserves places for the messages. A repeat of the request gets the places of its first try. */
+/** Reserves indexes for the messages. A repeat of the request gets the indexes of its first try. */
 async function takePlaces(store: RecordStore, addition: Addition) {
   const { scope, name, writeId, messages, at } = addition;
   const id = conversationId(scope, name);
@@ -156,7 +156,7 @@ async function turnsOf(store: RecordStore, { scope, name, messages, at }: Additi
   });
 }
 
-/** @throws EtudeError ALREADY_EXISTS if a stored turn differs from the message for its place */
+/** @throws EtudeError ALREADY_EXISTS if a stored turn differs from the message for its index */
 async function requireSame(store: RecordStore, { scope, name, messages }: Addition, first: number): Promise<void> {
   const keys = messages.map((_, n) => turnKey(conversationId(scope, name), first + n));
   const there = await loadTurns(store, scope, keys);

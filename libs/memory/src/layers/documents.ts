@@ -10,7 +10,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
  * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a
  * crash a repeat completes the work. If nobody repeats it, `mendDocuments` removes the stray chunks.
  *
- * @param chunks all that the parser gave, in order and of the document's owner
+ * @param chunks all chunks of the document, in order and with its owner
  * @throws an AbortError between batches
  */
 export async function storeDocument(

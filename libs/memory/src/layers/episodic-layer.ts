@@ -14,9 +14,9 @@ export function episodicLayer(deps: LayerDeps) {
   const { store } = deps;
   const write = async ({ tenant }: Scope, changes: readonly Change[]) => void (await store.write(tenant, changes));
   const layer = {
-    /** Empty if the id is already stored. */
+    /** The changes that store a transition. Empty if its id is already stored. */
     transitionChanges: (transition: Transition) => newInserts(deps, transitionRecord(transition)),
-    /** Empty if the id is already stored. Notes are inserted first, so a stored episode always has them. */
+    /** Like `transitionChanges`. Summary and reflection are inserted first, so a stored episode always has them. */
     episodeChanges: (episode: Episode) => newInserts(deps, episodeRecord(episode), noteRecords(episode)),
     storeTransition: async (transition: Transition) => write(transition.scope, await layer.transitionChanges(transition)),
     storeEpisode: async (episode: Episode) => write(episode.scope, await layer.episodeChanges(episode)),

@@ -14,8 +14,9 @@ export interface StoredKnownFact extends KnownFact {
 }
 
 /**
- * `status`: `superseded`, `unsettled` for a current fact that has to be compared with others, else absent. `name`: the fact that superseded it, so that history
- * can be followed backwards. `subject`: values shared with facts that say the same or have the same subject, see `factKeys`.
+ * `status` is `superseded`, or `unsettled` for a current fact that has to be compared with others; otherwise it is absent. `name` is the
+ * fact that superseded this one, so that a look-up finds predecessors. `subject` has values that facts share if they say the same or have
+ * the same subject (`factKeys`).
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const { id, scope, category, supersededBy, unsettled } = fact;
@@ -51,12 +52,12 @@ export function changedRecord({ record, taken }: StoredKnownFact, fact: Fact): M
   return isArchived(record) ? asArchived(changed) : changed;
 }
 
-/** A look-up key that survives a change of the fact's text, so that no other fact gets the same id. */
+/** A look-up key from the fact's first text. It stays if the text changes, so that no other fact gets the same id. */
 function firstLifeKey(id: string): string {
   return `text:${id.split('.', 1)[0]}`;
 }
 
-/** Calibrated similarity from which a fact may say the same or the opposite. Rewordings and translations can be as low as this. */
+/** Lowest calibrated similarity of facts that may say the same or the opposite. Rewordings and translations can be this low. */
 const RELATED_MIN = 0.3;
 const NEAR_MAX = 16;
 const KEYED_MAX = 100;
@@ -92,8 +93,8 @@ const CHAIN_MAX = 1_000;
 const PAGE = 100;
 
 /**
- * The decisions about these facts and older ones, oldest first, with the texts of both. `olderText` is empty if the older fact is gone;
- * `decideTime` is in ms since 1970.
+ * The decisions of the judge that these facts hold, oldest first, with the texts of both compared facts. `olderText` is empty if the older
+ * fact is gone; `decideTime` is in ms since 1970.
  */
 export async function decisionsAbout(store: RecordStore, scope: ReadScope, facts: readonly Fact[]) {
   const made = facts.flatMap((fact) => (fact.decisions ?? []).map((decision) => ({ fact, decision })));

@@ -10,7 +10,7 @@ import { chargedTo, type ChatModel, type ChatRequest, type ChatResponse } from '
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { isSameOwner } from '@etude/domain/skills/life/skill-life';
 
-/** What the model may still be asked. */
+/** The budget that is left for calls of the model. */
 export interface SettlingBudget {
   left(): Promise<{ readonly calls: number; readonly promptTokens: number }>;
   /** Counts one call, before it is made. @param promptTokens estimated */
@@ -20,15 +20,15 @@ export interface SettlingBudget {
 export interface SettlingDeps {
   readonly model: ChatModel;
   readonly budget: SettlingBudget;
-  /** Whether the facts of an agent are settled. Facts of other agents stay unchanged. */
+  /** Whether settling is switched on for an agent. Other agents' facts and turns are left as they are. */
   readonly isOn: (agent: string) => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
-/** Current facts that wait for a comparison. */
+/** Current facts that wait for a comparison with similar facts. */
 export const UNSETTLED = { kinds: ['fact'], shown: true, where: { status: 'unsettled' } } as const;
 const PAGE = 500;
-/** A verdict can open another pair, so facts are read again until nothing changes. */
+/** A decision can lead to another pair to compare, so facts are read again until nothing changes. */
 const PASSES_MAX = 20;
 const CHAIN_MAX = 20;
 const CALL_TOKENS_MAX = 4_000;
@@ -44,7 +44,7 @@ export async function askWithin({ budget, model, signal }: SettlingDeps, request
   });
 }
 
-/** The first items, as many as one call may ask about within the budget. A single one may be larger than a usual call. */
+/** The first items, as many as fit into one call and the budget. A first item that exceeds the size of a call is returned alone. */
 export async function affordable<T>(
   items: readonly T[],
   tokensOf: (some: readonly T[]) => number,
@@ -62,7 +62,7 @@ export async function affordable<T>(
  * Compares the unsettled facts of a tenant with the facts near them, newest facts first, several pairs in one model call. Facts of
  * different owners are never in one call. Each decision is stored at once, so a repeat after a crash asks only about the rest.
  *
- * @returns the numbers of calls, of decisions by verdict, and as `left` of pairs that the budget left undecided
+ * @returns the number of calls, the number of decisions by verdict, and in `left` the number of pairs that exceeded the budget
  * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
  */
 export async function settleFacts(deps: LayerDeps, tenant: string, settling: SettlingDeps) {
@@ -96,7 +96,7 @@ async function unsettledByOwner(
   return owners.filter((_, at) => wanted[at]).map((ofOwner) => [ofOwner[0]!.scope, ofOwner] as const);
 }
 
-/** The pairs of these facts that nobody decided on. Ids that need no comparison any more are removed from the facts. */
+/** The pairs of these facts without a decision. Ids that need no comparison any more are removed from `unsettled`. */
 async function openPairs({ store }: LayerDeps, scope: Scope, records: readonly StoredRecord[]): Promise<readonly FactPair[]> {
   const pairs = new Map<string, FactPair>();
   for (const record of records) {
@@ -135,12 +135,12 @@ async function loadFact(store: RecordStore, scope: Scope, id: string): Promise<S
   return known !== undefined && isSameOwner(known.fact.scope, scope) ? known : null;
 }
 
-/** A colliding writer wins: the fact is read again in the next pass. */
+/** Writes nothing if another writer was faster. The next pass reads the fact again. */
 async function update(store: RecordStore, { record, taken }: StoredKnownFact, fact: Fact): Promise<void> {
   await store.write(fact.scope.tenant, [{ do: 'update', record: factRecord(fact, taken), revision: record.revision }]);
 }
 
-/** Ends the older fact, if a crash came between the two writes of the decision. */
+/** Ends the validity of the older fact, if a crash came between the two writes of the decision. */
 async function finish(store: RecordStore, scope: Scope, { older, newer }: FactsOfPair): Promise<void> {
   const known = await loadFact(store, scope, older.id);
   if (known !== null && isCurrent(known.fact)) await update(store, known, ended(known.fact, newer));
@@ -166,7 +166,7 @@ async function* verdictsOn(
     const answer = await askWithin(settling, judgeRequest(batch));
     if (answer !== null) judging.by = answer.scripted ? `${answer.model} (scripted)` : answer.model;
     const verdicts = answer && readVerdicts(answer.text, batch.length);
-    // Afterwards the pairs are asked about one by one, so that no text can block decisions about the others.
+    // The pairs are then asked about one by one, so that one odd text can't block decisions about the others.
     if (verdicts === null && batch.length > 1) for (const pair of batch) yield* verdictsOn([pair], settling, judging);
     else for (const [at, pair] of batch.entries()) yield [pair, verdicts?.[at] ?? NO_ANSWER];
   }
@@ -201,7 +201,10 @@ async function isWritten({ store }: Pick<LayerDeps, 'store'>, tenant: string, ch
   return !(await store.write(tenant, changes)).includes(false);
 }
 
-/** Undoes the last decision about two facts; null if there is none. The older fact is written first, so that a repeat undoes the same. */
+/**
+ * Undoes the last decision about two facts; null if there is none. The older fact is written first, so that a repeat undoes the same
+ * decision.
+ */
 export async function undoDecision(
   deps: LayerDeps,
   scope: ReadScope,
@@ -223,8 +226,8 @@ export async function undoDecision(
 }
 
 /**
- * Removes a deleted fact from the other facts of its owner: its text among theirs, and decisions about it, since their reasons may quote
- * it. Facts that it replaced now count as replaced by its successor, so that their history stays whole.
+ * Removes what other facts of the owner hold of a deleted fact: its text, and decisions about it, whose reasons may quote it. Facts that it
+ * replaced now count as replaced by its successor, so that their history stays complete.
  */
 export async function unlinkFact(
   { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,

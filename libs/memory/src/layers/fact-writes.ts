@@ -36,7 +36,7 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
     let plan = planFact(told, await surroundingFacts(deps, fact, similar));
     if (plan.insert !== null) {
       const insert = { do: 'insert', record: factRecord(plan.insert, [writeId]), indexed } as const;
-      // The note, which follows, waits for the disk.
+      // With `note`, the note that follows waits for the disk, and so covers this insert.
       const [inserted] = await deps.store.write(tenant, [insert], { unsynced: note });
       if (!inserted) return null;
       isAdded = true;
@@ -59,7 +59,7 @@ function outcomeOf({ replaced, isTaken }: FactPlan, isAdded: boolean): FactOutco
   return isTaken ? 'unchanged' : 'reinforced';
 }
 
-/** The plan as changes of records. No text changes, so nothing is embedded. */
+/** The plan as updates of records. No searchable text changes, so nothing is embedded. */
 function changesOf({ changes }: FactPlan): readonly Change[] {
   return changes.map(({ known, fact, taken }) => {
     const { record } = known as StoredKnownFact;

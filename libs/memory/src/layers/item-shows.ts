@@ -17,8 +17,8 @@ export interface ItemShowsQuery {
 export type LayerShows = ItemShows & Pick<FoundItem, 'layer'>;
 
 /**
- * Counts the ends of rollouts per item, for rollouts that were shown the item and rollouts from which it was withheld. The item's owner
- * owns the counters.
+ * Counts per item, such as a fact or a skill, how rollouts ended: those that were shown the item and those from which it was withheld. The
+ * counters belong to the item's owner.
  */
 export function itemShows(store: RecordStore) {
   return {
@@ -29,7 +29,7 @@ export function itemShows(store: RecordStore) {
       return items.map((item) => known.get(showKey(item)) ?? null);
     },
 
-    /** Counts a rollout. A repeat counts no item twice. Items whose owner was erased meanwhile are left out. */
+    /** Counts the end of a rollout once for each of its items, also if repeated. Items of an owner erased meanwhile are left out. */
     async count(writeId: string, write: ShowsWrite): Promise<void> {
       for (const show of write.shows)
         await countShow(store, writeId, write, show).catch((error: unknown) => {
@@ -59,7 +59,7 @@ async function countShow(store: RecordStore, writeId: string, { scope: { tenant 
   });
 }
 
-/** `name`: the record of the item, or the one it belongs to. Deleting that record also deletes the counters. */
+/** The field `name` is the item's record, or for a part the whole (for a chunk its document). Deleting that record deletes the counters. */
 export function showsRecord(layer: MemoryLayer, shows: ItemShows, taken: readonly string[]): MemoryRecord {
   const { scope, kind, id, createdAt } = shows;
   const key = showKey({ owner: scope, kind, id });

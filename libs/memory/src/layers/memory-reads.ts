@@ -54,7 +54,7 @@ export async function listRecords(store: RecordStore, scope: ReadScope, query: R
 function plainRecord(record: StoredRecord): PlainRecord {
   const { layer, kind, scope } = record;
   const { value: fields } = parseBody<{ readonly createdAt: number }>(record);
-  // A skill is stored by the time of its last change.
+  // The record of a skill has the time of its last change; its body has the time when it was made.
   return { id: idOf(record), layer, kind, scope, createdAt: fields.createdAt, fields };
 }
 
@@ -62,8 +62,8 @@ function plainRecord(record: StoredRecord): PlainRecord {
 const KNOWLEDGE = ['fact', 'chunk', 'turn', 'reflection'] as const;
 
 /**
- * Recalls from all layers; see `Memory.recall`. Skills are those that `readableSkills` finds. If an agent reads, each returned
- * skill counts one offer.
+ * Recalls from all layers; see `Memory.recall`. Skills are those that `readableSkills` finds. If the scope names an agent, one offer is
+ * counted for each returned skill.
  */
 export async function recallMemory(
   { episodic, semantic, procedural, shows: counters }: Pick<Memory, 'episodic' | 'semantic' | 'procedural' | 'shows'>,

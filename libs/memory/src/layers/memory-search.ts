@@ -29,7 +29,7 @@ const CANDIDATES_MIN = 24;
 const CANDIDATES_PER_HIT = 4;
 /** Facts that are read beyond the limit, since one of them may belong before an older fact within the limit. */
 const NEWER_MAX = 12;
-/** Ranks of turns that are looked at, as a multiple of the wanted hits, because a named speaker moves turns up. */
+/** Turns are loaded up to this multiple of the wanted hits, because a speaker named in the query moves turns up. */
 const TURN_RANKS = 3;
 
 /**
@@ -70,10 +70,10 @@ function onePerRollout(ranked: readonly Ranked[]): readonly Ranked[] {
   });
 }
 
-/** A passing remark resembles a question about it less than a statement does. */
+/** Lowest similarity of a relevant turn. Lower than for other records, since a remark resembles a question less than a statement does. */
 const SIMILARITY_OF_TURN = 0.15;
 
-/** Whether a hit is better than the best unrelated one: near in meaning, with rare words, or with every word of the query. */
+/** Tells whether a hit is relevant: near in meaning, with rare words in common, or with every word of the query. */
 function relevantTo(query: string): (hit: RankedRecord) => boolean {
   const asked = queryWordsOf(query).filter(({ text }) => !STOP_WORDS.has(text));
   return ({ similarity, explanation, record }) => {
@@ -98,7 +98,7 @@ function withReasons(found: readonly RankedRecord[], profile: EmbedderProfile): 
 /** Factor for the score of a turn, if the query names another speaker. Measured in docs/retrieval.md. */
 const OTHER_SPEAKER = 0.87;
 
-/** If the query names one of the speakers, lowers turns of the others: mostly people themselves answer questions about them. */
+/** If the query names one of the speakers, lowers turns of the others, since people mostly answer questions about themselves. */
 function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): readonly RankedRecord[] {
   const turns = new Map(found.flatMap((one) => (one.record.kind === 'turn' ? [[one, parseBody<Turn>(one.record).value] as const] : [])));
   const named = new Set([...turns.values()].filter((turn) => namesSpeaker(text, turn)).map(speakerOf));
@@ -112,10 +112,10 @@ function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): reado
   return lowered.toSorted((a, b) => b.score - a.score);
 }
 
-/** Maximum number of newer facts that are placed before one older fact, so that its own words find it among the first five. */
+/** Maximum number of newer facts placed before one older fact, so that its own words still find it among the first five. */
 const NEWER_BEFORE_MAX = 3;
 
-/** Moves each fact that waits for a comparison before the older facts that it may replace, with the score of the first of them. */
+/** Moves each unsettled fact before the older facts that it may replace, and gives it the score of the first of them. */
 function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
   const ranked = [...found];
   const moved = new Map<RankedRecord, number>();

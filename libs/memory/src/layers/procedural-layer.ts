@@ -39,8 +39,9 @@ export function proceduralLayer(deps: LayerDeps) {
       return (options.namesMax ?? 0) === 0 ? stored() : inTurn(deps, given.scope.tenant, stored);
     },
     /**
-     * Stores a procedure in words, active at once, with a success rate of 0.5, or the rate of a learned one. New words under a known name are the next version and keep
-     * the counts. It is a candidate if a person decided on that name, or if the tenant has marked these words (`toldProcedure`).
+     * Stores a procedure in words, active at once. Its success rate begins at 0.5, or at the rate of the learned skill. New words under a
+     * known name become the next version, which keeps the counts. It is only a candidate if a person decided on that name, or the tenant
+     * has marked these words as untrusted (`toldProcedure`).
      *
      * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that a person took out of use, and for a new name
      *   beyond `namesMax` (see `StoreSkillOptions`)
@@ -54,7 +55,7 @@ export function proceduralLayer(deps: LayerDeps) {
       const found = await ownedSkills(store, owner, { where: { name, ...(status === undefined ? {} : { status }) } });
       return found.map(({ skill }) => skill).toReversed();
     },
-    // A name sorts before the keys of its versions.
+    // `fromName` can be the key to start after, since a name sorts before the keys of its versions.
     every: (scope: ReadScope, statuses?: readonly SkillStatus[], fromName?: string) =>
       skillsIn(store, scope, statuses === undefined ? {} : { status: statuses }, fromName),
     countNames: (owner) => countNames(store, owner),
@@ -101,7 +102,7 @@ async function storeOnce(deps: LayerDeps, given: Skill, options: StoreSkillOptio
   return done ? made : null;
 }
 
-/** False for a repeat. For a skill of another tenant, its record and the note of the use are two separate writes. */
+/** Counts one use. False for a repeat. A skill of another tenant and the note of the use are written separately. */
 async function applyUse(deps: LayerDeps, useId: string, use: CountedUse): Promise<boolean> {
   const { store } = deps;
   const { tenant } = use.scope;
@@ -133,8 +134,8 @@ type ProcedureArgs = [
 ];
 
 /**
- * Stores the new version before it deprecates the earlier one, so that one is always active. Without transactions a crash may come in
- * between; then the repeat or the next telling deprecates the earlier one.
+ * Stores the new version before it deprecates the earlier one, so that one is always active. After a crash between the two (Qdrant has no
+ * transactions), the repeat or the next words for this name deprecate the earlier one.
  */
 async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
   const [writeId, scope, name, words, { namesMax = 0, by = 'told', learned } = {}] = args;
@@ -150,7 +151,7 @@ async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<
   return stored;
 }
 
-/** Newest first. */
+/** The owner's versions of a skill, newest first. */
 async function versionsOf({ store }: LayerDeps, { scope, name }: Pick<Skill, 'scope' | 'name'>): Promise<readonly StoredSkill[]> {
   return (await ownedSkills(store, scope, { where: { name } })).toReversed();
 }
@@ -182,7 +183,7 @@ async function storeWords(
   return done.includes(false) ? null : (replaced.get(version.version) ?? version);
 }
 
-/** Whether this tenant has a marked skill with the code or words of this digest. null: there is nothing to look for. */
+/** Whether this tenant has a skill with the code or words of this digest that is marked as untrusted. false without a digest (null). */
 async function isMarkedIn({ store }: LayerDeps, tenant: string, code: string | null): Promise<boolean> {
   return code !== null && (await store.count({ tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
 }

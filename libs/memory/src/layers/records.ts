@@ -28,7 +28,7 @@ export interface LayerDeps {
   readonly clock: Clock;
   /** Reranks the best hits of searches with `rerank`. Absent: the chat model reranks them. */
   readonly reranker?: Reranker;
-  /** Absent, too: such searches report `rerankFailed`. */
+  /** Reranks if there is no reranker. If this is absent too, searches with `rerank` report `rerankFailed`. */
   readonly chatModel?: ChatModel;
   /** Checks the signatures of skill proofs before a skill may be used. Absent: the service that runs a skill checks them. */
   readonly proofChecker?: ProofChecker;
@@ -44,7 +44,7 @@ export interface StoredBody<T> {
 /** Maximum number of write ids that a record remembers. Later only the `applied` record shows that a write was applied. */
 const TAKEN_MAX = 256;
 
-/** Of a record that no search finds. */
+/** Values of a record that no search finds. */
 export const UNSEARCHED = { worth: 0, shown: false, title: '', text: '', sources: [] } as const;
 
 export function bodyOf(value: object, taken: readonly string[] = []): string {
@@ -128,7 +128,7 @@ export async function loadOne(
 
 const PAGE = 64;
 
-/** All records that a reader sees and the filter accepts, in key order from behind `afterKey`, read page by page. */
+/** All records that a reader sees and the filter accepts, in key order, starting after `afterKey`, read page by page. */
 export async function* everyRecord(
   store: RecordStore,
   scope: ReadScope,
@@ -214,7 +214,7 @@ export function indexedTextsOf(record: Pick<MemoryRecord, 'layer' | 'kind' | 'ke
 }
 
 /**
- * Embeds texts. The vector is null for a text without direction, such as one without a word. Blank texts aren't sent to the embedder.
+ * Embeds texts. The vector is null if the embedder returns only zeros, as for a text without words. Blank texts aren't embedded.
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, MODEL_UNAVAILABLE
  */
@@ -259,7 +259,7 @@ export async function rewriteOf(embedder: Embedder, { revision, ...before }: Sto
   return isSame ? { do: 'update', record, revision } : { do: 'replace', record, indexed: await embedTexts(embedder, texts), revision };
 }
 
-/** Shares one running call among all that embed the same text: recalling searches three layers for one text at once. */
+/** Concurrent calls for the same text share one call of the embedder, because recall searches three layers for one text at once. */
 export function sharedEmbedding(embedder: Embedder): Embedder {
   const waiting = new Map<string, Promise<readonly Float32Array[]>>();
   return {

@@ -9,8 +9,8 @@ import { isInWords } from '@etude/domain/skills/content-digest';
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * The insert that notes a write as applied. Put it last in the list of changes. After a crash in between, the repeat finds the write id in
- * the changed record (`StoredBody.taken`) and only adds the note.
+ * The insert that notes a write as applied. Put it last in the list of changes. After a crash before the note, the repeat finds the write
+ * id in the changed record (`StoredBody.taken`) and only adds the note.
  *
  * @param sources what a repeat has to know about the first try
  */
@@ -44,17 +44,17 @@ export interface RequestClaim {
   readonly digest: string;
   /** ms since 1970 */
   readonly at: number;
-  /** Facts that a repeat must know about the first try, such as the used version. */
+  /** What a repeat must know about the first try, such as the used version. */
   readonly note?: string;
-  /** See `WriteOptions`. Only where the request has no effect outside of the store. */
+  /** See `RecordStore.write`. Allowed only if the request has no effect outside of the store. */
   readonly unsynced?: boolean;
 }
 
 /**
- * Claims a request id for one content of one owner, before anything is written. Repeats of the same request may continue. Why before: of
- * two different requests with one id only one continues, and the loser sees nothing of the winner's data.
+ * Reserves a request id for one request of one owner. Call it before anything is written: of two different requests with one id only one
+ * continues, and the other sees none of its data. A repeat of the same request may continue.
  *
- * @returns whether the same request was claimed before, with the note of the first claim, and its result; null: it hasn't finished
+ * @returns `isRepeat`: the same request was claimed before. `note`: that of the first claim. `result`: null until the request has finished
  * @throws EtudeError ALREADY_EXISTS if another request or owner used the id
  */
 export async function claimRequest(
@@ -121,7 +121,7 @@ export function appliedWrites(memory: Pick<Memory, 'store' | 'episodic' | 'seman
   const { store, episodic, semantic, procedural, shows } = memory;
   return {
     /**
-     * A repeat returns a skill again, because its verification may have been lost. Storing a skill twice has no further effect.
+     * A repeat returns a skill again, because the job that verifies it may have been lost. Storing a skill twice has no further effect.
      *
      * @throws EtudeError PERMISSION_DENIED for a record of another tenant; NOT_FOUND for a use of an unknown skill; FAILED_PRECONDITION for
      *   a skill of a new name beyond `namesMax`

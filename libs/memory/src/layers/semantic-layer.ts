@@ -16,13 +16,13 @@ import { withNeighbours } from './conversations.js';
 import { documentOf, storeDocument, wholeDocument } from './documents.js';
 
 export interface SemanticOptions {
-  /** Called after new facts must be compared, or new turns must be read for facts. Default: no call. */
+  /** Called when new facts wait to be compared, or new turns wait for the extraction of facts. Default: nothing is called. */
   readonly onUnsettled?: (tenant: string) => Promise<void>;
   /** Logs failures of background work. Default: nothing is logged. */
   readonly log?: LogFailure;
 }
 
-/** Facts, notes on episodes, and documents; searches also find turns of conversations. Users who tell the same fact get a record each, so that neither sees the other's. */
+/** Facts, notes on episodes, and documents; searches also find turns. Two users who tell the same fact get two records. */
 export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsettled }: SemanticOptions = {}) {
   const { store, embedder } = deps;
   const access = accessCounts(store, log);
@@ -109,7 +109,7 @@ async function applyUnit(
   }
   const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
   const scope = told[0]?.scope ?? covered[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
-  // The unit's own mark comes last, so that a repeat adds those that a crash left out.
+  // The unit's own note comes last, so that a repeat adds the notes that a crash left out.
   const marks = [...covered, { unitId, scope }].map((unit) => markApplied(LAYER, unit.scope, unit.unitId, at));
   const noted = (await store.write(tenant, marks)).at(-1);
   return noted ? { added, reinforced: facts.length - added } : none;

@@ -27,9 +27,9 @@ export interface ShadowRecord {
 }
 
 /**
- * A copy of a store's view. It reads the store and keeps its writes in memory, where only `load`, `find` and `search` see them.
+ * A store that reads from `base` and keeps its writes in memory. Only its `load`, `find` and `search` see these writes.
  *
- * Inserted records get their BM25 score from the words of the records that the store found. So it errs on the high side.
+ * The BM25 of an inserted record is computed from the records that `base` found, not from all records. So it tends to be too high.
  */
 export function shadowStore(base: RecordStore): { readonly store: RecordStore; readonly written: () => readonly ShadowRecord[] } {
   const written = new Map<string, ShadowRecord>();
@@ -104,7 +104,7 @@ function isWanted(record: MemoryRecord, { kinds, keys, where = {}, shown, create
 const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
   value === undefined ? [] : typeof value === 'string' ? [value] : value;
 
-/** A candidate of the store with the values that the shadow gave its record; none where the query no longer finds it. */
+/** The candidate with the values that the shadow wrote for its record. Empty if the query no longer finds the record. */
 function asShadowed(candidate: Candidate, shadow: ShadowRecord | undefined, query: StoreQuery): readonly Candidate[] {
   if (shadow === undefined) return [candidate];
   const { createdAt, worth } = shadow.record;

@@ -12,8 +12,8 @@ import { markApplied } from './repeats.js';
 export type MoveDeps = Pick<LayerDeps, 'store' | 'clock' | 'proofChecker' | 'embedder'>;
 
 /**
- * Applies all moves in one write. Without transactions they are applied in order, and a repeat continues after those already done. If one
- * move is refused, nothing is written. Moves of a tenant take turns (`inTurn`).
+ * Applies all moves (changes of a skill's status) in one write. If one move is refused, nothing is written. Qdrant has no transactions, so
+ * it applies moves in order; after a crash a repeat continues with the rest. Moves of a tenant take turns (`inTurn`).
  */
 export async function moveSkills(deps: MoveDeps, moves: readonly SkillMove[]): Promise<readonly Skill[]> {
   const [first] = moves;
@@ -73,7 +73,7 @@ const IN_PROCESS = new OwnerTurns();
 type TurnDeps = Pick<LayerDeps, 'store' | 'clock'>;
 
 /**
- * Runs `work`, which decides on a tenant's skills from what it reads, while no other process does so. So only one version is active, no
+ * Runs `work`, which reads a tenant's skills and changes them, while no other process does so. Thus a skill has one active version, no
  * skill is retired while another begins to call it, and no owner exceeds its limit of names. The turn is a record with an end time. If its
  * writer dies, the next one waits until then.
  *

@@ -21,7 +21,7 @@ export function skillKey({ name, agent, user, version }: Omit<SkillKey, 'tenant'
   return `${name} ${agent} ${user ?? ''} ${String(version).padStart(VERSION_DIGITS, '0')}`;
 }
 
-/** A skill in category "text.csv" is found by "text" too. The `subject` of a marked skill is the digest of its code. */
+/** A skill in category "text.csv" is found by "text" too. If a skill is marked as untrusted, `subject` is the digest of its code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
   const key = skillKey({ name, ...scope, version });
@@ -39,7 +39,7 @@ export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecor
   return { ...skillEntry(skill), layer: LAYER, key, scope, shown: status === 'active', fields, body: bodyOf(skill, taken) };
 }
 
-/** The record keeps its key. */
+/** The update that stores a changed skill. The record keeps its key. */
 export function skillUpdate({ record, taken }: Pick<StoredSkill, 'record' | 'taken'>, skill: Skill): Extract<Change, { do: 'update' }> {
   return { do: 'update', record: { ...skillRecord(skill, taken), key: record.key }, revision: record.revision };
 }
@@ -96,7 +96,7 @@ export async function versionsOfKeys(
   return names.map((name) => stored.get(name));
 }
 
-/** Skills in use that call this one; with `all`, of any status. Any tenant may call a global skill, so then all are searched. */
+/** Skills in use that call this one; with `all`, of any status. Of all tenants if this one is global, since any tenant may call it. */
 export async function dependentsOf(
   store: RecordStore,
   key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,

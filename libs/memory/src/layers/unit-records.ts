@@ -10,7 +10,7 @@ import type { ShadowRecord } from './shadow-store.js';
 const LAYER = 'episodic';
 const KIND = 'unit';
 
-/** The state of a unit. It has no texts, so that it outlives the erasure of a user. */
+/** The state of a unit. It has no texts, so that it can stay when a user is erased. */
 export interface UnitHead extends UnitName {
   /** `committing` and `undoing` are completed by the next call for the agent. */
   readonly state: 'committing' | 'applied' | 'undoing' | 'undone';
@@ -24,11 +24,11 @@ export interface UnitHead extends UnitName {
 export interface ChangedFact {
   readonly before: Fact | null;
   readonly after: Fact;
-  /** Ids of the writes that had told the fact after the unit. */
+  /** Ids of the writes that had told the fact, as of the unit's end. */
   readonly taken: readonly string[];
 }
 
-/** What a unit changes of one owner. Erasing the owner erases it. */
+/** The changes of a unit to records of one owner. Erasing the owner removes them. */
 export interface UnitPart {
   readonly pages: readonly UnitPage[];
   readonly skills: readonly Skill[];
@@ -95,7 +95,7 @@ export async function loadParts(store: RecordStore, { tenant, parts, ...name }: 
   return (await store.load(everywhere(tenant), LAYER, KIND, keys)).map((record) => parseBody<UnitPart>(record).value);
 }
 
-/** Stores the unit's next state unless it has another one than `head` says. Returns what is stored; null if the unit was erased. */
+/** Stores the next state, unless the stored one differs from `head.state`. Returns the stored head; null if the unit was erased. */
 export async function setHead(store: RecordStore, head: UnitHead, next: Partial<UnitHead>): Promise<UnitHead | null> {
   const { tenant } = head;
   const stored = await untilTaken<UnitHead | 'gone'>(`unit ${keyOf(head)}`, async () => {

@@ -41,7 +41,7 @@ export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUn
   return { agent, undone: plan.undone, kept: plan.kept };
 }
 
-/** Undoes decisions with which an added fact ended others, unless the fact stays. */
+/** Undoes decisions by which a fact of the unit ended other facts, unless that fact stays. */
 async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, { by, at }: { by: string; at: number }): Promise<void> {
   const { id, scope } = added.after;
   const [known] = await loadFacts(store, { tenant: scope.tenant, agent: null }, [id]);
@@ -77,7 +77,7 @@ async function planFacts(store: RecordStore, tenant: string, changed: readonly C
   return plan;
 }
 
-/** The added fact, removed from the view, or the reason why it stays. */
+/** The added fact, no longer valid, or the reason why it stays. */
 function withoutAdded({ fact, taken }: StoredKnownFact, { after, taken: ours }: ChangedFact, at: number): Fact | string {
   if (fact.validTo !== undefined && fact.supersededBy === undefined) return fact;
   if (fact.supersededBy !== after.supersededBy) return `${FACTS}${fact.supersededBy} replaced it since`;
@@ -96,12 +96,12 @@ function restored(fact: Fact, { before, after }: ChangedFact): Fact | string {
   return { ...before, accessCount, ...(unsettled && { unsettled }), ...(decisions && { decisions }) };
 }
 
-/** What a fact says, without what searching and comparing add. */
+/** The fact without the fields that searching and comparing change. */
 function contentOf({ accessCount: _count, unsettled: _unsettled, decisions: _decisions, ...content }: Fact) {
   return content;
 }
 
-/** A fact that leaves the view loses its words, so that they no longer count as known. */
+/** A fact that the unit added loses its searchable texts, so that its words no longer count in searches. */
 function changeTo(known: StoredKnownFact, next: Fact, leaves: boolean): Change {
   const record = changedRecord(known, next);
   const { revision } = known.record;
