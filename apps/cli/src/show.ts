@@ -87,6 +87,12 @@ function lineOf(type: DescMessage, message: Message): string {
 
 const setFields = (type: DescMessage, message: Message) => type.fields.filter((field) => isFieldSet(message, field));
 
+/** A row for each set field that is one word, number or text, except for those that are left out. */
+export const wordRows = (type: DescMessage, message: Message, leftOut: readonly string[]): Array<[string, string]> =>
+  setFields(type, message)
+    .filter((field) => (field.fieldKind === 'scalar' || field.fieldKind === 'enum') && !leftOut.includes(field.localName))
+    .map((field) => [labelOf(field), firstLine(textOf(field, valueOf(message, field)), 100)]);
+
 /** The lines of a field that is shown as a section. null for a field that fits into a row. */
 function sectionOf(field: DescField, value: unknown): readonly string[] | null {
   if (field.fieldKind === 'list') {

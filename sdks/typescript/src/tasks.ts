@@ -5,14 +5,13 @@ import { TaskFailedError } from './errors.js';
 import {
   type EvaluatorSchema,
   LearningState,
-  type LimitsSchema,
-  type MemoryPolicySchema,
   Mode,
   type StepExplanation,
   StopReason,
   type Task as TaskMessage,
   type TaskEvent,
   type TaskResult,
+  type TaskSpecSchema,
   Tasks as Service,
   TaskState,
   type UsageReport,
@@ -20,8 +19,11 @@ import {
 
 const WAIT_MS = 20_000;
 
-/** Options of a task, in addition to its prompt. */
-export interface TaskOptions {
+/** Fields of a TaskSpec that callers pass as they are, such as `agent`, `limits` and `priority`. */
+type SpecFields = Omit<Exclude<MessageInitShape<typeof TaskSpecSchema>, { $typeName: string }>, 'prompt' | 'files' | 'mode'>;
+
+/** Options of a task, in addition to its prompt. Without an evaluator, the answer is not judged. */
+export interface TaskOptions extends SpecFields {
   /** Python asserts. The answer must define the function that they call first, or `entryPoint`. */
   readonly tests?: string | readonly string[];
   readonly entryPoint?: string;
@@ -29,21 +31,10 @@ export interface TaskOptions {
   readonly ioCases?: ReadonlyArray<readonly [stdin: string, expectedStdout: string]>;
   /** Whether the model sees these tests. */
   readonly public?: boolean;
-  /** Any other evaluator. Without one, the answer is not judged. */
-  readonly evaluator?: MessageInitShape<typeof EvaluatorSchema>;
-  readonly agent?: string;
-  readonly user?: string;
   /** Files for the sandbox: content by path. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   /** Whether to learn from the attempts at the end. */
   readonly training?: boolean;
-  readonly strategy?: string;
-  readonly limits?: MessageInitShape<typeof LimitsSchema>;
-  readonly memory?: MessageInitShape<typeof MemoryPolicySchema>;
-  /** 0 to 9. Tasks with larger numbers start sooner. */
-  readonly priority?: number;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly untrusted?: boolean;
   /** A repeat with the same id returns the same task. Default: a new id. */
   readonly requestId?: string;
 }
@@ -147,20 +138,13 @@ export class Tasks {
 
   /** Submits a task. Once this resolves, the task survives a crash of any service. */
   async submit(prompt: string, options: TaskOptions = {}): Promise<Task> {
-    const { agent, user, files = {}, training, strategy, limits, memory, priority, untrusted, requestId = newRequestId() } = options;
+    const { tests, ioCases, entryPoint, public: shown, files = {}, training, requestId = newRequestId(), ...fields } = options;
     const spec = {
+      ...fields,
       prompt,
-      agent,
-      user,
       files: Object.entries(files).map(([path, content]) => ({ path, content: bytesOf(content) })),
       mode: training ? Mode.TRAINING : Mode.UNSPECIFIED,
-      evaluator: evaluatorOf(options),
-      limits,
-      strategy,
-      memory,
-      priority,
-      labels: { ...options.labels },
-      untrusted,
+      evaluator: evaluatorOf({ tests, ioCases, entryPoint, public: shown, evaluator: fields.evaluator }),
     };
     const { name } = await this.calls.unary(Service.method.submitTask, { spec, requestId });
     return new Task(this.calls, name);

@@ -44,6 +44,13 @@ describe('task lines', () => {
     expect(outcomeLine(solved(false))).toBe('succeeded (solved) AC 2/2 by skills/add/versions/1 · 1 attempt, 2 model calls, 10 tokens');
   });
 
+  it('show the plain fields of a spec, but no reference solution', () => {
+    const spec = { prompt: 'Add.', agent: 'solver', user: 'ann', priority: 3, untrusted: true, referenceSolution: 'print(2)' };
+    const text = taskText(create(TaskSchema, { spec }));
+    for (const row of [/^agent +solver$/m, /^user +ann$/m, /^priority +3$/m, /^untrusted +yes$/m]) expect(text).toMatch(row);
+    expect(text).not.toContain('print(2)');
+  });
+
   it('show learning apart from the task, and add its calls up', () => {
     const usage = { modelCalls: 1, inputTokens: 4n, outputTokens: 1n };
     const learning = create(LearningSchema, { state: LearningState.DONE, usage });

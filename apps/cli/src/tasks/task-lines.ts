@@ -7,12 +7,13 @@ import {
   type Task,
   type TaskEvent,
   type TaskResult,
+  TaskSpecSchema,
   TaskState,
   type Usage,
   Verdict,
 } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { firstLine, plural, table } from '../output.js';
-import { SCRIPTED, when } from '../show.js';
+import { SCRIPTED, when, wordRows } from '../show.js';
 
 const stateWord = (state: TaskState) => TaskState[state].toLowerCase();
 export const verdictWord = (verdict: Verdict) => Verdict[verdict];
@@ -94,7 +95,7 @@ export function taskText(task: Task): string {
     ['learning', learningText(task.learning)],
     ['question', question?.text ?? ''],
     ['prompt', firstLine(spec?.prompt ?? '', 100)],
-    ['agent', spec?.agent || 'default'],
+    ...(spec === undefined ? [] : wordRows(TaskSpecSchema, spec, ['prompt', 'referenceSolution'])),
     ['created', when(task.createTime)],
     ['ended', cancelRequested && !endTime ? 'asked to stop' : when(endTime)],
     ['reason', firstLine(result?.reason ?? '', 100)],
