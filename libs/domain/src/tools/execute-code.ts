@@ -9,7 +9,7 @@ import type { BundledCode, ToolSkills, ToolContext, ToolDefinition, ToolSessions
 import { defineTool, TodoItem } from './tool-definition.js';
 import { Json } from '@etude/contracts/json';
 import { pythonText } from '../python-files.js';
-import { exactValue } from '../skills/proof/call-values.js';
+import { validUnicode } from '../skills/proof/call-values.js';
 
 export const CODE_MAX_CHARS = 256_000;
 const OUTPUT_MAX_CHARS = 20_000;
@@ -170,7 +170,7 @@ function readWrappedRun(run: RunResult): { readonly error: string; readonly valu
   const { data } = Answer.safeParse(run.value);
   if (data !== undefined && 'error' in data) return { error: sentenceOf(data.error) };
   if (run.exit !== 'ok' || data === undefined) return { error: endingOf(run) };
-  return { error: '', value: data.value === undefined ? undefined : exactValue(data.value) };
+  return { error: '', value: data.value === undefined ? undefined : validUnicode(data.value) };
 }
 
 /** Tells a model why the code did not run to its end. */

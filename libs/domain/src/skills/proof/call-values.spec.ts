@@ -1,8 +1,9 @@
 import type { EtudeError } from '@etude/contracts/errors';
+import type { Json } from '@etude/contracts/json';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { describe, expect, it } from 'vitest';
 import { contractOf } from '../../../test/bundle-fixture.js';
-import { exactValue, noteOfPlainValue, plainValue, validateArguments } from './call-values.js';
+import { noteOfPlainValue, plainValue, validateArguments, validUnicode } from './call-values.js';
 
 const properties: Record<string, object> = {
   text: { type: 'string', description: 'What to read.' },
@@ -61,7 +62,7 @@ describe('validateArguments', () => {
 });
 
 const taking = (inputs: Record<string, object>) => ({ ...skill, contract: contractOf('parse', inputs) });
-const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
+const json = (text: string) => JSON.parse(text) as Record<string, Json>;
 
 describe('names of arguments', () => {
   it('may be those of JavaScript objects', () => {
@@ -78,18 +79,12 @@ describe('names of arguments', () => {
 });
 
 describe('a value that code returned', () => {
-  it('keeps every key and marks texts that are not Unicode', () => {
-    expect(JSON.stringify(exactValue(json('{"__proto__":{"a":["\\ud800x",1]}}')))).toBe(
-      '{"__proto__":{"a":[{"$repr":"\\"\\\\ud800x\\""},1]}}',
-    );
-    expect(exactValue(json('{"\\ud800":1,"a":2}'))).toEqual({
-      $dict: [
-        [{ $repr: '"\\ud800"' }, 1],
-        ['a', 2],
-      ],
-    });
-    const plain = json('{"a":[null,true,1.5,"😀"],"$int":"1"}');
-    expect(exactValue(plain)).toEqual(plain);
+  it.each([
+    ['{"__proto__":{"\\udc00":["\\ud800x",1]}}', '{"__proto__":{"\\\\udc00":["\\\\ud800x",1]}}'],
+    ['["\\\\\\ud800","\\\\\\\\ud800","\\ud83d\\ude00"]', '["\\\\\\\\ud800","\\\\\\\\ud800","😀"]'],
+    ['{"a":[null,true,1.5],"$int":"1"}', '{"a":[null,true,1.5],"$int":"1"}'],
+  ])('keeps every key and escapes lone surrogates: %s', (given, expected) => {
+    expect(JSON.stringify(validUnicode(json(given)))).toBe(expected);
   });
 
   it('is plain JSON with every key, with a note on changed values', () => {

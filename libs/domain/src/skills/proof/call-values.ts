@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import type { Json } from '@etude/contracts/json';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillContract } from '@etude/contracts/skill-proof';
 import { z } from 'zod';
@@ -7,11 +8,10 @@ import type { SandboxRun } from '@etude/contracts/sandbox';
 
 type Arguments = Readonly<Record<string, unknown>>;
 /**
- * Checks arguments against the skill's contract and returns those that were given. Defaults are left to Python, which has the exact value;
- * JSON may lack it (a tuple, 1.0).
+ * Checks arguments against the skill's contract and returns those that were given. Defaults are left to Python, which has the exact value; JSON may
+ * lack it (a tuple, 1.0).
  *
- * @throws EtudeError INVALID_ARGUMENT listing each wrong argument as "parameters.NAME"; FAILED_PRECONDITION for a skill that can't be
- *   called
+ * @throws EtudeError INVALID_ARGUMENT listing each wrong argument as "parameters.NAME"; FAILED_PRECONDITION if it can't be called
  */
 export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
   const contract = requireContract(skill);
@@ -95,44 +95,30 @@ export function placedArguments(
   return { args: [...args, ...behind], kwargs };
 }
 
-const HALVES = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
+/** A lone surrogate in the text of `JSON.stringify`, which writes all others as characters. A backslash before it would be doubled. */
+const LONE = /(?<!\\)((?:\\\\)*)\\u(?=d[89a-f])/g;
 
-/** The text with lone surrogates, which UTF-8 can't hold, as Python's escapes such as "\ud800". */
-const escapedText = (text: string): string =>
-  text.isWellFormed() ? text : text.replace(HALVES, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
-
-/**
- * The return value of a call, in a form that survives every wire. A text that isn't valid Unicode becomes `{"$repr": Python literal}`. An
- * object with such a key becomes `{"$dict": [[key, value], ...]}`. `RunResult.value` has the same forms for values that JSON lacks.
- */
-export function exactValue(value: unknown): unknown {
-  if (typeof value === 'string') return value.isWellFormed() ? value : { $repr: JSON.stringify(value) };
-  if (Array.isArray(value)) return value.map(exactValue);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([key, item]) => [key, exactValue(item)] as const);
-  return entries.every(([key]) => key.isWellFormed())
-    ? Object.fromEntries(entries)
-    : { $dict: entries.map(([key, item]) => [exactValue(key), item]) };
-}
+/** The value of a call with lone surrogates, which UTF-8 can't hold, as Python's escapes such as "\ud800". */
+export const validUnicode = (value: Json): Json => JSON.parse(JSON.stringify(value).replaceAll(LONE, String.raw`$1\\u`)) as Json;
 
 /**
  * The return value of a call as plain JSON, which a skill's `outputSchema` describes. Sets become lists, complex numbers pairs, and bytes
  * base64. Dictionaries with other keys than texts become lists of pairs. Numbers that JSON lacks become texts; lone surrogates are escaped.
- * In `RunResult.value`, keys that begin with "$" are always the sandbox's own.
  */
-export function plainValue(value: unknown): unknown {
-  if (typeof value === 'string') return escapedText(value);
-  if (Array.isArray(value)) return value.map(plainValue);
+export const plainValue = (value: Json): unknown => plain(validUnicode(value));
+
+/** In `RunResult.value`, keys that begin with "$" are always the sandbox's own. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
   if (value === null || typeof value !== 'object') return value;
   const entries = Object.entries(value);
   const [key, content] = entries[0] ?? [];
   if (key === '$dict' && isTexted(content)) return objectOf(content);
-  if (key?.startsWith('$') && entries.length === 1) return plainValue(content);
+  if (key?.startsWith('$') && entries.length === 1) return plain(content);
   return objectOf(entries);
 }
 
-const objectOf = (pairs: ReadonlyArray<readonly [string, unknown]>) =>
-  Object.fromEntries(pairs.map(([name, item]) => [escapedText(name), plainValue(item)]));
+const objectOf = (pairs: ReadonlyArray<readonly [string, unknown]>) => Object.fromEntries(pairs.map(([name, item]) => [name, plain(item)]));
 
 /** Whether all keys are texts. Then the sandbox wrote pairs only because a key begins with "$". */
 function isTexted(pairs: unknown): pairs is ReadonlyArray<readonly [string, unknown]> {
