@@ -37,7 +37,6 @@ export interface Installation {
   readonly embedder: Embedder;
   /** Environment of redis-cli. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Gets a line about each step. */
   readonly onProgress: (line: string) => void;
 }
 

@@ -75,7 +75,6 @@ export function storedStatuses(procedural: ProceduralMemory, waitMs: number): Co
 
 const POLL_MS = 200;
 
-/** Checks the condition for at most `timeoutMs`. @returns whether it became true */
 async function waitUntil(condition: () => Promise<boolean>, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   while (!(await condition())) {

@@ -249,7 +249,7 @@ describe('memory upkeep', () => {
   });
 
   it.each([
-    [{ model: 'other', dropModel: 'lexical' }, /services search with them/],
+    [{ model: 'other', dropModel: 'lexical' }, /services use this model/],
     [{ model: 'bogus' }, /INVALID_ARGUMENT: .*bogus.*sentence, lexical, or a model of the embeddings server with --dimension/],
   ])('refuses an impossible move and gives the reason: %j', async (asked, why) => {
     await work(async (model) => {

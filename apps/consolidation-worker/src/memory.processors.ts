@@ -29,7 +29,6 @@ export interface MemoryWriteDeps {
   readonly outbox: OutboxReader;
   readonly producer: Producer;
   readonly schedules: NightlySchedules;
-  /** Settings of the agents: how many skills each may have. */
   readonly settings: AgentSettingsReader;
   readonly logger: QueueLogger;
 }
@@ -162,10 +161,7 @@ function sentencesOf({ checked, repaired, problems }: StoreReport) {
 
 type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune' }>;
 
-/**
- * Prunes a tenant's skills by the limits of its schedule. The prune id is made from the schedule's firing, so that a repeat completes the
- * same prune. Returns the number of archived skills.
- */
+/** Prunes a tenant's skills by the limits of its schedule. A repeat of a firing completes its prune. @returns the number of archived skills */
 export async function pruneBySchedule(
   work: PruneWork,
   { memory, clock }: { readonly memory: PruneDeps; readonly clock: Clock },

@@ -19,10 +19,7 @@ export interface ReembedDeps {
   readonly embedderOf: (model: string, dimension: number | null) => Promise<Embedder>;
 }
 
-/**
- * Moves all vectors to another model, one worker at a time, until no vector is missing, the move is stopped, or another move replaces it. A
- * repeat continues after the vectors that are done.
- */
+/** Moves all vectors to another model, until none is missing, or the move is stopped or replaced. A repeat continues after the last vector. */
 export async function moveVectors(id: string, deps: ReembedDeps, context: JobContext): Promise<void> {
   let record = await deps.store.reembedding();
   if (record.id !== id || record.state !== 'running') return;
@@ -59,10 +56,7 @@ async function moveAll(record: Reembedding, put: Put, deps: ReembedDeps, signal:
   await put({ state: 'ready', error: null });
 }
 
-/**
- * @param known dimension of the vectors written so far, the default for a repeat
- * @throws EtudeError INVALID_ARGUMENT naming the choices, where this service can't ask the model
- */
+/** @param known dimension of the vectors written so far. @throws EtudeError INVALID_ARGUMENT where this service can't ask the model */
 async function embedderFor({ model, dimension }: Reembedding, known: number | null, deps: ReembedDeps): Promise<Embedder> {
   try {
     return await deps.embedderOf(model, dimension ?? known);

@@ -118,7 +118,6 @@ export function maskSecrets(text: string): string {
   return parts.join('') + text.slice(end);
 }
 
-/** The JSON value with the secrets masked in its texts. */
 export function maskSecretsIn<Value>(value: Value): Value {
   if (typeof value === 'string') return maskSecrets(value) as Value;
   if (Array.isArray(value)) return value.map(maskSecretsIn) as Value;

@@ -89,7 +89,6 @@ const WASM_PAGES_PER_MIB = 16;
 async function startChild({ startMs, memoryMiB }: typeof LIMITS): Promise<ChildProcess> {
   const child = fork(CHILD, {
     // Compiles Ruff once and quickly: an optimised build takes 250 MiB more, and skills are small texts.
-    // The process has no network, writes nothing, and starts no other.
     execArgv: [
       '--liftoff-only',
       `--max-old-space-size=${memoryMiB}`,

@@ -15,7 +15,6 @@ import { type Caller, methodDefinition } from './grpc.js';
 
 export type { ChannelCredentials } from '@grpc/grpc-js';
 
-/** The status codes of gRPC. */
 export { status } from '@grpc/grpc-js';
 
 /** Tasks are answered with their files, which can exceed gRPC's default limit of 4 MiB. */
@@ -28,14 +27,10 @@ export interface CallSettings {
   /** Deadline in ms from now; absent: no deadline. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Metadata that is sent beside the key. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/**
- * Typed client of one service. Unary calls are promises. Answer streams are async iterables; leaving the loop cancels the call.
- * Request streams are read no faster than the server takes them.
- */
+/** Typed client of one service. Leaving the loop over an answer stream cancels the call. Requests are read only as fast as the server takes them. */
 export type ServiceClient<S extends DescService> = {
   readonly [K in keyof S['method']]: Caller<S['method'][K], [settings?: CallSettings]>;
 } & { close(): void };

@@ -56,11 +56,7 @@ export function statusOf(whole: EtudeError): Error & { code: number; details: st
   return Object.assign(new Error(error.message), { code: ERROR_KINDS[error.code].grpc, details: error.message, metadata: trailers });
 }
 
-/**
- * The requests of a stream, until its end.
- *
- * @throws EtudeError CANCELLED if the caller cancelled: a partial upload must never count as complete
- */
+/** The requests of a stream. @throws EtudeError CANCELLED if the caller cancelled, because a partial upload must never count as complete */
 async function* requestsOf(
   call: ServerReadableStream<Buffer, object>,
   decode: (bytes: Buffer) => object,
@@ -148,14 +144,7 @@ export interface ListeningServer {
   close(graceMs: number): Promise<void>;
 }
 
-/**
- * Opens a gRPC server.
- *
- * @param credentials its TLS; absent: none
- * @param port 0: any free port
- * @param add adds the services, before the port opens
- * @throws Error that names the reason, such as EADDRINUSE
- */
+/** Opens a gRPC server. @param port 0: any free port. @param add adds the services, before the port opens. @throws Error such as EADDRINUSE */
 export async function listenGrpc(
   host: string,
   port: number,

@@ -45,9 +45,7 @@ const MAY_CHANGE = /\d{16}|\d[eE]\+?\d{3}|\\u[dD][89a-fA-F]/;
 const SHOWN_CHARS_MAX = 40;
 
 /**
- * Parses JSON without changing numbers or texts.
- *
- * @throws SyntaxError if the text isn't JSON
+ * Parses JSON without changing numbers or texts. @throws SyntaxError if the text isn't JSON
  * @throws EtudeError INVALID_ARGUMENT for a whole number that would be rounded, a number too large, half a surrogate pair, or deep nesting
  */
 export function parseExactJson(text: string): unknown {

@@ -54,7 +54,6 @@ export type Reembedding = z.infer<typeof Reembedding>;
 
 const Count = z.number().int().default(0);
 
-/** What consolidation read, changed and spent. */
 export const ConsolidationCounts = z.object({
   episodesRead: Count,
   groups: Count,

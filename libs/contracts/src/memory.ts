@@ -119,9 +119,7 @@ export const Episode = z.object({
   success: z.boolean(),
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
-  /**
-   * Records that its author had seen, and the untrusted records that these rest on, such as "documents/{id}" and "episodes/{id}".
-   */
+  /** Records that its author had seen, and the untrusted records that these rest on, such as "documents/{id}" and "episodes/{id}". */
   touched: z.array(z.string()).optional(),
   /** The complete report of an outside agent; absent if a rollout made the episode. */
   experience: Experience.optional(),
@@ -164,25 +162,19 @@ export const Fact = z.object({
   support: z.number().int().default(1),
   accessCount: z.number().int().default(0),
   createdAt: z.number().int(),
-  /**
-   * The topic, such as "favourite editor". Among facts with the same subject, category, agent and user, only the newest is true.
-   */
+  /** The topic, such as "favourite editor". Among facts with the same subject, category, agent and user, only the newest is true. */
   subject: VisibleText.max(200).optional(),
   /** ms since 1970; absent: valid since its creation. */
   validFrom: z.number().int().optional(),
   /** End of its validity, in ms since 1970; absent: still valid. */
   validTo: z.number().int().optional(),
-  /** Id of the fact that replaced it. */
   supersededBy: z.string().optional(),
   updatedAt: z.number().int().optional(),
   /** For a finding about a file: the beginning of the sha256 of its content. */
   digest: z.string().optional(),
   /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
   unsettled: z.array(z.string()).optional(),
-  /**
-   * Other texts that find this fact: those of older facts that say the same, newest first. For a finding: its own text, with names split
-   * into words.
-   */
+  /** Other texts that find this fact: those of older facts that say the same, newest first. For a finding: its text, with names split. */
   wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
   /** Older facts that it replaced, newest first. Search also finds it by their texts, since they name its subject. */
   outdated: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
@@ -270,7 +262,6 @@ export const Skill = z.object({
   packages: z.array(SkillPackage).optional(),
   /** Hidden tests that only verification runs. New versions inherit them. */
   heldOut: z.array(SkillTest).optional(),
-  /** The contract that verification read from the code. */
   contract: SkillContract.optional(),
   proof: SkillProof.optional(),
   /** Every change of status, oldest first. */
@@ -346,7 +337,6 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     owner: z.object({ tenant: OwnerTenant, agent: OwnerAgent, user: UserId.optional() }).optional(),
     inputDigest: z.string().optional(),
     outputDigest: z.string().optional(),
-    /** Input and error of a failed use. */
     failure: z.object({ input: z.string().max(4_000), error: z.string().max(4_000) }).optional(),
     /** Whether a model had to do the work afterwards. */
     fellBack: z.boolean().optional(),

@@ -86,10 +86,7 @@ const SkillLikeness = z.strictObject({
   theyPass: z.boolean(),
 });
 
-/**
- * The result of verification for the content with this digest. `signature` is the installation's Ed25519 signature over the canonical JSON
- * of all other fields.
- */
+/** The result of verifying the content with this digest. `signature`: Ed25519, over the canonical JSON of all other fields. */
 export const SkillProof = z.strictObject({
   v: z.literal(1),
   digest: Digest,

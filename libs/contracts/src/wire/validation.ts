@@ -118,11 +118,7 @@ function* walk(value: unknown, path: string): Generator<Violation> {
   }
 }
 
-/**
- * Refuses fields that this server doesn't know. An ignored field could be a limit that the caller set.
- *
- * @throws EtudeError INVALID_ARGUMENT
- */
+/** Refuses fields that this server doesn't know, which could be limits that the caller set. @throws EtudeError INVALID_ARGUMENT */
 export function refuseUnknown(request: object): object {
   refuseAny([...walk(request, '')]);
   return request;

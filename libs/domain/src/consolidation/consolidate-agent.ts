@@ -34,10 +34,7 @@ export interface AgentDeps extends PlanDeps {
   readonly units: ConsolidationUnits;
   readonly outbox: MemoryOutbox;
   readonly report: ConsolidationReport;
-  /**
-   * Starts another verification of an active skill, without waiting. `round`: the number of the day, so that a repeated run starts no other
-   * one. Absent: no skill is verified again.
-   */
+  /** Starts another verification, without waiting. `round`: number of the day, so that a repeat starts no other one. Absent: none is started. */
   readonly verifyAgain?: (skill: Skill, round: number) => Promise<unknown>;
   /** Whether a learned text may be stored: it holds no secret. */
   readonly mayStore: (text: string) => Promise<boolean>;
@@ -206,11 +203,7 @@ function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<
   return solved.toSorted((a, b) => (a.order < b.order ? -1 : 1)).slice(0, countMax);
 }
 
-/**
- * Why a plan may not be applied; empty if it may. For at least as many held-back episodes as before, recall must find a lesson of their group.
- *
- * @param shadow finds facts as they would be after the plan
- */
+/** Why a plan may not be applied; empty if it may. With the facts of `shadow`, recall must find a lesson for as many episodes as before. */
 async function recallReason(held: readonly HeldBack[], shadow: GateDeps['semantic'], deps: GateDeps): Promise<string> {
   let [before, after] = [0, 0];
   for (const one of held) {

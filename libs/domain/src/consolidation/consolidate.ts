@@ -16,12 +16,11 @@ export interface ConsolidationDeps extends AgentDeps {
 const FAILURES_MAX = 3;
 
 /**
- * Consolidates the agents with recent episodes one by one, in the order of their names, and keeps a line about each. An agent that fails
- * doesn't stop the others, unless three fail in a row. A repeat of the run goes on with the agents that are not done. It doesn't ask the
- * model again what it has answered before.
+ * Consolidates the agents with recent episodes one by one, in the order of their names, and keeps a line about each. An agent that fails doesn't stop
+ * the others, unless three fail in a row. A repeat goes on with the agents that are not done, and reuses the model's answers.
  *
- * @throws the first agent's error, after the others are done: EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED,
- *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
+ * @throws the first agent's error, after the others are done: EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MEMORY_UNAVAILABLE,
+ *   MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
 export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal) {
   const { tenant, dryRun } = input;

@@ -55,9 +55,9 @@ const SIMILARITY_MIN = 0.7;
 const NEAR_MAX = 5;
 
 /**
- * Has the model write one function with parameters for a family: functions of the page's group and similar active skills of the same owner.
- * It is verified with the tests of all members, and replaces member skills when it comes into use. `skill` is null if there is no new code,
- * or if a skill was made from all members before.
+ * Has the model write one function with parameters for a family: functions of the page's group and similar active skills of the same owner. It is
+ * verified with the tests of all members, and replaces member skills when it comes into use. `skill` is null without new code, or if one was made
+ * from all members before.
  *
  * @param skills those that the page's owner can read
  * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE

@@ -51,10 +51,7 @@ export interface LearningDeps {
   readonly model: ChatModel;
 }
 
-/**
- * Asks the model once about one page of episodes, without the code of episodes that were read before.
- * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
- */
+/** Asks the model once about a page of episodes, without code that was read before. @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE */
 export async function learnFromEpisodes(
   { episodes, unread }: Pick<EpisodePage, 'episodes' | 'unread'>,
   { episodic, model }: LearningDeps,

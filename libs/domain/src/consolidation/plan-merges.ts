@@ -15,11 +15,9 @@ export interface PlannedMerge {
 const MERGES_MAX = 10;
 
 /**
- * Pairs of active functions of one owner with the same parameters. They have the same code under two names, or passed each other's tests
- * when they were verified. The one with better evidence and success stays. Skills from untrusted sources (marked skills) are left to
- * reviewers, because a merge would send callers of another skill to them.
- *
- * @param skills every version
+ * Pairs of active functions of one owner with the same parameters. They have the same code under two names, or passed each other's tests when they
+ * were verified. The one with better evidence and success stays. Skills from untrusted sources (marked skills) are left to reviewers, because a merge
+ * would send callers of another skill to them.
  */
 export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
   const active = skills.filter((skill) => isMergeable(skill));
@@ -44,12 +42,7 @@ export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
 /** Maximum number of skills per agent and run that are verified again, to be compared. */
 const COMPARED_MAX = 5;
 
-/**
- * Skills to verify again, one of each pair that was never compared. If two skills that solved the same task were verified at the same time,
- * neither ran on the other's tests.
- *
- * @param skills every version
- */
+/** Skills to verify again, one of each pair that was verified at the same time, so that neither ran on the tests of the other. */
 export function skillsToCompare(skills: readonly Skill[]): readonly Skill[] {
   const active = skills.filter((skill) => isMergeable(skill));
   const byTask = Map.groupBy(
@@ -94,10 +87,7 @@ function inOrder(a: Skill, b: Skill): PlannedMerge {
   return order >= 0 ? { into: a, from: b } : { into: b, from: a };
 }
 
-/**
- * Merges each pair in one step. If somebody moved one of a pair meanwhile, the pair is left to the next run. @throws EtudeError
- * MEMORY_UNAVAILABLE
- */
+/** Merges each pair in one step. A pair that somebody changed meanwhile is left to the next run. @throws EtudeError MEMORY_UNAVAILABLE */
 export async function mergeAll(
   merges: readonly PlannedMerge[],
   who: Pick<Decision, 'by' | 'at'>,

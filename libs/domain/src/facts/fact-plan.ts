@@ -211,10 +211,7 @@ export function haveOneSubject(a: Fact, b: Fact): boolean {
   return a.subject !== undefined && b.subject !== undefined && subjectKey(a) === subjectKey(b);
 }
 
-/**
- * The keys by which a fact is looked up. Facts with the same text or subject share a key, so that they find each other whatever the
- * embedder says.
- */
+/** The keys by which a fact is looked up. Facts with the same text or subject share a key, whatever the embedder says. */
 export function factKeys(fact: Keyed): string[] {
   const texts = [fact.text, ...(fact.wordings ?? []).map(({ text }) => text)];
   return [...texts.map((text) => `text:${factId(fact.scope, text)}`), ...(fact.subject === undefined ? [] : [subjectKey(fact)])];

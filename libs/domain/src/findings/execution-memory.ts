@@ -42,7 +42,6 @@ export class ExecutionMemory {
     return finding?.success ? finding : null;
   }
 
-  /** Drops the findings for which `isStale` is true. */
   forget(isStale: (finding: Finding) => boolean): void {
     for (const [key, finding] of this.#findings) if (isStale(finding)) this.#findings.delete(key);
   }

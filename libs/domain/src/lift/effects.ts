@@ -123,10 +123,7 @@ const LIFT_SHARE = 0.5;
 
 type Offered = Pick<Skill, 'usage'>;
 
-/**
- * Standing of a skill, 0 to 1. Every four offers since its last use halve it. With more uses it falls more slowly, as in `forgettingScore`:
- * after one use, it takes nine times as many offers.
- */
+/** Standing of a skill, 0 to 1. Every 4 offers without a use halve it. After one use, 36 are needed, as in `forgettingScore`. */
 function standingOf(skill: Offered): number {
   const strength = 1 + USE_LASTS * Math.log2(1 + usesOf(skill));
   return 0.5 ** (idleOffersOf(skill) / (HALVED_AFTER * strength));
@@ -138,11 +135,8 @@ export function keepsItsPlace(skill: Offered, shows: Sides | null): boolean {
 }
 
 /**
- * The score that ranks a memory for an offer: its relevance with importance and age (`fusedScore`), lowered by offers without a use, and
- * changed by its measured effect.
- *
+ * The score that ranks a memory for an offer: its `fusedScore`, lowered by offers without a use, and changed by its measured effect.
  * @param skill null: the memory is not a skill
- * @param shows the memory's counters; null: there are none
  */
 export function offerScore(score: number, skill: Offered | null, shows: Sides | null): number {
   const used = skill === null ? 1 : 1 - STANDING_SHARE * (1 - standingOf(skill));

@@ -28,10 +28,9 @@ type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
   Partial<Pick<Skill, 'kind' | 'description' | 'parameters' | 'dependencies' | 'packages' | 'files'>>;
 
 /**
- * The digest of the content that an approval covers: code, entry point, declared parameters, tests, dependencies, packages and files. Empty
- * fields are left out. A dependency counts by name and digest, not by its owner. For a procedure in words the digest covers the description
- * alone. For any other procedure it covers the description as well. For a snippet it also covers the kind: its code was never run, so the
- * same code as a function needs evidence of its own.
+ * The digest of the content that an approval covers: code, entry point, declared parameters, tests, dependencies, packages and files. Empty fields
+ * are left out. A dependency counts by name and digest, not by its owner. For a procedure in words the digest covers only the description; for
+ * another procedure it covers it as well. For a snippet it also covers the kind, because its code was never run.
  */
 export function skillDigest(skill: Content): string {
   const { code, entryPoint, tests, parameters, dependencies, packages, files } = skill;

@@ -47,10 +47,8 @@ export function episodeKey(episode: string): string {
 }
 
 /**
- * The reasons why something with these sources is never approved automatically; empty if approval may be automatic.
- *
- * Documents, imports, words of outside agents, and unknown names are not trusted. Naming a source can only reduce trust. A recalled memory
- * adds its own sources.
+ * The reasons why something with these sources is never approved automatically; empty if approval may be automatic. Documents, imports, words of
+ * outside agents, and unknown names are not trusted. Naming a source can only reduce trust.
  */
 export function reasonsNotTrusted(sources: readonly string[]): string[] {
   return [...new Set(sources.flatMap(reasonAgainst))];
@@ -125,10 +123,7 @@ function touched(shown: Shown): string[] {
   return name === null ? [] : [name];
 }
 
-/**
- * The name of a memory among sources. A chunk has the name of its document, a turn that of its conversation. An attempt, a summary and a
- * reflection have the name of their episode.
- */
+/** The name of a memory among sources; that of its document, conversation or episode, if it is part of one. */
 export function nameOfShown({ id, kind }: Pick<Shown, 'id' | 'kind'>): string | null {
   if (kind === 'fact') return `facts/${id}`;
   if (kind === 'document') return `documents/${id}`;

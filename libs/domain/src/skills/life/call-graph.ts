@@ -38,11 +38,10 @@ export interface MovedVersion {
 }
 
 /**
- * Requires that each skill in use or in review can call the versions with which it was verified. A called version must be callable when its
- * caller comes into use. A called version can't be archived, unless its proof is withdrawn as well.
+ * Requires that each skill in use or in review can call the versions with which it was verified. A called version must be callable when its caller
+ * comes into use. A called version can't be archived, unless its proof is withdrawn as well.
  *
- * @param graph as it was before the moves
- * @param moved moves that are made at once
+ * @param graph as it was before the moves `moved`, which are made at once
  * @throws EtudeError FAILED_PRECONDITION
  */
 export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<void> {
@@ -82,10 +81,7 @@ async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'name' });
 }
 
-/**
- * The skills in use that call this version, directly or through versions that are not in use. A caller stays pinned to the versions that it
- * was verified with, and these are often deprecated.
- */
+/** The skills in use that call this version, directly or through versions out of use, to which callers stay pinned. */
 async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();
   const open = [called];

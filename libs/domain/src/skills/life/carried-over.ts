@@ -6,12 +6,11 @@ import { canonicalJson, codeDigest, distinct, hasHiddenTests, skillDigest } from
 import { GONE, LIVING, newSkill, wasOnlyTold } from './skill-life.js';
 
 /**
- * The existing version with the content of the given skill; null where a new version is needed. `changed`: this version with new sources and
- * their marks; null: nothing is added. A mark is the reason why an untrusted source needs a review. An active version gets no first mark:
- * the same content from an untrusted source becomes another, marked version.
+ * The existing version with the content of the given skill; null where a new version is needed. `changed`: this version with new sources and their
+ * marks (reasons for a review); null: nothing is added. An active version gets no first mark: the same content from an untrusted source becomes
+ * another, marked version.
  *
  * @param own the owner's versions, newest first
- * @param words see `StoreSkillOptions`
  */
 export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWords = 'ignored') {
   const digest = skillDigest(given);
@@ -65,11 +64,7 @@ export function nextVersion(given: Skill, versions: readonly Skill[], isMarked: 
   );
 }
 
-/**
- * Requires that an edit starts from the newest version. Rejected versions don't count. The error names the newest version and its author.
- *
- * @param versions all versions of the same owner and user, newest first; the error must not name another user's
- */
+/** Requires that an edit starts from the newest version that isn't rejected. @param versions those of the same owner and user, newest first */
 function requireNewest(name: string, baseVersion: number, versions: readonly Skill[]): void {
   const isKnown = versions.some(({ version }) => version === baseVersion);
   const newer = versions.find(({ version, status }) => version > baseVersion && status !== 'rejected');
@@ -81,9 +76,7 @@ function requireNewest(name: string, baseVersion: number, versions: readonly Ski
 }
 
 /**
- * Adds what carries over from earlier versions: held-out tests, and the flag that some tests are hidden. The flag doesn't depend on the
- * author, because an edit keeps the tests of the edited version.
- *
+ * Adds what carries over from earlier versions: held-out tests, and the flag that some tests are hidden, whoever the author of the edit is.
  * @param versions all of this name that the owner has, newest first
  */
 export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skill {
@@ -133,10 +126,7 @@ function needsMarkOfCode(skill: Skill, versions: readonly Skill[], { isReviewed 
   return !versions.some((version) => version.status === 'active' && marksOf(version).length === 0 && codeDigest(version) === code);
 }
 
-/**
- * The digest by which a copy of marked code is recognised; null without a mark. The mark of a told procedure doesn't count, because several
- * people may tell the same words.
- */
+/** The digest by which a copy of marked code is recognised; null: no mark, or only that of a told procedure, which several people may tell. */
 export function markedCode(skill: Skill): string | null {
   const toldIn = reasonsNotTrusted(skill.sources.filter((name) => sourceOf(name)?.kind === 'procedures'));
   return marksOf(skill).some((mark) => mark !== PROMOTED_MARK && !toldIn.includes(mark)) ? codeDigest(skill) : null;

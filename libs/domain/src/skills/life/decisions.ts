@@ -34,9 +34,9 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
 }
 
 /**
- * Gives a verified skill its next status, by the agent's settings. A skill from untrusted sources (a marked skill) waits for a person, and so
- * does one with a finding of severity "error". An activated skill replaces the version in use. A skill whose callee was archived meanwhile is
- * rejected. A second call after a crash finishes the first.
+ * Gives a verified skill its next status, by the agent's settings. A skill from untrusted sources, or with a finding of severity "error", waits for a
+ * person. An activated skill replaces the version in use. A skill whose callee was archived meanwhile is rejected. A second call after a crash
+ * finishes the first.
  *
  * @throws EtudeError ABORTED if the skill was verified against a version that is not the one in use
  */
@@ -213,11 +213,7 @@ export async function deprecateSkill(
   return moveOne(procedural, moveOf(skill, 'deprecated', decision, { from: ['active', 'deprecated'], ...named }));
 }
 
-/**
- * Archives these versions of one owner's skill, all or none.
- *
- * @throws EtudeError FAILED_PRECONDITION where a skill that is active or waits for review calls one of them, at any depth
- */
+/** Archives these versions, all or none. @throws EtudeError FAILED_PRECONDITION where a skill in use or in review calls one, at any depth */
 export async function archiveSkill(
   procedural: Pick<SkillRegistry, 'move'>,
   versions: readonly Skill[],

@@ -17,10 +17,7 @@ export function fixedFor({ name, members = [] }: Pick<Skill, 'name' | 'members'>
   return called === name ? {} : (members.find(({ skill }) => skill?.name === called)?.fixed ?? {});
 }
 
-/**
- * The skill, with a function that passes the fixed arguments of the member that solved this task. null: members have fixed arguments, and
- * none of them solved this task.
- */
+/** The skill, with the arguments of the member that solved this task. null: members have fixed arguments, and none of them solved it. */
 export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'>>(skill: S, fingerprint: string): S | null {
   const { members = [], entryPoint, code } = skill;
   if (members.every(({ fixed }) => Object.keys(fixed).length === 0)) return skill;
@@ -32,10 +29,7 @@ export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'
   return { ...skill, code: `${code}\n\n\n${wrapper}\n`, entryPoint: '_member' };
 }
 
-/**
- * The moves that deprecate a skill's members when it comes into use. A member that was changed meanwhile, or that somebody brought back,
- * stays in use.
- */
+/** The moves that deprecate the members of a skill that comes into use, without changed ones and those that somebody brought back. */
 export async function membersReplaced(procedural: SkillVersions, skill: Skill, { by, at }: Decision): Promise<readonly SkillMove[]> {
   const named = (skill.members ?? []).flatMap((member) => member.skill ?? []).filter(({ name }) => name !== skill.name);
   const found = await Promise.all(
@@ -47,10 +41,7 @@ export async function membersReplaced(procedural: SkillVersions, skill: Skill, {
   return found.flat().map((member) => mergeInto(skill, member, { by, at }));
 }
 
-/**
- * The moves that bring a skill's members back into use when it goes. A member that has another active version, or was merged elsewhere,
- * stays unchanged.
- */
+/** The moves that bring members back when their skill goes, unless they were merged elsewhere or have another active version. */
 export async function membersBack(procedural: SkillVersions, skill: Skill, decision: Decision): Promise<readonly SkillMove[]> {
   const named = skill.status === 'active' ? (skill.members ?? []).flatMap((member) => member.skill ?? []) : [];
   const found = await Promise.all(named.map(({ name }) => procedural.versions(skill.scope, name)));
@@ -63,10 +54,7 @@ function mergeInto(skill: Named, other: Skill, { by, at }: Who): SkillMove {
   return moveOf(other, 'deprecated', { by, at, reason: `${MERGED}${nameOf(skill)}` }, { replacedBy: skill.name });
 }
 
-/**
- * The moves that merge `other` into an active skill, which then has its cues and fingerprints too. A skill with other readers doesn't get
- * those of a user's skill.
- */
+/** The moves that merge `other` into an active skill. Only a skill of the same owner gets its cues and fingerprints. */
 export function mergeMoves(skill: Skill, other: Skill, who: Who): readonly SkillMove[] {
   const reason = `took over ${nameOf(other)}, which does the same`;
   const more = { from: ['active'], absorbs: other } as const;

@@ -19,14 +19,14 @@ export interface RegistrationDeps {
 }
 
 /**
- * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content returns the existing
- * version with the sources of both. Equal content in other words (description, tags, category, examples, held-out tests) becomes the next
- * version. Held-out tests of the version before carry over.
+ * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content returns the existing version
+ * with the sources of both; in other words (description, tags, category, examples, held-out tests), it becomes the next version. Held-out tests carry
+ * over.
  *
  * @param options.setAside see `StoreSkillOptions`; such a version needs no room
  * @param options.baseVersion the version that was edited; absent: the newest
- * @throws EtudeError ABORTED where `baseVersion` isn't the newest; FAILED_PRECONDITION where skills are switched off, there is no room, the
- *   version in use has another kind, or the version with this content is out of use
+ * @throws EtudeError ABORTED where `baseVersion` isn't the newest; FAILED_PRECONDITION where skills are switched off, there is no room, the version
+ *   in use has another kind, or the version with this content is out of use
  */
 export async function registerSkill(
   candidate: Skill,
@@ -66,10 +66,8 @@ export function requireEnabled(agent: string, { enabled }: Pick<ProceduralMemory
 }
 
 /**
- * Whether a skill that nobody asked for may be registered: the agent's settings allow it, and there is room. A new version of an existing
- * skill needs no room. The store enforces the limit too, since others may register meanwhile.
- *
- * @param planned number of skills that will be registered before this one
+ * Whether a skill that nobody asked for may be registered: the agent's settings allow it, and there is room. A new version of an existing skill needs
+ * no room. The store enforces the limit too. @param planned number of skills that will be registered before this one
  */
 export async function mayLearn(
   { name, scope }: Pick<Skill, 'name' | 'scope'>,
@@ -82,10 +80,7 @@ export async function mayLearn(
   return !needsRoom(await registry.versions(scope, name));
 }
 
-/**
- * Why this version can't replace the one in use; null where it can. A version of another kind can't run the replaced one's tests, and
- * callers would find nothing to call.
- */
+/** Why this version can't replace the active one; null: it can. Its kind must be the same, for the tests and for the callers. */
 export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill, 'kind' | 'version'> | null): string | null {
   if (replaced === null || replaced.kind === skill.kind) return null;
   return `the new version is a ${skill.kind}, but the active version ${replaced.version} is a ${replaced.kind}; use another name`;

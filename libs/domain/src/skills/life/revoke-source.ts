@@ -9,11 +9,7 @@ import type { PruneDeps } from './prune.js';
 import { moveOf } from './skill-life.js';
 import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
-/**
- * The episodes and facts of a tenant. Which of them rest on a source is decided by `revokeSource`.
- *
- * @throws EtudeError MEMORY_UNAVAILABLE
- */
+/** The episodes and facts of a tenant. `revokeSource` decides which of them rest on a source. @throws EtudeError MEMORY_UNAVAILABLE */
 export interface LearnedRecords {
   /** Every episode of a tenant, in no order. */
   episodes(tenant: string): AsyncIterable<Episode>;
@@ -40,10 +36,8 @@ export interface RevokeInput {
  * - records that were made while a withdrawn episode or skill was shown;
  * - facts without other support, and facts that were made where a revoked untrusted source was read.
  *
- * A withdrawn skill is archived and loses its proof. If it is restored, it must be verified again.
- *
- * The answer lists the skills that this or an earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run lists
- * the same and changes nothing.
+ * A withdrawn skill is archived and loses its proof. If it is restored, it must be verified again. The answer lists the skills that this or an
+ * earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run lists the same and changes nothing.
  *
  * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */

@@ -231,11 +231,7 @@ export function isSameOwner(a: Scope, b: Scope): boolean {
   return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
 }
 
-/**
- * @param skill the skill that becomes active
- * @param versions of the same name and owner, as they are after the moves
- * @throws EtudeError ABORTED where another version of the same owner stays active beside it
- */
+/** @param versions of the skill's name and owner, after the moves. @throws EtudeError ABORTED where another version is active beside it */
 export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): void {
   const other = versions.find(({ status, version }) => status === 'active' && version !== skill.version);
   if (other === undefined) return;

@@ -25,9 +25,8 @@ export interface Telling {
 }
 
 /**
- * The version for a told procedure. A new name becomes active at once. The next version of a procedure that was only told becomes active
- * too, and keeps the counts. After a person's decision, and for words of a marked skill, the version is a candidate. Equal words return the
- * existing version.
+ * The version for a told procedure. A new name becomes active at once. The next version of a procedure that was only told becomes active too, and
+ * keeps the counts. After a person's decision, and for words of a marked skill, it is a candidate. Equal words return the existing version.
  *
  * @param versions all of this name that the owner has, newest first
  * @param isMarked whether the tenant has a marked skill with these words
@@ -59,11 +58,7 @@ export function toldProcedure(
   return { version: candidate, isNew: true };
 }
 
-/**
- * The earlier told versions, deprecated, because the active one replaces them. A crashed writer may have left several versions active.
- *
- * @param versions all of this name that the owner has, newest first, with the new one
- */
+/** The told versions before the active one, deprecated. A crashed writer may leave several. @param versions all of the owner, newest first */
 export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versions: readonly Skill[]): readonly Skill[] {
   const inUse = versions.find(({ status }) => status === 'active');
   if (inUse === undefined) return [];
@@ -92,10 +87,7 @@ export function procedureSource(scope: Skill['scope'], name: string, version: nu
   return `procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`;
 }
 
-/**
- * A told procedure is its own source, so records that were learned from its words are untrusted too. A learned one has the episodes as
- * sources, and their success rate.
- */
+/** A told procedure is its own source, and untrusted. A learned one has episodes as sources, and the success rate of these. */
 function wordedProcedure({ scope, name, words, learned, at }: Telling, version: number): Skill {
   if (learned !== undefined) return withMarks({ ...learned, version, status: 'active', statusReason: 'learned from actions' });
   const made = newProcedure(words, { name, scope, sources: [procedureSource(scope, name, version)], scripted: false, at });
@@ -119,10 +111,7 @@ interface WordsUse {
   readonly at: number;
 }
 
-/**
- * Counts a use of each named procedure in words that the reader sees, and of each snippet or function that the code has copied. Other names
- * are ignored: functions count their own runs.
- */
+/** Counts a use of each named procedure that the reader sees, and of each named skill that the code has copied. Runs are counted elsewhere. */
 export async function countWordsUsed(
   { procedural, outbox }: { readonly procedural: SkillVersions; readonly outbox: MemoryOutbox },
   reader: SkillReader,

@@ -18,11 +18,7 @@ export const UNUSED: SkillUsage = {
   nondeterministic: false,
 };
 
-/**
- * The possible owners of a used skill, the likeliest first. A use without a user means a skill without a user, or a skill of the caller.
- *
- * @throws EtudeError PERMISSION_DENIED for a skill of another tenant that is not global
- */
+/** The possible owners of a used skill, likeliest first. @throws EtudeError PERMISSION_DENIED for another tenant's skill that is not global */
 export function ownersOfUse({ scope, owner }: CountedUse): readonly Scope[] {
   const { tenant, agent } = owner ?? scope;
   if (tenant !== scope.tenant && tenant !== GLOBAL_TENANT)
@@ -45,10 +41,8 @@ const LISTED_MAX = 10;
 const FAILING_RATE_MAX = 0.5;
 
 /**
- * The counts of each agent's skills, all versions together, and lists of at most ten skills. `fellBackCount`: used, and a model had to do the
- * work afterwards. `failing`: active and failing in more than half of the uses. `unused`: active, and never used nor loaded.
- *
- * @param skills every version
+ * The counts of each agent's skills, all versions together, and lists of at most ten skills. `fellBackCount`: used, and a model had to do the work
+ * afterwards. `failing`: active and failing in more than half of the uses. `unused`: active, and never used nor loaded.
  */
 export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>) {
   const all = await Array.fromAsync(skills);
@@ -123,10 +117,7 @@ const FAILURES_MAX = 10;
 const OUTPUTS_MAX = 64;
 const DIGEST_CHARS = 16;
 
-/**
- * A skill after one more use: counts, the success rate as an exponential moving average, usage, and after a success the new cue and
- * fingerprint.
- */
+/** A skill after one more use. The success rate is an exponential moving average. Only a success adds the cue and fingerprint of the use. */
 export function afterUse(skill: Skill, use: CountedUse): Skill {
   const { success, cue, fingerprint, at } = use;
   const learns = success && mayBeTold(skill, use);

@@ -97,11 +97,7 @@ type SkillCheck = Verification & { readonly digest: string; readonly confidence:
 /** Drafts have a round of their own, so that a later verification doesn't reuse their executions. */
 const ROUND_OF_DRAFTS = 0;
 
-/**
- * The verification that a draft would get if it were registered now. Nothing is stored.
- *
- * @throws as `examineSkill`
- */
+/** The verification that a draft would get if it were registered now. Nothing is stored. @throws as `examineSkill` */
 export async function checkSkill(draft: Skill, deps: Omit<CheckDeps, 'round'>, signal: AbortSignal): Promise<SkillCheck> {
   const versions = await deps.procedural.versions(draft.scope, draft.name);
   const next = { ...draft, version: (versions[0]?.version ?? 0) + 1 };
@@ -178,10 +174,7 @@ async function presentPin(pin: SkillDependency, procedural: ProceduralMemory): P
   return active === undefined ? pin : dependencyOn(active);
 }
 
-/**
- * Approves a version that waits for review, where only its pins differ from the version in use: its code and its callees were approved
- * before. Any other version is returned unchanged.
- */
+/** Approves a version in review if only its pins differ from the one in use, because its code and its callees were approved before. */
 async function carryApprovalOver(skill: Skill, replaced: Skill | null, deps: ReverificationDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   if (skill.status !== 'pending_review' || replaced === null || replaced.status !== 'active') return skill;

@@ -83,10 +83,7 @@ async function similarTo(
   return (await Promise.all(similar)).flat();
 }
 
-/**
- * Looks for regressions. This version must pass its held-out tests and all tests of the replaced version. The tests of callers must pass
- * with this version.
- */
+/** Runs the held-out tests, those of the replaced version, and those of callers with this version. All must pass. */
 export async function keepWhatWorked(
   skill: Skill,
   trial: Trial,

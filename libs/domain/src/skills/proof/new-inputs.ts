@@ -16,12 +16,11 @@ const NEEDED = 'add held-out tests, or tests of calls with arguments, from which
 const REMEDY = 'if its answers form a closed set, let two tests share an answer, or add held-out tests';
 
 /**
- * A shared skill must work for more than the tests of its author. So it is run on new inputs, which are varied copies of its tests' inputs.
- * Nobody knows the right answers. But code that only knows its tests fails, gives all the same answer, or repeats answers of its tests.
+ * A shared skill must work for more than the tests of its author. So it is run on new inputs, which are varied copies of its tests' inputs. Nobody
+ * knows the right answers. But code that only knows its tests fails, gives all the same answer, or repeats answers of its tests.
  *
- * A correct skill with few possible answers, such as the names of months, may do the same. So a skill with held-out tests isn't refused, and
- * the reviewer gets a note instead. If no new inputs can be made, the skill needs tests that its author didn't write: held-out tests, or
- * cases of a task.
+ * A correct skill with few possible answers, such as the names of months, may do the same. So a skill with held-out tests isn't refused, and the
+ * reviewer gets a note instead. If no new inputs can be made, the skill needs held-out tests, or the cases of a task as tests.
  */
 export async function answerNewInputs(skill: Skill, trial: Trial, place: TestPlace): Promise<Stage> {
   if (skill.scope.agent !== TENANT_AGENT) return {};

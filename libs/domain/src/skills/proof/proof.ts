@@ -28,10 +28,7 @@ export function signProof(skill: Skill, found: ProofFindings, signer: ProofSigne
   return { ...proof, signature: signer.sign(proofText(proof)) };
 }
 
-/**
- * Whether the proof is signed with a known key and covers exactly this content. The digest is recomputed from the content. For a function,
- * at least one test must have passed.
- */
+/** Whether the proof is signed with a known key and covers exactly this content. A function needs at least one passed test. */
 export function isProven(skill: Skill, checker: ProofChecker): boolean {
   const { proof } = skill;
   if (proof === undefined || !isProofOf(skill, proof) || (skill.kind === 'function' && proof.testsPassed === 0)) return false;

@@ -61,8 +61,7 @@ function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Tria
 /**
  * How a test failed; null where it passed.
  *
- * @param isAuthors false: the text gives only the kind of failure. Lines and names of exceptions could reveal a hidden input to an author
- *   who registers again and again
+ * @param isAuthors false: only the kind of failure. Lines and names of exceptions could reveal a hidden input over many registrations
  * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
  */
 function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {

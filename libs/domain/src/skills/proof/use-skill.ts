@@ -62,13 +62,12 @@ const TEXT_MAX = 4_000;
 const REASON_MAX = 300;
 
 /**
- * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words. If the
- * named skill was merged into another one, that one runs, with the arguments that make it do the same. null: the reader has no skill of that
- * name in any status.
+ * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words. If the named skill
+ * was merged into another one, that one runs, with the arguments that make it do the same. null: there is no such skill.
  *
- * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument;
- * FAILED_PRECONDITION if the skill is not active or can't be called, or if the proof of the skill or of a needed one is for other code;
- * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
+ * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument; FAILED_PRECONDITION
+ * if the skill is not active or can't be called, or if the proof of the skill or of a needed one is for other code; SANDBOX_UNAVAILABLE,
+ * SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
  */
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<SkillUse | null> {
   const skill = await findSkill(deps.procedural, call.reader, call.name);

@@ -75,10 +75,7 @@ export function verificationOf(stages: readonly Stage[], contract: SkillContract
   return { passed: reason === '', reason, evidence: stages.flatMap(({ evidence = [] }) => evidence), contract, found };
 }
 
-/**
- * Equal executions of one attempt get equal ids. The id covers the tenant, because tenants share one space of job ids. It covers held-out
- * tests, because a skill's digest omits them.
- */
+/** Equal executions of one attempt get equal ids. These cover tenant and held-out tests, which the digest of a skill omits. */
 function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: VerificationDeps): Omit<TestPlace, 'signal'> {
   const { scope, name, version, digest, code } = skill;
   const heldOut = [skill.heldOut ?? [], ground.replaced?.heldOut ?? []];
