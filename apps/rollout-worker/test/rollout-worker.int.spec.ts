@@ -100,16 +100,6 @@ describe('the rollout worker', () => {
     expect(rig.model.calls()).toHaveLength(1);
   });
 
-  it('fails the task with an error that is not retryable and keeps the job as a dead letter', async () => {
-    const { rig, taskId } = await working({ default: { status: 400, error: 'no such model' } });
-    expect(await rig.finished(taskId)).toMatchObject({ state: 'failed', stopReason: 'error', error: { code: 'MODEL_REFUSED' } });
-    const letters = await until(async () => {
-      const found = (await rig.dead.list('rollout.run', { pageSize: 10 })).items;
-      return found.length > 0 ? found : null;
-    });
-    expect(letters).toMatchObject([{ id: rolloutIdOf(taskId), code: 'MODEL_REFUSED' }]);
-  });
-
   it('gives up on a rollout that lost too many workers', async () => {
     const rig = await startRig(SOLVES);
     const taskId = await rig.submit();
@@ -183,14 +173,5 @@ describe('the rollout worker', () => {
         learning: { state: 'failed', error: { code: 'CANCELLED' } },
       });
     });
-  });
-
-  it('is ready only while it can take rollouts and read memory', async () => {
-    const rig = await startRig(SOLVES);
-    const worker = await rig.startWorker();
-    const checks = worker.checks();
-    await expect(Promise.all(Object.values(checks).map((check) => check()))).resolves.toBeDefined();
-    await worker.close();
-    await expect(checks['rollout.run']?.()).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 });

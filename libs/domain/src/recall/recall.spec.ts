@@ -55,13 +55,6 @@ it('leaves out repeats and records of the rollout itself', async () => {
   expect(items.map(({ id }) => id)).toEqual(['e1']);
 });
 
-it('stays within its budget and cuts long items', async () => {
-  const long = Array.from({ length: 20 }, (_, at) => hit(`e${at}`, `${at}${'x'.repeat(50_000)}`));
-  const { items } = await recall(input(), memory(long, []));
-  expect(items.length).toBeGreaterThan(1);
-  expect(items.reduce((total, { text }) => total + text.length, 0)).toBeLessThanOrEqual(8_000);
-});
-
 it.each([{ off: true }, { recallCount: 0 }, { layers: [] }])('asks nothing where the policy is %j', async (policy) => {
   const layers = memory([hit('e1')], []);
   expect(await recall(input(policy), layers)).toEqual({ items: [], offered: [] });

@@ -61,7 +61,6 @@ describe('a long history of steps', () => {
 
   it.each<[string, FakeAnswer]>([
     ['is empty', new EtudeError('MODEL_ANSWER_EMPTY', 'empty')],
-    ['is refused', new EtudeError('MODEL_REFUSED', 'no')],
     ['is too long', 'x'.repeat(3_000)],
   ])('leaves its oldest steps out where a summary %s', async (_, answer) => {
     const { world, model } = longWorld(() => answer);

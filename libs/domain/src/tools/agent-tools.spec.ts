@@ -30,11 +30,6 @@ describe('execute_code', () => {
     });
   });
 
-  it('throws a retryable error when the sandbox is lost', async () => {
-    const { call } = startTools([], () => ({ exit: 'infra' }));
-    await expect(call('execute_code', { code: '1' })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
-  });
-
   it('has the loaded functions and shows the plan', async () => {
     const { call, sandboxes } = startTools([skillOf('parse_csv')]);
     await call('load_functions', { names: ['parse_csv'] });
@@ -339,10 +334,6 @@ describe('ToolRegistry', () => {
     });
     return call(tool, 'echo', { text: 'a' });
   };
-
-  it('returns an error for an unknown tool', async () => {
-    expect(await call(echo(), 'x', {})).toEqual({ success: false, error: "Tool 'x' not found" });
-  });
 
   it('publishes the schemas that it checks', async () => {
     const [tool] = new ToolRegistry([echo()]).listed;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { never, refusal, startTools } from '../../test/tools-fixture.js';
+import { never, startTools } from '../../test/tools-fixture.js';
 import { applyMove } from '../world/apply-move.js';
 import { newWorld } from '../world/world.js';
 import { type MoveInWorld, worldTools } from './world-tools.js';
@@ -29,12 +29,6 @@ it('acts in the world of the task, or in the named one', async () => {
   expect(await inWorld('interact_with_agent', rest, { user: 'ann', callId: 'c1' })).toMatchObject({ success: true });
   expect(await inWorld('gather_resource', { resource: 'gold' })).toMatchObject({ success: false });
   expect(moves[0]).toEqual(['coder', 'ann', 'w', 'interact_with_agent', 'c1']);
-});
-
-it('names wrong arguments', async () => {
-  const { call } = start('w');
-  expect(await call('move_to', { x: 1 })).toMatchObject(refusal('"y"'));
-  expect(await call('interact_with_agent', { name: 'self', action: 'fly' })).toMatchObject({ success: false });
 });
 
 it('publishes four tools, of which one is a read', () => {
