@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { type MemoryUpkeepDeps, memoryUpkeepProcessor, type MemoryWriteDeps, memoryWriteProcessor } from './memory.processors.js';
 
 const never = new AbortController().signal;
-const CONTEXT = { jobId: 'j', attempt: 1, isLastAttempt: false, stalledCount: 0, signal: never, draining: never };
+const CONTEXT = { jobId: 'j', attempt: 1, isLastAttempt: false, signal: never, draining: never };
 
 /** Learned skills in an outbox, for an agent with a limit of one. */
 function learned(...names: readonly string[]) {

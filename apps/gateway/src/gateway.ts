@@ -44,9 +44,9 @@ import { authenticatorFrom } from './calls/caller.js';
 import { Calls } from './calls/calls.js';
 import { MemoryAccess, rerankersOf } from './calls/memory-access.js';
 import { checkAuthentication, type GatewayConfig } from './config/gateway-config.js';
-import { HealthReporter, listenForGrpc } from './doors/grpc-server.js';
-import { McpServer } from './doors/mcp-server.js';
-import { RestServer } from './doors/rest-server.js';
+import { healthReporter, listenForGrpc } from './doors/grpc-server.js';
+import { mcpDoor } from './doors/mcp-server.js';
+import { restDoor } from './doors/rest-server.js';
 import { consolidationCalls } from './memory/consolidation-calls.js';
 import { conversationCalls } from './memory/conversation-calls.js';
 import { documentCalls } from './memory/document-calls.js';
@@ -65,7 +65,6 @@ import { registryCalls } from './skills/registry-calls.js';
 import { reviewCalls } from './skills/review-calls.js';
 import { useCalls } from './skills/use-calls.js';
 import { taskCalls } from './tasks/task-calls.js';
-import { TaskWatcher } from './tasks/task-events.js';
 import { SandboxCodeSessions } from './tools/sandbox-code-sessions.js';
 import { toolCalls } from './tools/tool-calls.js';
 import { toolSkills } from './tools/tool-skills.js';
@@ -123,7 +122,6 @@ function partsFrom(config: GatewayConfig, embedder: Embedder, logger: QueueLogge
     toolCalls: new ToolCalls(redis, keys),
     spend,
     tasks,
-    watcher: new TaskWatcher(tasks, producer),
     tenants: new Tenants(producer, spend, spend.limitsOf),
     audit: new AuditLog(producer, config),
     worlds: new RedisWorlds(redis, keys),
@@ -183,10 +181,10 @@ function doorsOf(parts: Parts, registry: ToolRegistry, config: GatewayConfig, lo
   });
   serve(calls, parts, registry);
   const checks = { redis: () => redisRisk(producer), memory: () => memory.check() };
-  const health = new HealthReporter(checks.redis, checks.memory);
+  const health = healthReporter(checks.redis, checks.memory);
   const tls = serverTls(config, (error) => logger.error({ err: error }, 'The TLS files are wrong. The last valid ones stay in use'));
-  const rest = new RestServer({ calls, authenticator, provider: config.ETUDE_REST_PROVIDER, tls });
-  const mcp = new McpServer(config, { calls, authenticator, log: (message, details) => logger.warn(details, message), tls });
+  const rest = restDoor({ calls, authenticator, provider: config.ETUDE_REST_PROVIDER, tls });
+  const mcp = mcpDoor(config, { calls, authenticator, log: (message, details) => logger.warn(details, message), tls });
   let grpc: ListeningServer | undefined;
   return {
     checks,

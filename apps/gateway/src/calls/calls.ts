@@ -236,8 +236,8 @@ const spanOf = (method: DescMethod, { tenant, traceparent: parent }: CallContext
   values: { 'rpc.system.name': 'grpc', 'rpc.method': nameOf(method).slice(1), 'etude.tenant': tenant },
 });
 
-async function* eachOf(requests: AsyncIterable<object>, check: (request: object) => object): AsyncGenerator<object> {
-  for await (const request of requests) yield check(request);
+export async function* eachOf(requests: AsyncIterable<object>, change: (request: object) => object): AsyncGenerator<object> {
+  for await (const request of requests) yield change(request);
 }
 
 export const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { create, type DescMethod, type DescService } from '@bufbuild/protobuf';
 import { EtudeError, unlessAborted } from '@etude/contracts/errors';
 import type { CallSettings, ServiceClient } from '@etude/contracts/grpc-client';
-import type { Calls } from './calls.js';
+import { type Calls, eachOf } from './calls.js';
 
 type Handle = (request: object, call: object) => unknown;
 
@@ -17,10 +17,7 @@ export function localClient<S extends DescService>(calls: Calls, service: S): Om
   return Object.fromEntries(entries) as Omit<ServiceClient<S>, 'close'>;
 }
 
-/**
- * Yields one answer, or the answers of a stream. If the caller leaves or the deadline passes, work continues but nobody waits, as over
- * gRPC.
- */
+/** Yields one answer, or the answers of a stream. If the caller leaves or the deadline passes, work continues but nobody waits, as over gRPC. */
 const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
   async function* answers(request: object, { timeoutMs = Infinity, signal, metadata = {} }: CallSettings = {}): AsyncGenerator<object> {
     const ended = new AbortController();
@@ -35,7 +32,8 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
     try {
       const context = await calls.admit(method, arrival);
       const isUpload = method.methodKind === 'client_streaming';
-      const message = isUpload ? messages(method, request as AsyncIterable<object>) : create(method.input, request as never);
+      const messageOf = (one: object) => create(method.input, one as never);
+      const message = isUpload ? eachOf(request as AsyncIterable<object>, messageOf) : messageOf(request);
       const work = handle(message, context);
       if (method.methodKind !== 'server_streaming')
         yield create(method.output, (await unlessAborted(work as Promise<object>, ended.signal)) as never);
@@ -45,7 +43,3 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
       signal?.removeEventListener('abort', leave);
     }
   };
-
-async function* messages({ input }: DescMethod, requests: AsyncIterable<object>): AsyncGenerator<object> {
-  for await (const request of requests) yield create(input, request as never);
-}

@@ -10,7 +10,7 @@ import { type Calls, requireSize } from '../calls/calls.js';
 
 export interface GrpcDoorParts {
   readonly calls: Calls;
-  readonly health: HealthReporter;
+  readonly health: ReturnType<typeof healthReporter>;
   /** null: without TLS. */
   readonly tls: ServerTls | null;
   /** Called for failures outside of handlers. */
@@ -92,35 +92,26 @@ const works = (check: HealthCheck) =>
   );
 
 /** `grpc.health.v1`: a service is SERVING while its stores work. The empty name is SERVING while all services are. */
-export class HealthReporter {
-  readonly #health = new HealthImplementation(Object.fromEntries(NAMES.map((name) => [name, 'NOT_SERVING'])));
-  #timer: NodeJS.Timeout | undefined;
-  #closed = false;
-
-  constructor(
-    private readonly redis: HealthCheck,
-    private readonly memory: HealthCheck,
-  ) {}
-
-  addToServer(server: Server): void {
-    this.#health.addToServer(server);
-  }
-
-  /** Checks now, then every second. */
-  async start(): Promise<void> {
-    const [redis, memory] = await Promise.all([works(this.redis), works(this.memory)]);
-    if (this.#closed) return;
-    this.#tell((name) => (name === '' ? redis && memory : NEED_REDIS.has(name) ? redis : memory));
-    this.#timer = setTimeout(() => void this.start(), EVERY_MS).unref();
-  }
-
-  #tell(isServing: (name: string) => boolean): void {
-    for (const name of NAMES) this.#health.setStatus(name, isServing(name) ? 'SERVING' : 'NOT_SERVING');
-  }
-
-  close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    this.#tell(() => false);
-  }
+export function healthReporter(redis: HealthCheck, memory: HealthCheck) {
+  const health = new HealthImplementation(Object.fromEntries(NAMES.map((name) => [name, 'NOT_SERVING'])));
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+  const report = (isServing: (name: string) => boolean) => {
+    for (const name of NAMES) health.setStatus(name, isServing(name) ? 'SERVING' : 'NOT_SERVING');
+  };
+  return {
+    addToServer: (server: Server) => health.addToServer(server),
+    /** Checks now, then every second. */
+    async start(): Promise<void> {
+      const [isRedisUp, isMemoryUp] = await Promise.all([works(redis), works(memory)]);
+      if (isClosed) return;
+      report((name) => (name === '' ? isRedisUp && isMemoryUp : NEED_REDIS.has(name) ? isRedisUp : isMemoryUp));
+      timer = setTimeout(() => void this.start(), EVERY_MS).unref();
+    },
+    close(): void {
+      isClosed = true;
+      clearTimeout(timer);
+      report(() => false);
+    },
+  };
 }

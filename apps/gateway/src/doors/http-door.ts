@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERROR_KINDS, type ErrorCode, errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { listenOn } from '@etude/platform/health';
 import { httpServer, type ServerTls } from '@etude/platform/tls';
@@ -12,57 +12,49 @@ const REQUEST_TIMEOUT_MS = 600_000;
 const CLOSE_GRACE_MS = 3_000;
 const RETRY_AFTER_MS = 1_000;
 
-export abstract class HttpDoor {
-  readonly #server: Server;
-
-  /**
-   * @param setting the setting of the port, for error messages
-   * @param tls null: without TLS
-   */
-  constructor(
-    private readonly setting: string,
-    tls: ServerTls | null,
-  ) {
-    this.#server = httpServer(tls, (request, response) => {
-      response.once('finish', () => dropRest(request));
-      this.answer(request, response).catch((error: unknown) => {
-        if (response.headersSent || response.destroyed) {
-          response.destroy();
-          return;
-        }
-        const told = restError(error);
-        if (told.retryAfterMs !== undefined) response.setHeader('retry-after', String(Math.ceil(told.retryAfterMs / 1_000)));
-        if (told.status === 401) response.setHeader('www-authenticate', 'Bearer');
-        this.fail(response, told, error);
-      });
-    });
-    this.#server.headersTimeout = 10_000;
-    this.#server.requestTimeout = REQUEST_TIMEOUT_MS;
-    this.#server.maxConnections = 2_048;
-  }
-
-  protected abstract answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
-
+interface HttpDoorParts {
+  /** The setting of the port, for error messages. */
+  readonly setting: string;
+  /** null: without TLS. */
+  readonly tls: ServerTls | null;
+  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Sends an error. Called only if nothing was sent yet. */
-  protected abstract fail(response: ServerResponse, error: RestError, cause: unknown): void;
-
+  readonly fail: (response: ServerResponse, error: RestError, cause: unknown) => void;
   /** Ends streams that never end by themselves, after the grace period for other requests. */
-  protected async cut(): Promise<void> {}
+  readonly cut?: () => Promise<void>;
+}
 
-  /** @throws EtudeError FAILED_PRECONDITION if the port is taken */
-  async listen(host: string, port: number): Promise<void> {
-    await listenOn(this.#server, { host, port, setting: this.setting });
-  }
-
-  /** Gives running requests a grace period, then disconnects them. */
-  async close(): Promise<void> {
-    if (!this.#server.listening) return;
-    this.#server.close();
-    this.#server.closeIdleConnections();
-    await Promise.race([once(this.#server, 'close'), new Promise((resolve) => setTimeout(resolve, CLOSE_GRACE_MS).unref())]);
-    await this.cut();
-    this.#server.closeAllConnections();
-  }
+/** An HTTP server that answers with `answer`, or with `fail` if that throws. */
+export function httpDoor({ setting, tls, answer, fail, cut }: HttpDoorParts) {
+  const server = httpServer(tls, (request, response) => {
+    response.once('finish', () => dropRest(request));
+    answer(request, response).catch((error: unknown) => {
+      if (response.headersSent || response.destroyed) {
+        response.destroy();
+        return;
+      }
+      const told = restError(error);
+      if (told.retryAfterMs !== undefined) response.setHeader('retry-after', String(Math.ceil(told.retryAfterMs / 1_000)));
+      if (told.status === 401) response.setHeader('www-authenticate', 'Bearer');
+      fail(response, told, error);
+    });
+  });
+  server.headersTimeout = 10_000;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.maxConnections = 2_048;
+  return {
+    /** @throws EtudeError FAILED_PRECONDITION if the port is taken */
+    listen: (host: string, port: number) => listenOn(server, { host, port, setting }),
+    /** Gives running requests a grace period, then disconnects them. */
+    async close(): Promise<void> {
+      if (!server.listening) return;
+      server.close();
+      server.closeIdleConnections();
+      await Promise.race([once(server, 'close'), new Promise((resolve) => setTimeout(resolve, CLOSE_GRACE_MS).unref())]);
+      await cut?.();
+      server.closeAllConnections();
+    },
+  };
 }
 
 /** Reads and drops the rest of a refused body. Disconnects senders that continue too long. */
@@ -124,11 +116,7 @@ export function restError(error: unknown): RestError {
   return { status, retryAfterMs, error: { code, message, ...(fields ? { fields } : {}) } };
 }
 
-/**
- * The parts of a body, read no faster than they are consumed.
- *
- * @throws EtudeError PAYLOAD_TOO_LARGE, at once if the announced size is too large
- */
+/** The parts of a body, read no faster than they are consumed. @throws EtudeError PAYLOAD_TOO_LARGE, at once if the announced size is too large */
 export async function* chunksOf(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
   const tooLarge = () => new EtudeError('PAYLOAD_TOO_LARGE', `The body of this call may have ${bytesMax} bytes; send less at once.`);
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { SERVICES } from '@etude/contracts/grpc';
 import { isLoopback } from '@etude/contracts/outside-tools';
 import type { McpHttp } from '@etude/mcp/http';
@@ -10,7 +10,7 @@ import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
 import type { GatewayConfig } from '../config/gateway-config.js';
-import { HttpDoor, keyOf, type RestError } from './http-door.js';
+import { httpDoor, keyOf } from './http-door.js';
 import { jsonOf } from './rest-request.js';
 
 const PATH = '/mcp';
@@ -18,7 +18,7 @@ const PATH = '/mcp';
 const requests = counter({ name: 'etude_mcp_requests_total', help: 'Answered MCP requests by HTTP status', labels: ['status'] });
 const seconds = histogram({ name: 'etude_mcp_request_seconds', help: 'How long MCP requests took, streams included' });
 
-export interface McpServerParts {
+interface McpDoorParts {
   readonly calls: Calls;
   readonly authenticator: Authenticator;
   readonly log: (message: string, details: object) => void;
@@ -30,22 +30,12 @@ export interface McpServerParts {
  * MCP over streamable HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key.
  * It keeps no state, so any gateway can answer any request.
  */
-export class McpServer extends HttpDoor {
-  #mcp: Promise<McpHttp> | null = null;
-  readonly #refusal: ReturnType<typeof refuser>;
-
-  constructor(
-    config: GatewayConfig,
-    private readonly parts: McpServerParts,
-  ) {
-    super('ETUDE_MCP_PORT', parts.tls);
-    this.#refusal = refuser(config);
-  }
-
+export function mcpDoor(config: GatewayConfig, { calls, authenticator, log, tls }: McpDoorParts) {
+  const refusal = refuser(config);
+  let opened: Promise<McpHttp> | null = null;
   /** The first request imports the protocol's package, because it costs 20 MiB of memory. */
-  async #openMcp(): Promise<McpHttp> {
+  const open = async (): Promise<McpHttp> => {
     const { createMcpHttp } = await import('@etude/mcp/http');
-    const { calls, log } = this.parts;
     return createMcpHttp(
       { tools: localClient(calls, SERVICES.tools), skills: localClient(calls, SERVICES.skills) },
       {
@@ -54,43 +44,38 @@ export class McpServer extends HttpDoor {
         onUnfit: (skill, why) => log('A skill does not fit the Agent Skills format and is not shown over MCP', { skill, why }),
       },
     );
-  }
-
-  /** Ends streams of changes. */
-  protected override async cut(): Promise<void> {
-    await (await this.#mcp)?.close();
-  }
-
-  protected answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const stop = seconds.startTimer();
-    response.once('close', () => {
-      stop();
-      requests.inc({ status: response.statusCode });
-    });
-    return this.#answer(request, response);
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refused = this.#refusal(request.headers);
-    if (refused !== null) return refuseHttp(response, 403, refused);
-    const { pathname } = new URL(request.url ?? '/', 'http://gateway');
-    if (pathname !== PATH) return refuseHttp(response, 404, `There is no ${pathname}; MCP is at ${PATH}.`);
-    if (request.method !== 'POST') {
-      response.setHeader('allow', 'POST');
-      return refuseHttp(response, 405, 'Use POST: this server keeps no sessions and opens a stream only as the answer to a request.');
-    }
-    const { authorization } = await keyOf(request, this.parts.authenticator);
-    const unwatch = this.parts.authenticator.watch([authorization], () => response.destroy());
-    response.once('close', unwatch);
-    if (response.closed) return unwatch();
-    const mcp = await (this.#mcp ??= this.#openMcp());
-    return mcp.handle(request, response, await jsonOf(request, 4 * MIB));
-  }
-
-  protected fail(response: ServerResponse, { status, error }: RestError, cause: unknown): void {
-    if (status === 500) this.parts.log('An MCP request failed', { err: cause });
-    refuseHttp(response, status, error.message);
-  }
+  };
+  return httpDoor({
+    setting: 'ETUDE_MCP_PORT',
+    tls,
+    async answer(request, response) {
+      const stop = seconds.startTimer();
+      response.once('close', () => {
+        stop();
+        requests.inc({ status: response.statusCode });
+      });
+      const refused = refusal(request.headers);
+      if (refused !== null) return refuseHttp(response, 403, refused);
+      const { pathname } = new URL(request.url ?? '/', 'http://gateway');
+      if (pathname !== PATH) return refuseHttp(response, 404, `There is no ${pathname}; MCP is at ${PATH}.`);
+      if (request.method !== 'POST') {
+        response.setHeader('allow', 'POST');
+        return refuseHttp(response, 405, 'Use POST: this server keeps no sessions and opens a stream only as the answer to a request.');
+      }
+      const { authorization } = await keyOf(request, authenticator);
+      const unwatch = authenticator.watch([authorization], () => response.destroy());
+      response.once('close', unwatch);
+      if (response.closed) return unwatch();
+      const mcp = await (opened ??= open());
+      return mcp.handle(request, response, await jsonOf(request, 4 * MIB));
+    },
+    fail(response, { status, error }, cause) {
+      if (status === 500) log('An MCP request failed', { err: cause });
+      refuseHttp(response, status, error.message);
+    },
+    /** Ends streams of changes. */
+    cut: async () => (await opened)?.close(),
+  });
 }
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];

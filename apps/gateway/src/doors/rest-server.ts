@@ -10,11 +10,11 @@ import type { Authenticator } from '../calls/caller.js';
 import { type Calls, MIB } from '../calls/calls.js';
 import { localClient } from '../calls/local-client.js';
 import { isOfConsole, sendConsole } from './console-files.js';
-import { chunksOf, HttpDoor, keyOf, mediaTypeOf, type RestError, textOf } from './http-door.js';
+import { chunksOf, httpDoor, keyOf, mediaTypeOf, textOf } from './http-door.js';
 import { openApi } from './openapi.js';
 import { jsonOf, messageOf } from './rest-request.js';
 import { headOf, type Match, matchRoute, type Route, ROUTES } from './routes.js';
-import { placeOf, RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
+import { placeOf, RESOURCE_ROUTES, type ResourceRequest, type ResourceRoute } from './skill-resources.js';
 
 const TIMEOUT_MS = 600_000;
 
@@ -27,7 +27,7 @@ interface Asked<P extends Route | ResourceRoute> extends Match<P> {
   readonly settings: CallSettings;
 }
 
-export interface RestServerParts {
+interface RestDoorParts {
   readonly calls: Calls;
   readonly authenticator: Pick<Authenticator, 'identify'>;
   /** Provider name in the paths of resources, such as "Etude.Skill". */
@@ -37,81 +37,81 @@ export interface RestServerParts {
 }
 
 /** `etude.v1` as JSON over HTTP. Requests become calls of the same handlers as over gRPC, with the caller's key. */
-export class RestServer extends HttpDoor {
-  readonly #clients: ReadonlyMap<string, Readonly<Record<string, AnyCall>>>;
+export function restDoor({ calls, authenticator, provider, tls }: RestDoorParts) {
+  const clients = new Map(Object.values(SERVICES).map((service) => [service.typeName, localClient(calls, service)]));
+  const skills = localClient(calls, SERVICES.skills);
+  return httpDoor({
+    setting: 'ETUDE_REST_PORT',
+    tls,
+    fail: (response, { status, error }) => sendJson(response, status, { error }),
+    async answer(request, response) {
+      const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://gateway');
+      if (pathname === '/openapi.json') return sendJson(response, 200, openApi(provider));
+      if (isOfConsole(pathname) && request.method === 'GET') return sendConsole(pathname, request, response);
+      const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
+      if (match === null)
+        throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json lists the calls.`);
+      const { authorization, user } = await keyOf(request, authenticator);
+      // The console then shows no choice of users.
+      if (user !== undefined) response.setHeader('etude-user', user);
+      const gone = new AbortController();
+      response.once('close', () => gone.abort());
+      const { traceparent = '' } = request.headers as { traceparent?: string };
+      const settings = { metadata: { authorization, traceparent }, signal: gone.signal, timeoutMs: TIMEOUT_MS };
+      const { route, fields } = match;
+      const asked = { fields, query, request, response, settings };
+      if (!('method' in route)) return answerResource({ ...asked, route }, skills, placeOf(provider, fields));
+      const client = clients.get(route.method.parent.typeName) as Readonly<Record<string, AnyCall>>;
+      return answerCall({ ...asked, route }, client[route.method.localName]!);
+    },
+  });
+}
 
-  constructor(private readonly parts: RestServerParts) {
-    super('ETUDE_REST_PORT', parts.tls);
-    this.#clients = new Map(Object.values(SERVICES).map((service) => [service.typeName, localClient(parts.calls, service) as never]));
-  }
+async function answerResource(
+  { route, fields, query, request, response, settings }: Asked<ResourceRoute>,
+  skills: ResourceRequest['skills'],
+  place: ResourceRequest['place'],
+): Promise<void> {
+  const body = route.sends === undefined ? {} : await jsonOf(request, route.bytesMax);
+  const { status, json } = await route.answer({ skills, settings, place, fields, query, body });
+  if (json !== undefined) return sendJson(response, status, json);
+  response.writeHead(status, { 'cache-control': 'no-store' }).end();
+}
 
-  protected fail(response: ServerResponse, { status, error }: RestError): void {
-    sendJson(response, status, { error });
+async function answerCall(asked: Asked<Route>, call: AnyCall): Promise<void> {
+  const { route, fields, query, request, response, settings } = asked;
+  const { method, body } = route;
+  if (method.methodKind === 'server_streaming') {
+    const seen = request.headers['last-event-id'];
+    const resumed = body === 'events' && typeof seen === 'string' ? { ...fields, resume_token: seen } : fields;
+    const json = request.method === 'POST' ? await jsonOf(request, route.bytesMax) : {};
+    const answers = call(messageOf(method.input, json, query, resumed), settings) as AsyncIterable<never>;
+    if (body === 'events') return sendStream(response, 'text/event-stream', eventsOf(method.output, answers));
+    if (body === 'bytes') return sendStream(response, 'application/octet-stream', bytesOf(answers), ATTACHED);
+    return sendStream(response, 'application/x-ndjson', linesOf(answers));
   }
+  const answer = (await call(await inputOf(asked), settings)) as Message;
+  sendJson(response, 200, toJson(method.output, answer, { useProtoFieldName: true, alwaysEmitImplicit: true }));
+}
 
-  protected async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams: query } = new URL(request.url ?? '/', 'http://gateway');
-    if (pathname === '/openapi.json') return sendJson(response, 200, openApi(this.parts.provider));
-    if (isOfConsole(pathname) && request.method === 'GET') return sendConsole(pathname, request, response);
-    const match = matchRoute<Route | ResourceRoute>([...ROUTES, ...RESOURCE_ROUTES], request.method ?? '', pathname);
-    if (match === null) throw new EtudeError('NOT_FOUND', `There is no ${request.method} ${pathname}; GET /openapi.json lists the calls.`);
-    const { authorization, user } = await keyOf(request, this.parts.authenticator);
-    // The console then shows no choice of users.
-    if (user !== undefined) response.setHeader('etude-user', user);
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    const { traceparent = '' } = request.headers as { traceparent?: string };
-    const settings = { metadata: { authorization, traceparent }, signal: gone.signal, timeoutMs: TIMEOUT_MS };
-    const { route, fields } = match;
-    if ('method' in route) await this.#call({ route, fields, query, request, response, settings });
-    else await this.#resource({ route, fields, query, request, response, settings });
+async function inputOf({ route, fields, query, request }: Asked<Route>): Promise<unknown> {
+  const { method, body, bytesMax } = route;
+  if (body === 'bytes' || body === 'archive') {
+    const headField = headOf(method);
+    const head = messageOf(headField.message!, {}, query, fields);
+    const bytes = chunksOf(request, bytesMax);
+    if (headField.name === 'header')
+      return messagesOf({ case: 'header', value: head }, bytes, FILE_CHUNK_BYTES_MAX, (value) => ({ case: 'chunk', value }));
+    if (body === 'archive')
+      return messagesOf({ case: 'head', value: head }, bytes, MIB, (data) => ({ case: 'file', value: { path: 'archive', data } }));
+    const { mediaType } = head as Message & { mediaType: string };
+    const typed = { ...head, mediaType: mediaType || typeOf(request) };
+    return messagesOf({ case: 'head', value: typed }, bytes, MIB, (value) => ({ case: 'data', value }));
   }
-
-  async #resource({ route, fields, query, request, response, settings }: Asked<ResourceRoute>): Promise<void> {
-    const place = placeOf(this.parts.provider, fields);
-    const skills = localClient(this.parts.calls, SERVICES.skills);
-    const body = route.sends === undefined ? {} : await jsonOf(request, route.bytesMax);
-    const { status, json } = await route.answer({ skills, settings, place, fields, query, body });
-    if (json !== undefined) return sendJson(response, status, json);
-    response.writeHead(status, { 'cache-control': 'no-store' }).end();
-  }
-
-  async #call(asked: Asked<Route>): Promise<void> {
-    const { route, fields, query, request, response, settings } = asked;
-    const { method, body } = route;
-    const call = this.#clients.get(method.parent.typeName)![method.localName]!;
-    if (method.methodKind === 'server_streaming') {
-      const seen = request.headers['last-event-id'];
-      const resumed = body === 'events' && typeof seen === 'string' ? { ...fields, resume_token: seen } : fields;
-      const json = request.method === 'POST' ? await jsonOf(request, route.bytesMax) : {};
-      const answers = call(messageOf(method.input, json, query, resumed), settings) as AsyncIterable<never>;
-      if (body === 'events') return sendStream(response, 'text/event-stream', eventsOf(method.output, answers));
-      if (body === 'bytes') return sendStream(response, 'application/octet-stream', bytesOf(answers), ATTACHED);
-      return sendStream(response, 'application/x-ndjson', linesOf(answers));
-    }
-    const answer = (await call(await this.#inputOf(asked), settings)) as Message;
-    sendJson(response, 200, toJson(method.output, answer, { useProtoFieldName: true, alwaysEmitImplicit: true }));
-  }
-
-  async #inputOf({ route, fields, query, request }: Asked<Route>): Promise<unknown> {
-    const { method, body, bytesMax } = route;
-    if (body === 'bytes' || body === 'archive') {
-      const headField = headOf(method);
-      const head = messageOf(headField.message!, {}, query, fields);
-      const bytes = chunksOf(request, bytesMax);
-      if (headField.name === 'header')
-        return messagesOf({ case: 'header', value: head }, bytes, FILE_CHUNK_BYTES_MAX, (value) => ({ case: 'chunk', value }));
-      if (body === 'archive')
-        return messagesOf({ case: 'head', value: head }, bytes, MIB, (data) => ({ case: 'file', value: { path: 'archive', data } }));
-      const { mediaType } = head as Message & { mediaType: string };
-      const typed = { ...head, mediaType: mediaType || typeOf(request) };
-      return messagesOf({ case: 'head', value: typed }, bytes, MIB, (value) => ({ case: 'data', value }));
-    }
-    if (request.method === 'GET') return messageOf(method.input, {}, query, fields);
-    if (body !== 'lines') return messageOf(method.input, await jsonOf(request, bytesMax), query, fields);
-    const lines = (await textOf(request, bytesMax)).split('\n');
-    return create(method.input, { lines: lines.filter((line) => line !== '') });
-  }
+  if (request.method === 'GET') return messageOf(method.input, {}, query, fields);
+  if (body !== 'lines') return messageOf(method.input, await jsonOf(request, bytesMax), query, fields);
+  const lines = (await textOf(request, bytesMax)).split('\n');
+  return create(method.input, { lines: lines.filter((line) => line !== '') });
 }
 
 /** Empty for the generic media type. */

@@ -102,11 +102,7 @@ export function checkedVersion(version: number, field: string): number {
   throw invalidField(field, `must be a version from 1, or 0; it is ${version}`);
 }
 
-/**
- * The named version; else the newest with one of these statuses; else the newest.
- *
- * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND
- */
+/** The named version; else the newest with one of these statuses; else the newest. @throws EtudeError INVALID_ARGUMENT, NOT_FOUND */
 export async function meantVersion(
   procedural: ProceduralMemory,
   asked: AskedSkills,
@@ -159,10 +155,7 @@ export interface Author {
 /** Sharing a skill with a tenant needs a reviewer, and with all tenants an operator. */
 const ROLE_OF: Readonly<Partial<Record<SkillScope, Role>>> = { tenant: 'reviewer', global: 'operator' };
 
-/**
- * @param field the request field that contains `asked`
- * @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED
- */
+/** @param field the request field that contains `asked` @throws EtudeError INVALID_ARGUMENT, PERMISSION_DENIED */
 export function authorOf(
   call: CallContext,
   asked: { readonly scope: ScopeMessage; readonly agent: string; readonly user: string },

@@ -111,11 +111,7 @@ function sourceOfImport(files: readonly FolderFile[]): string {
 
 const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
 
-/**
- * Reads a whole import into memory, up to the size limit.
- *
- * @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE
- */
+/** Reads a whole import into memory, up to the size limit. @throws EtudeError INVALID_ARGUMENT, PAYLOAD_TOO_LARGE */
 async function readImport(requests: AsyncIterable<ImportSkillRequest>) {
   const { head, rest } = await opened(requests, 'head');
   const format = FORMATS.find((one) => one === head.format);

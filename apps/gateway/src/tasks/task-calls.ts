@@ -26,7 +26,7 @@ import { type CallContext, waitMs } from '../calls/caller.js';
 import type { Handlers } from '../calls/calls.js';
 import type { SkillDeps } from '../registration/skill-registration.js';
 import { askedPage, eventIdOf, optionalRequestId, taskIdOfName } from '../wire/names.js';
-import { taskMessage, TaskWatcher } from './task-events.js';
+import { taskMessage, waitUntilAtRest, watchTask } from './task-events.js';
 import { taskSpecOf } from './task-spec.js';
 
 const Answer = z.string().regex(/\S/, 'must not be blank').max(20_000);
@@ -36,10 +36,9 @@ const PAGE = { max: 1_000, standard: 50 };
 
 interface TaskDeps extends Pick<SkillDeps, 'memory' | 'settings' | 'checker' | 'templateFor'> {
   readonly tasks: TaskStore;
-  readonly watcher: TaskWatcher;
   readonly worlds: Pick<RedisWorlds, 'get'>;
   readonly producer: Producer;
-  readonly workSandboxes: Pick<RouterWorkSandboxes, 'close'>;
+  readonly workSandboxes: Pick<RouterWorkSandboxes, 'at'>;
   readonly spend: SpendStore;
 }
 
@@ -95,7 +94,7 @@ export const taskCalls = {
     const { tenant, signal, deadlineMs } = call;
     const taskId = await seenTask(name, call, deps.tasks);
     const withinMs = waitMs(timeout, deadlineMs - Date.now());
-    return taskMessage(found(await deps.watcher.waitUntilAtRest(tenant, taskId, { withinMs, learning }, signal), name));
+    return taskMessage(found(await waitUntilAtRest(deps, { tenant, taskId }, { withinMs, learning }, signal), name));
   },
 
   async *watchTask({ name, resumeToken, text }, call, deps) {
@@ -103,7 +102,7 @@ export const taskCalls = {
     const taskId = await seenTask(name, call, deps.tasks);
     const afterId = eventIdOf(resumeToken, taskId);
     found(await deps.tasks.get(tenant, taskId), name);
-    yield* deps.watcher.watch(tenant, taskId, { afterId, withText: text }, signal);
+    yield* watchTask(deps, { tenant, taskId, afterId, withText: text }, signal);
   },
 
   async getStep({ name, step }, call, { tasks, producer: { redis, keys } }) {
@@ -153,7 +152,11 @@ async function requireWorld(world: string | undefined, call: CallContext, { worl
 /** Ends the sandbox of a cancelled task that no worker holds. If that fails, it ends by itself some minutes later. */
 async function endSandbox({ id, tenant }: TaskRecord, { producer: { redis, keys }, workSandboxes }: TaskDeps): Promise<void> {
   const name = lastSandboxIn(await whileRedisAnswers(redis, readJournal(redis, keys, rolloutIdOf(id))));
-  if (name !== null) await workSandboxes.close(tenant, name, AbortSignal.timeout(SANDBOX_END_MS)).catch(() => undefined);
+  if (name !== null)
+    await workSandboxes
+      .at(tenant, name)
+      .close(AbortSignal.timeout(SANDBOX_END_MS))
+      .catch(() => undefined);
 }
 
 /** Sorts labels, so that page tokens don't depend on the order of a caller's map. */

@@ -4,7 +4,7 @@ import { TaskEventSchema, TaskSchema } from '@etude/contracts/gen/etude/v1/tasks
 import { isFinal, isUnjudged, type TaskRecord, type TaskResult } from '@etude/contracts/task';
 import type { Producer } from '@etude/queue/jobs/producer';
 import { Bell, channelsOf } from '@etude/queue/redis/channels';
-import { readEvents, readEventsAndText, type StoredEvent, type TextEvent } from '@etude/queue/tasks/events';
+import { readEvents, type Reading, type StoredEvent, type TextEvent } from '@etude/queue/tasks/events';
 import type { TaskStore } from '@etude/queue/tasks/task-store';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { taskName } from '@etude/contracts/ids';
@@ -19,71 +19,63 @@ const isAtRest = (task: TaskRecord | null) => !task || isFinal(task.state) || ta
 
 const isLearning = (task: TaskRecord | null) => task?.learning.state === 'pending';
 
-/** Follows tasks by their event streams, without polling. */
-export class TaskWatcher {
-  constructor(
-    private readonly tasks: TaskStore,
-    private readonly producer: Pick<Producer, 'redis' | 'keys'>,
-  ) {}
+interface Followed {
+  readonly tasks: TaskStore;
+  readonly producer: Pick<Producer, 'redis' | 'keys'>;
+}
 
-  /**
-   * The events as callers see them. The `finished` event contains the final task.
-   *
-   * @param withText whether to get the text of the model too, while it is written
-   */
-  async *watch(
-    tenant: string,
-    taskId: string,
-    { afterId, withText }: { readonly afterId: string | null; readonly withText: boolean },
-    signal: AbortSignal,
-  ): AsyncGenerator<EventInit> {
-    const { redis, keys } = this.producer;
-    const read = withText ? readEventsAndText : readEvents;
-    for await (const stored of read(redis, keys, { tenant, taskId, afterId }, signal)) {
-      const task = stored.event.type === 'finished' ? await this.tasks.get(tenant, taskId) : null;
-      yield eventMessage(taskId, stored, task);
-    }
+/**
+ * The events of a task as callers see them, without polling. The `finished` event contains the final task.
+ *
+ * @param withText whether to get the text of the model too, while it is written
+ */
+export async function* watchTask(
+  { tasks, producer: { redis, keys } }: Followed,
+  { tenant, taskId, afterId, withText }: Reading,
+  signal: AbortSignal,
+): AsyncGenerator<EventInit> {
+  for await (const stored of readEvents(redis, keys, { tenant, taskId, afterId, withText }, signal)) {
+    const task = stored.event.type === 'finished' ? await tasks.get(tenant, taskId) : null;
+    yield eventMessage(taskId, stored, task);
   }
+}
 
-  /**
-   * The task once it is final or asks its caller, or its state after `withinMs`; null if it doesn't exist.
-   *
-   * @param until.learning whether to wait for the end of its learning too
-   * @throws the reason of `signal` if it aborts earlier
-   */
-  async waitUntilAtRest(
-    tenant: string,
-    taskId: string,
-    { withinMs, learning }: { readonly withinMs: number; readonly learning: boolean },
-    signal: AbortSignal,
-  ): Promise<TaskRecord | null> {
-    const record = await this.tasks.get(tenant, taskId);
-    if (isAtRest(record) && !(learning && isLearning(record))) return record;
-    const late = AbortSignal.timeout(Math.floor(withinMs));
-    const either = AbortSignal.any([signal, late]);
-    try {
-      const { redis, keys } = this.producer;
-      for await (const { event } of readEvents(redis, keys, { tenant, taskId, afterId: null }, either))
-        if (event.type === 'finished' || (event.type === 'question' && isAtRest(await this.tasks.get(tenant, taskId)))) break;
-      if (learning) await this.#untilLearned(tenant, taskId, either);
-    } catch (error) {
-      if (!late.aborted || signal.aborted) throw error;
+/**
+ * The task once it is final or asks its caller, or its state after `withinMs`; null if it doesn't exist.
+ *
+ * @param until.learning whether to wait for the end of its learning too
+ * @throws the reason of `signal` if it aborts earlier
+ */
+export async function waitUntilAtRest(
+  { tasks, producer }: Followed,
+  { tenant, taskId }: Pick<Reading, 'tenant' | 'taskId'>,
+  { withinMs, learning }: { readonly withinMs: number; readonly learning: boolean },
+  signal: AbortSignal,
+): Promise<TaskRecord | null> {
+  const { redis, keys } = producer;
+  const load = () => tasks.get(tenant, taskId);
+  const record = await load();
+  if (isAtRest(record) && !(learning && isLearning(record))) return record;
+  const late = AbortSignal.timeout(Math.floor(withinMs));
+  const either = AbortSignal.any([signal, late]);
+  try {
+    for await (const { event } of readEvents(redis, keys, { tenant, taskId, afterId: null }, either))
+      if (event.type === 'finished' || (event.type === 'question' && isAtRest(await load()))) break;
+    if (learning) {
+      // Learning sends no events, but messages on the task's channel.
+      const bell = new Bell(LOOK_EVERY_MS);
+      using listening = channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring);
+      await unlessAborted(listening.ready, either);
+      while (isLearning(await load())) {
+        await bell.rung(either);
+        either.throwIfAborted();
+      }
     }
-    signal.throwIfAborted();
-    return this.tasks.get(tenant, taskId);
+  } catch (error) {
+    if (!late.aborted || signal.aborted) throw error;
   }
-
-  /** Waits for the end of learning, which sends no events, but messages on the task's channel. @throws the signal's reason */
-  async #untilLearned(tenant: string, taskId: string, signal: AbortSignal): Promise<void> {
-    const { redis, keys } = this.producer;
-    const bell = new Bell(LOOK_EVERY_MS);
-    using listening = channelsOf(redis).listen(keys.wake(tenant, taskId), bell.ring);
-    await unlessAborted(listening.ready, signal);
-    while (isLearning(await this.tasks.get(tenant, taskId))) {
-      await bell.rung(signal);
-      signal.throwIfAborted();
-    }
-  }
+  signal.throwIfAborted();
+  return load();
 }
 
 type EventInit = MessageInitShape<typeof TaskEventSchema>;

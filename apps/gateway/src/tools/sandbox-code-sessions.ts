@@ -72,7 +72,7 @@ export class SandboxCodeSessions implements CodeSessions {
     if (typeof made !== 'string') return made;
     const outcome = await sessions.keepSandbox(key, last, made);
     if (outcome === 'kept') return { ...this.#session({ id: made, tenant, template }, true), isReplaced: last !== null };
-    if (outcome === 'replaced') await this.#work.close(tenant, sandboxName(made), signal);
+    if (outcome === 'replaced') await this.#work.at(tenant, sandboxName(made)).close(signal);
     throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended while it was being opened. Call again.`);
   }
 

@@ -24,44 +24,29 @@ export const optionalRequestId = (requestId: string) => (requestId === '' ? null
 export const optionalAgent = (agent: string) => (agent === '' ? null : parseField(AgentId, agent, 'agent'));
 export const optionalUser = (user: string, field = 'user') => (user === '' ? null : parseField(UserId, user, field));
 
-const digest = (filter: unknown) => hash('sha256', JSON.stringify(filter), 'base64url').slice(0, 16);
-
-/** An opaque token: the start of the next page, and the filter it is valid for. */
-export function pageToken(after: string | null, filter: unknown): string {
-  if (after === null) return '';
-  return Buffer.from(`${digest(filter)}${after}`).toString('base64url');
-}
-
-/**
- * The place after which to continue; null: the start.
- *
- * @throws EtudeError INVALID_ARGUMENT for a token of another method or filter, or one that wasn't made here
- */
-export function afterPageToken(token: string, filter: unknown): string | null {
-  if (token === '') return null;
-  const text = Buffer.from(token, 'base64url').toString('utf8');
-  const own = digest(filter);
-  if (text.startsWith(own) && text.length > own.length) return text.slice(own.length);
-  throw invalidField(
-    'page_token',
-    'does not belong to this list. Pass next_page_token of the previous answer, and leave all other fields unchanged',
-  );
-}
-
 /**
  * The requested page, which starts after `after` (null: the first page). `tokenOf` makes the token of the page that starts after a place
  * (null: the last page). `cut` takes up to one record more than the page has, and returns the page with the token of the next one.
  *
- * @throws EtudeError INVALID_ARGUMENT
+ * @throws EtudeError INVALID_ARGUMENT, also for a token of another method or filter
  */
 export function askedPage(request: { pageSize: number; pageToken: string }, limits: { max: number; standard: number }, filter: unknown) {
   const pageSize = boundedCount(request.pageSize, 'page_size', limits);
-  const tokenOf = (place: string | null) => pageToken(place, filter);
+  // A token is opaque to callers: a digest of its filter, then the place.
+  const digest = hash('sha256', JSON.stringify(filter), 'base64url').slice(0, 16);
+  const text = Buffer.from(request.pageToken, 'base64url').toString('utf8');
+  const after = text.slice(digest.length);
+  if (request.pageToken !== '' && (!text.startsWith(digest) || after === ''))
+    throw invalidField(
+      'page_token',
+      'does not belong to this list. Pass next_page_token of the previous answer, and leave all other fields unchanged',
+    );
+  const tokenOf = (place: string | null) => (place === null ? '' : Buffer.from(`${digest}${place}`).toString('base64url'));
   const cut = <T>(found: readonly T[], placeOf: (last: T) => string) => {
     const items = found.slice(0, pageSize);
     return { items, nextPageToken: tokenOf(found.length > pageSize ? placeOf(items.at(-1)!) : null) };
   };
-  return { pageSize, limit: pageSize + 1, after: afterPageToken(request.pageToken, filter), tokenOf, cut };
+  return { pageSize, limit: pageSize + 1, after: after || null, tokenOf, cut };
 }
 
 const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;

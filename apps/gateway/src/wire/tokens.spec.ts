@@ -1,13 +1,16 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { afterPageToken, eventIdOf, pageToken, resumeToken } from './names.js';
+import { askedPage, eventIdOf, resumeToken } from './names.js';
+
+const LIMITS = { max: 9, standard: 5 };
+const pageOf = (pageToken: string, filter: unknown) => askedPage({ pageSize: 0, pageToken }, LIMITS, filter);
 
 it('returns the place of a page token for the same filter only', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, maxLength: 100 }), fc.jsonValue(), (after, filter) => {
-      const token = pageToken(after, filter);
-      expect(afterPageToken(token, filter)).toBe(after);
-      expect(() => afterPageToken(token, { filter, more: true })).toThrow('page_token');
+      const token = pageOf('', filter).tokenOf(after);
+      expect(pageOf(token, filter).after).toBe(after);
+      expect(() => pageOf(token, { filter, more: true })).toThrow('page_token');
     }),
   );
 });
@@ -15,7 +18,7 @@ it('returns the place of a page token for the same filter only', () => {
 it('refuses any text that is not a token, with the name of the field', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), (text) => {
-      expect(() => afterPageToken(text, null)).toThrow('page_token');
+      expect(() => pageOf(text, null)).toThrow('page_token');
       expect(() => eventIdOf(text, 't0192f0c8a1b2')).toThrow('resume_token');
     }),
   );

@@ -58,11 +58,7 @@ function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' 
   return `w${contentDigest([tenant, agent, user, skill]).slice(0, 31)}`;
 }
 
-/**
- * Wishes for skills. The record of a wish is written first; its job `skill.request` follows.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE; every method
- */
+/** Wishes for skills. The record of a wish is written first; its job `skill.request` follows. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class WantedSkills extends RedisStore {
   /** @param openMax the most open wishes of one agent */
   constructor(

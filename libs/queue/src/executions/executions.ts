@@ -22,14 +22,6 @@ export interface StoredExecution {
   readonly result: ExecutionResult | null;
 }
 
-interface Errand {
-  readonly request: ExecutionRequest;
-  readonly signal: AbortSignal;
-  readonly place: PlaceInLine;
-  /** Settles once the bell is subscribed, so that it rings for every later result. */
-  readonly listening: Promise<unknown>;
-}
-
 /** A job with a priority is taken only while no job without one waits. */
 const SECOND_LINE: AddOptions = { priority: 1 };
 
@@ -115,7 +107,7 @@ export class QueueSandboxes implements Sandboxes {
     try {
       for (let round = 1; round <= ROUNDS_MAX; round++) {
         if (signal.aborted) throw abortError(signal);
-        const result = await this.#askAndWait({ request, signal, place, listening });
+        const result = await this.#askAndWait(request, place, listening, signal);
         if (result) return result;
         // The job ended without a result: an earlier caller cancelled it, or its request or result has expired.
         await this.producer.forget(SandboxExecute.name, executionId);
@@ -130,10 +122,16 @@ export class QueueSandboxes implements Sandboxes {
   /**
    * Stores the request, adds its job and waits for its end.
    *
+   * @param listening settles once the bell is subscribed, so that it rings for every later result
    * @returns null if the job ended without a result
    * @throws the EtudeError that the job died of; AbortError
    */
-  async #askAndWait({ request, signal, place, listening }: Errand): Promise<ExecutionResult | null> {
+  async #askAndWait(
+    request: ExecutionRequest,
+    place: PlaceInLine,
+    listening: Promise<unknown>,
+    signal: AbortSignal,
+  ): Promise<ExecutionResult | null> {
     const { tenant, executionId } = request;
     const askedAt = Date.now();
     const [known] = await Promise.all([this.#store.prepare(request), listening]);

@@ -15,8 +15,6 @@ export interface JobContext {
   /** Counted from 1. */
   readonly attempt: number;
   readonly isLastAttempt: boolean;
-  /** Number of workers that died while they ran this job. */
-  readonly stalledCount: number;
   /** Aborts on shutdown, when the lock is lost (see `leaseEndOf`), and after the queue's `timeoutMs` (DEADLINE_EXCEEDED). */
   readonly signal: AbortSignal;
   /** Aborts when the worker begins to close. A handler that throws its reason returns the job to the queue. */
@@ -195,7 +193,6 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
       jobId: job.id ?? '',
       attempt,
       isLastAttempt: attempt >= (job.opts.attempts ?? 1),
-      stalledCount: job.stalledCounter,
       signal,
       draining: this.#draining.signal,
     };

@@ -27,11 +27,7 @@ export function readFailure(reason = ''): JobFailure {
   return data ?? { code: /stalled/.test(reason) ? 'WORKER_LOST' : 'INTERNAL', message: reason || 'failed without a reason' };
 }
 
-/**
- * Parses a payload or a result.
- *
- * @throws EtudeError with `code`, naming the path of the first wrong field
- */
+/** Parses a payload or a result. @throws EtudeError with `code`, naming the path of the first wrong field */
 export function parseOr<S extends z.ZodType>(schema: S, value: unknown, code: ErrorCode, what: string): z.infer<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;

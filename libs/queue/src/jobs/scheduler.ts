@@ -73,12 +73,6 @@ export async function schedule<W extends WorkName>(
   return true;
 }
 
-/** Removes a schedule. A run in progress continues. @returns whether there was a schedule */
-async function unschedule(producer: Producer, name: WorkName, tenant: string): Promise<boolean> {
-  const { declaration, schedulerId } = WORKS[name];
-  return whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));
-}
-
 export async function keptSchedules(producer: Producer) {
   const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
   const all = await whileRedisAnswers(producer.redis, Promise.all(queues.map((queue) => queue.getJobSchedulers())));
@@ -128,9 +122,11 @@ export class NightlySchedules {
     this.#setAt.set(tenant, clock.now());
     for (const name of NAMES) {
       const wanted = schedules[name];
-      const { setting } = WORKS[name];
+      const { setting, declaration, schedulerId } = WORKS[name];
+      // A run in progress continues.
+      const remove = () => whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));
       try {
-        const isChanged = wanted === null ? await unschedule(producer, name, tenant) : await schedule(producer, name, tenant, wanted);
+        const isChanged = wanted === null ? await remove() : await schedule(producer, name, tenant, wanted);
         const change = wanted === null ? 'is not set any more, so the schedule of the tenant was removed' : 'is set for the tenant';
         if (isChanged) logger.info({ tenant, ...wanted }, `${setting} ${change}`);
       } catch (error) {

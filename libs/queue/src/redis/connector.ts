@@ -66,10 +66,7 @@ function reconnectOnError(error: Error): boolean | 2 {
   return (error as { command?: { name?: string } }).command?.name?.startsWith('eval') ? 2 : true;
 }
 
-/**
- * Connects to the cluster node that owns the slot of our keys. So BullMQ, blocking reads and subscribers can use a cluster like a single
- * server.
- */
+/** Connects to the cluster node that owns the slot of our keys. So BullMQ, blocking reads and subscribers can use a cluster like a single server. */
 function slotConnector({ hosts, name, tls }: RedisAddress, options: RedisOptions) {
   return class extends AbstractConnector {
     constructor() {

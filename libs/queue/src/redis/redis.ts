@@ -30,10 +30,7 @@ const SILENCE_MS = 20_000;
 const RETRY_FIRST_MS = 50;
 const RETRY_MOST_MS = 1_000;
 
-/**
- * Makes a connection that knows this library's scripts. It connects and reconnects by itself. Each outage is logged once, not at every
- * retry.
- */
+/** Makes a connection that knows this library's scripts. It connects and reconnects by itself. Each outage is logged once, not at every retry. */
 export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger): Redis {
   const redis = new Redis({
     ...connectionOptions(url),

@@ -46,11 +46,6 @@ export class RouterWorkSandboxes implements WorkSandboxes {
   at(tenant: string, name: string, isRenewed = true): WorkSandbox {
     return new RouterWorkSandbox(this.router, tenant, name, isRenewed);
   }
-
-  /** Ends a sandbox that `open` gave, by its name. */
-  close(tenant: string, name: string, signal: AbortSignal): Promise<void> {
-    return this.at(tenant, name).close(signal);
-  }
 }
 
 class RouterWorkSandbox implements WorkSandbox {

@@ -92,11 +92,7 @@ export class SandboxRouter {
     return (await Array.fromAsync(answers))[0] as T;
   }
 
-  /**
-   * Like `ask`, for a stream of answers.
-   *
-   * @param open called again if the stream breaks, to continue after the last answer
-   */
+  /** Like `ask`, for a stream of answers. @param open called again if the stream breaks, to continue after the last answer */
   async *follow<T>(
     id: string,
     context: RoutedCall,

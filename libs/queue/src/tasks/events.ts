@@ -23,11 +23,13 @@ const BATCH = 100;
 /** How often a waiting reader polls for events, because a message may be lost. */
 const LOOK_EVERY_MS = 15_000;
 
-interface Reading {
+export interface Reading {
   readonly tenant: string;
   readonly taskId: string;
   /** Id of the last event seen; null for all events. */
   readonly afterId: string | null;
+  /** Also gives the model's text while the model writes it, before the event of its step. */
+  readonly withText?: boolean;
 }
 
 /**
@@ -38,34 +40,27 @@ interface Reading {
  * QUEUE_UNAVAILABLE in an outage on a producer's connection: the caller can resume after the last event;
  * the signal's reason as soon as it aborts
  */
-export const readEvents = (redis: Redis, keys: RedisKeys, reading: Reading, signal: AbortSignal) =>
-  followTask(redis, keys, reading, signal, null) as AsyncGenerator<StoredEvent, void, undefined>;
-
-/** Like `readEvents`, with the model's text while the model writes it. The text comes before the event of its step. */
-export const readEventsAndText = (redis: Redis, keys: RedisKeys, reading: Reading, signal: AbortSignal) =>
-  followTask(redis, keys, reading, signal, []);
-
-async function* followTask(
+export async function* readEvents(
   redis: Redis,
   keys: RedisKeys,
-  { tenant, taskId, afterId }: Reading,
+  { tenant, taskId, afterId, withText = false }: Reading,
   signal: AbortSignal,
-  texts: ModelText[] | null,
 ): AsyncGenerator<StoredEvent | TextEvent, void, undefined> {
+  const texts: ModelText[] = [];
   const answer = <T>(work: Promise<T>) => unlessAborted(whileRedisAnswers(redis, work), signal);
   const listenings: Listening[] = [];
   const heard = async (listening: Listening) => answer((listenings.push(listening), listening.ready));
   const bell = new Bell(LOOK_EVERY_MS);
   const hear = (text: ModelText) => {
-    if (texts !== null) addText(texts, text);
+    addText(texts, text);
     bell.ring();
   };
   let id = afterId ?? '0-0';
   try {
-    if (texts !== null) await heard(listenToText(redis, keys.text(tenant, taskId), hear));
+    if (withText) await heard(listenToText(redis, keys.text(tenant, taskId), hear));
     for (let isWoken = false; ;) {
       const batch = await answer(readBatch(redis, keys.events(tenant, taskId), id));
-      for (let text = texts?.shift(); text; text = texts?.shift()) yield { id, at: Date.now(), event: { type: 'model_text', ...text } };
+      for (let text = texts.shift(); text; text = texts.shift()) yield { id, at: Date.now(), event: { type: 'model_text', ...text } };
       for (const stored of batch) {
         signal.throwIfAborted();
         yield stored;

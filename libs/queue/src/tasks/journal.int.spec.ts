@@ -6,7 +6,7 @@ import { never, queueForFile, SOLVED } from '../../test/rig.js';
 import { openLearning, type RedisJournal } from './journal.js';
 import { taskKeys } from '../redis/keys.js';
 import { connectRedis } from '../redis/redis.js';
-import { readEvents, type StoredEvent } from './events.js';
+import { readEvents, type StoredEvent, type TextEvent } from './events.js';
 
 const startQueue = queueForFile();
 
@@ -116,7 +116,8 @@ async function start() {
   return { tasks, record, open, read, step, finish };
 }
 
-const states = (events: readonly StoredEvent[]) => events.map(({ event }) => (event.type === 'state' ? event.state : event.type));
+const states = (events: ReadonlyArray<StoredEvent | TextEvent>) =>
+  events.map(({ event }) => (event.type === 'state' ? event.state : event.type));
 
 describe('reading events', () => {
   it('resumes after any event without missing or repeating one', async () => {

@@ -101,11 +101,7 @@ export function questionsOf(journal: RedisJournal): Questions {
   };
 }
 
-/**
- * Takes the learning of an ended rollout for this worker: raises its epoch and loads the journal.
- *
- * @returns null if no learning is pending
- */
+/** Takes the learning of an ended rollout for this worker: raises its epoch and loads the journal. @returns null if no learning is pending */
 export async function openLearning(redis: Redis, keys: RedisKeys, rollout: RolloutAddress): Promise<LearningJournal | null> {
   const { tenant, taskId, rolloutId } = rollout;
   const places = taskKeys(keys, rollout);
