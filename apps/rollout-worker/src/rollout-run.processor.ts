@@ -197,11 +197,7 @@ interface RolloutLearnDeps extends Omit<RolloutRunDeps, 'ports'> {
   readonly ports: Omit<LearningDeps, 'journal' | 'givesUp'>;
 }
 
-/**
- * Learns from one ended rollout, from the point where an earlier worker stopped. Nothing here changes the ended task.
- *
- * @throws system errors, which the queue retries
- */
+/** Learns from one ended rollout, from where an earlier worker stopped. The task isn't changed. @throws system errors, which the queue retries */
 export function rolloutLearnProcessor({
   ports,
   logger,

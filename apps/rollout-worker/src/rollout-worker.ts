@@ -63,7 +63,7 @@ export const rolloutWorkerConfig = requireMemory(
       ETUDE_LEARNING_WALL_MS: z.coerce.number().int().min(1_000).max(3_000_000).default(600_000),
       /** Most tokens that all model calls for learning from one task may use. */
       ETUDE_LEARNING_TOKENS_MAX: z.coerce.number().int().min(100).max(10_000_000).default(100_000),
-      /** Most tokens in the parts of a step's prompt. Default: `{"memory": 800, "result": 2000, "workingMemory": 1000, "findings": 800, "history": 1500}`. */
+      /** Tokens for parts of a prompt. Default: `{"memory": 800, "result": 2000, "workingMemory": 1000, "findings": 800, "history": 1500}`. */
       ETUDE_ROLLOUT_PROMPT_TOKENS: z.string().default('{}').transform(parsedJson).pipe(PromptTokens),
       /**
        * Probability with which a rollout doesn't see a recalled item, so that `etude lift` can measure the effect of memory. 0: all items are

@@ -16,6 +16,9 @@ export function question(rules: string, asked: string): ChatMessage[] {
 /** Data for a prompt, as JSON in an XML element. No text in the data can close the element. */
 export const dataElement = (tag: string, data: unknown) => `<${tag}>${JSON.stringify(data).replaceAll('<', '\\u003c')}</${tag}>`;
 
+/** Estimates a text's tokens as one for every four characters, as in English prose. */
+export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
+
 export const cutText = (text: string, charsMax: number) => (text.length <= charsMax ? text : `${text.slice(0, charsMax)} [cut]`);
 
 /** Reads the JSON object in a model's answer, which may have a fence or words around it. Returns the data, or what is `wrong`. */

@@ -3,11 +3,7 @@ import { readFileSync } from 'node:fs';
 /** This path is right both from `src` and from `dist`. */
 const FOLDER = new URL('../python/', import.meta.url);
 
-/**
- * Reads a file of `libs/domain/python` that a sandbox will run. It reads synchronously, so call it only while modules load.
- *
- * @param name without ".py"
- */
+/** Reads a file of `libs/domain/python`. It reads synchronously, so call it only while modules load. @param name without ".py" */
 export const pythonText = (name: string): string => readFileSync(new URL(`${name}.py`, FOLDER), 'utf8');
 
 /** Joins files into one program: `main` and the `modules` that it can import. @param modules a module must follow those that it imports */

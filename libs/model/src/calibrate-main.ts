@@ -49,11 +49,7 @@ function fit(scored: readonly ScoredPair[], unrelated: readonly number[]) {
   return { anchors, settings, ...countRight(scored, calibration(anchors)) };
 }
 
-/**
- * Measures how well an embedder judges labelled pairs of texts, and finds the settings with which most judgements are right.
- *
- * @throws errors of the embedder
- */
+/** Measures how well an embedder judges labelled pairs, and finds the best settings. @throws errors of the embedder */
 export async function calibrateEmbedder(pairs: readonly LabelledPair[], embedder: Embedder, signal: AbortSignal) {
   const { profile } = embedder;
   const { model, dimension } = profile;

@@ -113,15 +113,8 @@ function count(usage: Json, ...names: string[]): number | null {
   return value === undefined ? null : Math.round(value);
 }
 
-/** Estimates the tokens of a text: one for four characters, as in English prose. */
-export const approximateTokens = (chars: number) => Math.ceil(chars / 4);
-
-export function requestChars({ messages, tools = [] }: ChatRequest): number {
-  const calls = messages.flatMap(({ toolCalls = [] }) => toolCalls);
-  const texts = [
-    ...messages.map(({ content }) => content),
-    ...calls.map((call) => call.arguments),
-    ...tools.map((tool) => JSON.stringify(tool)),
-  ];
-  return texts.reduce((sum, text) => sum + text.length, 0);
+/** All texts of a request, which its tokens are estimated from. */
+export function requestText({ messages, tools = [] }: ChatRequest): string {
+  const texts = messages.flatMap(({ content, toolCalls = [] }) => [content, ...toolCalls.map((call) => call.arguments)]);
+  return [...texts, ...tools.map((tool) => JSON.stringify(tool))].join('');
 }

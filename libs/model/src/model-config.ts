@@ -190,11 +190,7 @@ export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend(
 });
 export type ModelConfig = z.infer<typeof modelConfig>;
 
-/**
- * Makes the chat model that the settings choose. Opens no connection yet.
- *
- * @throws EtudeError FAILED_PRECONDITION if the default server is used without a key or a model
- */
+/** Makes the chat model that the settings choose. It connects later. @throws EtudeError FAILED_PRECONDITION if a needed key or model isn't set */
 export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatModel {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey, OPENAI_MODEL: model } = config;
   if (baseUrl === DEFAULT_BASE_URL) {

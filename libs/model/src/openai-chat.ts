@@ -2,7 +2,8 @@ import { errorDetails, EtudeError } from '@etude/contracts/errors';
 import { parsedJson } from '@etude/contracts/json';
 import type { ChatModel, ChatRequest, ChatResponse } from '@etude/domain/ports/model';
 import { createParser } from 'eventsource-parser';
-import { type Answer, AnswerAssembler, approximateTokens, requestChars } from './chat-answer.js';
+import { approximateTokens } from '@etude/domain/model-answer';
+import { type Answer, AnswerAssembler, requestText } from './chat-answer.js';
 import { type ConnectionOptions, OpenAiConnection, type Send } from './openai-connection.js';
 import { faultError, quoted, type ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { calledInText, messageOnWire, messagesAsText, toolOnWire } from './tools-on-wire.js';
@@ -72,8 +73,8 @@ export class OpenAiChatModel implements ChatModel {
 
   #response(request: ChatRequest, model: string, answer: Answer): ChatResponse {
     const { priceInputUsdPerMtok, priceOutputUsdPerMtok } = this.options;
-    const inputTokens = answer.inputTokens ?? approximateTokens(requestChars(request));
-    const outputTokens = answer.outputTokens ?? approximateTokens(answer.text.length);
+    const inputTokens = answer.inputTokens ?? approximateTokens(requestText(request));
+    const outputTokens = answer.outputTokens ?? approximateTokens(answer.text);
     const costUsd = (inputTokens * priceInputUsdPerMtok + outputTokens * priceOutputUsdPerMtok) / 1e6;
     return { ...answer, model: answer.model ?? model, inputTokens, outputTokens, costUsd };
   }

@@ -59,11 +59,7 @@ export class OpenAiConnection {
     this.#agent = isSecure ? new HttpsAgent(agent) : new HttpAgent(agent);
   }
 
-  /**
-   * Repeats `exchange` until it succeeds, fails with an error that isn't retried, or `signal` aborts.
-   *
-   * @throws EtudeError MODEL_*; an AbortError
-   */
+  /** Repeats `exchange` until it succeeds, `signal` aborts, or an error isn't retryable. @throws EtudeError MODEL_*; an AbortError */
   call<T>(exchange: (send: Send) => Promise<T>, signal: AbortSignal): Promise<T> {
     const send: Send = (path, body) => this.#send(path, body, signal);
     return withRetries(() => exchange(send), signal, this.options.retry, this.options.timers);

@@ -58,11 +58,7 @@ export class OpenAiEmbedder implements Embedder {
 const Vector = z.array(z.number()).transform((numbers) => Float32Array.from(numbers));
 const Vectors = z.object({ data: z.array(z.object({ index: z.number().default(0), embedding: Vector })) });
 
-/**
- * Reads the vectors in a server's answer, in the order of the texts.
- *
- * @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) if vectors are missing
- */
+/** Reads the vectors in the order of the texts. @throws EtudeError MODEL_ANSWER_TRUNCATED (retryable) if vectors are missing */
 function readVectors(answer: string, expected: number, context: ServerContext): Float32Array[] {
   // Some servers give every vector the index 0, but send them in order.
   const vectors = readDocument(Vectors, answer, 'for embeddings', context).data.toSorted((a, b) => a.index - b.index);

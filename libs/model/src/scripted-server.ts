@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { approximateTokens } from './chat-answer.js';
+import { approximateTokens } from '@etude/domain/model-answer';
 import { checkScript, type ScriptInput } from './script.js';
 import { ChatBody, type Conversation, conversationOf, filled, type Match, ScriptMatcher } from './script-matching.js';
 
@@ -173,11 +173,10 @@ function replyOf({ answer, captures }: Match, { digest, messages }: Conversation
     type: 'function',
     function: { name, arguments: filled(JSON.stringify(given), captures) },
   }));
-  const askedChars = messages.reduce((sum, message) => sum + message.text.length, 0);
-  const answeredChars = text.length + (calls.length === 0 ? 0 : JSON.stringify(calls).length);
+  const answered = calls.length === 0 ? text : text + JSON.stringify(calls);
   const { input_tokens: prompt_tokens, output_tokens: completion_tokens } = answer.usage ?? {
-    input_tokens: approximateTokens(askedChars),
-    output_tokens: approximateTokens(answeredChars),
+    input_tokens: approximateTokens(messages.map((message) => message.text).join('')),
+    output_tokens: approximateTokens(answered),
   };
   return {
     head: { id: `chatcmpl-scripted-${digest.slice(0, 16)}`, created: 0, model, system_fingerprint: 'scripted' },

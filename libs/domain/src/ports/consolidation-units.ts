@@ -62,12 +62,7 @@ export interface ConsolidationUnits {
   undo(run: Omit<UnitName, 'agent'> & { readonly agent: string | null; readonly by: string }): Promise<readonly UndoneUnit[]>;
 }
 
-/**
- * The stored progress of a consolidation run: one line per agent, and the model's answers until the run ends. Another worker continues from
- * it.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE
- */
+/** The stored progress of a run: a line per agent, and the model's answers. Another worker continues from it. @throws EtudeError QUEUE_UNAVAILABLE */
 export interface ConsolidationReport {
   line(agent: string): Promise<ConsolidatedAgent | null>;
   putLine(line: ConsolidatedAgent): Promise<void>;

@@ -82,12 +82,7 @@ export interface Reranker {
   rank(query: string, texts: readonly string[], signal: AbortSignal): Promise<readonly number[]>;
 }
 
-/**
- * Turns texts into vectors of one length.
- *
- * @throws EtudeError MODEL_UNAVAILABLE
- * Not in it: caching, searching, checking the length of vectors.
- */
+/** Turns texts into vectors of one length. Not in it: caching, searching, checking that length. @throws EtudeError MODEL_UNAVAILABLE */
 export interface Embedder {
   readonly profile: EmbedderProfile;
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]>;

@@ -1,3 +1,4 @@
+import { approximateTokens } from '../model-answer.js';
 import { isRetryable } from '@etude/contracts/errors';
 import type { FoundItem, Skill } from '@etude/contracts/memory';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -63,9 +64,6 @@ const SAME_LESSON = 0.8;
 const CANDIDATES_PER_ITEM = 2;
 /** Twice as many skills are searched as wanted, because some of them are no longer offered. */
 const SKILLS_PER_CANDIDATE = 2;
-
-/** Estimates a text's tokens as one for every four characters, as in English prose. */
-export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
 
 /**
  * Finds the best memories of each layer for a cue. Each is relevant by meaning or by rare words. No two are alike or teach the same lesson.

@@ -4,7 +4,7 @@ import type { Journal, JournalEntry, LearningJournal } from '../ports/journal.js
 import type { ProceduralMemory } from '../ports/memory.js';
 import type { ChatMessage, ChatRequest, ChatResponse, ChatTool } from '../ports/model.js';
 import { LexicalEmbedder } from '../retrieval/lexical-embedder.js';
-import { approximateTokens } from '../recall/recollect.js';
+import { approximateTokens } from '../model-answer.js';
 import { learnFromRollout } from './learn-from-rollout.js';
 import type { RolloutDeps, RolloutInput } from './rollout-context.js';
 import { runRollout } from './run-rollout.js';

@@ -25,11 +25,7 @@ interface TryOptions {
   readonly template?: string | undefined;
 }
 
-/**
- * The second half of every attempt: executes an answer, judges it, adds it to `context.attempts` and records it.
- *
- * @param code null if the answer held no code; it is then judged without a sandbox
- */
+/** Executes an answer, judges it, adds it to `context.attempts` and records it. @param code null if there is none; then no sandbox is used */
 export async function tryAnswer(
   context: RolloutContext,
   said: Omit<Attempt, 'judgement' | 'at' | 'code'>,

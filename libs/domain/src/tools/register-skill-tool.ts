@@ -106,11 +106,7 @@ export interface RegisterSkillToolDeps {
   readonly skillPath: (tenant: string, name: string) => string;
 }
 
-/**
- * Registers a skill that an agent wrote. If the skill is faulty, the status is `rejected` and `reason` says why.
- *
- * @throws EtudeError SANDBOX_UNAVAILABLE and other system errors
- */
+/** Registers an agent's skill. A faulty one gets the status `rejected` and a `reason`. @throws EtudeError SANDBOX_UNAVAILABLE; other system errors */
 export async function registerSkillByTool(
   { examples, tests: given, entry_point: wanted, ...asked }: z.output<typeof RegisterInput>,
   context: ToolContext,

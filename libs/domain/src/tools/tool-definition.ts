@@ -113,11 +113,7 @@ export interface BundledCode {
   readonly template?: string;
 }
 
-/**
- * Finds, runs and loads the skills that a reader may use.
- *
- * @throws EtudeError FAILED_PRECONDITION if a skill is not active, can't be called, or has other code than its proof says
- */
+/** Finds, runs and loads skills. @throws EtudeError FAILED_PRECONDITION if a skill is inactive, not callable, or differs from its proof */
 export interface ToolSkills {
   /** Active skills, best first. */
   search(

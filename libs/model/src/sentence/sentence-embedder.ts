@@ -26,11 +26,7 @@ export const DEFAULT_FOLDER = fileURLToPath(new URL('../../../../.etude/cache/em
 /** The model's graph without its weights, written by `tools/embedding-graph`. */
 export const GRAPH_PATH = fileURLToPath(new URL('../../graphs/all-minilm-l6-v2.onnx', import.meta.url));
 
-/**
- * Names of the model's files that are missing in `folder` or have a wrong length.
- *
- * Digests are checked when the files are fetched, not here.
- */
+/** Names of the model's files that are missing in `folder` or have a wrong length. Digests are checked when files are fetched. */
 export function missingFiles(folder: string): string[] {
   return SENTENCE_MODEL.files
     .filter(({ name, bytes }) => statSync(join(folder, name), { throwIfNoEntry: false })?.size !== bytes)

@@ -8,11 +8,7 @@ const PATIENCE: RetryPolicy = { attemptsMax: 1_000, waitTotalMaxMs: 20_000 };
 const LIMITS = { idleTimeoutMs: 900_000, callTimeoutMs: 900_000 };
 const CALLS_MAX = 1_000;
 
-/**
- * Uses the sentence model of an embedding process on this machine. Its connections keep this process alive only while a call waits.
- *
- * If the embedding process ends during a call, the call is repeated.
- */
+/** Uses the sentence model of an embedding process on this machine. If that process ends during a call, the call is repeated. */
 export class ServedEmbedder extends OpenAiEmbedder {
   override readonly profile = SENTENCE_PROFILE;
 
