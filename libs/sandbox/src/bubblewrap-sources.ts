@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import { BUNDLE_FD, type BubblewrapOptions, FIRST_FREE_FD, INFO_FD, nestCommand, singleCommand } from './bubblewrap-command.js';
-import { FrameChannel, type SupervisorFrame } from './frames.js';
+import { ChannelLink, FrameChannel } from './frames.js';
 import type { HostUser, HostUsers } from './host-users.js';
 import type { SandboxLink, SandboxShape, SandboxSource } from './sandbox-driver.js';
 
@@ -89,35 +89,8 @@ interface Launch {
 
 const STDERR_CHARS_MAX = 4_000;
 
-/** The common part of links over pipes. */
-abstract class PipeLink {
-  private readonly ending = Promise.withResolvers<void>();
-  readonly gone = this.ending.promise;
-  protected abstract readonly channel: FrameChannel;
-  protected over = false;
-
-  get alive(): boolean {
-    return !this.over;
-  }
-
-  send(frame: SupervisorFrame): void {
-    this.channel.send(frame);
-  }
-
-  receive(): Promise<SupervisorFrame | null> {
-    return this.channel.receive();
-  }
-
-  /** Called once no process of the sandbox exists any more. */
-  end(): void {
-    this.over = true;
-    this.channel.end();
-    this.ending.resolve();
-  }
-}
-
 /** bubblewrap with one process inside, which sends and receives frames over its stdin and stdout. */
-class BubblewrapProcess extends PipeLink implements SandboxLink {
+class BubblewrapProcess extends ChannelLink implements SandboxLink {
   protected readonly channel: FrameChannel;
   private readonly child: ChildProcess;
   private insidePid: number | null = null;
@@ -253,7 +226,7 @@ class Nest extends BubblewrapProcess {
   }
 }
 
-class NestSandbox extends PipeLink implements SandboxLink {
+class NestSandbox extends ChannelLink implements SandboxLink {
   protected readonly channel: FrameChannel;
   private readonly pipe: Duplex;
 
@@ -276,6 +249,7 @@ class NestSandbox extends PipeLink implements SandboxLink {
     return this.gone;
   }
 
+  /** Called once no process of the sandbox exists any more. */
   override end(): void {
     this.onEnd();
     super.end();

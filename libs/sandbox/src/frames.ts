@@ -54,7 +54,7 @@ export interface SupervisorFrame {
 export class FrameChannel {
   private readonly reader = new FrameReader();
   private readonly inbox: SupervisorFrame[] = [];
-  private waiting: ((frame: SupervisorFrame | null) => void) | null = null;
+  private grown = Promise.withResolvers<void>();
   private ended = false;
 
   /** @param onMalformed called for an unreadable frame, after which the channel ends. It must end the other side, too */
@@ -71,9 +71,9 @@ export class FrameChannel {
         this.inbox.push(...(this.reader.feed(chunk) as SupervisorFrame[]));
       } catch (error) {
         onMalformed(error as Error);
-        this.end();
+        this.ended = true;
       }
-      this.hand();
+      this.wake();
     });
   }
 
@@ -82,24 +82,44 @@ export class FrameChannel {
   }
 
   /** The next frame; null once the channel has ended. One reader at a time. */
-  receive(): Promise<SupervisorFrame | null> {
-    const ready = this.inbox.shift();
-    if (ready) return Promise.resolve(ready);
-    if (this.ended) return Promise.resolve(null);
-    return new Promise((resolve) => (this.waiting = resolve));
+  async receive(): Promise<SupervisorFrame | null> {
+    while (this.inbox.length === 0 && !this.ended) await this.grown.promise;
+    return this.inbox.shift() ?? null;
   }
 
   end(): void {
     this.ended = true;
-    this.waiting?.(null);
-    this.waiting = null;
+    this.wake();
   }
 
-  private hand(): void {
-    const next = this.waiting && this.inbox.shift();
-    if (!next) return;
-    const resolve = this.waiting;
-    this.waiting = null;
-    resolve?.(next);
+  private wake(): void {
+    this.grown.resolve();
+    this.grown = Promise.withResolvers();
+  }
+}
+
+/** The common part of links to supervisors: frames over a channel, until `end` is called. */
+export abstract class ChannelLink {
+  readonly #ending = Promise.withResolvers<void>();
+  readonly gone = this.#ending.promise;
+  protected abstract readonly channel: FrameChannel;
+  protected over = false;
+
+  get alive(): boolean {
+    return !this.over;
+  }
+
+  send(frame: SupervisorFrame): void {
+    this.channel.send(frame);
+  }
+
+  receive(): Promise<SupervisorFrame | null> {
+    return this.channel.receive();
+  }
+
+  protected end(): void {
+    this.over = true;
+    this.channel.end();
+    this.#ending.resolve();
   }
 }

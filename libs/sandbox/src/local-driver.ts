@@ -99,14 +99,6 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
   [/seccomp/i, 'syscalls'],
 ];
 
-interface ProvenSource {
-  readonly source: SandboxSource;
-  /** Users of this machine, one for each sandbox, or the reason why all share one. */
-  readonly users: HostUsers | string;
-  /** Makes a source with the same controls, and with the packages in the folder. */
-  readonly withPackages: (packagesPath: string) => SandboxSource;
-}
-
 /** Controls that this machine lacks. `accept` adds only controls that the operator allows to be missing. */
 class Missing extends Set<OptionalControl> {
   constructor(private readonly allowed: readonly string[]) {
@@ -126,7 +118,7 @@ class Missing extends Set<OptionalControl> {
  *
  * @throws EtudeError SANDBOX_CONTROL_MISSING
  */
-async function provenSource(options: LocalOptions, shape: SandboxShape): Promise<ProvenSource> {
+async function provenSource(options: LocalOptions, shape: SandboxShape) {
   const { bwrapPath = '/usr/bin/bwrap', pythonPath = '/usr/bin/python3', isolation = 'auto' } = options;
   const [interpreter, canBeSingle] = await Promise.all([buildBundle(pythonPath), isRecentBubblewrap(bwrapPath)]);
   const seccomp = seccompFilter(arch);
@@ -151,13 +143,13 @@ async function proveAll(
   Source: typeof SingleSource | typeof NestSource,
   given: HostUsers | string,
   shape: SandboxShape,
-): Promise<ProvenSource> {
+) {
   for (let users = given; ;) {
     const settings = { ...base, users: typeof users === 'string' ? null : users };
     const source = new Source(settings);
     try {
       for (const [control, why] of Object.entries(await tryProbe(source, shape.diskMiB))) base.missing.accept(control, why);
-      return { source, users, withPackages: (packagesPath) => new Source({ ...settings, packagesPath }) };
+      return { source, users, withPackages: (packagesPath: string): SandboxSource => new Source({ ...settings, packagesPath }) };
     } catch (error) {
       await source.close();
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;

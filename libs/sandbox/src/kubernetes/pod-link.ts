@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { FrameChannel, type SupervisorFrame } from '../frames.js';
+import { ChannelLink, FrameChannel, type SupervisorFrame } from '../frames.js';
 import type { SandboxLink } from '../sandbox-driver.js';
 import { type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
 import type { PoolDeps, PoolSettings } from './pool-settings.js';
@@ -20,31 +20,23 @@ export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'c
 /** Time for process 1 to end after a `close`. */
 const END_TIMEOUT_MS = 2_000;
 
-/** A TCP connection to the supervisor of one pod. The pod outlives its connection until its lease ends. */
-export class PodLink implements SandboxLink {
-  /** Resolves when the connection has ended. After `destroy`, process 1 has then ended or did not respond in time. */
-  readonly gone: Promise<void>;
-  private readonly channel: FrameChannel;
+/** A TCP connection to the supervisor of one pod, `gone` when it has ended. The pod outlives its connection until its lease ends. */
+export class PodLink extends ChannelLink implements SandboxLink {
+  protected readonly channel: FrameChannel;
   ending = false;
   /** Whether the claim was bound again on a newer connection, by this process or another. */
   superseded = false;
-  private over = false;
   /** Pings without an answer. */
   private pings = 0;
   private problem = '';
 
   private constructor(private readonly socket: Socket) {
+    super();
     this.channel = new FrameChannel(socket, socket, (error) => {
       this.problem = `the sandbox sent a malformed frame: ${error.message}`;
       socket.destroy();
     });
-    this.gone = new Promise((resolve) => {
-      socket.once('close', () => {
-        this.over = true;
-        this.channel.end();
-        resolve();
-      });
-    });
+    socket.once('close', () => this.end());
     // A supervisor never closes only one direction of a connection.
     socket.once('end', () => socket.destroy());
   }
@@ -68,17 +60,17 @@ export class PodLink implements SandboxLink {
     }
   }
 
-  get alive(): boolean {
-    return !this.over && !this.ending;
+  override get alive(): boolean {
+    return super.alive && !this.ending;
   }
 
-  send(frame: SupervisorFrame): void {
-    if (!this.over && this.socket.writable) this.channel.send(frame);
+  override send(frame: SupervisorFrame): void {
+    if (!this.over && this.socket.writable) super.send(frame);
   }
 
-  async receive(): Promise<SupervisorFrame | null> {
+  override async receive(): Promise<SupervisorFrame | null> {
     for (;;) {
-      const frame = await this.channel.receive();
+      const frame = await super.receive();
       if (frame?.type !== 'refused') return frame;
       if (frame.code === 'superseded') {
         this.superseded = true;
@@ -113,6 +105,7 @@ export class PodLink implements SandboxLink {
     return { outcome: 'silent', reason: frame ? `it answered "${frame.type}"` : this.complaint() || 'it did not answer' };
   }
 
+  /** Resolves when process 1 has ended, or has not responded in time. */
   destroy(): Promise<void> {
     if (!this.ending && !this.over) {
       this.send({ type: 'close' });
