@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
-import { decodeStatus } from '@etude/contracts/rich-status';
+import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
 import type { SandboxSession } from '@etude/contracts/sandbox';
 import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { ControllerChannels, ControllerDirectory } from '@etude/queue/sandboxes/controllers';
@@ -89,14 +89,11 @@ export async function startInstallation() {
 }
 
 /** Etude's code of a call that was refused, and its metadata. */
-export async function refusal(
-  call: Promise<unknown>,
-): Promise<{ code: string; message: string; metadata?: Readonly<Record<string, string>>; violations?: readonly unknown[] }> {
-  try {
-    await call;
-  } catch (error) {
-    const { metadata, details } = error as { metadata: Parameters<typeof decodeStatus>[0]; details: string };
-    return { code: `no code: ${String(error)}`, message: details, ...decodeStatus(metadata) };
-  }
-  throw new Error('the call was answered');
+export async function refusal(call: Promise<unknown>) {
+  const error = await call.then(
+    () => new Error('the call was answered'),
+    (refused: unknown) => refused,
+  );
+  if (!isServiceError(error)) throw error;
+  return { message: error.details, ...decodeStatus(error.metadata) };
 }

@@ -30,11 +30,7 @@ export class Heard implements ExecutionSink {
 }
 
 /** The outcome of a run of a session: everything that it printed, and its displays. */
-export interface SessionOutcome extends Pick<Heard, 'displays' | 'told'> {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly result: RunResult;
-}
+type SessionOutcome = Awaited<ReturnType<typeof run>>;
 
 export interface TestSession {
   readonly claimed: ClaimedSandbox;
@@ -61,7 +57,7 @@ export async function openSession(sandboxes: Fixture): Promise<TestSession> {
 /** `it` with a session for each test that asks for one. */
 export const itInSession = (sandboxes: Fixture) => it.extend('session', () => openSession(sandboxes));
 
-async function run(claimed: ClaimedSandbox, asked: SandboxRun, limits: Partial<SandboxLimits> = {}): Promise<SessionOutcome> {
+async function run(claimed: ClaimedSandbox, asked: SandboxRun, limits: Partial<SandboxLimits> = {}) {
   const heard = new Heard();
   const request = { ...requestOf([asked], { limits }), executionId: `session-${randomUUID()}`, keep: true };
   const end = await claimed.execute(request, heard, new AbortController().signal);
