@@ -23,11 +23,11 @@ export class SingleSource implements SandboxSource {
   constructor(private readonly settings: SourceSettings) {}
 
   open(shape: SandboxShape): SandboxLink {
-    const { bundle, users, seccomp, missing } = this.settings;
+    const { users, seccomp, missing } = this.settings;
     const filtered = seccomp !== null && !missing.has('syscalls');
     const own = users?.take();
     const user = own ?? this.settings.user;
-    const process = new BubblewrapProcess({ command: singleCommand(this.settings, shape), bundle, pipes: filtered ? 1 : 0, user });
+    const process = new BubblewrapProcess(this.settings, singleCommand(this.settings, shape), filtered ? 1 : 0, user, null);
     if (filtered) process.hand(FIRST_FREE_FD, seccomp);
     this.live.add(process);
     void process.gone.then(() => this.live.delete(process));
@@ -76,17 +76,6 @@ export class NestSource implements SandboxSource {
   }
 }
 
-interface Launch {
-  readonly command: readonly string[];
-  readonly bundle: Buffer;
-  /** Number of further pipes, from FIRST_FREE_FD on. */
-  readonly pipes: number;
-  /** The user that the process runs as; undefined: the current one. Never root, because the kernel limits no processes of root. */
-  readonly user: HostUser | undefined;
-  /** Users to map into its user namespace. The command waits on its last pipe until they are. Absent: bubblewrap maps one user itself. */
-  readonly mapped?: HostUsers | null;
-}
-
 const STDERR_CHARS_MAX = 4_000;
 
 /** bubblewrap with one process inside, which sends and receives frames over its stdin and stdout. */
@@ -97,10 +86,19 @@ class BubblewrapProcess extends ChannelLink implements SandboxLink {
   private stderr = '';
   private doomed = false;
 
-  constructor(private readonly launch: Launch) {
+  /**
+   * @param pipes number of further pipes, from FIRST_FREE_FD on
+   * @param user the user that it runs as; undefined: the current one. Never root, because the kernel limits no processes of root
+   * @param mapped users to map into its user namespace. The command waits on its last pipe until they are. null: bubblewrap maps one user
+   */
+  constructor(
+    { bundle }: SourceSettings,
+    [program = '', ...args]: readonly string[],
+    private readonly pipes: number,
+    private readonly user: HostUser | undefined,
+    private readonly mapped: HostUsers | null,
+  ) {
     super();
-    const { command, bundle, pipes, user } = launch;
-    const [program = '', ...args] = command;
     const extra = Array.from({ length: 2 + pipes }, () => 'pipe' as const);
     this.child = spawn(program, args, { cwd: '/', env: {}, stdio: ['pipe', 'pipe', 'pipe', ...extra], ...user });
     const { stdin, stdout } = this.child;
@@ -161,7 +159,7 @@ class BubblewrapProcess extends ChannelLink implements SandboxLink {
   }
 
   private async mapUsers(pid: number): Promise<void> {
-    const { mapped, pipes, user } = this.launch;
+    const { mapped, pipes, user } = this;
     if (mapped && !this.doomed) {
       await mapped.map(pid, user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }).catch((error: Error) => {
         this.stderr = error.message;
@@ -190,10 +188,9 @@ class Nest extends BubblewrapProcess {
   private used = 0;
 
   constructor(private readonly settings: SourceSettings) {
-    const { bundle, user, users } = settings;
+    const { user, users } = settings;
     const pipes = users ? SLOTS + 1 : SLOTS;
-    const command = nestCommand(settings, FIRST_FREE_FD, users ? FIRST_FREE_FD + SLOTS : null);
-    super({ command, bundle, pipes, user, mapped: users });
+    super(settings, nestCommand(settings, FIRST_FREE_FD, users ? FIRST_FREE_FD + SLOTS : null), pipes, user, users);
     void this.follow();
   }
 

@@ -4,11 +4,7 @@ import { z } from 'zod';
 import type { SupervisorFrame } from './frames.js';
 import { type LostSandbox, type SandboxFiles, unavailable } from './sandbox-driver.js';
 
-interface Pending {
-  readonly frame: SupervisorFrame;
-  readonly resolve: (frame: SupervisorFrame) => void;
-  readonly reject: (error: Error) => void;
-}
+type Pending = PromiseWithResolvers<SupervisorFrame> & { readonly request: SupervisorFrame };
 
 const Entry = z.object({ entry: SessionFile.nullable(), uploadedBytes: z.number().int() });
 const Written = z.object({ size: z.number().int() });
@@ -71,7 +67,7 @@ export class SupervisorFiles implements SandboxFiles {
 
   /** Repeats the unanswered requests on a new link. No data is written twice, because the supervisor refuses an offset that was written. */
   repeat(): void {
-    for (const { frame } of this.pending.values()) this.send(frame);
+    for (const { request } of this.pending.values()) this.send(request);
   }
 
   fail(end: LostSandbox): void {
@@ -84,10 +80,10 @@ export class SupervisorFiles implements SandboxFiles {
   ask(frame: SupervisorFrame): Promise<SupervisorFrame> {
     if (this.lost) return Promise.reject(unavailable(this.lost.message, this.lost.exit));
     const requestId = `f${(this.asked += 1)}`;
-    return new Promise((resolve, reject) => {
-      this.pending.set(requestId, { frame: { ...frame, requestId }, resolve, reject });
-      this.send({ ...frame, requestId });
-    });
+    const pending = { ...Promise.withResolvers<SupervisorFrame>(), request: { ...frame, requestId } };
+    this.pending.set(requestId, pending);
+    this.send(pending.request);
+    return pending.promise;
   }
 }
 

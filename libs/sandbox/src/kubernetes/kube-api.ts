@@ -18,12 +18,6 @@ export interface PodManifest {
   readonly spec: V1PodSpec;
 }
 
-export interface PodList {
-  readonly pods: readonly PodView[];
-  /** The version from which a watch can continue. */
-  readonly resourceVersion: string;
-}
-
 export type PodApi = Pick<KubeApi, 'createPod' | 'getPod' | 'deletePod' | 'labelPod' | 'close'>;
 
 export type WatchEvent =
@@ -102,7 +96,8 @@ export class KubeApi {
     await this.#json({ method: 'PATCH', path: this.#path(name), body: { metadata: { uid, labels } }, contentType });
   }
 
-  async listPods(selector: string, signal: AbortSignal = NEVER): Promise<PodList> {
+  /** The pods, and the version from which a watch can continue. */
+  async listPods(selector: string, signal: AbortSignal = NEVER) {
     const path = this.#path('', { labelSelector: selector });
     const { metadata, items = [] } = await this.#json<Partial<V1PodList>>({ method: 'GET', path }, signal);
     return { pods: items.map(podView), resourceVersion: metadata?.resourceVersion ?? '' };

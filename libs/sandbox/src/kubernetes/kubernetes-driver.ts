@@ -73,7 +73,7 @@ export class KubernetesDriver implements SandboxDriver {
     this.claimed = new ClaimedPods(this.deps);
     this.unsubscribe = feed.subscribe((change) => this.pools.get(change.pod.labels[LABELS.template] ?? '')?.observe(change));
     for (const pod of feed.pods.values()) this.pools.get(pod.labels[LABELS.template] ?? '')?.observe({ pod, gone: false });
-    this.stopReaper = reapPods({ ...this.deps, holds: (uid) => this.claimed.holds(uid), templates: new Set(this.pools.keys()) });
+    this.stopReaper = reapPods(this.deps, new Set(this.pools.keys()), (uid) => this.claimed.holds(uid));
   }
 
   /**

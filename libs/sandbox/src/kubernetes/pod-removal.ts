@@ -1,19 +1,12 @@
 import { LABELS } from './pod-identity.js';
 import type { PodView } from './pod-state.js';
-import type { PoolDeps } from './pool-settings.js';
+import type { PoolDeps, PoolSettings } from './pool-settings.js';
 
 /** Deletes a pod. A failure is only logged, because the reaper tries again. */
 export async function deletePod({ api, log }: PoolDeps, { name, uid }: { name: string; uid: string }, graceSeconds: number): Promise<void> {
   await api.deletePod(name, { uid, graceSeconds }).catch((error: unknown) => {
     log.warn({ pod: name, err: error }, 'a sandbox pod could not be deleted yet');
   });
-}
-
-interface ReaperDeps extends PoolDeps {
-  /** Whether this process holds a claim of the pod. */
-  readonly holds: (uid: string) => boolean;
-  /** Templates that this controller knows. */
-  readonly templates: ReadonlySet<string>;
 }
 
 /** If a deletion takes longer than this, the pod's node counts as dead. */
@@ -23,10 +16,12 @@ const DELETING_MAX_MS = 60_000;
  * Deletes pods of any controller that have ended or never started, now and every `reapEveryMs`. Several reapers may find the same pod.
  * It never deletes a claimed pod that runs. If the controller of such a pod is dead, the pod ends with its lease or its deadline.
  *
+ * @param templates those that this controller knows
+ * @param holds whether this process holds a claim of the pod
  * @returns a function that stops it
  */
-export function reapPods(deps: ReaperDeps): () => void {
-  const { feed, holds, settings } = deps;
+export function reapPods(deps: PoolDeps, templates: ReadonlySet<string>, holds: (uid: string) => boolean): () => void {
+  const { feed, settings } = deps;
   /** By uid: the pod's state, and the time when it entered that state. */
   let seen = new Map<string, { readonly what: string; readonly sinceMs: number }>();
   let running = false;
@@ -41,7 +36,7 @@ export function reapPods(deps: ReaperDeps): () => void {
       const { sinceMs } = known?.what === what ? known : { sinceMs: performance.now() };
       seen.set(pod.uid, { what, sinceMs });
       // A dead node never confirms a deletion, so the second deletion has no grace period and needs no confirmation.
-      if (performance.now() - sinceMs >= patienceMs(pod, deps)) await deletePod(deps, pod, pod.deleting ? 0 : 1);
+      if (performance.now() - sinceMs >= patienceMs(pod, settings, templates)) await deletePod(deps, pod, pod.deleting ? 0 : 1);
     }
     running = false;
   };
@@ -50,7 +45,7 @@ export function reapPods(deps: ReaperDeps): () => void {
   return () => clearInterval(timer);
 }
 
-function patienceMs({ deleting, phase, labels }: PodView, { settings, templates }: ReaperDeps): number {
+function patienceMs({ deleting, phase, labels }: PodView, settings: PoolSettings, templates: ReadonlySet<string>): number {
   if (deleting) return DELETING_MAX_MS;
   // The pod's own controller needs time to read why the pod ended.
   if (phase === 'Succeeded' || phase === 'Failed') return settings.reapEveryMs / 2;

@@ -106,12 +106,6 @@ export class PodStarter {
   }
 }
 
-export interface RefillPlan {
-  /** Number of missing pods for which there are free slots. */
-  readonly short: number;
-  readonly create: number;
-}
-
 /** A pod that takes longer to start counts as stuck, and no longer counts towards `startsMax`. */
 const SLOW_START_MS = 10_000;
 
@@ -146,8 +140,9 @@ export class PoolBalance {
    * waits or half of the free pods are used up.
    *
    * @param waiting number of claims that wait in this controller
+   * @returns how many pods to create, and in `short` how many are missing for which there are free slots
    */
-  plan(roster: PodRoster, waiting: number): RefillPlan {
+  plan(roster: PodRoster, waiting: number) {
     const { settings, lastClaim } = this.deps;
     const { max, free } = this.sizes;
     const missing = Math.max(0, free + waiting - roster.supply);
