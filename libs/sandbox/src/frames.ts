@@ -98,7 +98,7 @@ export class FrameChannel {
   }
 }
 
-/** The common part of links to supervisors: frames over a channel, until `end` is called. */
+/** The common part of links to supervisors: sends and receives frames until `end` is called. */
 export abstract class ChannelLink {
   readonly #ending = Promise.withResolvers<void>();
   readonly gone = this.#ending.promise;

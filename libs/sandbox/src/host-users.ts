@@ -82,11 +82,7 @@ export class HostUsers {
     throw new EtudeError('SANDBOX_CAPACITY', why, { metadata: { exit: 'capacity' } });
   }
 
-  /**
-   * Maps the users into the user namespace of the nest with this pid, which `starter` has started.
-   *
-   * @throws Error with advice if the kernel or newuidmap refuses
-   */
+  /** Maps the users into the user namespace of a nest that `starter` has started. @throws Error with advice if this is refused */
   async map(pid: number, starter: HostUser): Promise<void> {
     const { firstUid, firstGid, count } = this.block;
     const extents = (own: number, first: number) => [NEST_USER, own, 1, FIRST_INSIDE, first, count].map(String);

@@ -99,35 +99,24 @@ const START_FAILURES: ReadonlyArray<readonly [RegExp, OptionalControl]> = [
   [/seccomp/i, 'syscalls'],
 ];
 
-/** Controls that this machine lacks. `accept` adds only controls that the operator allows to be missing. */
-class Missing extends Set<OptionalControl> {
-  constructor(private readonly allowed: readonly string[]) {
-    super();
-  }
-
-  /** @throws EtudeError SANDBOX_CONTROL_MISSING where the control may not be missing */
-  accept(name: string, why: string): void {
-    const control = OPTIONAL_CONTROLS.find((known) => known === name);
-    if (!control || !this.allowed.includes(control)) throw controlMissing(name, 'here', why, control !== undefined);
-    this.add(control);
-  }
+/** The control with this name, if the operator allows it to be missing. @throws EtudeError SANDBOX_CONTROL_MISSING if not */
+function acceptMissing(name: string, why: string, allowed: readonly string[] = []): OptionalControl {
+  const control = OPTIONAL_CONTROLS.find((known) => known === name);
+  if (!control || !allowed.includes(control)) throw controlMissing(name, 'here', why, control !== undefined);
+  return control;
 }
 
-/**
- * Finds a source whose sandboxes enforce every control, except those allowed to be missing. Each control is tried inside a sandbox.
- *
- * @throws EtudeError SANDBOX_CONTROL_MISSING
- */
+/** Finds a source whose sandboxes enforce every control, except those allowed to be missing. @throws EtudeError SANDBOX_CONTROL_MISSING */
 async function provenSource(options: LocalOptions, shape: SandboxShape) {
-  const { bwrapPath = '/usr/bin/bwrap', pythonPath = '/usr/bin/python3', isolation = 'auto' } = options;
+  const { bwrapPath = '/usr/bin/bwrap', pythonPath = '/usr/bin/python3', isolation = 'auto', allowMissingControls: allowed } = options;
   const [interpreter, canBeSingle] = await Promise.all([buildBundle(pythonPath), isRecentBubblewrap(bwrapPath)]);
   const seccomp = seccompFilter(arch);
   const user = process.getuid?.() === 0 ? NOBODY : undefined;
   const prove = async (kind: 'single' | 'nest') => {
-    const missing = new Missing(options.allowMissingControls ?? []);
-    if (!seccomp) missing.accept('syscalls', `there is no system call filter for ${arch}`);
+    const missing = new Set<OptionalControl>();
+    if (!seccomp) missing.add(acceptMissing('syscalls', `there is no system call filter for ${arch}`, allowed));
     const users = await HostUsers.take(options.userRange, kind === 'nest');
-    const settings = { bwrapPath, pythonPath, ...interpreter, seccomp, user, missing };
+    const settings = { bwrapPath, pythonPath, ...interpreter, seccomp, user, missing, allowed };
     return proveAll(settings, kind === 'single' ? SingleSource : NestSource, users, shape).catch((error: unknown) => {
       if (typeof users !== 'string') users.close();
       throw error;
@@ -139,7 +128,7 @@ async function provenSource(options: LocalOptions, shape: SandboxShape) {
 
 /** Tries all controls. After an acceptable failure it tries again without that control, or with one user for all sandboxes. */
 async function proveAll(
-  base: Omit<SourceSettings, 'users'> & { readonly missing: Missing },
+  base: Omit<SourceSettings, 'users'> & { readonly missing: Set<OptionalControl>; readonly allowed: readonly string[] | undefined },
   Source: typeof SingleSource | typeof NestSource,
   given: HostUsers | string,
   shape: SandboxShape,
@@ -148,14 +137,15 @@ async function proveAll(
     const settings = { ...base, users: typeof users === 'string' ? null : users };
     const source = new Source(settings);
     try {
-      for (const [control, why] of Object.entries(await tryProbe(source, shape.diskMiB))) base.missing.accept(control, why);
+      for (const [control, why] of Object.entries(await tryProbe(source, shape.diskMiB)))
+        base.missing.add(acceptMissing(control, why, base.allowed));
       return { source, users, withPackages: (packagesPath: string): SandboxSource => new Source({ ...settings, packagesPath }) };
     } catch (error) {
       await source.close();
       if (errorCode(error) === 'SANDBOX_CONTROL_MISSING') throw error;
       const { message } = error as Error;
       const failed = START_FAILURES.find(([pattern, control]) => pattern.test(message) && !base.missing.has(control));
-      if (failed) base.missing.accept(failed[1], message);
+      if (failed) base.missing.add(acceptMissing(failed[1], message, base.allowed));
       else if (settings.users === null) throw startFailure(error as Error);
       else {
         settings.users.close();
@@ -201,11 +191,7 @@ const run = promisify(execFile);
 const RUNNER = fileURLToPath(new URL('../runner/', import.meta.url));
 const INSTALL = 'apt-get install -y bubblewrap python3';
 
-/**
- * Compiles the runner with the sandbox's own Python, so that no sandbox has to parse it again.
- *
- * @throws EtudeError SANDBOX_CONTROL_MISSING without a usable Python, with the command that installs it
- */
+/** Compiles the runner with the sandbox's own Python. @throws EtudeError SANDBOX_CONTROL_MISSING with the command that installs Python */
 async function buildBundle(pythonPath: string): Promise<Pick<SourceSettings, 'bundle' | 'safePath'>> {
   const script = `import sys;v=sys.version_info;sys.stdout.write("%d.%d\\n" % v[:2]);sys.stdout.flush();sys.path.insert(0,${JSON.stringify(RUNNER)});import bundle;sys.stdout.buffer.write(bundle.build(${JSON.stringify(RUNNER)}))`;
   const { stdout } = await run(pythonPath, ['-I', '-S', '-B', '-c', script], { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 }).catch(
@@ -219,11 +205,7 @@ async function buildBundle(pythonPath: string): Promise<Pick<SourceSettings, 'bu
   return { bundle: Buffer.from(stdout.subarray(newline + 1)), safePath: minor >= 11 };
 }
 
-/**
- * Whether bubblewrap is 0.8 or later, and so supports all controls of a sandbox without a nest.
- *
- * @throws EtudeError SANDBOX_CONTROL_MISSING without bubblewrap, with the command that installs it
- */
+/** Whether bubblewrap is 0.8 or later, which `single` needs. @throws EtudeError SANDBOX_CONTROL_MISSING with the command that installs it */
 async function isRecentBubblewrap(bwrapPath: string): Promise<boolean> {
   const { stdout } = await run(bwrapPath, ['--version']).catch((error: Error) => {
     throw unusable(`bubblewrap at ${bwrapPath} does not work: ${error.message}`);

@@ -14,10 +14,7 @@ export type ExecutionEvent =
 /** Longest text of one event, in UTF-16 units. */
 const TEXT_MAX = 256 * 1024;
 
-/**
- * The events so far of an execution with one run. Any number of readers may read them, each at its own pace. A sandbox that repeats an
- * execution sends the same frames again, so an event has the same number in every controller.
- */
+/** The events so far of an execution with one run, for any number of readers. An event has the same number in every controller. */
 export class ExecutionLog implements ExecutionSink {
   readonly #events: ExecutionEvent[] = [];
   readonly #grown = new EventEmitter().setMaxListeners(0);

@@ -36,7 +36,7 @@ export class ClaimedPods {
         if (held.place.uid !== pod.uid) continue;
         held.view = pod;
         held.gone ||= gone;
-        // The connection of an ended pod may never end by itself. It stays open until the last frames must have arrived.
+        // The connection of an ended pod may never end by itself. It is closed when the last frames must have arrived.
         if (ended(held)) setTimeout(() => held.link.abandon(), deps.settings.explainMs).unref();
       }
     });

@@ -17,10 +17,7 @@ export const LABELS = {
   nonce: 'etude.dev/nonce',
 } as const;
 
-/**
- * A pod is named after its template and its slot, a number below the template's maximum. If two controllers fill the same slot, the API
- * server refuses the second pod, because the name is taken. So there are never more pods than slots.
- */
+/** A pod is named after its slot. The API server refuses a second pod of that name, so a template never has more pods than slots. */
 export const podNameOf = (installation: string, template: string, slot: number) => `${installation}-${template}-${slot}`;
 
 /** The name that the pod's supervisor gives in its hello. It contains the uid, because a pod's name is used again after its end. */

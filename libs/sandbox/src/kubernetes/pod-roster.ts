@@ -33,10 +33,7 @@ export interface RosterPod {
 
 const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' || view.phase === 'Failed';
 
-/**
- * The pods of one template by slot, from the actions of this process and the events of the watch. An action counts before the watch
- * reports its effect, so that it isn't repeated while the watch is slow.
- */
+/** The pods of one template by slot. Actions of this process count before the watch reports them, so that none is repeated. */
 export class PodRoster extends Map<number, RosterPod> {
   constructor(private readonly digest: string) {
     super();

@@ -39,10 +39,7 @@ export interface PodVariety {
   readonly user: number;
 }
 
-/**
- * Picks a random user that is not in `taken`. A pod with a user namespace of its own has only 65,536 users, which the node maps to other
- * users of the host for each pod.
- */
+/** Picks a random user that is not in `taken`. A pod with a user namespace of its own has only 65,536 users. */
 export function userOf(template: SandboxTemplate, taken: ReadonlySet<number | null>): number {
   const [first, count] = template.hostUsers === false ? [1_000, 60_000] : [100_000, 2_000_000_000];
   for (;;) {
@@ -137,10 +134,7 @@ function container({ template, filter }: PodKind, token: string): V1Container {
   };
 }
 
-/**
- * The system call filter for code in pods of a template, in hex. Without an egress list code gets no internet sockets, so that it can't
- * even reach the pod's own address.
- */
+/** The system call filter for code, in hex. Without an egress list it refuses internet sockets, even to the pod's own address. */
 function podFilter(template: SandboxTemplate): string {
   const filter = seccompFilter(arch, { network: template.egress.length > 0 });
   if (filter) return filter.toString('hex');
