@@ -12,7 +12,7 @@ export function requireVector(vector: Float32Array | null | undefined, { name, d
   for (const value of vector ?? []) squares += value * value;
   // Tests only the sum: testing each number takes four times as long, and every stored vector is checked.
   if (vector?.length === dimension && Number.isFinite(squares)) return squares;
-  const message = `a vector for ${name} has ${vector?.length ?? 0} numbers instead of ${dimension} finite ones; check ETUDE_EMBEDDING_DIMENSION`;
+  const message = `a vector of ${name} has ${vector?.length ?? 0} numbers, but must have ${dimension}, all finite; check ETUDE_EMBEDDING_DIMENSION`;
   throw new EtudeError('EMBEDDING_LENGTH_WRONG', message);
 }
 
@@ -29,8 +29,8 @@ export function requireReadable(stored: readonly VectorModel[], { name, dimensio
   const has = ready.map((model) => `${model.name} (${model.dimension} dimensions)`).join(' and ');
   const settings = ready.map((model) => embedderSetting(model.name, model.dimension)).join(' or ');
   const message =
-    `${where} has whole vectors of ${has}, but ${name} (${dimension} dimensions) is configured. Start the services with the embedder ` +
-    `that it has (${settings} for every one of them), and move to ${name} with "etude memory reembed" from there`;
+    `${where} has complete vectors of ${has}, but ${name} (${dimension} dimensions) is configured. Start every service ` +
+    `with ${settings} instead. To change to ${name}, run "etude memory reembed" then`;
   throw new EtudeError('MEMORY_VERSION', message);
 }
 

@@ -3,7 +3,7 @@ import { modelStore } from './model-store.js';
 
 class Crash extends Error {}
 
-/** Whether the store lived until the work was done. */
+/** Whether the work was done before the store crashed. */
 export async function isSurvived(work: () => Promise<unknown>): Promise<boolean> {
   try {
     await work();
@@ -14,13 +14,13 @@ export async function isSurvived(work: () => Promise<unknown>): Promise<boolean>
   }
 }
 
-/** A store without transactions. After `dieAfter(n)` it throws `Crash` behind the change or removal that follows n others. */
+/** A store without transactions. After `dieAfter(n)` it makes n more changes or removals, then one more, and throws `Crash`. */
 export function dyingStore(): { store: RecordStore; dieAfter: (changes: number) => void } {
   const store = modelStore();
   let left = Number.POSITIVE_INFINITY;
   const spend = () => {
     left -= 1;
-    if (left < 0) throw new Crash('killed behind a change');
+    if (left < 0) throw new Crash('killed after a change');
   };
   const write = async (tenant: string, changes: readonly Change[]) => {
     const done: boolean[] = [];

@@ -180,9 +180,10 @@ async function compareSearch(store: RecordStore, models: Models, one: Search): P
   expect({ one, found, expected, wrong }).toEqual({ one, found, expected, wrong: [] });
 }
 
-/** What differs: the highest values of both kinds, and the candidates with other values than expected. Any of several equal ones may be found. */
+const isClose = (a: number, b: number) => Math.abs(a - b) < CLOSE;
+
+/** Pairs of highest values that differ, and candidates with other values than expected. Among equal candidates any may be found. */
 function wrongIn(found: readonly Candidate[], expected: readonly Candidate[], limit: number): unknown[] {
-  const isClose = (a: number, b: number) => Math.abs(a - b) < CLOSE;
   const highest = (list: readonly Candidate[], value: 'cosine' | 'bm25') =>
     list
       .map((candidate) => candidate[value])
@@ -197,7 +198,7 @@ function wrongIn(found: readonly Candidate[], expected: readonly Candidate[], li
     return !isSame || known.createdAt !== one.createdAt || known.worth !== one.worth;
   });
   return [
-    ...lists.filter(([ours, theirs]) => ours.length !== theirs.length || !ours.every((one, i) => isClose(one, theirs[i]!))),
+    ...lists.filter(([ours, theirs]) => ours.length !== theirs.length || !ours.every((one, i) => isClose(one, theirs[i] ?? Number.NaN))),
     ...wrong,
   ];
 }

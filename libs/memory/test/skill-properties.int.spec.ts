@@ -155,7 +155,7 @@ describe('skills in a store without transactions', () => {
     let [now, writes] = [1_000_000, 0];
     const dying: RecordStore['write'] = async (...args) => {
       writes += 1;
-      // The first writer takes its turn, then fails.
+      // The first writer takes its turn and then fails, so that it never ends the turn.
       if (writes === 2 || writes === 3) throw new Error('killed');
       return store.write(...args);
     };

@@ -17,7 +17,7 @@ export interface Started {
 
 const file = (name: string) => new URL(name, import.meta.url).pathname;
 
-/** Runs a TypeScript file of this folder without building it. `exit`: how it ended, with all that it wrote to stderr. */
+/** Runs a TypeScript file of this folder without building it. `exit` resolves with its exit code or signal, and its stderr. */
 export function sourceProcess(name: string, ...args: string[]) {
   const flags = ['--conditions=@etude/source', '--disable-warning=ExperimentalWarning', '--import', file('./source-hooks.mjs')];
   const child = spawn(process.execPath, [...flags, file(name), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -18,7 +18,7 @@ function copyOf(from: string): string {
   return path;
 }
 
-/** Runs a process that kills itself behind so many effects. Returns whether it came to its end before. */
+/** Runs a process that kills itself after so many effects. Returns whether it finished before that. */
 async function ends(role: 'run' | 'undo', dir: string, effects: number): Promise<boolean> {
   const { code, signal, stderr } = await sourceProcess('./unit-process.ts', role, dir, String(effects)).exit;
   expect({ code: code ?? 0, stderr }).toEqual({ code: 0, stderr: '' });
@@ -27,7 +27,7 @@ async function ends(role: 'run' | 'undo', dir: string, effects: number): Promise
 
 const calmly = (role: 'run' | 'undo', dir: string) => work(role, dir, async (done) => done);
 
-/** Kills the work behind each of its effects in turn, on a copy of `start`, and has it repeated. Returns the number of effects. */
+/** Kills the work on a copy of `start` after each of its effects in turn, and repeats it. Returns the number of effects. */
 async function killedAtEach(
   role: 'run' | 'undo',
   start: string,
@@ -42,13 +42,13 @@ async function killedAtEach(
     expect(readFileSync(join(dir, 'calls'), 'utf8')).toBe('xx');
     if (survived) return effects - 1;
   }
-  throw new Error('the work never came to its end');
+  throw new Error('the work never finished');
 }
 
 const openedAt = (dir: string) =>
   openMemory({ store: { adapter: 'sqlite', path: join(dir, 'memory.db') }, embedder: new LexicalEmbedder(), clock: { now: () => NOW } });
 
-/** What recall shows, and everything that a run leaves. */
+/** What recall shows, and all that a run has stored. */
 async function stateOf(dir: string) {
   const memory = await openedAt(dir);
   try {
@@ -74,7 +74,7 @@ async function filled(): Promise<string> {
   return dir;
 }
 
-it('leaves all of a unit or nothing when its process is killed behind any effect', { timeout: TIMEOUT_MS }, async () => {
+it('leaves all of a unit or nothing when its process is killed after any effect', { timeout: TIMEOUT_MS }, async () => {
   const start = await filled();
   const before = await stateOf(start);
   const done = copyOf(start);

@@ -44,7 +44,7 @@ export async function fill(memory: Memory): Promise<void> {
   await told('Bob deploys the shop');
 }
 
-/** What recall answers to every cue, with scores where they don't depend on what a database keeps of deleted words. */
+/** Recall's answers to every cue. Scores are left out for Qdrant, where they depend on deleted words. */
 export async function recalled(memory: Memory, hasScores = true): Promise<unknown> {
   const shown = CUES.map(async (context) => {
     const { facts, experiences, procedures } = await memory.recall(ALL, { context, similarityMin: 0 });

@@ -115,7 +115,7 @@ async function factsOfManyWriters(at: MemoryPlace): Promise<readonly Fact[]> {
   return current;
 }
 
-/** Sums of words depend on the order in which records were written, in their last digits. */
+/** Rounded, because the last digits of a BM25 sum depend on the order in which records were written. */
 function rounded(score = 0): number {
   return Math.round(score * 1_000);
 }

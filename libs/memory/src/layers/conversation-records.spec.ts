@@ -10,7 +10,7 @@ import { memoryOver } from '../open-memory.js';
 
 const MAY = Date.UTC(2026, 4, 3);
 
-/** Notes every turn in which somebody lives somewhere. */
+/** An answer of the model that notes every turn with the word "lives". */
 const noting: FakeAnswer = ({ messages }) => {
   const turns = JSON.parse(/<turns>(.*)<\/turns>/.exec(messages.at(-1)?.content ?? '')?.[1] ?? '[]') as string[];
   const notes = turns.flatMap((line, turn) =>

@@ -130,9 +130,9 @@ async function takePlaces(store: RecordStore, addition: Addition) {
     const turns = value?.turns ?? 0;
     const earlier = taken.find((one) => one.startsWith(`${writeId} `));
     const first = addition.first ?? (earlier === undefined ? turns : Number(earlier.slice(writeId.length + 1)));
-    if (first > turns) throw refused(`first is ${first}, but the conversation has only ${turns} messages; add the missing ones before`);
+    if (first > turns) throw refused(`first is ${first}, but the conversation has only ${turns} messages; add the missing messages first`);
     const end = Math.max(turns, first + messages.length);
-    if (end > TURNS_MAX) throw refused(`a conversation may have ${TURNS_MAX} turns; begin another one`);
+    if (end > TURNS_MAX) throw refused(`a conversation may have at most ${TURNS_MAX} turns; begin another conversation`);
     if (value !== null && end === turns) return { conversation: value, first, isNew: false };
     const title = addition.title === '' ? (value?.title ?? '') : addition.title;
     const conversation = { ...value, id, scope, name, title, turns: end, createdAt: value?.createdAt ?? at, updatedAt: at };
@@ -164,7 +164,7 @@ async function requireSame(store: RecordStore, { scope, name, messages }: Additi
     const [known, message] = [there.get(key), messages[n]!];
     const told: Message | null = known === undefined ? null : turnOf(known);
     if (told === null || (['role', 'name', 'text', 'at'] as const).every((part) => told[part] === message[part])) continue;
-    const text = `the conversation has another message at ${first + n}; add messages without "first", or under another name`;
+    const text = `the conversation already has another message at index ${first + n}; leave out "first" to append, or name another conversation`;
     throw new EtudeError('ALREADY_EXISTS', text, { field: 'first' });
   }
 }

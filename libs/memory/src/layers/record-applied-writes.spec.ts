@@ -53,7 +53,7 @@ describe('applied writes', () => {
     });
   });
 
-  it.each([0, 1, 2, 3])('leave the same state after a crash behind change %i', async (changes) => {
+  it.each([0, 1, 2, 3])('leave the same state after a crash at change %i', async (changes) => {
     const dying = dyingStore();
     const layers = layersOver(dying.store);
     for (const [i, write] of WRITES.entries()) {

@@ -60,7 +60,7 @@ export function parseBody<T>({ layer, kind, key, body }: Pick<MemoryRecord, 'lay
   } catch (error) {
     cause = error;
   }
-  const message = `the ${layer} record ${kind} ${JSON.stringify(key)} is damaged; restore the store from a copy`;
+  const message = `the ${layer} record ${kind} ${JSON.stringify(key)} is damaged; restore the store from a backup`;
   throw new EtudeError('MEMORY_UNAVAILABLE', message, {}, { cause });
 }
 

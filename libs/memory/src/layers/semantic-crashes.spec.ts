@@ -76,7 +76,7 @@ describe('a semantic layer that is killed', () => {
       dieAfter(death);
       await isSurvived(() => layerOver(store).storeDocument(...editionOf(['a', 'd'])));
       dieAfter(Number.POSITIVE_INFINITY);
-      // The store may report no remaining work only when every part is there and no part of the old document is left.
+      // The document may count as whole only if every chunk is stored and no chunk of the old edition is left.
       const whole = await layerOver(store).wholeDocument(SCOPE, 'd1');
       const standing = (await store.find(ALL, 'semantic', { kinds: ['chunk'] }, { order: 'key', limit: 9 }))
         .map(({ text }) => text)

@@ -99,7 +99,10 @@ async function takeTurn({ store, clock }: TurnDeps, tenant: string): Promise<num
     if (known !== undefined && untilIn(known) > clock.now()) continue;
     if (await putRecord(store, record, known)) return (known?.revision ?? 0) + 1;
   }
-  throw new EtudeError('MEMORY_UNAVAILABLE', `others kept changing skills for ${WAITS_MS_MAX / 1_000} s; try again`);
+  throw new EtudeError(
+    'MEMORY_UNAVAILABLE',
+    `other processes kept changing skills of this tenant for ${WAITS_MS_MAX / 1_000} s; try again`,
+  );
 }
 
 const ownerOf = (tenant: string) => ({ tenant, agent: '@tenant', user: null });

@@ -20,7 +20,7 @@ async function stateOf(store: RecordStore, outbox: FakeMemoryOutbox) {
   return { facts: facts.map(({ body, shown }) => [body, shown]), units: units.map(({ body }) => body), skills: [...outbox.writes.keys()] };
 }
 
-/** Runs `work` over a filled store that dies behind each change in turn, then `check`, until `work` survives. */
+/** Runs `work` over a filled store that crashes at change 0, then at change 1 and so on, then `check`, until `work` survives. */
 async function atEachChange(
   prepare: (store: RecordStore, outbox: FakeMemoryOutbox) => Promise<unknown>,
   work: (store: RecordStore, outbox: FakeMemoryOutbox) => Promise<unknown>,
@@ -43,7 +43,7 @@ const owner = { tenant: 'acme', agent: SCOPE.agent };
 const nothing = async () => {};
 
 describe('a consolidation unit in a store without transactions', () => {
-  it('is whole or absent after a crash behind any change', async () => {
+  it('is whole or absent after a crash at any change', async () => {
     const [{ store: calm }, calmOutbox] = [dyingStore(), new FakeMemoryOutbox()];
     await fill(over(calm));
     const before = await recalled(over(calm));
@@ -64,7 +64,7 @@ describe('a consolidation unit in a store without transactions', () => {
     expect(deaths).toBeGreaterThan(8);
   });
 
-  it('is undone wholly after a crash behind any change', async () => {
+  it('is undone wholly after a crash at any change', async () => {
     const [{ store: calm }, calmOutbox] = [dyingStore(), new FakeMemoryOutbox()];
     await fill(over(calm));
     const before = await recalled(over(calm));
@@ -84,7 +84,7 @@ describe('a consolidation unit in a store without transactions', () => {
     expect(deaths).toBeGreaterThan(5);
   });
 
-  it('is undone wholly where its own commit was cut off', async () => {
+  it('is undone wholly if its own commit was cut off', async () => {
     await atEachChange(
       nothing,
       (store, outbox) => apply(over(store), outbox),

@@ -11,7 +11,7 @@ export interface SparseVector {
   readonly values: readonly number[];
 }
 
-/** An artificial word of every record with words. No text contains it. */
+/** An artificial word that every record with words gets. No text contains it. */
 const PRESENCE = '';
 
 /**
@@ -27,7 +27,7 @@ export class PointVectors {
     this.#seed = createHmac('sha256', secret).update(tenant).digest().readUInt32LE();
   }
 
-  /** The vectors of a record's searchable texts, by vector name. A name is left out if no text has a word or a direction. */
+  /** The vectors of a record's searchable texts, by vector name. A name is left out if no text has words or a vector for it. */
   of(indexed: readonly IndexedText[], model: Model): Readonly<Record<string, unknown>> {
     const words = this.#wordsOf(indexed.map(({ text }) => text));
     const dense = denseOf(

@@ -126,7 +126,11 @@ const isFull = ({ status, said }: Reply) => status === 507 || NO_ROOM.test(said)
 const isMissing = ({ status, said }: Reply) => status === 404 || (status === 400 && NO_VECTOR.test(said));
 /** The first match applies. Each text stands between "Qdrant at ADDRESS was asked to ..." and the server's own words. */
 const REPLIES: readonly Known[] = [
-  { is: isFull, code: 'MEMORY_FULL', text: 'and has no room left; free space on its disk. Nothing of this write was kept, repeat it then' },
+  {
+    is: isFull,
+    code: 'MEMORY_FULL',
+    text: 'and has no room left; free space on its disk, then repeat the write. Nothing of it was stored',
+  },
   { is: ({ status }) => status === 401 || status === 403, code: UNAVAILABLE, text: 'and refused our API key; check ETUDE_QDRANT_API_KEY' },
   { is: ({ status }) => status === 429, code: UNAVAILABLE, text: 'and gets too many requests; try again later', retry: true },
   { is: ({ said }) => NO_COLLECTION.test(said), code: UNAVAILABLE, text: 'and has lost a collection; restore it from a snapshot' },
@@ -136,12 +140,12 @@ const REPLIES: readonly Known[] = [
 ];
 
 const UNREACHED =
-  'but cannot be reached; check that it runs, and its address, "http" or "https" and port in ETUDE_QDRANT_URL; ' +
-  'for a certificate that the system does not know, set ETUDE_QDRANT_CA_PATH';
+  'but cannot be reached; check that it runs, and that ETUDE_QDRANT_URL has the right address, port and "http" or "https"; ' +
+  'if the system does not know its certificate, set ETUDE_QDRANT_CA_PATH';
 
 /**
- * Turns a failure of Qdrant's client into an error that names the server and the way out, and says whether to retry. Removes the API key
- * from the message, also if the server repeats it.
+ * Turns a failure of Qdrant's client into an error that names the server and says what to do. `retry`: whether to send it again. Removes
+ * the API key from the message, also if the server repeats it.
  *
  * @param where the server's address, without credentials
  */

@@ -39,7 +39,7 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   const secret = await models.open(model);
   const seen = (scope: ReadScope) => new TenantPoints(server, seenBy(scope));
   const owned = (owners: Owners) => new TenantPoints(server, ownedBy(owners));
-  /** The arguments of every access to records: the points, their collection, and conditions. */
+  /** The arguments of each call in record-points.ts: the points, their collection, and conditions. */
   const at = (points: TenantPoints, layer: MemoryLayer, filter: RecordFilter) =>
     [points, layers[layer], filterConditions(points.tenant, filter)] as const;
   const vectorsOf = ({ tenant }: TenantPoints) => new PointVectors(secret, tenant);
@@ -83,7 +83,7 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
 }
 
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
-/** Extra results to ask for, because equal values are ordered here. */
+/** Extra results to ask for, because ties are ordered here, not by the server. */
 const TIES = 16;
 /** How many times more candidates by words to ask for. */
 const OVERSAMPLING = 2;
@@ -92,7 +92,7 @@ const PRECISION = 1e6;
 /** Lowest score of a record found by words, since 0 means that the words didn't find it. */
 const BM25_MIN = 1e-6;
 
-/** Fetches both lists in one request. It has searches by vector, by words, by words again for their cosines, and for the presence word. */
+/** Finds candidates with one request for searches by vector, by words, by words again for their cosines, and for the presence word. */
 async function searchCandidates(
   points: TenantPoints,
   collection: string,

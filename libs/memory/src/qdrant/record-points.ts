@@ -61,8 +61,8 @@ const MARK_NAMES = Array.from({ length: MARKS }, (_, i) => `by${i}`);
 export const STATE = ['revision', ...MARK_NAMES] as const;
 
 /**
- * The mark that the writer of a revision leaves. Its field is reused eight revisions later. So a writer can see that its write took place,
- * even if others wrote since.
+ * The mark that the writer of a revision leaves. Its field is reused eight revisions later. Until then a writer can see that its write took
+ * place, even if others wrote since.
  */
 export function markOf(revision: number, writer: string): Payload {
   return { [`by${revision % MARKS}`]: writer };

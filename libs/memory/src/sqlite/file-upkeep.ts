@@ -11,7 +11,7 @@ export async function fileDamage(file: StoreFile): Promise<readonly string[]> {
 }
 
 function* damageIn(db: DatabaseSync): Generator<string> {
-  // A connection checks a cached state of the word lists, which others may have merged since. Reading from them refreshes it.
+  // A connection caches the state of the word lists, which other processes may have merged since. Reading from them refreshes it.
   db.exec("SELECT rowid FROM record_words WHERE record_words MATCH 'c1:x' LIMIT 1");
   const results = db
     .prepare('PRAGMA quick_check(20)')
@@ -67,7 +67,7 @@ const LOCK_WAIT_MS = 30_000;
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies a memory file that services write to. Writers wait while `moment` runs, so the copy has the state of that whole time. They go on
+ * Copies a memory file that services write to. Writers wait while `moment` runs, so the copy has the state of that time. They continue
  * while pages are copied.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL; what `moment` throws

@@ -9,7 +9,7 @@ import { cosineOf, recordOfVector, type VectorBytes } from './vectors.js';
 /** Maximum number of neighbours that sqlite-vec returns. */
 const NEIGHBOURS_MAX = 4_096;
 const WIDER = 4;
-/** Codes to look for at first, per wanted record, plus one for each text of a record. Up to twice as many are taken. */
+/** Number of codes to look for at first, per wanted record, plus the average number of texts per record. Up to twice as many are taken. */
 const CODES_PER_PLACE = 4;
 /** If a tenant has at most this many vectors in a layer, all are compared. */
 const COMPARED_MAX = 512;
@@ -42,8 +42,8 @@ interface Near {
  * Cosines by record, for the `limit` nearest records and those as near as the last of them.
  *
  * Searches codes first, then compares the vectors of the nearest codes. A code tells an angle only roughly. So the search widens until it
- * likely covers the codes of all vectors as near as the last place; decision 23 measures the misses. If there are few vectors, it compares
- * all.
+ * likely covers the codes of all vectors that are as near as the last one wanted. Decision 23 measures the misses. If there are few
+ * vectors, all are compared.
  */
 export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {
   const { limit } = asked.query;

@@ -19,7 +19,7 @@ import type { TenantRows, Value, Values } from './tenant-rows.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryLayer } from '@etude/contracts/task';
 
-/** Names are stored as numbers: their positions in these lists. So new names may only be appended. */
+/** Layers, fields and kinds are stored as their positions in LAYERS, RECORD_FIELDS and RECORD_KINDS. So only append to these. */
 export const layerCode = (layer: MemoryLayer): number => LAYERS.indexOf(layer) + 1;
 const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(field) + 1;
 const KINDS_OF_LAYER = 10;
@@ -46,8 +46,8 @@ export interface Condition {
 }
 
 /**
- * The tenant's records of a layer. If fields are looked up, few records match. SQLite can't know that, so plus signs keep it from using the
- * tenant's index instead.
+ * Selects the tenant's records of a layer. If the filter looks up fields, few records match, but SQLite can't know that. Plus signs then
+ * keep it from using the tenant's index instead of the fields' one.
  */
 export function layerCondition(layer: MemoryLayer, filter: RecordFilter): string {
   const off = looksUp(filter) ? '+' : '';
@@ -100,7 +100,7 @@ function placeOf(field: RecordField): number {
   return field === 'status' || field === 'archived' ? 2 : field === 'category' ? 1 : 0;
 }
 
-/** Goes through the few records of the first field and looks up the others for each. Values such as a status can match every record. */
+/** Reads the few records that the first field selects, and checks the other fields of each. A status can match every record. */
 function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Value>): string {
   const wantedFields = FEWEST_FIRST.filter((field) => where[field] !== undefined);
   return wantedFields

@@ -23,7 +23,7 @@ const LOCK_WAIT_MS = 30_000;
 /** How long one try may block the event loop. */
 const TRY_MS = 20;
 const RETRY_MS_MAX = 50;
-/** Bounds the cache of statements, since callers can send ever new filters. */
+/** Limits the cache of prepared statements, since callers can send any number of different filters. */
 const STATEMENTS_MAX = 300;
 
 /**
@@ -192,7 +192,7 @@ function configure(db: DatabaseSync, { path, sizeMaxMiB }: SqliteStoreOptions): 
 
 const BUSY = 5;
 
-/** By SQLite's primary result code; https://www.sqlite.org/rescode.html */
+/** What happened and what to do, by SQLite's primary result code; https://www.sqlite.org/rescode.html */
 const WAYS_OUT: Readonly<Record<number, string>> = {
   // SQLITE_BUSY, READONLY, IOERR
   [BUSY]: 'was locked by another process for too long; find and stop the process that holds the lock',
@@ -217,7 +217,7 @@ export function memoryError(error: unknown, path: string): unknown {
   const made = (name: 'MEMORY_FULL' | 'MEMORY_UNAVAILABLE' | 'INTERNAL', message: string) =>
     new EtudeError(name, message, {}, { cause: error });
   if ([errcode, codeOf(error), code].some((one) => FULL.has(one))) {
-    const message = `there is no room left for the memory file ${path}; free space on its disk, or raise its size limit. Nothing of this write was kept, and it can be repeated`;
+    const message = `there is no room left for the memory file ${path}; free space on its disk, or raise its size limit. Nothing of this write was stored, so repeat it then`;
     return made('MEMORY_FULL', message);
   }
   const way = WAYS_OUT[codeOf(error)];

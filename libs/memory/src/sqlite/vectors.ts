@@ -30,7 +30,7 @@ export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX)
 const STORED = new WeakMap<Float32Array, VectorBytes | null>();
 
 /**
- * The stored form of a vector, which nobody may change later; null for a text without direction, such as one without a word.
+ * The stored form of a vector; null for a missing vector or one of zeros. It is cached, so nobody may change the vector later.
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that aren't finite
  */

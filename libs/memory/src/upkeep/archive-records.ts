@@ -68,7 +68,7 @@ function scoreOf(record: StoredRecord, clock: Clock): number {
   return forgettingScore({ worth: record.worth, ageMs: clock.now() - touchedAt, uses });
 }
 
-/** The numbers of the tenant's records by layer and kind, the archived ones among them, and the size of the whole store with all tenants. */
+/** Counts the tenant's records by layer and kind, all of them and archived ones. The size is that of the store with all tenants. */
 export async function memoryStats(store: RecordStore, { profile }: Embedder, tenant: string) {
   const counts = OWNED_KINDS.map(async ({ layer, kind }) => ({
     layer,
@@ -81,8 +81,8 @@ export async function memoryStats(store: RecordStore, { profile }: Embedder, ten
 }
 
 /**
- * Archives items that make first attempts worse, and notes the reason in their counters. An item that was archived before stays as it is,
- * because somebody may have restored it. Returns how many were archived.
+ * Archives items that make first attempts worse, and notes the reason in their counters. An item that this has archived before stays as it
+ * is, because somebody may have restored it. Returns how many were archived.
  */
 export async function archiveHarmful(store: RecordStore, clock: Clock, owners: Owners, signal?: AbortSignal): Promise<number> {
   let archived = 0;
@@ -101,7 +101,7 @@ export async function archiveHarmful(store: RecordStore, clock: Clock, owners: O
   return archived;
 }
 
-/** The shown record of an item. Passages of documents and turns have none, because people add and remove them. */
+/** The searchable records of an item. None for chunks of documents and turns, because people add and remove those. */
 async function itemsOf(store: RecordStore, { layer, scope }: StoredRecord, { kind, id }: ItemShows): Promise<readonly StoredRecord[]> {
   const recordKind = FORGETTABLE.find((one: RecordKind) => one === kind);
   if (recordKind === undefined) return [];

@@ -30,12 +30,12 @@ export interface EraseOptions {
   readonly onNote?: (note: string) => void;
 }
 
-/** Writes that began before the mark end soon. Each pass removes the records of those that ended since the last one. */
+/** Writes that began before the erasure mark may end later. Each pass removes the records of those that ended since the last pass. */
 const PASSES_MAX = 1_000;
 /** How far the clocks of two machines may differ. A record dated further ahead has a wrong date. */
 const AHEAD_MS = 60_000;
 
-/** Removes what is erased. The mark is written before anything is removed, so a repeat after a crash completes the work. */
+/** Removes the erased records. The erasure mark is written before anything is removed, so a repeat after a crash completes the work. */
 export async function eraseOwned(
   deps: Pick<LayerDeps, 'store' | 'embedder' | 'clock'>,
   erased: Erasable,
@@ -55,7 +55,7 @@ export async function eraseOwned(
   return addCounts(removed, recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });
 }
 
-/** From this time on, these owners' records count as new (ms since 1970): now, or after records dated by a clock slightly ahead. */
+/** The time (ms since 1970) from which these owners' records count as new: now, or after records dated by a clock slightly ahead. */
 export async function newFrom(store: RecordStore, clock: Clock, erased: Erasable): Promise<number> {
   const now = clock.now();
   let newest = now;
@@ -65,7 +65,7 @@ export async function newFrom(store: RecordStore, clock: Clock, erased: Erasable
   return newest + 1;
 }
 
-/** Counts the owners' records made before `before`, with those whose date is wrong. Default: all. */
+/** Counts the owners' records made before `before`, and those dated too far ahead. Default: all. */
 export async function findOwned(
   store: RecordStore,
   clock: Clock,
@@ -102,8 +102,8 @@ async function cutRecalled(store: RecordStore, erased: RecordOfTenant, signal?: 
 }
 
 /**
- * What deleting a record removes (`found`), and what rests on it or is another version of it, and stays (`supported`). Records made from
- * `newFrom` on, in ms since 1970, stay too. Changes nothing. Reads every fact, episode and skill of the tenant.
+ * Counts what deleting a record removes (`found`), and names records that rest on it or are other versions of it, which stay (`supported`).
+ * Records made from `newFrom` on (ms since 1970) stay too. Reads every fact, episode and skill of the tenant.
  */
 export async function planDeletion(store: RecordStore, clock: Clock, tenant: string, record: NamedRecord) {
   const erased = { tenant, record };

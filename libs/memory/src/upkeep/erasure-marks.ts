@@ -5,10 +5,10 @@ import { type Erasable, nameOfRecord, removeOwned } from './owned-records.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { hash } from 'node:crypto';
 
-/** What could have been erased with some records, by the key of its mark. `at`: when the oldest of them was made, in ms since 1970. */
+/** The erasures that would cover some records, by the key of the mark. `at`: when the oldest of these was made, in ms since 1970. */
 type Erasables = ReadonlyMap<string, { readonly owners: Erasable; readonly at: number }>;
 
-/** From now on, refuses writes of these owners' records made before `at`. Durable when it returns. An earlier `at` changes nothing. */
+/** From now on, refuses writes of these owners' records made before `at`. The mark is on disk when this returns, and never gets earlier. */
 export async function forbid(store: RecordStore, owners: Erasable, at: number): Promise<void> {
   await untilTaken('the mark of an erasure', async () => {
     const known = await loadOne(store, { tenant: owners.tenant, agent: null }, 'semantic', 'erasure', markKey(owners));
@@ -60,8 +60,9 @@ function markRecord(owners: Erasable, at: number): MemoryRecord {
 /**
  * A store that refuses records of owners who were erased after the record was made.
  *
- * It reads the owners' marks before and after each write. If a write began before the mark and ended after the erasure, the second look
- * undoes it. Anything written before that look is found by the erasure, which starts after its mark. So neither look may use a cache.
+ * It reads the owners' marks before and after each write. If a write began before the mark was set and ended after the erasure, the second
+ * look removes its records. If the second look finds no mark yet, the erasure begins later and finds the records itself. So neither look
+ * may use a cache.
  *
  * A record that the erasure has yet to remove can't be changed. Its owner's new data goes into a new record.
  * @throws EtudeError ABORTED from `write`; see `isErased`
@@ -92,11 +93,11 @@ async function refuseErased(store: RecordStore, tenant: string, made: readonly M
 }
 
 /**
- * Removes those of the records that were made before their owner's erasure, with all else of that owner from before it. Returns whether
- * there were any.
+ * If some of the records were made before their owner was erased, removes all records of that owner from before the erasure. Returns
+ * whether there were any.
  */
 async function removeErased(store: RecordStore, tenant: string, records: readonly MemoryRecord[]): Promise<boolean> {
-  // Mostly nothing was erased since these records were made. One count tells that without a look at each record.
+  // Usually nothing was erased since these records were made. One count shows that, without a look-up for each record.
   const createdSince = Math.min(...records.map(({ createdAt }) => createdAt));
   if (records.length === 0 || (await store.count({ tenant }, 'semantic', { kinds: ['erasure'], createdSince })) === 0) return false;
   const oldest = erasablesOf(records);

@@ -37,12 +37,12 @@ export interface ExportOptions {
 }
 
 /**
- * Yields JSON Lines: a header, then one record per line, lossless and unordered. Vectors are left out, because the import embeds anew. Erasure marks and notes of applied
- * writes aren't exported.
+ * Yields JSON Lines: a header, then one record per line, lossless and unordered. Vectors are left out, because the import embeds anew.
+ * Erasure marks and notes of applied writes aren't exported.
  *
  * Holds one page of records at a time. Records written meanwhile may be missing.
  *
- * @throws EtudeError PERMISSION_DENIED for tests that it may not contain; before the first line, unless they were written meanwhile
+ * @throws EtudeError PERMISSION_DENIED for tests that it may not contain: before the first line, unless they were written during the export
  */
 export async function* exportRecords(
   store: RecordStore,
@@ -73,13 +73,13 @@ function refuseHiddenTests(record: StoredRecord): void {
   const { tests = [], heldOut = [], ...fields } = parseBody<Partial<Skill>>(record).value;
   const mayHide = kind === 'episode' || hasHiddenTests(fields);
   if (heldOut.length === 0 && (tests.length === 0 || !mayHide)) return;
-  const message = `An export of this would hold tests that only reviewers read: ${kind} ${idOf(record)} of "${scope.agent}" has some, held out or made from the cases of a task. Export with a key that has the role "reviewer", or only layers without such tests; "semantic" never has any.`;
+  const message = `The export would contain tests that only reviewers may read: ${kind} ${idOf(record)} of agent "${scope.agent}" has held-out tests, or tests made from the cases of a task. Export with a key that has the role "reviewer", or export only layers without such tests, such as "semantic".`;
   throw new EtudeError('PERMISSION_DENIED', message);
 }
 
 /** Raised when older readers can no longer read the lines. */
 const EXPORT_VERSION = 1;
-/** A longer line is refused before it is parsed. Packed, the largest stored bodies stay below it. */
+/** A longer line is refused before it is parsed. Even the largest stored bodies are shorter when packed. */
 const LINE_BYTES_MAX = 16 * 1024 * 1024;
 /** A longer line is compressed. Its base64 is at most a third longer than the compressed bytes. */
 const PACKED_OVER_BYTES = 1024 * 1024;

@@ -69,7 +69,7 @@ const RECORDS: readonly MemoryRecord[] = [
 
 const parsed = (line: string) => JSON.parse(line) as unknown;
 
-/** As `exportLines` writes one. */
+/** A line as `exportLines` writes it. */
 function lineOf({ scope: { agent, user }, ...record }: MemoryRecord, change: object = {}): string {
   return JSON.stringify({ ...record, agent, user, ...change });
 }
@@ -107,7 +107,7 @@ describe('an import of lines', () => {
     );
     expect(await reasonsOf(...lines)).toEqual([
       'body.value.id: has to follow from owner and name',
-      'body.value.id: has to follow from the place',
+      'body.value.id: has to follow from conversation and index',
     ]);
   });
 

@@ -17,7 +17,7 @@ export interface ImportOptions {
    * Absent: skills are stored as they are.
    */
   readonly proposeSkill?: ProposeSkill;
-  /** The reason why the text of a line is refused; null: the text is accepted. */
+  /** Returns the reason why a line is refused; null if its text is accepted. */
   readonly reasonAgainst?: (line: string) => string | null;
 }
 
@@ -43,8 +43,8 @@ const REFUSED_MAX = 100;
 const OF_ONE_RECORD: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'FAILED_PRECONDITION', 'INVALID_ARGUMENT']);
 
 /**
- * Imports lines of `exportRecords`, from any adapter and tenant, into `tenant`. Records are inserted under their keys, so importing the same
- * lines again changes nothing. An existing record stays as it is. A line that differs from it is refused.
+ * Imports lines of `exportRecords`, from any adapter and tenant, into `tenant`. Records are inserted under their keys, so importing the
+ * same lines again changes nothing. An existing record stays as it is; a line that differs from it is refused.
  *
  * @throws EtudeError INVALID_ARGUMENT or FAILED_PRECONDITION for a wrong header. After a failure, records imported before stay
  */

@@ -22,8 +22,8 @@ import { isProven } from '@etude/domain/skills/proof/proof';
 import { createHash } from 'node:crypto';
 
 /**
- * Turns a line of any tenant's export into a record of `tenant`, which imports it. The line isn't trusted: its body must be valid for its kind and
- * have the line's agent and user. The layers rebuild everything else. Only the archive mark is taken from the line.
+ * Turns a line of any tenant's export into a record of `tenant`, which imports it. The line isn't trusted: its body must be valid for its
+ * kind and have the line's agent and user. All else is rebuilt from the body. Only the archive mark is taken from the line.
  *
  * @returns the record, or the reason why the line is refused
  */
@@ -64,7 +64,7 @@ const DIGEST = /^[0-9a-f]{64}$/;
 const NAME_CHARS_MAX = 1_000;
 const TAKEN_READ_MAX = 10_000;
 
-/** By kind: the schema of the body's value, and the layer's function that rebuilds the record. A text is the reason for a refusal. */
+/** By kind: the schema of the body's value, and the function that rebuilds the record, or returns the reason for a refusal. */
 const KINDS: { readonly [kind in ExportLine['kind']]: readonly [z.ZodType, (told: Told) => MemoryRecord | string] } = {
   transition: [Transition, ({ body }) => transitionRecord(body.value)],
   episode: [Episode, ({ body }) => episodeRecord(body.value)],
@@ -95,7 +95,7 @@ function chunkOf({ line, body }: Told): MemoryRecord | string {
   return ofDigest(line, (digest) => chunkRecord({ id: chunk.documentId, name, title }, digest, chunk));
 }
 
-/** Later messages for the owner's name go to the id that follows from the name. */
+/** The id must follow from owner and name, because later messages find the conversation by it. */
 function conversationOf({ body: { value, taken } }: Told): MemoryRecord | string {
   const conversation: Conversation = value;
   const isNamed = conversation.id === conversationId(conversation.scope, conversation.name);
@@ -104,10 +104,10 @@ function conversationOf({ body: { value, taken } }: Told): MemoryRecord | string
 
 function turnOf({ body: { value } }: Told): MemoryRecord | string {
   const turn: Turn = value;
-  return turn.id === turnKey(turn.conversation, turn.index) ? turnRecord(turn) : 'body.value.id: has to follow from the place';
+  return turn.id === turnKey(turn.conversation, turn.index) ? turnRecord(turn) : 'body.value.id: has to follow from conversation and index';
 }
 
-/** The digest covers all chunks together, so one line can't prove it. Reconciling removes chunks that don't match their document. */
+/** Checks only the form of the digest: it covers all chunks of a document. Reconciling removes chunks that don't match their document. */
 function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => MemoryRecord): MemoryRecord | string {
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
@@ -131,7 +131,7 @@ function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): str
 /** An imported skill, which nobody here has verified or approved. */
 export interface Proposal {
   readonly skill: Skill;
-  /** Why it is stored out of use; null if it will be verified. */
+  /** The reason why the skill is stored but never used; null if it will be verified. */
   readonly setAside: string | null;
 }
 
@@ -152,7 +152,7 @@ export interface ToldSkill {
   readonly told: Skill;
 }
 
-/** Sorts by version, so that skills are numbered in that order. `isToldElsewhere`: out of use, but another line has its content in use. */
+/** Sorts by version, so that skills are numbered in that order. `isToldElsewhere`: it is out of use, but another line has it in use. */
 export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill & { readonly isToldElsewhere: boolean }> {
   const contentOf = ({ told }: ToldSkill) => JSON.stringify([told.scope.agent, told.scope.user, told.name, skillDigest(told)]);
   const inUse = new Set(skills.filter(({ told }) => !OUT_OF_USE.has(told.status)).map(contentOf));

@@ -79,8 +79,8 @@ export const OWNED_KINDS: readonly Part[] = LAYERS.flatMap((layer) =>
 type Place = Omit<Part, 'keys' | 'where'> & { readonly by: keyof Fields | 'key' };
 
 /**
- * The parts of a record, by the kind of its name: where they are, and which of their fields has the record's id. A new kind of record needs
- * a line here.
+ * Where the parts of a record are, by the first word of its name: layer, kind, and the field that has the record's id. A new kind of record
+ * needs a line here.
  */
 const PLACES: Readonly<Record<string, readonly Place[]>> = {
   facts: [{ layer: 'semantic', kind: 'fact', by: 'key' }],

@@ -25,7 +25,7 @@ it('deactivates one of two active versions that a killed writer left', async () 
   await expect(procedural.move(moves)).rejects.toThrow('killed');
   dieAfter(Infinity);
   expect(await statuses()).toEqual(['top@2 active', 'top@1 active']);
-  expect((await upkeep.reconcile()).repaired).toEqual([expect.stringContaining('of several versions of skill top@')]);
+  expect((await upkeep.reconcile()).repaired).toEqual([expect.stringContaining('several versions of skill top@')]);
   expect(await statuses()).toEqual(['top@2 active', 'top@1 deprecated']);
   expect(await upkeep.reconcile()).toMatchObject({ repaired: [], problems: [] });
 });

@@ -114,7 +114,7 @@ const DAY_MS = 86_400_000;
 /** Notes of applied writes are kept for this time. Writes and requests aren't repeated later. */
 const APPLIED_KEPT_MS = 30 * DAY_MS;
 
-/** Reports damage and records without vectors. Then repairs what interrupted writes left in the layers, and drops old notes of writes. */
+/** Reports damage and records without vectors. Then repairs what interrupted writes left, and drops old notes of applied writes. */
 async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
   const { store, clock, embedder } = deps;
   const checked = { records: 0, skills: 0 };
@@ -162,7 +162,7 @@ async function reconcileSkills(
         const reason = await neededSkills(callGraph(deps.store), skill).catch(refusalOf);
         if (typeof reason === 'string') problems.push(`${textOf(skill)} is ${skill.status} and can't run: ${reason}`);
       } catch (error) {
-        // Throws if the store as a whole doesn't answer.
+        // If the whole store doesn't answer, this throws.
         await deps.store.check();
         problems.push(`skill ${JSON.stringify(record.key)} of ${tenant} can't be read: ${String(error).slice(0, REASON_CHARS_MAX)}`);
       }
@@ -179,7 +179,7 @@ async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<s
     deps,
     others.map((skill) => moveOf(skill, 'deprecated', decision)),
   );
-  return `of several versions of ${textOf(stays)} in use, only the last activated one stays active`;
+  return `several versions of ${textOf(stays)} were active; only the last activated one stays active`;
 }
 
 const textOf = ({ name, version, scope }: Skill) => `skill ${name}@${version} of "${scope.agent}" in ${scope.tenant}`;
