@@ -1,7 +1,7 @@
 import { AgentId, UserId } from '@etude/contracts/ids';
 import { z } from 'zod';
 
-/** Loaded functions, todos and files belong to a session. */
+/** The id of a session, to which loaded functions, todos and files belong. */
 const Session = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 
 /** The agent, user and session of forwarded calls. The key decides the tenant. */
@@ -18,7 +18,7 @@ export interface McpCaller {
 /** The session header of revisions before 2026-07-28. Clients return it unchanged. */
 export const SESSION_HEADER = 'mcp-session-id';
 
-/** The caller that headers describe. @param read reads one header. @throws RangeError naming the wrong header as `named` does */
+/** The caller that headers describe. `read` reads one header. @throws RangeError that names the wrong header as `named` does */
 export function callerOf(
   read: (name: string) => string | null | undefined,
   named = (header: string) => `The header "${header}"`,

@@ -36,7 +36,7 @@ export class OutsideConnection {
     private readonly settings: OutsideSettings,
   ) {}
 
-  /** Failures are problems. @throws the signal's reason */
+  /** Lists the tools. A failure is returned in `problems`. @throws the signal's reason */
   async list(signal: AbortSignal): Promise<OutsideListing> {
     try {
       const { tools, problems } = await unlessAborted(this.#tools(), signal);
@@ -48,7 +48,7 @@ export class OutsideConnection {
     }
   }
 
-  /** Failures are outcomes. @throws the signal's reason */
+  /** Calls a tool. A failure is returned as the outcome. @throws the signal's reason */
   async call(tool: string, args: Readonly<Record<string, Json>>, signal: AbortSignal): Promise<OutsideOutcome> {
     try {
       const { tools } = await unlessAborted(this.#tools(), signal);
@@ -78,7 +78,7 @@ export class OutsideConnection {
     await lost?.then((client) => client.close()).catch(() => undefined);
   }
 
-  /** Drops a connection after a failed request, unless the server answered, or others may still get answers over HTTP. */
+  /** Sends a request. If it fails, drops the connection, unless the server answered, or other requests may still get answers over HTTP. */
   async #ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
     const connecting = this.#connected();
     const client = await unlessAborted(connecting, signal);
@@ -147,7 +147,7 @@ export class OutsideConnection {
     return { tools, problems };
   }
 
-  /** Shared by calls at the same time, so no caller's signal ends it. */
+  /** The connection, which concurrent calls share. So no caller's signal ends it. */
   #connected(): Promise<Client> {
     if (this.#client !== undefined) return this.#client;
     const opening = this.#open();
@@ -181,7 +181,7 @@ export class OutsideConnection {
       return new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers }, redirect: 'error' } });
     }
     const [command = '', ...args] = argv;
-    // The client would add these variables of this process.
+    // Otherwise the client would pass these variables of this process on.
     const unset = Object.fromEntries(DEFAULT_INHERITED_ENV_VARS.filter((name) => name !== 'PATH').map((name) => [name, undefined]));
     const transport = new StdioClientTransport({
       command,
@@ -203,7 +203,7 @@ const isTimeout = (error: unknown) =>
 /** The message of an error and of its causes. */
 function messagesOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // Errors of several addresses have only a code.
+  // An error for several addresses has a code but no message.
   const message = error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
   return error.cause === undefined ? message : `${message}: ${messagesOf(error.cause)}`;
 }

@@ -23,11 +23,11 @@ export const isPublic = (address: string): boolean => !NOT_PUBLIC.check(address,
 
 class PrivateAddress extends Error {
   constructor(host: string) {
-    super(`${host} has a loopback or private address, and the operator allows none (ETUDE_MCP_PRIVATE_ADDRESSES)`);
+    super(`${host} has a loopback or private address, which the operator does not allow (ETUDE_MCP_PRIVATE_ADDRESSES)`);
   }
 }
 
-/** Checks the address that is connected to, so that a second answer of DNS can't lead elsewhere. */
+/** Checks the address that is then used, so that a second answer of DNS can't lead to another one. */
 const publicLookup: LookupFunction = (host, options, done) =>
   resolveHost(host, { ...options, all: true }, (error, found) => {
     const [first] = found ?? [];

@@ -8,7 +8,7 @@ const IDLE_MS = 600_000;
 
 interface Used {
   readonly connection: OutsideConnection;
-  /** Calls at this moment. */
+  /** Number of running calls. */
   busy: number;
   /** ms since 1970 */
   usedAt: number;
@@ -16,9 +16,9 @@ interface Used {
 
 /**
  * The tools of the MCP servers that agents' settings name. Each agent has its own connections and processes, which end when idle for ten
- * minutes. Failures of servers are answers.
+ * minutes. A failure of a server is returned, not thrown.
  *
- * @throws the signal's reason, and nothing else; `list` and `call`
+ * @throws from `list` and `call` only the signal's reason
  */
 export class OutsideServers {
   #isClosed = false;
@@ -48,7 +48,7 @@ export class OutsideServers {
     return this.#with({ tenant, agent, server }, (connection) => connection.call(tool.slice(at + 1), args, signal));
   }
 
-  /** Ends the connections that nobody used for so long. */
+  /** Ends the connections that nobody used for `idleMs`. */
   async endIdle(idleMs = IDLE_MS): Promise<void> {
     const idle = [...this.#used].filter(([, { busy, usedAt }]) => busy === 0 && Date.now() - usedAt >= idleMs);
     for (const [key] of idle) this.#used.delete(key);

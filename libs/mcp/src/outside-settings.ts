@@ -1,7 +1,7 @@
 import type { OutsideServer } from '@etude/contracts/outside-tools';
 import { z } from 'zod';
 
-/** Shorter texts could be parts of common words, which masks would then hide. */
+/** A shorter secret could be part of common words, which masking would then hide. */
 const SecretValue = z.string().min(8);
 
 /** Values of secrets by name. A bare text may go to any server; an object limits it to hosts or commands, and to tenants. */
@@ -35,7 +35,7 @@ export interface OutsideTarget {
   readonly masked: <T>(value: T) => T;
 }
 
-/** @throws Error for the model to read, where the operator doesn't allow the command or a secret */
+/** @throws Error that the model reads, if the operator doesn't allow the command or a secret */
 export function targetOf(server: OutsideServer, tenant: string, settings: OutsideSettings): OutsideTarget {
   const { url, command } = server;
   const argv = command !== undefined && Object.hasOwn(settings.commands, command) ? settings.commands[command] : [];

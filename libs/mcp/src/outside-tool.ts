@@ -25,7 +25,7 @@ const Told = z.object({
 export interface CheckedTool extends OutsideTool {
   /** For the protocol's client, which checks structured results. */
   readonly definition: Tool;
-  /** What is wrong with the arguments; null: nothing. */
+  /** Says what is wrong with the arguments; null: nothing. */
   readonly problemOf: (args: unknown) => string | null;
 }
 
@@ -35,14 +35,14 @@ const isHarmful = (key: string, value: unknown) =>
   key === 'patternProperties' || (['pattern', '$id', '$async', 'uniqueItems'].includes(key) && typeof value !== 'object');
 
 /**
- * A schema without keywords that others could use to harm this process: a pattern may take forever, and ids are global to the validator. A
- * property may have such a name, but its value isn't a text.
+ * A copy of a schema without keywords that could harm this process: a pattern may take forever, and ids are global to the validator. A
+ * property with such a name stays, since its value is an object.
  */
 function harmless<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isHarmful(key, value) ? undefined : value)) as T;
 }
 
-/** References can make a check take forever. By a schema that has some, only the server itself checks. */
+/** References can make a check take forever. So arguments for a schema with references are checked only by the server. */
 const hasReferences = (schema: Json) => /"\$(?:ref|dynamicRef)":/.test(JSON.stringify(schema));
 
 /** @throws Error saying why the tool can't be used */
@@ -66,7 +66,7 @@ export function checkedTool(server: string, told: unknown): CheckedTool {
 
 export const failure = (error: string): OutsideOutcome => ({ untrusted: true, success: false, error: cut(error, ERROR_MAX_CHARS) });
 
-/** The structured content where there is one, else the texts. What isn't text is named by its type and size. */
+/** The structured content if there is any, else the texts. Content of another kind is named by its type and size. */
 export function outcomeOf({ content, structuredContent, isError }: CallToolResult): OutsideOutcome {
   const text = content.map(textOf).join('\n');
   if (isError === true) return failure(text || 'the tool failed without saying why');

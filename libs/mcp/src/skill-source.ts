@@ -69,7 +69,7 @@ export class GatewaySkillSource implements SkillSource {
     return folder && { folder, path: place.path };
   }
 
-  /** The version that a listing shows: from the narrowest owner with an active version. */
+  /** The active version that a listing shows: that of the narrowest owner who has one. */
   async #active(name: string, context: ServerContext): Promise<Version | undefined> {
     const { agent, user } = this.caller;
     for (const owner of [agent, ...(user === '' ? [] : [USER_AGENT]), TENANT_AGENT, GLOBAL_TENANT]) {
@@ -138,7 +138,7 @@ const NAME = /^name:[ \t]*["']?([a-z0-9-]+)["']?[ \t]*$/m;
 async function skillFolder(skill: string, files: ReadonlyArray<{ path: string; data: Uint8Array }>): Promise<SkillFolder> {
   const inside = new Map(files.map(({ path, data }) => [path, data]));
   const [, folder = ''] = NAME.exec(new TextDecoder().decode(inside.get(MANIFEST))) ?? [];
-  if (folder.replaceAll('-', '_') !== skill) throw new Error(`the name in the ${MANIFEST} of ${skill} is another one: "${folder}"`);
+  if (folder.replaceAll('-', '_') !== skill) throw new Error(`the ${MANIFEST} of ${skill} has another name: "${folder}"`);
   return { entry: await skillEntry(folder, Object.fromEntries(inside)), files: inside };
 }
 

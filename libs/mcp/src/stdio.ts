@@ -17,8 +17,8 @@ export interface StdioOptions extends EtudeServerOptions {
 }
 
 /**
- * Whole lines. Lines end at a line feed only: `node:readline` also splits at U+2028, which JSON strings may contain. A message that parsing
- * would change is left out and refused, so that no altered request runs.
+ * Splits the input into lines, at line feeds only: `node:readline` also splits at U+2028, which JSON strings may contain. A message that
+ * parsing would change, for example by a number beyond 2^53, is refused, so that no altered request runs.
  */
 async function* exactLines({ stdin, stdout, onError }: Pick<StdioOptions, 'stdin' | 'stdout' | 'onError'>): AsyncGenerator<Buffer> {
   let rest = '';

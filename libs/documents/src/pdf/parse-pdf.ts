@@ -56,7 +56,7 @@ function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonl
   return pages.flat().filter((line) => !dropped.has(line));
 }
 
-/** The levels of the outline, and below them the levels by font. */
+/** Levels of headings: those of the outline first, then, below them, those by size and font. */
 function levelsOf(lines: readonly Line[], body: ReturnType<typeof bodyOf>, outline: readonly OutlineEntry[]): Map<Line, number> {
   const named = levelsByOutline(lines, outline);
   const depth = Math.max(0, ...named.values());
@@ -65,12 +65,11 @@ function levelsOf(lines: readonly Line[], body: ReturnType<typeof bodyOf>, outli
 
 const HEADING_LINES_MAX = 3;
 const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
-/** In front of a title, such as "Chapter 12" or "3.1.4". */
+/** A number in front of a title, without punctuation, as in "Chapter 12" or "3.1.4". */
 const NUMBER = /^(?:(?:chapter|part|section|appendix)(?:\d+|[ivxlc]+|[a-z])|[a-z]?\d+)?$/iu;
 
 /**
- * The lines with an outline entry's title, perhaps after a number. Only the largest lines on the entry's page count. Unseen titles are left
- * out.
+ * Finds the lines that show the title of an outline entry, perhaps after a number. Among several, the largest on the entry's page count.
  */
 function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[]): Map<Line, number> {
   const onPage = Map.groupBy(lines, ({ page }) => page);

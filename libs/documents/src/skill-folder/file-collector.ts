@@ -24,7 +24,7 @@ export function checkPath(path: string): void {
   if (isPlain && segments.length <= DEPTH_MAX && path.length <= PATH_CHARS_MAX) return;
   throw new EtudeError(
     'INVALID_ARGUMENT',
-    `the path ${JSON.stringify(path.slice(0, 200))} can't be used; rename the file. A path has letters, digits and signs such as "-", "_" and ".", ` +
+    `the path ${JSON.stringify(path.slice(0, 200))} can't be used; rename the file. A path may have letters, digits and signs such as "-", "_" and ".", ` +
       `at most ${DEPTH_MAX} folders and ${PATH_CHARS_MAX} characters`,
   );
 }
@@ -32,7 +32,7 @@ export function checkPath(path: string): void {
 /** Collects the files of a folder one by one. One forbidden file makes the whole folder invalid. */
 export class FileCollector {
   readonly #files = new Map<string, FolderFile>();
-  /** Paths by their form without case, as some file systems compare them. */
+  /** Paths by their form without case, since some file systems ignore case. */
   readonly #places = new Map<string, string>();
   #bytes = 0;
 

@@ -46,11 +46,13 @@ async function unzip(bytes: Uint8Array, collector: FileCollector): Promise<void>
   }
 }
 
+const ODD = 'file whose mode does not fit its name';
+
 /** The kind of a zip entry by its Unix mode. Without a mode, its name tells whether it is a folder. */
 function zipKind(entry: Entry, folder: boolean): string {
   const mode = (entry.externalFileAttributes >>> 16) & 0o170000;
   if (mode === 0) return folder ? 'directory' : 'file';
-  return { 0o100000: folder ? 'odd' : 'file', 0o040000: folder ? 'directory' : 'odd', 0o120000: 'symlink' }[mode] ?? 'device';
+  return { 0o100000: folder ? ODD : 'file', 0o040000: folder ? 'directory' : ODD, 0o120000: 'symlink' }[mode] ?? 'device';
 }
 
 async function untar(bytes: Uint8Array, collector: FileCollector): Promise<void> {
@@ -72,7 +74,7 @@ async function untar(bytes: Uint8Array, collector: FileCollector): Promise<void>
 /** The kind of a tar entry. Unknown types and sparse files get other names, so that they are refused; they would be unpacked wrongly. */
 function tarKind({ type, pax }: Header): string {
   if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) return 'sparse file';
-  return type === 'contiguous-file' ? 'file' : (type ?? 'entry of an unknown type');
+  return type === 'contiguous-file' ? 'file' : (type ?? 'member of an unknown type');
 }
 
 /** Unpacks everything at once. With a stream, a truncated archive would leave the reader waiting. */

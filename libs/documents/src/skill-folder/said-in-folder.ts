@@ -123,7 +123,7 @@ function jsonIn(place: string, text: string): unknown {
 const NESTING_MAX = 1_000;
 
 function parsed<S extends z.ZodType>(place: string, schema: S, value: unknown): z.infer<S> {
-  if (isDeeper(value, NESTING_MAX)) throw wrong(`${place}: is nested too deep`);
+  if (isDeeper(value, NESTING_MAX)) throw wrong(`${place}: is nested too deeply`);
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [{ path, message } = { path: [], message: 'is wrong' }] = result.error.issues;

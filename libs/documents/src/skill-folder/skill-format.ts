@@ -19,10 +19,7 @@ export const AUTHORED = [
   'packages',
 ] as const satisfies ReadonlyArray<keyof Skill>;
 
-/**
- * The fields of a skill that a folder holds. The installation keeps its own knowledge of the skill: status, proof, history, uses, readers,
- * held-out tests.
- */
+/** The fields of a skill that a folder holds. Others stay in the installation: status, proof, history, uses, readers, held-out tests. */
 export type SkillParts = Pick<Skill, (typeof AUTHORED)[number] | 'cues' | 'sources' | 'model' | 'scripted' | 'dependencies' | 'files'> & {
   /** null: the code is a program. Absent: the folder doesn't state it, so it is read from the code. */
   readonly entryPoint?: string | null;
@@ -46,7 +43,7 @@ export const ETUDE_FIELDS = [
   { key: 'etude-packages', field: 'packages', schema: shape.packages.unwrap(), text: false },
 ] as const satisfies readonly { key: string; field: keyof SkillParts; schema: unknown; text: boolean }[];
 
-/** Values of these fields where a folder doesn't state them. Such values are not written. */
+/** Values of fields that a folder doesn't state. A field with this value isn't written. */
 export const UNSAID = { parameters: [], tags: [], cues: [], sources: [], model: null, scripted: false } as const;
 
 export const SKILL_TEXT = 'SKILL.md';
@@ -55,7 +52,7 @@ export const CASES = 'tests/cases.json';
 export const PYTHON_TEST = /^tests\/test_[^/]*\.py$/;
 export const codePath = (name: string) => `scripts/${name}.py`;
 
-/** A skill's name in the format. Not every name can be recovered from it. */
+/** A skill's name as the format spells it. The name can't always be recovered from it. */
 export function formatName(name: string): string {
   return name.replaceAll(/_+/g, '-').slice(0, 64).replace(/-+$/, '');
 }
