@@ -1,4 +1,4 @@
-import { type DescService, fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { type DescService, fromJson, type JsonObject, toJson } from '@bufbuild/protobuf';
 import { Agents } from '@etude/contracts/gen/etude/v1/agents_pb';
 import { Consolidation } from '@etude/contracts/gen/etude/v1/consolidation_pb';
 import { Memory } from '@etude/contracts/gen/etude/v1/memory_pb';
@@ -16,7 +16,7 @@ import { serviceError } from '../test/service-error.js';
 import { skillReference } from './command.js';
 
 /** A gateway that answers each unary call with the next given answer, and keeps the requests. */
-const asked: Array<readonly [string, JsonValue]> = [];
+const asked: Array<readonly [string, JsonObject]> = [];
 let answers: Array<JsonObject | Error> = [];
 const server = new Server();
 let address = '';
@@ -24,7 +24,7 @@ let address = '';
 function addService(service: DescService): void {
   const unary = service.methods.filter(({ methodKind }) => methodKind === 'unary');
   const handler = (method: (typeof unary)[number]) => (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
-    asked.push([method.localName, toJson(method.input, call.request as never)]);
+    asked.push([method.localName, toJson(method.input, call.request as never) as JsonObject]);
     const answer = answers.shift() ?? {};
     if (answer instanceof Error) done(answer);
     else done(null, fromJson(method.output, answer));
@@ -60,70 +60,54 @@ describe('a command that is one call', () => {
   it.each<[string, string, JsonObject]>([
     ['tasks list --state running --label a=b --limit 7', 'listTasks', { pageSize: 7, state: 'TASK_STATE_RUNNING', labels: { a: 'b' } }],
     ['tasks get tasks/t1', 'getTask', { name: 'tasks/t1' }],
-    ['tasks answer t1 1984 --key k --request-id r', 'answerTask', { name: 'tasks/t1', text: '1984', key: 'k', requestId: 'r' }],
+    ['tasks answer t1 1984 --key k', 'answerTask', { name: 'tasks/t1', text: '1984', key: 'k' }],
     ['sandbox renew s1 --ttl 90s', 'renewSandbox', { name: 'sandboxes/s1', ttl: '90s' }],
     ['skills get double@3 --user ann', 'getSkill', { name: 'skills/double', version: 3, user: 'ann' }],
     ['skills search words --similarity-min 0 --limit 2', 'searchSkills', { query: 'words', minSimilarity: 0, maxResults: 2 }],
-    ['skills rollback double@1 --request-id r', 'rollbackSkill', { name: 'skills/double', toVersion: 1, requestId: 'r' }],
+    ['skills rollback double@1', 'rollbackSkill', { name: 'skills/double', toVersion: 1 }],
+    ['skills approve double --digest d --merge twice', 'approveSkill', { name: 'skills/double', digest: 'd', merge: 'skills/twice' }],
     [
-      'skills approve double --digest d --merge twice --request-id r',
-      'approveSkill',
-      { name: 'skills/double', digest: 'd', merge: 'skills/twice', requestId: 'r' },
-    ],
-    [
-      'skills request twice words --example {"n":1} --request-id r',
+      'skills request twice words --example {"n":1}',
       'requestSkill',
-      { name: 'twice', description: 'words', agent: 'default', example: { n: 1 }, requestId: 'r' },
+      { name: 'twice', description: 'words', agent: 'default', example: { n: 1 } },
     ],
     ['skills withdraw w1', 'withdrawWantedSkill', { name: 'wantedSkills/w1' }],
     ['skills diff double', 'diffSkill', { name: 'skills/double' }],
-    ['skills use double n=2 --request-id r', 'useSkill', { requestId: 'r', name: 'skills/double', parameters: { n: 2 }, noRequest: true }],
-    [
-      'skills use double --request-missing --agent a --request-id r',
-      'useSkill',
-      { name: 'skills/double', parameters: {}, agent: 'a', requestId: 'r' },
-    ],
+    ['skills use double n=2', 'useSkill', { name: 'skills/double', parameters: { n: 2 }, noRequest: true }],
+    ['skills use double --request-missing --agent a', 'useSkill', { name: 'skills/double', parameters: {}, agent: 'a' }],
     ['agents list --limit 2', 'listAgents', { pageSize: 2 }],
     [
-      'agents set solver max_skills=7 --request-id r',
+      'agents set solver max_skills=7',
       'updateAgent',
       {
         agent: { name: 'agents/solver', proceduralMemorySettings: { maxSkills: 7 } },
         updateMask: 'proceduralMemorySettings.maxSkills',
-        requestId: 'r',
       },
     ],
     ['queues redrive q a b', 'redriveDeadLetters', { queue: 'q', ids: ['a', 'b'] }],
     ['memory explain fog --layer a --layer b', 'searchMemory', { query: 'fog', layers: ['a', 'b'], limit: 5, explain: true }],
     ['memory recall fog --facts 0 --tokens 50', 'recall', { context: 'fog', facts: 0, tokensMax: 50 }],
     ['memory list --all --limit 3', 'listMemory', { kind: 'fact', all: true, pageSize: 3 }],
-    ['memory delete e1 --layer episodic --yes --detach --request-id r', 'deleteMemory', { id: 'e1', layer: 'episodic', requestId: 'r' }],
-    ['memory update f1 --text tea --request-id r', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text', requestId: 'r' }],
+    ['memory delete e1 --layer episodic --yes --detach', 'deleteMemory', { id: 'e1', layer: 'episodic' }],
+    ['memory update f1 --text tea', 'updateFact', { id: 'f1', text: 'tea', updateMask: 'text' }],
     ['memory undo f1 f2', 'undoFactDecision', { id: 'f1', other: 'f2' }],
     ['memory history f1', 'listFactHistory', { id: 'f1' }],
     ['memory recent --skill s --limit 2', 'listRecentEpisodes', { skill: 's', limit: 2 }],
-    [
-      'memory store fact tea --user ann --subject s --request-id r',
-      'storeFact',
-      { agent: 'default', text: 'tea', user: 'ann', subject: 's', requestId: 'r' },
-    ],
-    ['memory store episode {"context":["fog"]} --request-id r', 'storeEpisode', { agent: 'default', context: ['fog'], requestId: 'r' }],
-    [
-      'memory store procedure moor Throw. --request-id r',
-      'storeProcedure',
-      { agent: 'default', name: 'moor', prompt: 'Throw.', requestId: 'r' },
-    ],
+    ['memory store fact tea --user ann --subject s', 'storeFact', { agent: 'default', text: 'tea', user: 'ann', subject: 's' }],
+    ['memory store episode {"context":["fog"]}', 'storeEpisode', { agent: 'default', context: ['fog'] }],
+    ['memory store procedure moor Throw.', 'storeProcedure', { agent: 'default', name: 'moor', prompt: 'Throw.' }],
     ['memory get moor --layer procedural', 'getMemory', { id: 'moor', layer: 'procedural' }],
-    ['memory erase --user ann --yes --detach --request-id r', 'eraseMemory', { user: 'ann', requestId: 'r' }],
+    ['memory erase --user ann --yes --detach', 'eraseMemory', { user: 'ann' }],
     ['world new moor --size 16', 'createWorld', { name: 'worlds/moor', width: 16, height: 16 }],
     [
-      'world run moor move_to {"x":3,"y":-4} --request-id r',
+      'world run moor move_to {"x":3,"y":-4}',
       'moveInWorld',
-      { name: 'worlds/moor', tool: 'move_to', arguments: { x: 3, y: -4 }, agent: 'default', requestId: 'r' },
+      { name: 'worlds/moor', tool: 'move_to', arguments: { x: 3, y: -4 }, agent: 'default' },
     ],
   ])('sends the request of: %s', async (words, method, request) => {
     await run(words.split(' '));
-    expect(asked).toEqual([[method, request]]);
+    const sent = asked.map(([called, { requestId: _random, ...fields }]) => [called, fields]);
+    expect(sent).toEqual([[method, request]]);
   });
 
   it('reads every page up to the limit, and notes that more results exist', async () => {

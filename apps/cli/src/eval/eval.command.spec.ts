@@ -32,12 +32,14 @@ const squares = {
 const lcb = (...entries: object[]) => problemsIn({ 'test.jsonl': entries.map((one) => JSON.stringify(one)).join('\n') }, 'test.jsonl');
 
 describe('LiveCodeBench', () => {
-  it('shows public tests and hides private ones', async () => {
+  it('shows public tests, hides private ones, and compares numbers without a tolerance', async () => {
     const set = await lcb(squares);
     expect(set.problems[0]).toMatchObject({ id: 'made_up_1', spec: { prompt: '# Squares\n\nPrint the square of n.' } });
     expect(kindOf(set)).toMatchObject({
       case: 'ioCases',
       value: {
+        comparison: Comparison.NUMERIC,
+        tolerance: Number.MIN_VALUE,
         cases: [
           { stdin: '3\n', expectedStdout: '9\n', public: true },
           { stdin: '5\n', expectedStdout: '25\n', public: false },
@@ -65,10 +67,6 @@ describe('LiveCodeBench', () => {
     expect(set.problems[0]?.spec.prompt).toMatch(/\n\ndef addUp\(a: int, b: List\[int\]\) -> int:$/);
     const exact = { tolerance: Number.MIN_VALUE };
     expect(kindOf(set)).toMatchObject({ case: 'functionCases', value: { entryPoint: 'addUp', cases: [{ public: true }], ...exact } });
-  });
-
-  it('compares numbers without a tolerance', async () => {
-    expect(kindOf(await lcb(squares))).toMatchObject({ value: { comparison: Comparison.NUMERIC, tolerance: Number.MIN_VALUE } });
   });
 
   it.each([

@@ -14,13 +14,9 @@ describe('key file', () => {
     expect(readKeys(keysPath(home))).toEqual([{ sha256: hash('sha256', key), tenant: 'acme', roles: ['user'], name: 'ci' }]);
   });
 
-  it('is readable by its owner only', () => {
+  it('makes a new local key if its digest is missing, readable by its owner only', () => {
     ensureLocalKey(home);
     for (const path of [keyPath(home), keysPath(home)]) expect(statSync(path).mode & 0o777).toBe(0o600);
-  });
-
-  it('makes a new local key if its digest is missing', () => {
-    ensureLocalKey(home);
     rmSync(keysPath(home));
     ensureLocalKey(home);
     expect(readKeys(keysPath(home))[0]?.sha256).toBe(hash('sha256', readFileSync(keyPath(home), 'utf8').trim()));

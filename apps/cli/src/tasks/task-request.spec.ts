@@ -26,19 +26,15 @@ describe('taskSpec', () => {
 
   it('overrides fields of the spec file by flags and keeps its other fields', async () => {
     const path = put('s.json', '{"prompt":"a","agent":"x","limits":{"attempts":2,"steps":9},"labels":{"k":"1"}}');
-    const spec = await taskSpec({ spec: path, attempts: 7, label: { l: '2' }, memory: 'off' });
+    const spec = await taskSpec({ spec: path, attempts: 7, label: { l: '2' }, memory: 'off', untrusted: true });
     expect(spec).toMatchObject({
       prompt: 'a',
       agent: 'x',
       limits: { attempts: 7, steps: 9 },
       labels: { k: '1', l: '2' },
       memory: { off: true, readOnly: true },
+      untrusted: true,
     });
-  });
-
-  it('marks a task as untrusted by flag or spec file', async () => {
-    expect(await taskSpec({ prompt: 'a', untrusted: true })).toMatchObject({ untrusted: true });
-    expect(await taskSpec({ spec: put('s.json', '{"prompt":"a","untrusted":true}') })).toMatchObject({ untrusted: true });
   });
 
   it('names a huge file without reading it', async () => {
