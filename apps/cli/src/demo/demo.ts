@@ -83,12 +83,7 @@ async function showMemories(cli: Cli, gateway: Gateway, name: string): Promise<v
   cli.out.data({ kind: 'explanation', explanation: jsonOf(StepExplanationSchema, explained) }, text);
 }
 
-const withoutTags = (text: string) =>
-  text
-    .split('\n')
-    .filter((line) => !/^<\/?\w+-[0-9a-z]+>$/.test(line))
-    .join('\n')
-    .trim();
+const withoutTags = (text: string) => text.replaceAll(/^<\/?\w+-[0-9a-z]+>$\n?/gm, '').trim();
 
 const ID_WIDTH = 18;
 /** Number of tasks at once. Their lines mix, so each line begins with its task. */

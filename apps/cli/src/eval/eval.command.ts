@@ -30,18 +30,13 @@ import { usacoProblems } from './usaco.js';
 const FORMATS = [...LINE_FORMATS, 'livecodebench', 'usaco', 'kattis'] as const;
 type Format = (typeof FORMATS)[number];
 
-interface ProblemSet {
-  readonly problems: readonly Problem[];
-  readonly refused: readonly RefusedProblem[];
-}
-
 /**
  * Reads a file or folder of problems. Everything is checked before anything is submitted.
  *
  * @param asked the format; undefined: it is detected from the content
  * @throws CliError for a file with an error, without problems, or of an unknown format
  */
-export async function readProblemSet(path: string, asked?: Format): Promise<ProblemSet> {
+export async function readProblemSet(path: string, asked?: Format) {
   const all = await readAll(path, asked);
   if (all.length === 0) throw new CliError(EXIT.usage, `${path} has no problems`);
   return {

@@ -57,7 +57,7 @@ export function figuresOf(lines: readonly RunLine[]): Figures {
   const rowsOf = (round: number, kind: Kind | 'all', arm: Arm): Row[] => {
     const of = tasks.filter((task) => task.round === round && task.arm === arm && (kind === 'all' || task.familyKind === kind));
     const more = arm === 'with' && kind === 'all' ? learned.filter((line) => line.round === round) : [];
-    return of.length === 0 ? [] : [rowOf({ round, arm, kind }, of, [...of, ...more])];
+    return of.length === 0 ? [] : [rowOf(round, arm, kind, of, [...of, ...more])];
   };
   return {
     runs: lines.flatMap((line) => (line.kind === 'run' ? [line.run] : [])),
@@ -68,17 +68,13 @@ export function figuresOf(lines: readonly RunLine[]): Figures {
 
 type Spent = Pick<TaskLine, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
-interface Of {
-  readonly round: number;
-  readonly arm: Arm;
-  /** `all`: tasks of every kind. In the arm with memory, its sums include the consolidation after the round. */
-  readonly kind: Kind | 'all';
-}
-
-function rowOf(which: Of, tasks: readonly TaskLine[], spenders: readonly Spent[]) {
+/** @param kind `all`: tasks of every kind. In the arm with memory, its sums include the consolidation after the round. */
+function rowOf(round: number, arm: Arm, kind: Kind | 'all', tasks: readonly TaskLine[], spenders: readonly Spent[]) {
   const total = (pick: (line: Spent) => number) => spenders.reduce((sum, line) => sum + pick(line), 0);
   return {
-    ...which,
+    round,
+    arm,
+    kind,
     tasks: tasks.length,
     /** Tasks that a skill or the first attempt solved. */
     firstRight: tasks.filter(({ solved, attempts, skill }) => solved && (skill !== '' || attempts === 1)).length,

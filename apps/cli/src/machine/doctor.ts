@@ -95,12 +95,9 @@ function find({ look, ...check }: Check, machine: Machine): Finding {
   return { ...check, ...seen, ...(seen.ok ? { cost: '', fix: '' } : {}) };
 }
 
-/** Checks everything that a stack needs. Changes nothing. */
-export const inspectNeeds = (machine: Machine): Finding[] => CHECKS.filter(({ needed }) => needed).map((check) => find(check, machine));
-
-/** Also checks the programs that only tests need. */
-export const inspectTestNeeds = (machine: Machine): Finding[] =>
-  CHECKS.filter(({ needed, name }) => needed || name in OF_TESTS).map((check) => find(check, machine));
+/** Checks everything that a stack needs, and with `forTests` the programs that only tests need. Changes nothing. */
+export const inspectNeeds = (machine: Machine, forTests = false): Finding[] =>
+  CHECKS.filter(({ needed, name }) => needed || (forTests && name in OF_TESTS)).map((check) => find(check, machine));
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 

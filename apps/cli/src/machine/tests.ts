@@ -9,7 +9,7 @@ import type { Cli, Start } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { plural } from '../output.js';
 import { SERVICE_NODE_ARGS } from '../home/stack-state.js';
-import { type Finding, inspectTestNeeds } from './doctor.js';
+import { type Finding, inspectNeeds } from './doctor.js';
 
 /** One test, file or error, and why it was skipped or failed. */
 interface Told {
@@ -109,7 +109,7 @@ export async function runTests(
   if (!cluster && all.some((file) => /qdrant|memory-adapters/.test(file))) await runNode(cli, ['test/support/dist/qdrant-main.js']);
   const why = 'takes minutes; --cluster --all runs it';
   const tooSlow = all.filter((file) => !slow && SLOW_SPEC.test(file)).map((what) => ({ what, why }));
-  const skips = cluster ? tooSlow : skippedFiles(all, inspectTestNeeds(cli));
+  const skips = cluster ? tooSlow : skippedFiles(all, inspectNeeds(cli, true));
   const left = all.filter((file) => !skips.some(({ what }) => what === file));
   cli.out.note(`${plural(left.length, 'test file')} of ${all.length}`);
   const [config, ...through] = cluster

@@ -75,7 +75,8 @@ async function addConversation(cli: Cli, options: AddOptions, [path = '']: reado
         const place = inPlace ? { first: done } : { requestId: `${request}.${done}` };
         const asked = { agent, user, title, messages: batch, ...where, ...place };
         const answer = await ridingOut(cli.signal, () => gateway.memory.addConversation(asked, callSettings(cli, BATCH_TIMEOUT_MS)));
-        whole = { ...answer, ...(whole === null ? {} : { first: whole.first, outcome: outcomeOf(whole, answer) }) };
+        if (whole === null) whole = answer;
+        else whole = { ...answer, first: whole.first, outcome: whole.outcome === 'unchanged' ? answer.outcome : whole.outcome };
         done += batch.length;
         cli.out.status(`added ${done} of ${plural(messages.length, 'message')}`);
       }
@@ -86,9 +87,6 @@ async function addConversation(cli: Cli, options: AddOptions, [path = '']: reado
     return EXIT.ok;
   });
 }
-
-const outcomeOf = (before: AddConversationResponse, next: AddConversationResponse) =>
-  before.outcome === 'unchanged' ? next.outcome : before.outcome;
 
 function lineOf({ index, role, name, time, text }: Turn): string {
   const when = time === undefined ? '' : ` (${timestampDate(time).toISOString()})`;

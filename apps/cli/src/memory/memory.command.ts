@@ -8,6 +8,7 @@ import {
   MemoryRecordSchema,
   StoreEpisodeRequestSchema,
 } from '@etude/contracts/gen/etude/v1/memory_pb';
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { Start } from '../cli.js';
 import { addNoun, CONFIRM, confirmed, type Entry, type Flags, hand, LIMIT, plain } from '../command.js';
@@ -51,14 +52,13 @@ const SEARCH: Flags = {
 const missing = ({ missingLayers }: { readonly missingLayers: readonly string[] }) =>
   missingLayers.length > 0 ? [`the results lack layers that could not be searched: ${missingLayers.join(', ')}`] : [];
 
-const hitsBelow = (title: string, hits: readonly MemoryHit[]) =>
-  list(
-    title,
-    hits.map((hit) => `${details(MemoryHitSchema, hit)}\n`),
-  );
+function below<Desc extends DescMessage>(title: string, type: Desc, messages: ReadonlyArray<MessageShape<Desc>>): string {
+  const texts = messages.map((message) => `${details(type, message)}\n`);
+  return list(title, texts);
+}
 
 const grouped = (hits: readonly MemoryHit[], by: 'layer' | 'kind') =>
-  [...Map.groupBy(hits, (hit) => hit[by])].map(([heading, of]) => hitsBelow(heading, of));
+  [...Map.groupBy(hits, (hit) => hit[by])].map(([heading, of]) => below(heading, MemoryHitSchema, of));
 
 const search = (command: string, help: string, explain: boolean): Entry =>
   plain(Memory.method.searchMemory, {
@@ -74,15 +74,7 @@ const search = (command: string, help: string, explain: boolean): Entry =>
 const recordsText = (records: readonly MemoryRecord[]) => records.map((record) => details(MemoryRecordSchema, record)).join('\n\n');
 
 const historyText = ({ facts, decisions }: ListFactHistoryResponse) =>
-  [
-    recordsText(facts),
-    list(
-      'decisions',
-      decisions.map((decision) => `${details(FactDecisionSchema, decision)}\n`),
-    ),
-  ]
-    .filter(Boolean)
-    .join('\n\n');
+  [recordsText(facts), below('decisions', FactDecisionSchema, decisions)].filter(Boolean).join('\n\n');
 
 const READING: readonly Entry[] = [
   search('search <query>', 'search by meaning and by words', false),
@@ -98,8 +90,10 @@ const READING: readonly Entry[] = [
       '--tokens <n>': { help: 'most tokens of all texts together', field: 'tokensMax', usual: 800, parse: integer(1, 100_000) },
       ...PARTIAL,
     },
-    text: ({ facts, experiences, procedures }) =>
-      [...grouped(facts, 'kind'), hitsBelow('experiences', experiences), hitsBelow('procedures', procedures)].filter(Boolean).join('\n'),
+    text: ({ facts, ...others }) => {
+      const rest = (['experiences', 'procedures'] as const).map((name) => below(name, MemoryHitSchema, others[name]));
+      return [...grouped(facts, 'kind'), ...rest].filter(Boolean).join('\n');
+    },
     none: 'nothing recalled within --tokens',
     notes: missing,
   }),

@@ -103,12 +103,12 @@ const ENTRIES: readonly Entry[] = [
   hand({
     command: 'upload <sandbox> <file> [path]',
     help: 'copy a file into the working directory',
-    run: (cli, _options, [sandbox = '', file = '', path]) => uploadFile(cli, resource('sandbox', sandbox), file, path),
+    run: uploadFile,
   }),
   hand({
     command: 'download <sandbox> <path> [file]',
     help: 'copy a file out of the sandbox; - is stdout',
-    run: (cli, _options, [sandbox = '', path = '', file]) => downloadFile(cli, { name: resource('sandbox', sandbox), path }, file),
+    run: downloadFile,
   }),
   plain(Sandboxes.method.listSandboxFiles, {
     command: 'files <sandbox>',
@@ -137,34 +137,28 @@ export function addSandbox(program: Command, start: Start): void {
   addNoun(program, start, 'sandbox', 'sandboxes that run your code', ENTRIES);
 }
 
-interface Place {
-  readonly name: string;
-  readonly path: string;
-}
-
-async function* parts(file: string, place: Place, total: number) {
-  yield { part: { case: 'header' as const, value: { ...place, sizeBytes: BigInt(total) } } };
+async function* parts(file: string, header: { readonly name: string; readonly path: string; readonly sizeBytes: bigint }) {
+  yield { part: { case: 'header' as const, value: header } };
   for await (const chunk of createReadStream(file, { highWaterMark: FILE_CHUNK_BYTES_MAX }))
     yield { part: { case: 'chunk' as const, value: chunk as Uint8Array } };
 }
 
-export function uploadFile(cli: Cli, name: string, file: string, path = basename(file)): Promise<number> {
-  const total = statOf(file).size;
+function uploadFile(cli: Cli, _options: object, [sandbox = '', file = '', path = basename(file)]: readonly string[]): Promise<number> {
   const { signal } = cli;
+  const header = { name: resource('sandbox', sandbox), path, sizeBytes: BigInt(statOf(file).size) };
   return withGateway(cli, async ({ sandboxes }) => {
-    const there = await ridingOut(signal, () => sandboxes.uploadFile(parts(file, { name, path }, total), { signal }));
+    const there = await ridingOut(signal, () => sandboxes.uploadFile(parts(file, header), { signal }));
     show(cli.out, SandboxFileSchema, there, `${path}  ${bytesText(Number(there.sizeBytes))}`);
     return EXIT.ok;
   });
 }
 
-/** @param file `-` is stdout; the default is the last part of the path */
-export function downloadFile(cli: Cli, place: Place, file = basename(place.path)): Promise<number> {
-  const { path } = place;
+/** Copies to stdout if the file is `-`. The default file is the last part of the path. */
+function downloadFile(cli: Cli, _options: object, [sandbox = '', path = '', file = basename(path)]: readonly string[]): Promise<number> {
   return withGateway(cli, async ({ sandboxes }) => {
     let bytes = 0;
     await writeWhole(file, async (write) => {
-      for await (const { chunk } of sandboxes.downloadFile(place, { signal: cli.signal })) {
+      for await (const { chunk } of sandboxes.downloadFile({ name: resource('sandbox', sandbox), path }, { signal: cli.signal })) {
         await write(chunk);
         bytes += chunk.byteLength;
       }

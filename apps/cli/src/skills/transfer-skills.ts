@@ -62,11 +62,7 @@ export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force:
 
 const IMPORT_FLAGS = { ...OWNER, ...REPEAT, ...SCOPE, '--dry-run': 'show what would be stored' };
 
-interface ImportOptions {
-  readonly wait?: boolean;
-}
-
-async function importSkill(cli: Cli, options: ImportOptions, [path = '']: readonly string[]): Promise<number> {
+async function importSkill(cli: Cli, options: { readonly wait?: boolean }, [path = '']: readonly string[]): Promise<number> {
   const [format, files] = readSkill(path);
   const given = await fieldsOf(ImportSkillRequest_HeadSchema, IMPORT_FLAGS, options);
   const head = { agent: 'default', requestId: randomUUID(), format, ...given } as Partial<ImportSkillRequest_Head>;
@@ -120,7 +116,7 @@ export const TRANSFER: readonly Entry[] = [
     flags: { ...READER, '--force': 'overwrite existing files' },
     run: exportSkill,
   }),
-  hand<ImportOptions>({
+  hand<{ readonly wait?: boolean }>({
     command: 'import <path>',
     help: 'import a folder, .zip or .tar.gz in the Agent Skills format; the skills wait for review',
     flags: { ...IMPORT_FLAGS, '--wait': 'wait until all are verified' },

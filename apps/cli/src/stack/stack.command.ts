@@ -6,7 +6,7 @@ import { type Entry, type Flag, hand } from '../command.js';
 import { addBench, runNode, runTests, type TestOptions } from '../machine/tests.js';
 import { doctor } from '../machine/doctor.js';
 import { doctorCluster } from '../machine/doctor-cluster.js';
-import { findStack, MEMORY_ADAPTERS, type MemoryAdapter, SANDBOX_DRIVERS } from '../home/stack-state.js';
+import { findStack, MEMORY_ADAPTERS, SANDBOX_DRIVERS } from '../home/stack-state.js';
 import { embedderSettings, recordPath } from '../embedder/embedder.js';
 import { CliError, EXIT } from '../errors.js';
 import { keyPath, keysPath, memoryPath, proofPublicKeysPath, proofSigningKeyPath } from '../home/home.js';
@@ -48,10 +48,7 @@ async function backup(cli: Cli, _options: object, [to = '']: readonly string[]):
   });
 }
 
-interface RestoreOptions {
-  readonly memory: MemoryAdapter;
-  readonly force?: boolean;
-}
+type RestoreOptions = Pick<UpOptions, 'memory'> & { readonly force?: boolean };
 
 /** `etude restore`: fills a home whose stack is stopped, or an installation whose services are stopped. */
 async function restore(cli: Cli, { memory, force }: RestoreOptions, [from = '']: readonly string[]): Promise<number> {
@@ -79,11 +76,6 @@ export const SANDBOX_FLAG: Flag = {
 
 const docs = (cli: Cli, { out }: { readonly out?: string }) =>
   runNode(cli, ['tools/docs-site/build.mjs', ...(out === undefined ? [join(cli.root, '.etude/cache/docs'), '--serve'] : [resolve(out)])]);
-
-interface DoctorOptions {
-  readonly cluster?: boolean;
-  readonly namespace: string;
-}
 
 const MEMORY_FLAG: Flag = {
   help: 'sqlite: a file here; qdrant: the server at ETUDE_QDRANT_URL',
@@ -116,7 +108,7 @@ const ENTRIES: readonly Entry[] = [
     flags: { '--memory <where>': MEMORY_FLAG, '--force': 'replace the data of the stopped stack' },
     run: restore,
   }),
-  hand<DoctorOptions>({
+  hand<{ readonly cluster?: boolean; readonly namespace: string }>({
     command: 'doctor',
     help: 'check the programs and settings that a stack needs, or an installation in a cluster, and say what is missing',
     flags: {

@@ -27,10 +27,6 @@ export function elapsedMs({ createTime, endTime }: Task): number {
   return createTime && endTime ? timestampDate(endTime).getTime() - timestampDate(createTime).getTime() : 0;
 }
 
-function usageText(usage: Usage | undefined): string {
-  return usage ? [plural(usage.attempts, 'attempt'), callsText(usage)].join(', ') : '';
-}
-
 function callsText(usage: Usage): string {
   const parts = [plural(usage.modelCalls, 'model call'), plural(tokensOf(usage), 'token')];
   if (usage.costUsd > 0) parts.push(`$${usage.costUsd.toFixed(4)}`);
@@ -75,8 +71,7 @@ export function outcomeLine(task: Task): string {
   if (!isTold) parts.push(`(${reason})`);
   if (result) parts.push(judgedText(result));
   if (result?.skill) parts.push(`by ${result.skill}`);
-  const usage = usageText(task.usage);
-  if (usage) parts.push(`· ${usage}`);
+  if (task.usage) parts.push(`· ${plural(task.usage.attempts, 'attempt')}, ${callsText(task.usage)}`);
   if (error) parts.push(`· ${error.code}: ${error.message}`);
   return [...parts, ...mark(result?.scripted === true)].join(' ');
 }

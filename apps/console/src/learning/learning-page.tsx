@@ -56,9 +56,9 @@ function Curves({ agent }: { readonly agent: string }) {
                 <Chart
                   key={title}
                   title={title}
-                  points={windows.map((mean, x) => ({ x, y: of(mean) }))}
-                  xText={(x) => date.format(windows[x]!.at)}
-                  yText={text}
+                  values={windows.map(of)}
+                  labelOf={(at) => date.format(windows[at]!.at)}
+                  text={text}
                   {...(top === undefined ? {} : { top })}
                 />
               ))}

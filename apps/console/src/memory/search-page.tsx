@@ -7,12 +7,7 @@ import { Empty, Loaded } from '../ui/states.js';
 import { Badge, firstLine, Scripted, When } from '../ui/text.js';
 import { MemoryTabs, nodeOfSource, placeOfRecord, UserFilter } from './places.js';
 
-const LAYERS = [
-  ['', 'all'],
-  ['episodic', 'episodic'],
-  ['semantic', 'semantic'],
-  ['procedural', 'procedural'],
-] as const;
+const LAYERS = ['', 'episodic', 'semantic', 'procedural'].map((layer) => [layer, layer || 'all'] as const);
 
 /** One search across the layers, with the reasons of each score. */
 export function MemorySearchPage() {

@@ -123,12 +123,7 @@ function MemoryState() {
   );
 }
 
-const DAYS = [
-  ['', '7'],
-  ['30', '30'],
-  ['90', '90'],
-  ['400', '400'],
-] as const;
+const DAYS = ['', '30', '90', '400'].map((days) => [days, days || '7'] as const);
 
 const tokensOf = ({ inputTokens, outputTokens }: ModelSpend) => Number(inputTokens + outputTokens);
 

@@ -84,13 +84,12 @@ function Prompt({ task, step }: StepProps) {
   );
 }
 
-const PromptPart = ({
-  section: { role, title, text, tokens, sources },
-  isOpen,
-}: {
+interface PartProps {
   readonly section: PromptSection;
   readonly isOpen: boolean;
-}) => (
+}
+
+const PromptPart = ({ section: { role, title, text, tokens, sources }, isOpen }: PartProps) => (
   <details open={isOpen}>
     <summary>
       {role} {title && `· ${title}`} <span className="quiet">· {counted(tokens, 'token')}</span>

@@ -1,19 +1,14 @@
-import { ListTasksResponseSchema, type Task } from '@etude/contracts/gen/etude/v1/tasks_pb';
+import { ListTasksResponseSchema, type Task, TaskState } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { useRead } from '../api/client.js';
 import { Link, useQueryValues } from '../ui/router.js';
 import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 import { duration, firstLine, Scripted, When } from '../ui/text.js';
-import { elapsedMs, idOf, State, tokensOf, VerdictOf } from './task-words.js';
+import { elapsedMs, idOf, State, STATES, tokensOf, VerdictOf } from './task-words.js';
 
-const STATES = [
-  ['', 'all'],
-  ['TASK_STATE_RUNNING', 'running'],
-  ['TASK_STATE_QUEUED', 'queued'],
-  ['TASK_STATE_INPUT_REQUIRED', 'asks you'],
-  ['TASK_STATE_SUCCEEDED', 'succeeded'],
-  ['TASK_STATE_FAILED', 'failed'],
-  ['TASK_STATE_CANCELLED', 'cancelled'],
-] as const;
+const { RUNNING, QUEUED, INPUT_REQUIRED, SUCCEEDED, FAILED, CANCELLED } = TaskState;
+const CHOICES = [RUNNING, QUEUED, INPUT_REQUIRED, SUCCEEDED, FAILED, CANCELLED].map(
+  (state) => [`TASK_STATE_${TaskState[state]}`, STATES[state][0]] as const,
+);
 
 const COLUMNS: ReadonlyArray<Column<Task>> = [
   {
@@ -53,7 +48,7 @@ export function TaskListPage() {
     <>
       <h1>Tasks</h1>
       <div className="filters">
-        <ChoiceFilter name="state" label="State" options={STATES} />
+        <ChoiceFilter name="state" label="State" options={[['', 'all'], ...CHOICES]} />
         <TextFilter name="labels" label="Labels" hint="team=a, env=b" isSearch />
       </div>
       <ReadList

@@ -114,15 +114,10 @@ function casesText({ spec }: Task): string {
   return `Judged by ${counted(open, 'public case')} and ${counted(all - open, 'hidden case')}.`;
 }
 
-interface LiveText {
-  readonly step: string;
-  readonly text: string;
-}
-
 interface Watched {
   readonly events: readonly TaskEvent[];
   /** What the model is writing now. */
-  readonly live: LiveText | null;
+  readonly live: { readonly step: string; readonly text: string } | null;
   readonly isConnected: boolean;
   readonly error: ApiError | null;
   /** The finished task, once its last event has arrived. */

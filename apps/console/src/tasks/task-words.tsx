@@ -2,7 +2,8 @@ import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { type Task, type TaskResult, TaskState, type Usage, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Badge, type Tone } from '../ui/text.js';
 
-const STATES: Readonly<Record<TaskState, readonly [string, Tone]>> = {
+/** The word and the tone of each state. */
+export const STATES: Readonly<Record<TaskState, readonly [string, Tone]>> = {
   [TaskState.UNSPECIFIED]: ['unknown', 'plain'],
   [TaskState.QUEUED]: ['queued', 'plain'],
   [TaskState.RUNNING]: ['running', 'busy'],

@@ -1,27 +1,24 @@
-export interface Point {
-  readonly x: number;
-  readonly y: number;
-}
-
 interface ChartProps {
   readonly title: string;
-  readonly points: readonly Point[];
-  readonly xText: (x: number) => string;
-  readonly yText: (y: number) => string;
+  readonly values: readonly number[];
+  /** The label of a value, by its index. */
+  readonly labelOf: (at: number) => string;
+  readonly text: (value: number) => string;
   /** The top of the scale; default: a little more than the largest value. */
   readonly top?: number;
 }
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [720, 190, 64, 24, 14];
 
-/** A line over time. Each point's values are in its tooltip, and below the chart as text. */
-export function Chart({ title, points, xText, yText, top }: ChartProps) {
-  const largest = top ?? Math.max(...points.map(({ y }) => y), 0) * 1.1;
+/** A line over time. Each value is in the tooltip of its point, and below the chart as text. */
+export function Chart({ title, values, labelOf, text, top }: ChartProps) {
+  const largest = top ?? Math.max(...values, 0) * 1.1;
   const scale = largest > 0 ? largest : 1;
-  const [first, last] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 1];
-  const x = (at: number) => LEFT + ((at - first) / Math.max(last - first, 1e-9)) * (WIDTH - LEFT - PAD);
+  const last = values.length - 1;
+  const x = (at: number) => LEFT + (at / Math.max(last, 1)) * (WIDTH - LEFT - PAD);
   const y = (value: number) => HEIGHT - BOTTOM - (value / scale) * (HEIGHT - BOTTOM - PAD);
-  const path = points.map((point, at) => `${at === 0 ? 'M' : 'L'}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`).join('');
+  const path = values.map((value, at) => `${at === 0 ? 'M' : 'L'}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join('');
+  const said = values.map((value, at) => `${labelOf(at)}: ${text(value)}`);
   return (
     <figure>
       <figcaption>{title}</figcaption>
@@ -30,26 +27,26 @@ export function Chart({ title, points, xText, yText, top }: ChartProps) {
           <g key={value}>
             <line className="axis" x1={LEFT} x2={WIDTH - PAD} y1={y(value)} y2={y(value)} />
             <text x={LEFT - 6} y={y(value) + 4} textAnchor="end">
-              {yText(value)}
+              {text(value)}
             </text>
           </g>
         ))}
         <path className="one" d={path} />
-        {points.map((point, at) => (
-          <circle key={at} className="one" cx={x(point.x)} cy={y(point.y)} r={3}>
-            <title>{`${xText(point.x)}: ${yText(point.y)}`}</title>
+        {values.map((value, at) => (
+          <circle key={at} className="one" cx={x(at)} cy={y(value)} r={3}>
+            <title>{said[at]}</title>
           </circle>
         ))}
         <text x={LEFT} y={HEIGHT - 6}>
-          {xText(first)}
+          {labelOf(0)}
         </text>
         <text x={WIDTH - PAD} y={HEIGHT - 6} textAnchor="end">
-          {xText(last)}
+          {labelOf(last)}
         </text>
       </svg>
       <details>
         <summary>As numbers</summary>
-        <p>{points.map((point) => `${xText(point.x)}: ${yText(point.y)}`).join(' · ')}</p>
+        <p>{said.join(' · ')}</p>
       </details>
     </figure>
   );
