@@ -16,7 +16,7 @@ EMPTY = {
     "outputSchema": None,
     "signature": "",
 }
-# The contract of an entry point that is bound to something else than a definition. It takes any arguments.
+# The contract of an entry point that is not a definition, such as an alias. It takes any arguments.
 OPEN = {**EMPTY, "inputSchema": {"type": "object"}, "docstring": ""}
 
 
@@ -69,7 +69,7 @@ def literal_schema(values):
 
 
 def schema_of(node, returned=False):
-    """The JSON Schema of a type; {} where JSON has no such type. A returned value is described as callers get it: see `plainValue`."""
+    """The JSON Schema of a type, or {} if JSON has no such type. Returned values are described in the form that callers get: see `plainValue`."""
     node = unquoted(node)
     if node is None:
         return {}

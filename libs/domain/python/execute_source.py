@@ -1,8 +1,8 @@
-"""Runs source as `__main__` and answers the value of its last expression, as a notebook does."""
+"""Runs source as `__main__` and returns the value of its last expression, as a notebook does."""
 
 
 def __etude_execute__(source, loaded):
-    """`loaded`: names of functions in the module `skills`, under which the source finds them."""
+    """`loaded` holds names of functions in the module `skills`. The source can call them by these names."""
     import ast, importlib, linecache, sys, traceback, types
 
     name = "code.py"

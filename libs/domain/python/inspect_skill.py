@@ -52,7 +52,7 @@ def used_skills(module):
 
 
 def entry_point(nodes, request):
-    """Name of the function to call; None: there is none."""
+    """Name of the function to call, or None."""
     if request["isProgram"]:
         return None
     if request["entryPoint"]:

@@ -26,7 +26,7 @@ def builtins_with(skills):
 
 
 def show_lines(file, code):
-    """Lets tracebacks show lines of code that is in no file."""
+    """Makes tracebacks show the lines of code that is not in a file."""
     linecache.cache[file] = (len(code), None, [line + "\n" for line in code.split("\n")], file)
 
 

@@ -14,7 +14,7 @@ COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }
-# Fields in which no test can see a change, or only in the message of an error.
+# A change in these fields shows in no test, or only in the message of an error.
 UNSEEN_FIELDS = {"annotation", "returns", "decorator_list", "type_comment", "exc", "cause", "msg"}
 NOTHING = ast.Return(value=ast.Constant(value=None))
 

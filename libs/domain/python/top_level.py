@@ -90,7 +90,7 @@ def loaded(node):
 def problems_of(module):
     """`{line, message}` for each line that does something when the module is loaded."""
     nodes = list(loaded(module))
-    # What each name stands for: "re.compile" where it is imported, "type" for the module's own types, "" for all else that it defines.
+    # The meaning of each name: "re.compile" for an import, "type" for the module's own types, "" for its other definitions.
     names = {name: "" for node in top_level(module.body) for name in bound_names(node)}
     for node in nodes:
         if isinstance(node, ast.ClassDef):

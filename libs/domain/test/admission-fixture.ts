@@ -11,7 +11,7 @@ import { candidateFromTests } from '../src/skills/proof/skill-candidate.js';
 
 export const scope = { tenant: 'acme', agent: 'solver', user: null };
 
-/** A program that doubles, with one test. With an entry point, code that has no function of that name is a snippet. */
+/** A program that doubles, with one test. If an entry point is given and the code has no such function, it is a snippet. */
 export function candidate({
   code = 'print(int(input()) * 2)',
   tests = [io('2', '4')],
@@ -24,7 +24,7 @@ export function candidate({
   return { ...skill, digest: skillDigest({ ...skill, ...over }), ...over };
 }
 
-/** With the machine's own Python, an analyser that finds nothing, and a list of the skills whose verification was requested. */
+/** Dependencies with the machine's Python and an analyser that finds nothing. They keep the requests for verification. */
 export function admissionDeps(
   procedural: ProceduralMemory,
   settings: Partial<ProceduralMemorySettings> = {},

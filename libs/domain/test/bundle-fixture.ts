@@ -32,16 +32,15 @@ export function skillOf(name: string, code: string, { needs = [], ...more }: Ski
   return recordOf({ ...UNTRIED, name, code, scope, description: `Does what ${name} does.`, entryPoint: name, ...pins, ...more });
 }
 
-/** The ground of a skill without earlier versions, callees, callers and similar skills. */
+/** The surroundings of a skill without earlier versions, callees, callers and similar skills. */
 export const NO_GROUND: VerificationGround = { replaced: null, needed: [], dependents: [], similar: [] };
 
-/** A registry with these skills. */
 export function registryOf(...skills: readonly Skill[]): SkillVersions {
   const memory = new FakeProceduralMemory().keep(...skills);
   return { versions: (...asked) => memory.versions(...asked) };
 }
 
-/** What a program prints on the machine's Python; its traceback where it fails. */
+/** The output of a program on the machine's Python, or its traceback if it fails. */
 export async function printed(code: string): Promise<string> {
   const runs = [{ kind: 'program' as const, code, stdin: '' }];
   const request = { executionId: 'e', tenant: 'acme', files: [], stopOnFailure: false, limits: undefined as never, runs };
@@ -49,14 +48,14 @@ export async function printed(code: string): Promise<string> {
   return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
 }
 
-/** "CODE: message" of a refusal; "none" where the work succeeds. */
+/** "CODE: message" of a refusal, or "none" if the work succeeds. */
 export const errorOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'none',
     (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
   );
 
-/** An active skill; a program unless it is given an entry point. */
+/** An active skill. It is a program unless an entry point is given. */
 export function programOf(given: Partial<Skill> = {}): Skill {
   const program = {
     scope: { ...scope, agent: 'default' },
@@ -83,7 +82,6 @@ export function provenSkillOf(name: string, code: string, parameters: Record<str
   return proven(skill);
 }
 
-/** The skill with a proof for its present content. */
 export function proven(skill: Skill): Skill {
   const whole = { ...skill, digest: skillDigest(skill) };
   return { ...whole, proof: signProof(whole, FOUND, TEST_SIGNER, 1) };

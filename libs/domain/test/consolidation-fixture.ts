@@ -32,7 +32,7 @@ export function episode(id: string, over: Partial<Episode> = {}): Episode {
   });
 }
 
-/** Prompts are more similar the more first letters of words they share. */
+/** The more first letters of words two prompts share, the more similar they are. */
 export const embedder: Embedder = {
   profile: { model: 'words', dimension: 26, denseWeight: 1, calibrate: (cosine) => Math.max(0, cosine) },
   embed: async (texts) =>

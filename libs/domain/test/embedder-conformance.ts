@@ -22,7 +22,6 @@ async function one(embedder: Embedder, text: string): Promise<Float32Array> {
   return vector;
 }
 
-/** The promises of every Embedder. */
 export function embedderConformance(make: () => Promise<EmbedderUnderTest>): void {
   const start = async () => {
     const made = await make();

@@ -20,7 +20,6 @@ export interface FakeTask {
  * Values go through JSON, as in a real journal.
  */
 export class FakeJournalStore {
-  /** Every event of the task, in order. */
   readonly events: TaskEvent[] = [{ type: 'state', state: 'queued' }];
   readonly #entries = new Map<string, JournalEntry>();
   #task: FakeTask = { state: 'queued', usage: NO_USAGE, end: null, learning: NOT_LEARNING };
@@ -37,7 +36,7 @@ export class FakeJournalStore {
     return this.#task;
   }
 
-  /** null when the task is final. */
+  /** Returns null if the task is final. */
   open(): Journal | null {
     if (isFinal(this.#task.state)) return null;
     const epoch = ++this.#epoch;
@@ -51,7 +50,7 @@ export class FakeJournalStore {
     };
   }
 
-  /** null unless learning is pending. */
+  /** Returns null unless learning is pending. */
   openLearning(): LearningJournal | null {
     if (this.#task.learning.state !== 'pending') return null;
     const epoch = ++this.#epoch;
@@ -76,7 +75,6 @@ export class FakeJournalStore {
     };
   }
 
-  /** All entries, in order. */
   get entries(): readonly JournalEntry[] {
     return [...this.#entries.values()];
   }

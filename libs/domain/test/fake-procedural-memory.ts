@@ -35,7 +35,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return this;
   }
 
-  /** "name@version status", of all. */
+  /** All skills as "name@version status". */
   statuses(): string[] {
     return this.#skills.map(({ name, version, status }) => `${name}@${version} ${status}`);
   }
@@ -55,7 +55,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
     const found = this.#visible(scope).filter((skill) => skill.name === name && (version === undefined || skill.version === version));
-    // The reader's own skill comes before nobody's, and that before any other user's.
+    // The reader's own skill comes first, then one without a user, then any other user's.
     const place: Order = ({ scope: { user } }) => (user === null ? 1 : user === scope.user ? 0 : 2);
     return sorted(found, place, byUser, newestFirst)[0] ?? null;
   }

@@ -61,7 +61,7 @@ export class FakeWorkSandbox implements WorkSandbox {
     this.host.on('exit', () => this.lose('its process ended'));
   }
 
-  /** Ends the sandbox as its machine would. */
+  /** Ends the sandbox as if its machine had failed. */
   lose(why: string): void {
     this.ended ??= why;
     this.host.stdin.end();

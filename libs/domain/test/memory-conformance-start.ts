@@ -26,7 +26,7 @@ export const withMemory = <T>(make: MakeMemory<T>) =>
     },
   });
 
-/** Everybody of the tenant. */
+/** The scope of all agents and users of the tenant. */
 export const ALL = { tenant: 'acme', agent: null };
 
 /** Scopes that the types forbid but that a faulty caller can pass. */

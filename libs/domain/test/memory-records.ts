@@ -9,7 +9,7 @@ export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
 /** 2026-01-01, ms since 1970. */
 export const NEW_YEAR = 1_767_225_600_000;
 
-/** What an attempt and its episode have in common. */
+/** The fields that an attempt and its episode share. */
 const SOLVED = {
   scope: SCOPE,
   taskId: 'tabcdefgh',
@@ -167,7 +167,6 @@ export function skillUseOf(changes: Partial<CountedUse> = {}): CountedUse {
   };
 }
 
-/** The settings of every agent. */
 export const settingsOf = (given: Partial<ProceduralMemorySettings>): AgentSettingsReader => {
   const settings = ProceduralMemorySettings.parse(given);
   return {

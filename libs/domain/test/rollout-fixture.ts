@@ -79,7 +79,7 @@ export const learnsFromCritique = (text: string): string => {
   return fenced(/critique/i.test(text) ? 'print("right")' : 'print("no")');
 };
 
-/** Ports in place of those of the fixture. A semantic memory that only searches knows no subject. */
+/** Replacements for the fixture's ports. If a semantic memory has only `search`, its `about` finds nothing. */
 export type GivenDeps = Partial<Omit<RolloutDeps, 'semantic'>> & { readonly semantic?: Partial<RolloutDeps['semantic']> };
 
 export interface WorldGiven {
@@ -88,7 +88,6 @@ export interface WorldGiven {
   readonly runs?: FakeRun;
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
   readonly deps?: GivenDeps;
-  /** Limits of learning. */
   readonly learning?: Partial<LearningDeps['limits']>;
   /** Settings of the task's agent. By default skills are learned and used. */
   readonly settings?: Partial<ProceduralMemorySettings>;
@@ -96,7 +95,6 @@ export interface WorldGiven {
 
 const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkills: true });
 
-/** One task and the ports of its rollout. */
 export class World {
   readonly clock = new FakeClock(1_000);
   readonly outbox = new FakeMemoryOutbox();
@@ -116,7 +114,7 @@ export class World {
   get deps(): Omit<RolloutDeps, 'journal'> {
     const { model, sandboxes, outbox, clock } = this;
     const nothing = { search: () => Promise.resolve([]) };
-    // Memory holds something, so that a draft is worth asking for; but nothing that is recalled.
+    // Memory holds an unrelated fact, so that the rollout asks for a draft and recalls nothing.
     const stranger = { search: () => Promise.resolve([hitOf({ id: 'f0', kind: 'fact', layer: 'semantic', similarity: 0.01 })]) };
     return {
       model,
@@ -157,7 +155,7 @@ export class World {
     return end;
   }
 
-  /** Runs learning in one worker, where it is pending. */
+  /** Runs learning in one worker, if it is pending. */
   async learn(dies = (journal: LearningJournal) => journal): Promise<void> {
     const journal = this.journals.openLearning();
     const limits = { wallMs: 600_000, modelTokensMax: 100_000, ...this.given.learning };
@@ -175,7 +173,6 @@ export class World {
   }
 }
 
-/** A rollout after its end and its learning. */
 export async function ran(given: WorldGiven = {}) {
   const world = new World(given);
   return { world, end: await world.run() };

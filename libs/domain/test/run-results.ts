@@ -1,6 +1,5 @@
 import type { RunResult } from '@etude/contracts/sandbox';
 
-/** The result of a clean run without output. */
 export const CLEAN_RUN: RunResult = {
   exit: 'ok',
   exitCode: 0,

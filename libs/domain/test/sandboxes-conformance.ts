@@ -8,7 +8,6 @@ export interface SandboxesUnderTest {
   close?(): Promise<void>;
 }
 
-/** One run and its expected result. */
 interface ConformanceRun {
   readonly run: SandboxRun;
   readonly gives: Partial<RunResult>;

@@ -35,7 +35,7 @@ const OWNERS = [
   { tenant: 'acme', agent: 'coder', user: 'ann' },
   { tenant: 'beta', agent: 'coder', user: null },
 ] as const;
-/** Each calls the active skill of the name before. */
+/** Each skill calls the active skill whose name precedes it here. */
 const NAMES = ['one', 'two', 'three'] as const;
 const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
 const FINDINGS = { ...NOTHING_FOUND, testsPassed: 3, mutantsMade: 4, mutantsNoticed: 4 };
@@ -176,7 +176,7 @@ class Town {
       case 'settle':
         return settleVerified(registry, skill, settings, decision.at);
       case 'move':
-        // Whoever takes a proof away may archive what others call.
+        // Such a forged move removes the proof, and could then archive a skill that others call.
         if (call.to === 'archived' || call.to === 'candidate') return Promise.resolve();
         return registry.move([{ key: { ...keyOf(skill), digest }, to: call.to, ...decision, ...this.#forged(call, skill) }]);
       default: {

@@ -5,7 +5,6 @@ import { type FakeAnswer, FakeChatModel } from './fake-chat-model.js';
 import { FakeWorkSandboxes } from './fake-work-sandboxes.js';
 import { type SpecGiven, World, type WorldGiven } from './rollout-fixture.js';
 
-/** A file of a task. */
 export const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
 
 /** An answer that calls tools by the server's own function calling. */
@@ -19,7 +18,7 @@ export function calls(...called: ReadonlyArray<readonly [name: string, args: obj
 export const python = (code: string) => calls(['python', { code }]);
 export const finalAnswer = (answer: string) => calls(['final_answer', { answer }]);
 
-/** A model that answers step after step, whatever it is asked, and also when a step is asked for again. */
+/** A model that answers by the number of the step in the prompt, so a repeated step gets the same answer. */
 export const stepByStep =
   (answers: readonly FakeAnswer[]): FakeAnswer =>
   (request, signal) => {
@@ -30,10 +29,8 @@ export const stepByStep =
 
 export const stepOf = ({ messages }: ChatRequest): number => Number(/Step (\d+) of/.exec(messages.at(-1)?.content ?? '')?.[1]);
 
-/** All texts of a request as one. */
 export const textOf = (request: ChatRequest | undefined): string => (request?.messages ?? []).map(({ content }) => content).join('\n');
 
-/** All texts of the last request as one. */
 export const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
 
 /** Rollouts of an agent that acts in steps, in sandboxes of this spec file. */
@@ -57,12 +54,12 @@ export function stepWorlds() {
     });
     return { world, model };
   };
-  /** The same after its end. */
+  /** Such a rollout after its end. */
   const ran = async (...given: Parameters<typeof worldOf>) => {
     const made = worldOf(...given);
     return { ...made, end: await made.world.run() };
   };
-  /** Ends the latest rollout's first sandbox, as its machine would. */
+  /** Ends the latest rollout's first sandbox, as if its machine had failed. */
   const lose: FakeAnswer = () => {
     const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
     sandboxes.opened.get(`${rollouts}-t00000000-r1.w0`)!.lose('its machine went away');

@@ -18,7 +18,6 @@ import type { WorkCellOutcome } from '../src/ports/sandboxes.js';
 import type { CodeSession, CodeSessions } from '../src/tools/execute-in-session.js';
 import type { SkillCall, SkillWish, SkillWishes, Todo, ToolContext, ToolSessions, ToolSkills } from '../src/tools/tool-definition.js';
 
-/** The most files that a session lists. */
 const FILES_MAX = 1_000;
 
 export const never: AbortSignal = new AbortController().signal;
@@ -151,7 +150,6 @@ export class FakeCodeSessions implements CodeSessions {
   }
 }
 
-/** Remembers one record of each kind. */
 const remembers = {
   search: (_scope: ReadScope, { kinds = ['transition'] }: SearchQuery) =>
     Promise.resolve(

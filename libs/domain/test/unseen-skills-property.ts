@@ -13,7 +13,7 @@ import { decideOn, storeAt } from './skill-lives.js';
 const TENANT = 'acme';
 const NAMES = ['one', 'two', 'three'] as const;
 const NAMES_MAX = 2;
-/** Similar names, so that a key of one user could be mistaken for the other's. */
+/** The names are similar, so that a wrong key could mix up the two users. */
 const [SEEN, UNSEEN] = ['ann', 'an'] as const;
 
 const CALL = fc.record({

@@ -86,7 +86,7 @@ function refusedText(error: unknown): string | null {
   return status === '400' || status === '422' ? said : null;
 }
 
-/** Parts of the protocol that servers may refuse. Instead of `max_tokens`, its newer name is sent, and instead of `tools`, text. */
+/** Parts of the protocol that servers may refuse. A refused `max_tokens` is sent under its newer name, and refused `tools` as text. */
 type Part = 'max_tokens' | 'temperature' | 'tools' | 'stream_options' | 'stream';
 type Body = ReturnType<typeof requestBody>;
 

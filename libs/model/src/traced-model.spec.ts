@@ -12,7 +12,7 @@ const ANSWER = {
   costUsd: 0.5,
 };
 
-/** Tracing that keeps how its last span was started, its values and its content. */
+/** Tracing that records start, values and content of its last span. */
 function recorded() {
   const seen = { name: '', start: {} as SpanStart, values: {}, content: {} };
   const tracing: Tracing = {
@@ -26,7 +26,6 @@ function recorded() {
   return { seen, tracing };
 }
 
-/** The span of one call. */
 async function spanOf(answer: object) {
   const { seen, tracing } = recorded();
   const server = new URL('http://models.test:8000/v1');

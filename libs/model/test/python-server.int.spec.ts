@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ask, chatModel, never } from './raw-server.js';
 
-/** The least that one writes: no stream, no usage, no id, no model, no threads. */
+/** A minimal server without streams, usage, ids, model names and threads. */
 const SERVER = `
 import json, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer

@@ -13,7 +13,7 @@ export interface RawRequest {
 
 type Answer = (response: ServerResponse, request: RawRequest) => void;
 
-/** A server that answers each request with the next function, the last one again and again; gone after the test. */
+/** A server that answers each request with the next function. Further requests get the last one. It ends with the test. */
 export async function rawServer(...answers: Answer[]) {
   const requests: RawRequest[] = [];
   let connections = 0;
@@ -38,13 +38,13 @@ export async function rawServer(...answers: Answer[]) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, requests, connections: () => connections };
 }
 
-/** Waits are noted, not waited. */
+/** Timers that record each wait and don't wait. */
 export function impatient() {
   const waits: number[] = [];
   return { waits, timers: { sleep: async (ms: number) => void waits.push(Math.round(ms)), random: () => 1 } };
 }
 
-/** The connection as settings make it where none is set. */
+/** The connection with the default settings. */
 export const CONNECTION = connectionOf(connectionConfig.parse({}));
 
 interface ChatOptions extends Partial<Omit<OpenAiChatOptions, 'limits' | 'retry'>> {
@@ -72,7 +72,6 @@ export function chatModel(baseUrl: string, { limits, retry, ...options }: ChatOp
 /** Asks a model at this server once. */
 export const answerFrom = (baseUrl: string, options?: ChatOptions) => chatModel(baseUrl, options).chat(ask(), never());
 
-/** The error of a call that must fail. */
 export const failure = (promise: Promise<unknown>) =>
   promise.then(
     () => expect.fail('it answered'),
@@ -90,14 +89,14 @@ export const json =
       .end(typeof body === 'string' ? body : JSON.stringify(body));
   };
 
-/** Text as it stands, well ended. */
+/** Sends the text and ends the answer. */
 export const raw =
   (text: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }): Answer =>
   (response) => {
     response.writeHead(200, headers).end(text);
   };
 
-/** Text as it stands, then the connection breaks. */
+/** Sends the text and then breaks the connection. */
 export const broken =
   (text: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }): Answer =>
   (response) => {

@@ -18,7 +18,7 @@ interface Wanted {
 }
 const none = new Float32Array();
 
-/** One for all tests, since each loads the weights. Its thread ends with the process. */
+/** One embedder for all tests, because each one loads the weights. Its thread ends with the process. */
 const embedder = new SentenceEmbedder({ folder });
 
 describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {

@@ -59,7 +59,7 @@ const Flags = z.strictObject({
   caseSensitive: z.boolean().default(false),
   spaceSensitive: z.boolean().default(false),
   absoluteTolerance: Tolerance,
-  /** Share of the expected number by which the actual one may differ. */
+  /** The largest allowed difference, as a share of the expected number. */
   relativeTolerance: Tolerance,
 });
 type Flags = z.infer<typeof Flags>;

@@ -68,7 +68,7 @@ type Decoded =
  *
  * A tuple counts as a list. A set equals only a `{"$set": [...]}` with the same members. Integers and floats are compared by value. NaN
  * equals NaN. Booleans are not numbers. A plain JSON object may stand for a dict with numeric keys, which JSON can't write. Numbers may
- * differ by `tolerance`, absolute or relative; but with a tolerance of 1e-9 or less, whole numbers must be equal. Infinity, and a whole
+ * differ by `tolerance`, absolute or relative. With a tolerance of 1e-9 or less, whole numbers must be equal. Infinity, and a whole
  * number beyond the largest float, equal only themselves. An object that is not plain data equals only a `$repr` with the same text.
  */
 export function sameValue(actual: unknown, expected: unknown, tolerance: number): boolean {

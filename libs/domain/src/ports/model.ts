@@ -21,7 +21,7 @@ export interface ChatTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** Who pays for a call. Its purpose is a kind of step, or "consolidate", "settle", "read", "write_skill" or "rerank". */
+/** Who pays for a call. `purpose` is a kind of step, or "consolidate", "settle", "read", "write_skill" or "rerank". */
 export interface ModelAccount {
   readonly tenant: string;
   readonly agent: string;

@@ -84,7 +84,7 @@ export class RolloutSandbox {
     return bytes === null ? undefined : hash('sha256', bytes, 'hex').slice(0, DIGEST_CHARS);
   }
 
-  /** Takes over the journal's note that the task's files were written before this action. */
+  /** Reads from the journal whether an earlier worker wrote the task's files before this action. */
   noticeOpened(key: string): void {
     this.#filled = (this.context.steps.replay(`${key}.open`) as Filled | undefined) ?? this.#filled;
   }

@@ -133,7 +133,7 @@ function whyStuck(taken: readonly TakenStep[]): string | null {
   return repeatsOf(taken) >= REPEATS_MAX ? `the same step ${REPEATS_MAX} times in a row` : null;
 }
 
-/** How many steps at the end did the same. A step that was answered with an earlier task's finding is not a repeat. */
+/** The number of equal steps at the end. A step that was answered with an earlier task's finding counts as different. */
 function repeatsOf(taken: readonly TakenStep[]): number {
   const digests = taken.map(({ step, said: { text, toolCalls }, observations }) =>
     observations.some(({ isOffer }) => isOffer)

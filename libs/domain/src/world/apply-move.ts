@@ -32,7 +32,7 @@ export type Move =
 
 /** Ten-thousandths of stamina: the cost of one cell of distance and of one gathered unit, and the gain of a rest alone. */
 const [PER_CELL, PER_UNIT, PER_REST] = [100, 200, 1_000];
-/** The most cells that agents can see, and the most cells between two that meet. */
+/** Agents see this many cells far. Two that meet must be at most `NEAR` cells apart. */
 export const SEEN = 10;
 const NEAR = 2;
 

@@ -94,7 +94,7 @@ export function cellsAround(land: Land, centre: Cell, radius: number): readonly 
   return cells.filter((cell) => isInside(land, cell) && distance(cell, centre) <= radius);
 }
 
-/** The cell where a character of this name starts. It is always the same one, and one can stand on it. */
+/** The start cell of the character with this name. It is always the same cell, and never water or a mountain. */
 export function homeOf(land: Land, name: string): Cell {
   const count = land.width * land.height;
   for (let i = Math.floor(chance(land.seed, 'home', name) * count); ; i = (i + 1) % count) {

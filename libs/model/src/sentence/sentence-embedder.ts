@@ -65,7 +65,7 @@ export class SentenceEmbedder implements Embedder {
     return texts.map((_, i) => flat.slice(i * DIMENSION, (i + 1) * DIMENSION));
   }
 
-  /** Sends a call to the thread. Each call has its own channel. Closing the channel cancels the call. If the thread ends, it closes too. */
+  /** Sends a call to the thread. Each call has its own channel. Closing the channel cancels the call. If the thread ends, the channel closes. */
   async #ask(call: Pick<SentenceCall, 'texts'>, signal: AbortSignal): Promise<Float32Array> {
     const thread = (this.#thread ??= this.#start());
     const { port1: ours, port2: port } = new MessageChannel();
