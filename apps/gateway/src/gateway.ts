@@ -122,7 +122,7 @@ function partsFrom(config: GatewayConfig, embedder: Embedder, logger: QueueLogge
     toolCalls: new ToolCalls(redis, keys),
     spend,
     tasks,
-    tenants: new Tenants(producer, spend, spend.limitsOf),
+    tenants: new Tenants(producer, spend),
     audit: new AuditLog(producer, config),
     worlds: new RedisWorlds(redis, keys),
     upkeep: new UpkeepStore(producer),

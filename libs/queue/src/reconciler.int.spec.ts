@@ -152,22 +152,13 @@ describe('reconciler', () => {
     expect(await pass(rig)).toBe(0);
   });
 
-  it('marks a task as failed when its job is dead', async () => {
+  it('marks a task as failed with its dead job, and completes a redrive that crashed half way', async () => {
     const rig = start();
     const task = await dead(rig);
     expect(await pass(rig)).toBe(1);
-    expect(await rig.tasks.get('acme', task.taskId)).toMatchObject({
-      state: 'failed',
-      stopReason: 'error',
-      error: { code: 'MEMORY_VERSION', message: 'broken' },
-    });
+    const error = { code: 'MEMORY_VERSION', message: 'broken' };
+    expect(await rig.tasks.get('acme', task.taskId)).toMatchObject({ state: 'failed', stopReason: 'error', error });
     expect(await pass(rig)).toBe(0);
-  });
-
-  it('completes a redrive that crashed half way', async () => {
-    const rig = start();
-    const task = await dead(rig);
-    await pass(rig);
     await rig.tasks.requeue('acme', task.taskId);
     expect(await pass(rig)).toBe(1);
     expect([await task.state(), await (await rig.rollouts.getJob(task.rolloutId))?.getState()]).toEqual(['queued', 'prioritized']);

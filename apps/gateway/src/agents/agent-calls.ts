@@ -48,7 +48,6 @@ export const agentCalls = {
       { scope: { agent, user: null } },
       {
         act: () => deps.settings.update(tenant, agent, change, { etag }),
-        resultOf: () => '',
         again: () => deps.settings.get(tenant, agent),
       },
     );

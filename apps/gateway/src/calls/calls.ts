@@ -91,23 +91,15 @@ export class Calls {
     return traceparent === undefined ? call : { ...call, traceparent };
   }
 
-  #of(method: DescMethod): AnyHandler {
-    const served = this.#served.get(method);
-    if (served === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no handler`);
-    return served;
-  }
-
   #surrounded(method: DescMethod): AnyHandler {
-    const handle = this.#of(method);
+    const handle = this.#served.get(method);
+    if (handle === undefined) throw new Error(`${method.parent.typeName}.${method.name} has no handler`);
     const isUpload = method.methodKind === 'client_streaming';
     const checked = (request: object, call: CallContext) => bindToUser(refuseUnknown(request), call, ruleOf(method));
     const answers = (request: object, call: CallContext) =>
       this.#answers(method, call, request, () => {
-        if (!isUpload) return handle(checked(request, call), call);
-        return handle(
-          eachOf(request as AsyncIterable<object>, (one) => checked(one, call)),
-          call,
-        );
+        const check = (one: object) => checked(one, call);
+        return handle(isUpload ? eachOf(request as AsyncIterable<object>, check) : check(request), call);
       });
     const { tracing = UNTRACED } = this.parts;
     const name = nameOf(method).slice(1);

@@ -35,10 +35,10 @@ export interface FirstTime {
 export interface Work<T> {
   /** Does the work. If the first call failed midway, does only the missing part. */
   readonly act: (first: FirstTime) => Promise<T>;
-  /** The result to store for `again`; null: a repeat does everything again. */
-  readonly resultOf: (done: T) => string | null;
-  /** The current state of the first call's result; null: it no longer exists, and the work is done again. */
-  readonly again: (result: string, first: FirstTime) => Promise<T | null>;
+  /** The result to store for `again`; null: a repeat does everything again. Default: ''. */
+  readonly resultOf?: (done: T) => string | null;
+  /** The current state of the first call's result; null: it no longer exists, and the work is done again. Default: null. */
+  readonly again?: (result: string, first: FirstTime) => Promise<T | null>;
 }
 
 /**
@@ -51,7 +51,7 @@ export async function once<T>(
   { store }: Pick<Memory, 'store'>,
   { tenant, requestId, method, body }: IdentifiedRequest,
   { scope: { agent, user }, version = 0 }: Changed,
-  { act, resultOf, again }: Work<T>,
+  { act, resultOf = () => '', again = async () => null }: Work<T>,
 ): Promise<T> {
   const key = optionalRequestId(requestId);
   const at = Date.now();
@@ -89,7 +89,7 @@ interface Noted extends Pick<Scope, 'agent' | 'user'>, Pick<Skill, 'name' | 'ver
 export function versionsWork(
   procedural: ProceduralMemory,
   { tenant }: Pick<Scope, 'tenant'>,
-): Pick<Work<readonly Skill[]>, 'resultOf' | 'again'> {
+): Required<Pick<Work<readonly Skill[]>, 'resultOf' | 'again'>> {
   return {
     resultOf: (skills) =>
       JSON.stringify(

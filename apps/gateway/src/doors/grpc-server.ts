@@ -85,12 +85,6 @@ const { tasks, queues, consolidation, sandboxes } = SERVICES;
 const NEED_REDIS: ReadonlySet<string> = new Set([tasks, queues, consolidation, sandboxes].map(({ typeName }) => typeName));
 const NAMES = ['', ...Object.values(SERVICES).map(({ typeName }) => typeName)];
 
-const works = (check: HealthCheck) =>
-  check().then(
-    () => true,
-    () => false,
-  );
-
 /** `grpc.health.v1`: a service is SERVING while its stores work. The empty name is SERVING while all services are. */
 export function healthReporter(redis: HealthCheck, memory: HealthCheck) {
   const health = new HealthImplementation(Object.fromEntries(NAMES.map((name) => [name, 'NOT_SERVING'])));
@@ -103,7 +97,9 @@ export function healthReporter(redis: HealthCheck, memory: HealthCheck) {
     addToServer: (server: Server) => health.addToServer(server),
     /** Checks now, then every second. */
     async start(): Promise<void> {
-      const [isRedisUp, isMemoryUp] = await Promise.all([works(redis), works(memory)]);
+      const [isRedisUp = false, isMemoryUp = false] = (await Promise.allSettled([redis(), memory()])).map(
+        ({ status }) => status === 'fulfilled',
+      );
       if (isClosed) return;
       report((name) => (name === '' ? isRedisUp && isMemoryUp : NEED_REDIS.has(name) ? isRedisUp : isMemoryUp));
       timer = setTimeout(() => void this.start(), EVERY_MS).unref();

@@ -49,16 +49,12 @@ export const consolidationCalls = {
     const record = await runs.get(tenant, run);
     if (record !== null && !isOver(record)) throw new EtudeError('FAILED_PRECONDITION', `${name} still runs. Undo it after its end.`);
     const memory = await access.open();
-    const undo = () => memory.units.undo({ tenant, run, agent, by });
     const owner = { scope: { agent: agent ?? TENANT_AGENT, user: null } };
     const identified = { tenant, requestId, method: 'UndoConsolidation', body: { ...request } };
-    const undone = await once(memory, identified, owner, { act: undo, again: async () => null, resultOf: () => '' });
+    const undone = await once(memory, identified, owner, { act: () => memory.units.undo({ tenant, run, agent, by }) });
     if (undone.length === 0) throw unknownRun(`change of ${name} to undo`);
-    if (record !== null)
-      await runs.noteUndone(
-        record,
-        undone.map((one) => one.agent),
-      );
+    const names = undone.map((one) => one.agent);
+    if (record !== null) await runs.noteUndone(record, names);
     const agents = undone.map(({ kept, ...one }) => ({
       ...one,
       undone: [...one.undone],

@@ -180,9 +180,6 @@ function withoutPins({ dependencies = [], ...content }: Skill): string {
  * @throws EtudeError FAILED_PRECONDITION
  */
 function pinnedHere({ dependencies = [], ...unpinned }: Skill, procedural: ProceduralMemory): Promise<Skill> {
-  return pinnedTo(
-    dependencies.map(({ name }) => name),
-    unpinned,
-    procedural,
-  );
+  const names = dependencies.map(({ name }) => name);
+  return pinnedTo(names, unpinned, procedural);
 }

@@ -32,7 +32,6 @@ const PruneId = z.string().regex(/^p[0-9a-f]{16}$/, 'must be a prune_id that Pru
 const CALLERS_MAX = 10;
 /** These calls change skills of many owners, so the claims of their request ids belong to the whole tenant. */
 const EVERYBODYS = { scope: { agent: TENANT_AGENT, user: null } };
-const noResult = () => '';
 
 function prunedMessage({ skill, reason }: PlannedPrune) {
   const { name = '', agent = '', version = 0 } = skillMessage(skill);
@@ -52,7 +51,6 @@ export const hygieneCalls = {
     const { pruned, kept } = await once(memory, { tenant, requestId, method: 'PruneSkills', body: { ...request } }, EVERYBODYS, {
       act: ({ at }) => prune(input.policy, at),
       again: (_result, { at }) => prune(dryRun ? input.policy : {}, at),
-      resultOf: noResult,
     });
     return {
       pruned: pruned.map(prunedMessage),
@@ -70,7 +68,7 @@ export const hygieneCalls = {
     const memory = await deps.memory.open();
     const undo = ({ at }: { readonly at: number }) => undoPrune({ tenant, pruneId, by, at }, memory);
     const identified = { tenant, requestId: request.requestId, method: 'UndoPrune', body: { ...request } };
-    const { skills, left } = await once(memory, identified, EVERYBODYS, { act: undo, again: async () => null, resultOf: noResult });
+    const { skills, left } = await once(memory, identified, EVERYBODYS, { act: undo });
     return { skills: skills.map(skillMessage), left: left.map(prunedMessage) };
   },
 
@@ -85,7 +83,6 @@ export const hygieneCalls = {
       act: ({ at }) => revokeSource({ ...input, at }, stores),
       // A repeat changes nothing. It lists the current skills, and facts that were learned since.
       again: (_result, { at }) => revokeSource({ ...input, dryRun: true, at }, stores),
-      resultOf: noResult,
     });
     return { skills: skills.map(skillMessage), facts: [...facts] };
   },

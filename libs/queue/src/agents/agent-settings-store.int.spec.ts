@@ -26,10 +26,4 @@ describe('settings of agents', () => {
     const same = [1, 2, 3].map((maxSkills) => codeOf(store.update('acme', 'coder', { maxSkills }, { etag })));
     expect((await Promise.all(same)).toSorted()).toEqual(['ABORTED', 'ABORTED', 'none']);
   });
-
-  it('refuse a value out of bounds', async () => {
-    const store = start();
-    expect(await codeOf(store.update('acme', 'coder', { skillSearchThreshold: 2 }))).toBe('INVALID_ARGUMENT');
-    expect((await store.get('acme', 'coder')).isSet).toBe(false);
-  });
 });

@@ -109,13 +109,10 @@ export class WantedSkills extends RedisStore {
       const message = `Agent "${agent}" has ${this.openMax} requested skills that are not written yet, the most that ETUDE_SKILLS_WISHES_OPEN_MAX allows. Request again when some are written.`;
       throw new EtudeError('FAILED_PRECONDITION', message);
     }
-    if (outcome === 'created') await this.#enqueue(tenant, id);
+    // An earlier round may have left an ended job with the same id.
+    if (outcome === 'created') await this.producer.addForRecord(SkillRequest, { v: 1, tenant, id }, { again: true });
     const stored = await this.get(tenant, id);
-    if (stored === null)
-      throw new EtudeError(
-        'NOT_FOUND',
-        `the request for the skill "${wish.skill}" was erased while it was stored; request the skill again`,
-      );
+    if (stored === null) throw new EtudeError('NOT_FOUND', `the request for "${wish.skill}" was erased while it was stored; repeat it`);
     return stored;
   }
 
@@ -213,12 +210,6 @@ export class WantedSkills extends RedisStore {
     moreKeys: readonly string[] = [],
   ): Promise<Answer> {
     return this.run<Answer>(script, [this.keys.wantedSkill(tenant, id), ...moreKeys], args);
-  }
-
-  /** Adds the wish's job, after removing the ended job of an earlier round, which had the same id. */
-  async #enqueue(tenant: string, id: string): Promise<void> {
-    const payload = { v: 1 as const, tenant, id };
-    await this.producer.addForRecord(SkillRequest, payload, { again: true });
   }
 }
 

@@ -61,15 +61,11 @@ export function channelsOf(redis: Redis): Channels {
  */
 export function watchCancel(redis: Redis, channel: string, isRequested: () => Promise<boolean>, stop: () => void): Listening {
   // When Redis is away, the request is read again after the next reconnect.
-  const read = () =>
-    isRequested().then(
-      (requested) => requested && stop(),
-      () => undefined,
-    );
+  const read = async () => {
+    if (await isRequested().catch(() => false)) stop();
+  };
   const listening = channelsOf(redis).listen(channel, (message) => (message === null ? void read() : stop()));
-  const ready = whileRedisAnswers(redis, listening.ready)
-    .then(read)
-    .then(() => undefined);
+  const ready = whileRedisAnswers(redis, listening.ready).then(read);
   ready.catch(() => undefined);
   return { ...listening, ready };
 }

@@ -132,7 +132,6 @@ export class Tenants {
   constructor(
     private readonly producer: Producer,
     private readonly spend: SpendStore,
-    private readonly limitsOf: TenantLimitsOf,
   ) {}
 
   async countRefusal(tenant: string): Promise<void> {
@@ -168,7 +167,7 @@ export class Tenants {
     const [waiting, open, sandboxes, refused, spent] = await whileRedisAnswers(redis, counts);
     return {
       tenant,
-      limits: this.limitsOf(tenant),
+      limits: this.spend.limitsOf(tenant),
       waiting,
       running: Math.max(0, open - waiting),
       sandboxes,

@@ -15,23 +15,6 @@ const CODER = { tenant: 'acme', agent: 'coder', user: null };
 const LOOK = { tool: 'observe_location', radius: 5 } as const;
 const REST = { tool: 'interact_with_agent', name: 'self', action: 'rest', message: '' } as const;
 
-it('makes a world once per plan, lists worlds by name, and removes them', async () => {
-  const { worlds } = start();
-  for (const name of ['b', 'a', 'c']) await worlds.create('acme', name, PLAN);
-  await worlds.move(CODER, 'a', REST, 'm1');
-  expect((await worlds.create('acme', 'a', PLAN)).world.tick).toBe(1);
-  await expect(worlds.create('acme', 'a', { ...PLAN, seed: 'other' })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
-  const named = async (page: { limit: number; after?: string }) => (await worlds.list('acme', page)).map(({ name }) => name);
-  expect([await named({ limit: 2 }), await named({ limit: 2, after: 'b' })]).toEqual([['a', 'b'], ['c']]);
-  expect([await worlds.list('other', { limit: 9 }), await worlds.get('other', 'a')]).toEqual([[], null]);
-  expect([await worlds.remove('acme', 'b'), await worlds.remove('acme', 'b'), await named({ limit: 9 })]).toEqual([
-    true,
-    false,
-    ['a', 'c'],
-  ]);
-  await expect(worlds.move(CODER, 'b', LOOK, 'm')).rejects.toMatchObject({ code: 'NOT_FOUND' });
-});
-
 it('applies a move once, and gives a repeat its first outcome', async () => {
   const { worlds } = start();
   await worlds.create('acme', 'w', PLAN);
