@@ -113,7 +113,7 @@ function count(usage: Json, ...names: string[]): number | null {
   return value === undefined ? null : Math.round(value);
 }
 
-/** All texts of a request, which its tokens are estimated from. */
+/** All texts of a request. Its tokens are estimated from them. */
 export function requestText({ messages, tools = [] }: ChatRequest): string {
   const texts = messages.flatMap(({ content, toolCalls = [] }) => [content, ...toolCalls.map((call) => call.arguments)]);
   return [...texts, ...tools.map((tool) => JSON.stringify(tool))].join('');

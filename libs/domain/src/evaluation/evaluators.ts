@@ -43,7 +43,7 @@ export function rulesOf(evaluator: Evaluator): EvaluatorRules {
   return (EVALUATORS[evaluator.kind] as (given: Evaluator) => EvaluatorRules)(evaluator);
 }
 
-/** The invalid fields of a named evaluator, each with its path. Empty for other kinds, which contracts check. */
+/** The invalid fields of a named evaluator, each with its path. Empty for other kinds, which the schema of tasks checks. */
 export function evaluatorProblems(
   evaluator: Evaluator,
 ): ReadonlyArray<{ readonly path: readonly PropertyKey[]; readonly message: string }> {

@@ -46,6 +46,7 @@ export type LearningEnd = Pick<Learning, 'error'> & { readonly state: 'done' | '
 
 /** The journal of the learning that follows a rollout. It has its own epoch. The task stays in its final state, and no event is sent. */
 export interface LearningJournal extends Omit<Journal, 'finish'> {
+  /** The last write. The stored usage is the sum of the entries. */
   finish(end: LearningEnd): Promise<void>;
 }
 

@@ -102,7 +102,7 @@ export interface MemoryHit extends RecalledItem {
   readonly createdAt: number;
   readonly sources: readonly string[];
   readonly explanation?: Readonly<Record<string, number>>;
-  /** Explains the score in words and numbers. Only with `explain`. */
+  /** Explains the score in words and numbers. Only set if the query has `explain`. */
   readonly why?: readonly string[];
   /** For a turn of a conversation: its speaker, its time and its position. Its text is that of the hit. */
   readonly turn?: Turn;

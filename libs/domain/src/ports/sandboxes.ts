@@ -28,7 +28,7 @@ export interface WorkCellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | '
   readonly displays: readonly Display[];
   /** Whether the interpreter was restarted. Then variables are lost, but files are kept. */
   readonly stateLost: boolean;
-  /** The scratchpad after the cell. Absent if `stateLost`, or if a limit ended the cell. The state before the cell is then the latest one. */
+  /** The scratchpad after the cell. Absent if `stateLost`, or if an interrupt or a limit came while it was read; the earlier state then holds. */
   readonly scratchpad?: Scratchpad;
 }
 

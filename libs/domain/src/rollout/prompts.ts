@@ -14,8 +14,8 @@ const ATTEMPTS_CHARS_MAX = 40_000;
 export interface PromptTask {
   readonly spec: Pick<TaskSpec, 'prompt' | 'evaluator' | 'files'>;
   /**
-   * Ending of the tags' names, in letters and digits. It is computed from the task, so that prompts can be replayed. Who knows the task can
-   * compute it too, so it is removed from every text between tags.
+   * Ending of the tags' names, in letters and digits. It is computed from the task, so that prompts can be replayed. Anyone who knows the
+   * task can compute it too, so it is removed from every text between tags.
    */
   readonly boundary: string;
 }

@@ -52,7 +52,7 @@ export interface RolloutDeps {
   readonly liveText?: (step: string, text: string) => void;
   /** If absent, no spans are recorded. */
   readonly tracing?: Tracing;
-  /** Whether the task fails with this error because the job has no attempts left. */
+  /** Whether the task fails with this error, because the queue won't retry the job. */
   readonly givesUp: (error: unknown) => boolean;
 }
 
@@ -69,7 +69,7 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly promptTask: PromptTask;
   /** The attempts so far. Each is added as soon as it is evaluated, so that it is kept if the rollout stops. */
   readonly attempts: Attempt[];
-  /** The items that were shown to the first attempt or are withheld from the rollout. Empty if no item was recalled or nothing is withheld. */
+  /** The items that were shown to the first attempt or are withheld from the rollout. Empty if no item was recalled or withholding is off. */
   readonly shows: ItemShow[];
   episodeKept: boolean;
 }
