@@ -1,7 +1,8 @@
 import type { MemoryWrite } from '@etude/contracts/memory';
 import { ProceduralMemorySettings } from '@etude/contracts/skill-proof';
 import { FakeProceduralMemory } from '@etude/domain/testing/fake-procedural-memory';
-import { SCOPE, skillOf, skillUseOf } from '@etude/domain/testing/memory-records';
+import { DAY_MS, provenSkill, Shelf } from '@etude/domain/testing/hygiene-fixture';
+import { NEW_YEAR, SCOPE, skillOf, skillUseOf } from '@etude/domain/testing/memory-records';
 import type { AppliedWrites } from '@etude/memory/memory';
 import { expect, it } from 'vitest';
 import { type MemoryUpkeepDeps, memoryUpkeepProcessor, type MemoryWriteDeps, memoryWriteProcessor } from './memory.processors.js';
@@ -60,6 +61,15 @@ it('drops the use of a skill that was deleted', async () => {
   waiting.set('use', skillUseOf({ name: 'gone' }));
   expect(await run('use')).toEqual({ applied: false });
   expect([...waiting.keys()]).toEqual([]);
+});
+
+it('prunes by the limits of the schedule, once per firing', async () => {
+  const shelf = new Shelf(provenSkill('idle'));
+  const process = memoryUpkeepProcessor({ memory: shelf, clock: { now: () => NEW_YEAR + 100 * DAY_MS } } as unknown as MemoryUpkeepDeps);
+  const limits = { unusedDays: 90, failingRateMax: 0, failingUsesMin: 5, supersededDays: 0 };
+  for (let times = 0; times < 2; times += 1)
+    expect(await process({ v: 1, work: 'prune', tenant: 'acme', id: 'nightly-77', ...limits }, CONTEXT)).toEqual({ archived: 1 });
+  expect(shelf.moves).toMatchObject([{ key: { name: 'idle' }, by: 'pruning' }]);
 });
 
 it('archives what is worth little and what does harm in one nightly work', async () => {

@@ -2,10 +2,9 @@ import { errorCode } from '@etude/contracts/errors';
 import type { MemoryWrite } from '@etude/contracts/memory';
 import { type MemorySettleJob, type MemoryUpkeepJob, MemoryWriteJob, SkillVerify, verificationOf } from '@etude/contracts/queues';
 import type { AgentSettingsReader } from '@etude/domain/ports/agent-settings';
-import type { Clock } from '@etude/domain/ports/clock';
 import type { ChatModel } from '@etude/domain/ports/model';
 import { contentDigest } from '@etude/domain/skills/content-digest';
-import { type PruneDeps, pruneSkills } from '@etude/domain/skills/life/prune';
+import { pruneSkills } from '@etude/domain/skills/life/prune';
 import { isWithoutRoom } from '@etude/domain/skills/life/register-skill';
 import { counter } from '@etude/platform/metrics';
 import type { AppliedWrite, Memory, StoreReport } from '@etude/memory/memory';
@@ -162,11 +161,7 @@ function sentencesOf({ checked, repaired, problems }: StoreReport) {
 type PruneWork = Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: 'prune' }>;
 
 /** Prunes a tenant's skills by the limits of its schedule. A repeat of a firing completes its prune. @returns the number of archived skills */
-export async function pruneBySchedule(
-  work: PruneWork,
-  { memory, clock }: { readonly memory: PruneDeps; readonly clock: Clock },
-): Promise<number> {
-  const { tenant, id, ...policy } = work;
+async function pruneBySchedule({ tenant, id, ...policy }: PruneWork, { memory, clock }: MemoryUpkeepDeps): Promise<number> {
   const pruneId = `p${contentDigest([tenant, id]).slice(0, 16)}`;
   const { pruned } = await pruneSkills({ tenant, agent: null, policy, pruneId, by: 'pruning', dryRun: false, at: clock.now() }, memory);
   return pruned.length;

@@ -2,24 +2,21 @@ import type { Skill } from '@etude/contracts/memory';
 import type { SkillMove } from '../src/ports/memory.js';
 import { FakeProceduralMemory } from './fake-procedural-memory.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
-import { proofOf } from './skill-lives.js';
-import { skillDigest } from '../src/skills/content-digest.js';
+import { proven } from './bundle-fixture.js';
 
 export const DAY_MS = 86_400_000;
 
 /** An active skill with the proof for its content, for tests; made active on New Year's Day. */
 export function provenSkill(name: string, changes: Partial<Skill> = {}): Skill {
-  const skill = skillOf({
+  const skill: Partial<Skill> = {
     name,
     code: `def ${name}(): ...`,
     entryPoint: name,
     status: 'active',
     history: [{ at: NEW_YEAR, by: 'verification', from: 'verified', to: 'active', reason: '' }],
     ...changes,
-  });
-  const digest = skillDigest(skill);
-  const proof = proofOf(skill, { testsPassed: 1, mutantsMade: 1, mutantsNoticed: 1, confidence: 1 });
-  return { ...skill, digest, proof };
+  };
+  return proven(skillOf(skill));
 }
 
 /** Skills in a list, with the moves that were made. */

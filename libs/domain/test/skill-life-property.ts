@@ -2,9 +2,7 @@ import { errorCode } from '@etude/contracts/errors';
 import type { Skill } from '@etude/contracts/memory';
 import { SKILL_STATUSES, type SkillProof, type SkillStatus } from '@etude/contracts/skill-proof';
 import * as fc from 'fast-check';
-import { createHmac } from 'node:crypto';
 import type { ProceduralMemory } from '../src/ports/memory.js';
-import type { ProofChecker, ProofSigner } from '../src/ports/verification.js';
 import { recordVerification, settleVerified } from '../src/skills/life/decisions.js';
 import { registerSkill } from '../src/skills/life/register-skill.js';
 import { proofText, skillDigest } from '../src/skills/content-digest.js';
@@ -12,15 +10,9 @@ import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { NOTHING_FOUND, signProof } from '../src/skills/proof/proof.js';
 import { IN_USE, isSameOwner, keyOf, TRANSITIONS } from '../src/skills/life/skill-life.js';
 import { neededSkills, refusalOf } from '../src/skills/life/call-graph.js';
+import { TEST_SIGNER } from './bundle-fixture.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
 import { decideOn, proofOf } from './skill-lives.js';
-
-/** Signs like an installation, with a secret of its own. */
-export const SIGNER: ProofSigner & ProofChecker = {
-  keyId: 'installation',
-  sign: (text) => createHmac('sha256', 'a secret of the test').update(text).digest('base64'),
-  isSigned: (text, keyId, signature) => keyId === SIGNER.keyId && signature === SIGNER.sign(text),
-};
 
 /** A crash of a process, before or after its n-th change to the registry. */
 export interface Death {
@@ -191,7 +183,7 @@ class Town {
   async #verify(call: Call, skill: Skill, registry: ProceduralMemory): Promise<Skill> {
     const findings = call.finds ? [ERROR_FINDING] : [];
     const kept = (await registry.versions(skill.scope, skill.name, 'active')).map(dependencyOn);
-    const proof = signProof(skill, { ...FINDINGS, findings, kept }, SIGNER, this.#at);
+    const proof = signProof(skill, { ...FINDINGS, findings, kept }, TEST_SIGNER, this.#at);
     if (call.passes) this.#issued.add(proofText(proof));
     const found = { passed: call.passes, reason: call.passes ? '' : 'its tests fail', evidence: ['the code parses'] };
     return recordVerification(registry, skill, call.passes ? { ...found, proof } : found, this.#at);
@@ -200,12 +192,12 @@ class Town {
   /** The false claims of an author without a signing key. */
   #forged(call: Call, skill: Skill): { proof?: SkillProof | null } {
     const other = skillOf({ name: 'other', code: 'print("harmless")' });
-    const signed = signProof(other, FINDINGS, SIGNER, this.#at);
+    const signed = signProof(other, FINDINGS, TEST_SIGNER, this.#at);
     switch (call.proof) {
       case 'taken away':
         return { proof: null };
       case 'of its own digest':
-        return { proof: proofOf(skill, { keyId: SIGNER.keyId, signature: 'forged' }) };
+        return { proof: proofOf(skill, { keyId: TEST_SIGNER.keyId, signature: 'forged' }) };
       case 'signed for another':
         return { proof: signed };
       case 'signed, then changed':

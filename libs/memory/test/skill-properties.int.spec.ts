@@ -1,5 +1,6 @@
 import { skillOf } from '@etude/domain/testing/memory-records';
-import { liveThrough, SIGNER, TURNS } from '@etude/domain/testing/skill-life-property';
+import { TEST_SIGNER } from '@etude/domain/testing/bundle-fixture';
+import { liveThrough, TURNS } from '@etude/domain/testing/skill-life-property';
 import { seesNothingOfOthers, STEPS } from '@etude/domain/testing/unseen-skills-property';
 import * as fc from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,7 +53,7 @@ const FIRST_TURNS: ReadonlyArray<readonly Call[]> = (['one', 'two'] as const).fl
   [{ ...PLAIN, name, what: 'admit' as const }],
 ]);
 
-const signedOver = (store: RecordStore) => registryOver(store, { proofChecker: SIGNER });
+const signedOver = (store: RecordStore) => registryOver(store, { proofChecker: TEST_SIGNER });
 
 /** A skill becomes active only with the signed proof for its digest. */
 function provenLife(open: Open, numRuns: number, turnsMax = Infinity, writesWhole = true): void {

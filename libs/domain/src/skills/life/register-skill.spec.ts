@@ -38,12 +38,12 @@ describe('registerSkill', () => {
     expect(await registerSkill(other('b', { kind: 'snippet', name: 'other_one' }), {}, deps)).toMatchObject({ kind: 'snippet' });
   });
 
-  it('refuses where skills are off or the limit is reached', async () => {
-    const deps = { procedural: new FakeProceduralMemory(), settings: { enabled: true, maxSkills: 1 } };
-    await registerSkill(skillOf({ name: 'one' }), {}, deps);
-    await expect(registerSkill(skillOf({ name: 'two' }), {}, deps)).rejects.toMatchObject({ details: { field: 'max_skills' } });
-    const off = { ...deps, settings: { enabled: false, maxSkills: 0 } };
-    await expect(registerSkill(skillOf({ name: 'one' }), {}, off)).rejects.toMatchObject({ details: { field: 'enabled' } });
+  it.each([
+    ['enabled', { enabled: false, maxSkills: 0 }],
+    ['max_skills', { enabled: true, maxSkills: 1 }],
+  ])('refuses by the setting %s', async (field, settings) => {
+    const deps = { procedural: new FakeProceduralMemory().keep(skillOf({ name: 'one' })), settings };
+    await expect(registerSkill(skillOf({ name: 'two' }), {}, deps)).rejects.toMatchObject({ details: { field } });
   });
 
   it('carries held-out tests over to later versions', async () => {

@@ -138,9 +138,6 @@ describe('loadFunctions', () => {
     expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(
       /^FAILED_PRECONDITION: the code needs shout@1, which is a program/,
     );
-    expect(await errorOf(loadFunctions(reader, ['shown'], deps))).toMatch(
-      /^FAILED_PRECONDITION: .*shown@1, which is a snippet, whose code was never run/,
-    );
     expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*evidence/);
   });
 
