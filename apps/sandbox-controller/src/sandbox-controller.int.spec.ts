@@ -67,7 +67,7 @@ describe('the sandbox controller', () => {
     await taken();
     stop.abort();
     await expect(running).rejects.toMatchObject({ name: 'AbortError' });
-    // Long before its own limits would end it.
+    // The limits of the execution would end it much later.
     await ended();
   });
 

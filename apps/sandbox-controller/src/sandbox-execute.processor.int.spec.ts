@@ -14,7 +14,7 @@ const redis = redisForFile();
 const request = ExecutionRequest.parse({ executionId: 'e1', tenant: 'acme', limits: {}, runs: [{ kind: 'program', code: '' }] });
 const never = () => new AbortController().signal;
 
-/** The queue and the processor, over sandboxes with one scripted result per try. */
+/** A queue and a processor over fake sandboxes. Each try of an execution gets the next scripted result. */
 async function start(tries: ReadonlyArray<() => ExecutionResult['runs']>) {
   const prefix = redis.prefix();
   const producer = new Producer(redis.url, prefix);

@@ -25,7 +25,7 @@ export type SandboxesClient = ServiceClient<typeof Sandboxes>;
 export type TestInstallation = Awaited<ReturnType<typeof startInstallation>>;
 export type TestController = Awaited<ReturnType<TestInstallation['start']>>;
 
-/** The tenant with each call, as a gateway sends it. */
+/** A client that sends the tenant with each call, as gateways do. */
 function forTenant(client: SandboxesClient, tenant: string): SandboxesClient {
   const calls = Object.entries(client).map(([name, call]) => {
     if (name === 'close') return [name, call] as const;
@@ -59,7 +59,7 @@ export async function startInstallation() {
     const found = await until(async () => (await directory.live()).find(({ controllerId }) => !before.has(controllerId)), {
       what: 'the announcement of a controller',
     });
-    /** As a gateway calls for this tenant. */
+    /** A client that calls like a gateway, for this tenant. */
     const client = (tenant = 'acme') => {
       const made = createServiceClient(Sandboxes, found.address, { apiKey: TOKEN });
       clients.push(made);
@@ -76,7 +76,7 @@ export async function startInstallation() {
     },
     openCount: (tenant: string) => sessions.openCount(tenant),
     start,
-    /** As a rollout worker uses sandboxes. */
+    /** The sandboxes as rollout workers use them. */
     workSandboxes: new RouterWorkSandboxes(router),
     async close() {
       router.close();
@@ -88,7 +88,7 @@ export async function startInstallation() {
   };
 }
 
-/** Etude's code of a call that was refused, and its metadata. */
+/** Message, code and details of the error with which a call was refused. */
 export async function refusal(call: Promise<unknown>) {
   const error = await call.then(
     () => new Error('the call was answered'),

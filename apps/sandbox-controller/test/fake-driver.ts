@@ -31,7 +31,7 @@ export class FakeSandbox {
   #grown = Promise.withResolvers<void>();
   #end: LostSandbox | null = null;
 
-  /** Ends the present "wait", or the next one. */
+  /** Ends the "wait" that runs, or else the next one. */
   go(): void {
     this.#gate.resolve();
     this.#gate = Promise.withResolvers();
@@ -43,7 +43,7 @@ export class FakeSandbox {
     this.#wake();
   }
 
-  /** A claim of it, of which there may be several over its life. */
+  /** A claim of this sandbox, which may be claimed several times. */
   claimed(): ClaimedSandbox {
     return {
       place: this.place,
@@ -104,7 +104,7 @@ export class FakeSandbox {
 /** Sandboxes that several drivers can reach, like pods. */
 export class FakeCluster {
   readonly sandboxes: FakeSandbox[] = [];
-  /** Claims wait for it. */
+  /** Claims wait until this promise resolves. */
   gate: Promise<void> = Promise.resolve();
 
   get newest(): FakeSandbox {

@@ -63,7 +63,7 @@ def _as_json(value):
 
 
 def _method(name, media):
-    """A function that calls this method of a value's class (some objects claim to have every attribute), and drops metadata."""
+    """A function that calls this method of a value, if its class has the method, and drops the metadata of the result."""
 
     def form_of(value):
         method = None if isinstance(value, type) else getattr(type(value), name, None)

@@ -85,7 +85,7 @@ class SessionFiles:
         reached = self._size(path)
         if offset != reached:
             raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
-        # Checks first whether the file can be put there at the end.
+        # Checks already now whether the path can take the file when the upload ends.
         with self._folder(names, make=True) as folder:
             workspace.regular_file_or_none(folder, names[-1])
         self._append(path, data)

@@ -11,7 +11,7 @@ TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 END_S = 5
 
 
-# How a process ended, or a cell whose interpreter lives on. `cpu_ms` and `peak_kib` include children that were waited for.
+# How a process ended (or a cell, whose interpreter lives on). `cpu_ms` and `peak_kib` include children that were waited for.
 Ended = namedtuple("Ended", "exit_code signal cpu_ms peak_kib", defaults=(None, 0, 0))
 # The resources that the processes of a run use at present.
 Load = namedtuple("Load", "cpu_ms memory_kib processes")
@@ -94,7 +94,7 @@ def kill(pid):
 
 
 def end_all_but(known):
-    """Ends every process that is not in `known`, and leaves the others stopped. Raises OSError if some can't be ended."""
+    """Ends every process that is not in `known`, and leaves those in `known` stopped. Raises OSError if some can't be ended."""
     deadline = time.monotonic() + END_S
     while True:
         try:

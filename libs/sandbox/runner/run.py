@@ -13,7 +13,7 @@ from runner.outcome import conclude, document, exit_reason, value_excess
 from runner.workspace import space
 
 LOOK_S = 0.025
-# Output over its limit is dropped, since a correct program may print much. A run is stopped if it prints 64 times the limit and 16 MiB.
+# Output over its limit is dropped, since a correct program may print much. A run with more output than both of these is stopped.
 OUTPUT_TIMES_MAX = 64
 OUTPUT_DRAINED_BYTES = 16 * 1024 * 1024
 # How much the processes together may exceed the memory limit, so that a single process first reaches its own limit, as a MemoryError.

@@ -34,7 +34,7 @@ describe('a sandbox that is released', () => {
     await driver.warmUp();
     const sandbox = await driver.claim(SHAPE, never());
     const released = sandbox.release();
-    // In the same turn, in which the answer leaves.
+    // Nothing has happened yet, so that the result is sent first.
     expect(log).toEqual(['open', 'open']);
     await released;
     expect(log).toEqual(['open', 'open', 'open', 'destroy 0']);

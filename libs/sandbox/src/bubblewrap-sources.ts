@@ -89,7 +89,7 @@ class BubblewrapProcess extends ChannelLink implements SandboxLink {
   /**
    * @param pipes number of further pipes, from FIRST_FREE_FD on
    * @param user the user that it runs as; undefined: the current one. Never root, because the kernel limits no processes of root
-   * @param mapped users to map into its user namespace. The command waits on its last pipe until they are. null: bubblewrap maps one user
+   * @param mapped users to map into its user namespace. The command waits for it on its last pipe. null: bubblewrap maps one user
    */
   constructor(
     { bundle }: SourceSettings,

@@ -169,7 +169,7 @@ async function tryPackages(source: SandboxSource, shape: SandboxShape, packagesP
   }
 }
 
-/** @returns what was found, for each control that is not enforced */
+/** @returns the controls that are not enforced, each with what was found */
 async function tryProbe(source: SandboxSource, diskMiB: number): Promise<Record<string, string>> {
   const limits = { ...SandboxLimits.parse({}), diskMiB, processes: 8, memoryMiB: 128 };
   const shape = { template: 'default', memoryMiB: limits.memoryMiB, diskMiB };

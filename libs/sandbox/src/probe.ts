@@ -10,7 +10,7 @@ const PROBE = new URL('../runner/probe.py', import.meta.url);
  * Tries every control from inside the sandbox.
  *
  * @param more fields of the probe's input in addition to the limits
- * @returns what was found, for each control that is not enforced; empty if all are enforced
+ * @returns the controls that are not enforced, each with what was found
  * @throws EtudeError SANDBOX_UNAVAILABLE if the sandbox is lost, SANDBOX_CONTROL_MISSING if the probe itself fails
  */
 export async function probe(

@@ -7,7 +7,7 @@ const ENOSYS = 0x00050026;
 const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
 type Arch = keyof typeof AUDIT;
 
-/** The kernel's answer to a call, by interpreting the program. */
+/** The kernel's answer to a system call, computed by interpreting the filter. */
 function answer(filter: Buffer, audit: number, number: number, args: readonly number[] = []): number {
   const words = new Map([[0, number] as const, [4, audit] as const, ...args.map((value, i) => [16 + 8 * i, value >>> 0] as const)]);
   let loaded = 0;
@@ -28,7 +28,7 @@ function holds(code: number, loaded: number, value: number): boolean {
   throw new Error(`unknown instruction ${code}`);
 }
 
-/** Numbers of the calls. */
+/** Numbers of system calls. */
 const CALLS = {
   read: { x64: 0, arm64: 63 },
   mmap: { x64: 9, arm64: 222 },

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { LocalOptions } from '../src/local-driver.js';
 import { processesWith, program, useSandboxes } from './sandbox-fixture.js';
 
-/** The walls around code, tried from inside. */
+/** Tries from inside a sandbox to break out of it. */
 export function isolationSuite(options?: LocalOptions): void {
   describe('a sandbox', () => {
     const sandboxes = useSandboxes(options);
@@ -102,7 +102,7 @@ except PermissionError:
       );
       const looks = print(`import os, time\ntime.sleep(0.5)\n${names}`);
       expect(await looks).toBe('[]');
-      // Only a nest gives its sandboxes terminals.
+      // Only sandboxes of a nest have terminals.
       expect(["['0']", 'none']).toContain(await opens);
     });
 

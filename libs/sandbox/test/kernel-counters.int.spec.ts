@@ -7,20 +7,20 @@ import { checked, program, requestOf, useSandboxes } from './sandbox-fixture.js'
 interface Counter {
   /** Name of the attack in `counters/attacks.py`. */
   readonly name: string;
-  /** What one sandbox may reach at most. 0: the call is refused. */
+  /** The highest count that one sandbox may reach. 0: the call is refused. */
   readonly most: number;
-  /** What it must reach, so that the attack is known to work. Default 0. */
+  /** The count that the attack must reach, which shows that it works. Default 0. */
   readonly least?: number;
-  /** Whether all sandboxes of one host user meet one limit. */
+  /** Whether all sandboxes of one host user share one limit. */
   readonly perUser?: boolean;
 }
 
-/** The limit of a run, 64, and the processes of the runner. */
+/** The limit of a run (64) plus the processes of the runner. */
 const PROCESSES = 70;
 const FILES = 256;
 
 const LIMITED: readonly Counter[] = [
-  // With more than 1,024 pipes of one user, further ones hold 8 KiB instead of 64.
+  // After 1,024 pipes of one user, further pipes hold 8 KiB instead of 64.
   { name: 'pipes', least: 1_025, most: PROCESSES * FILES, perUser: true },
   { name: 'descriptors in flight', least: FILES, most: 2 * FILES, perUser: true },
   { name: 'watches of epoll', least: 1_000, most: FILES * FILES },
@@ -34,7 +34,7 @@ const LIMITED: readonly Counter[] = [
 
 const pythonOf = (name: string) => readFileSync(new URL(`counters/${name}.py`, import.meta.url), 'utf8');
 const ATTACKS = [...pythonOf('attacks').matchAll(/^ {4}"(.+)": /gm)].map(([, name = '']) => name);
-/** All others. */
+/** All other attacks: their calls are refused. */
 const REFUSED: readonly Counter[] = ATTACKS.filter((name) => LIMITED.every((limited) => limited.name !== name)).map((name) => ({
   name,
   most: 0,
@@ -60,12 +60,12 @@ it('tries every call that is refused', () => {
 
 describe.each<[Isolation, readonly Counter[]]>([
   ['nest', [...LIMITED, ...REFUSED]],
-  // The refused calls are those of the same filter.
+  // The same filter refuses the same calls, so they are not tried again.
   ['single', LIMITED],
 ])('what the kernel counts, with isolation %s', (isolation, counters) => {
   const sandboxes = useSandboxes({ warm: 0, isolation });
 
-  /** Runs an attack until the test ends. Resolves to what it has reached. */
+  /** Runs an attack until the test ends. Resolves to the count that it has reached. */
   const attack = async (name: string): Promise<number> => {
     const request = requestOf([program(pythonOf('attacks'), name)], { tenant: 'mallory', limits: { wallMs: 60_000, memoryMiB: 4_096 } });
     const sandbox = await sandboxes.driver.claim({ template: 'default', memoryMiB: 4_096, diskMiB: 128 }, new AbortController().signal);

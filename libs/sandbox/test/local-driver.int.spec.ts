@@ -10,7 +10,7 @@ const start = async (options: LocalOptions) => {
   onTestFinished(close);
   return { driver, execute: sandboxes.execute.bind(sandboxes), close };
 };
-/** Sandboxes of this process: what the processes inside its bubblewraps have opened. */
+/** Number of sandboxes that the nests of this process have opened. */
 const sandboxCount = async () => (await namespaces()).length;
 
 describe('local sandboxes with a bubblewrap for each', () => {
@@ -71,11 +71,11 @@ describe('local sandboxes', () => {
 
   it('report a lost sandbox, and go on with the next run', async () => {
     const sandboxes = await start({ warm: 1 });
-    // The code can't do this; the machine's owner can.
+    // The test kills the sandbox from outside, as the machine's owner could.
     const request = requestOf([program('import os, time\nfor _ in range(4): os.fork()\ntime.sleep(60)'), program('print(2)')]);
     const idle = await processesIn(await namespaces());
     const running = sandboxes.execute(request, never());
-    // More than those of another spare one.
+    // More processes than another spare sandbox would add.
     await expect.poll(async () => processesIn(await namespaces())).toBeGreaterThanOrEqual(2 * idle + 8);
     for (const pid of await listChildren(String(process.pid))) process.kill(Number(pid), 'SIGKILL');
     expect((await running).runs).toMatchObject([{ exit: 'kernel_lost' }, { exit: 'ok', stdout: '2\n' }]);

@@ -40,7 +40,7 @@ export const checked = (code: string, tests: string, setup = '', entryPoint = 'f
   tests,
 });
 
-/** Where the conformance specs run: local processes unless the run says otherwise. */
+/** The driver that the conformance specs test. */
 export const UNDER_TEST = process.env['ETUDE_TEST_SANDBOX_DRIVER'] === 'kubernetes' ? 'kubernetes' : 'local';
 
 export interface StartedSandboxes {
@@ -62,7 +62,7 @@ export function driven<D extends SandboxDriver>(driver: D): StartedSandboxes & {
 export const startLocal = async (options: LocalOptions = { warm: 1 }): Promise<StartedSandboxes & { readonly driver: BubblewrapDriver }> =>
   driven(await startLocalDriver(options));
 
-/** Sandboxes of the driver under test; the options are the local one's. */
+/** Starts the driver under test. The options are for the local driver only. */
 export async function startUnderTest(options?: LocalOptions): Promise<StartedSandboxes> {
   return UNDER_TEST === 'kubernetes' ? (await import('./kubernetes/kubernetes-fixture.js')).startKubernetes() : startLocal(options);
 }

@@ -9,7 +9,7 @@ export class Heard implements ExecutionSink {
   readonly stdout: string[] = [];
   readonly stderr: string[] = [];
   readonly displays: Display[] = [];
-  /** Printed texts and the texts of displays, in the order in which they came while the code ran. */
+  /** Printed texts and texts of displays, in the order in which they arrived. */
   readonly told: string[] = [];
   readonly results: RunResult[] = [];
 
@@ -42,7 +42,7 @@ export interface TestSession {
 
 const SHAPE = { template: 'default', memoryMiB: 256, diskMiB: 128 };
 
-/** A sandbox claimed for one test, and kept from run to run. */
+/** Claims a sandbox for one test, which keeps its state between runs. */
 export async function openSession(sandboxes: Fixture): Promise<TestSession> {
   const claimed = await sandboxes.driver.claim(SHAPE, new AbortController().signal);
   onTestFinished(() => claimed.release());

@@ -38,12 +38,12 @@ describe('a claim', () => {
     }
     const result = await owner.run(program('import time\ntime.sleep(600)'), { limits: limitsOf({ wallMs: 1_000 }) });
     expect(result).toMatchObject({ exit: 'wall' });
-    // A supervisor that served the other connections first would never reach this one.
+    // A supervisor that served the other connections first would never end the run.
     expect(result['wallMs']).toBeLessThan(30_000);
   });
 
   it('ends process 1 when it is not renewed in time', async () => {
-    // Much longer than each run, so that busy cores don't end it before it is renewed, and shorter than all of them.
+    // Much longer than each run, so that it is renewed in time on busy cores, but shorter than all runs together.
     const leaseMs = 4_000;
     const supervisor = await start();
     const peer = await supervisor.bound(CLAIM, leaseMs);
@@ -53,7 +53,7 @@ describe('a claim', () => {
       peer.send({ type: 'lease', claim: CLAIM, leaseMs });
     }
     expect(supervisor.alive).toBe(true);
-    // Code that runs, prints, and forks extends nothing.
+    // Code that runs, prints and forks does not extend the lease.
     const limits = limitsOf({ wallMs: 3_600_000, cpuMs: 600_000 });
     peer.execute([program('import os, time\nos.fork()\nwhile True: print(1)')], { limits });
     await Promise.all([peer.drain(), supervisor.ended]);
@@ -67,7 +67,7 @@ describe('a sandbox without a claim', () => {
     const visited = await start(env);
     const peer = await visited.connect();
     void peer.drain();
-    // The other one started later, so at its end the first has stood for longer than it would alone.
+    // The second sandbox started later. When it ends, the first one would have ended too, if nobody were connected.
     const alone = await start(env);
     await alone.ended;
     expect(visited.alive).toBe(true);
@@ -92,7 +92,7 @@ describe('a clock that is set while a sandbox runs', () => {
     const peer = await (await start({}, JUMPING)).bound();
     const jumps = await peer.run(program('import time\nprint(abs(time.time() - time.time()) > 1_000_000)'));
     expect(jumps).toMatchObject({ exit: 'ok', stdout: 'True\n' });
-    // A jump is of ten days: what counts it is far beyond these bounds, and a busy machine is not.
+    // A jump of ten days would exceed these bounds by far; a busy machine does not reach them.
     const rested = await peer.run(program('import time\ntime.sleep(0.3)\nprint("rested")'), { limits: limitsOf({ wallMs: 30_000 }) });
     expect(rested).toMatchObject({ exit: 'ok', stdout: 'rested\n' });
     expect(rested.wallMs).toBeGreaterThanOrEqual(300);

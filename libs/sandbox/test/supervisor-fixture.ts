@@ -13,7 +13,7 @@ import { until } from '@etude/test-support/until';
 import { encodeFrame, FrameReader, type SupervisorFrame } from '../src/frames.js';
 import { seccompFilter } from '../src/seccomp.js';
 
-/** The token of every supervisor that is started here, and the claim that most tests use. */
+/** The token of every supervisor that this fixture starts, and the claim that most tests use. */
 export const TOKEN = 'a token';
 export const CLAIM = 'claim-1';
 const NOBODY = 65_534;
@@ -25,7 +25,7 @@ export interface Frame extends SupervisorFrame {
   readonly result?: Readonly<Record<string, unknown>>;
 }
 
-/** All that the frames say was printed. */
+/** The text that was printed, put together from the frames. */
 export function printed(frames: readonly Frame[], stream: 'stdout' | 'stderr'): string {
   const told = frames.map((frame) => (frame.type === 'output' && frame.stream === stream ? frame.text : frame.result?.[stream]));
   return told.filter((text) => typeof text === 'string').join('');
@@ -34,7 +34,7 @@ export function printed(frames: readonly Frame[], stream: 'stdout' | 'stderr'): 
 /** Limits of an execution with some of them changed. */
 export const limitsOf = (more: Partial<SandboxLimits> = {}) => SandboxLimits.parse(more);
 
-/** `runner/pod.py` as process 1 of namespaces of its own, but for the network: as in a pod, and without Kubernetes. */
+/** Runs `runner/pod.py` as process 1 of its own namespaces (but not network), like in a pod but without Kubernetes. */
 export class SupervisorProcess {
   stderr = '';
   readonly ended: Promise<void>;
@@ -50,9 +50,9 @@ export class SupervisorProcess {
   }
 
   /**
-   * @param env settings beside those that every pod has
-   * @param before Python that its process 1 runs first
-   * @param packagesPath folder that stands for the packages of its image
+   * @param env settings in addition to those of every pod
+   * @param before Python code that its process 1 runs first
+   * @param packagesPath folder with the packages of its image
    */
   static async start(env: Readonly<Record<string, string>> = {}, before = '', packagesPath?: string): Promise<SupervisorProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'etude-supervisor-'));
@@ -81,7 +81,7 @@ export class SupervisorProcess {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Its process 1 as seen from here. */
+  /** The pid of its bubblewrap. */
   get pid(): number {
     return this.child.pid ?? 0;
   }
@@ -102,7 +102,7 @@ export class SupervisorProcess {
     return peer;
   }
 
-  /** A connection that is bound. Nobody renews its lease: it outlasts all tests of a file. */
+  /** A bound connection. Its lease is never renewed, but is longer than all tests of a file. */
   async bound(claim = CLAIM, leaseMs = 3_600_000): Promise<Peer> {
     const peer = await this.connect();
     peer.send({ type: 'bind', claim, token: TOKEN, leaseMs });
@@ -138,12 +138,12 @@ export class Peer {
     this.socket.write(encodeFrame(frame));
   }
 
-  /** Bytes that need be no frame. */
+  /** Writes any bytes, which need not be a frame. */
   write(bytes: Uint8Array): void {
     this.socket.write(bytes);
   }
 
-  /** Asks for an execution under the claim. @returns its id */
+  /** Requests an execution. @returns its id */
   execute(runs: readonly SandboxRun[], more: Record<string, unknown> = {}): string {
     const executionId = `execution-${this.socket.localPort}-${(this.executions += 1)}`;
     this.send({ type: 'execute', claim: CLAIM, executionId, files: [], limits: limitsOf(), stopOnFailure: false, runs, ...more });
@@ -177,7 +177,7 @@ export class Peer {
     }
   }
 
-  /** Discards what comes. Resolves when the connection has ended. */
+  /** Discards all frames. Resolves when the connection has ended. */
   async drain(): Promise<void> {
     for (let more = true; more;)
       more = await this.frames.next().then(

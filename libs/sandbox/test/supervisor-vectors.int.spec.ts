@@ -69,7 +69,7 @@ function meets(actual: unknown, expected: unknown): void {
   expect(seen(actual, expected)).toEqual(expected);
 }
 
-/** What of `actual` is written down in `expected`, with wildcards in the places of what they stand for: the same where it matches. */
+/** The parts of `actual` that `expected` lists, with the wildcards of `expected` where they match. Equal to `expected` if all matches. */
 function seen(actual: unknown, expected: unknown): unknown {
   if (expected === '<text>' && typeof actual === 'string') return expected;
   if (expected === '<number>' && typeof actual === 'number') return expected;

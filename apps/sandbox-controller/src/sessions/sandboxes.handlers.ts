@@ -177,7 +177,7 @@ async function writeFile(
   const sizeBytes = header.sizeBytes === undefined ? undefined : bytesOf(header.sizeBytes, 'size_bytes');
   let at = bytesOf(header.offset, 'offset');
   const sent = chunks[Symbol.asyncIterator]();
-  // Doesn't wait for the end of the stream once the file is complete, because the server takes 50 ms to tell an end from a cancellation.
+  // Doesn't wait for the end of the stream once the file is complete, because the server needs 50 ms to know that it is no cancellation.
   for (let next; at !== sizeBytes && (next = await sent.next()).done !== true;) {
     const { part } = next.value;
     signal.throwIfAborted();

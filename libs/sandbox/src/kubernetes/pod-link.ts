@@ -37,7 +37,7 @@ export class PodLink extends ChannelLink implements SandboxLink {
       socket.destroy();
     });
     socket.once('close', () => this.end());
-    // A supervisor never closes only one direction of a connection.
+    // A supervisor always closes both directions of a connection.
     socket.once('end', () => socket.destroy());
   }
 

@@ -5,7 +5,7 @@ import { podProblem, podView, type PodView, START_PATIENCE_MS } from './pod-stat
 /** Statuses that Kubernetes 1.34 wrote after real failures, without addresses and ids. */
 const captured = JSON.parse(readFileSync(new URL('./pod-statuses.json', import.meta.url), 'utf8')) as Record<string, { status: object }>;
 const view = (name: string): PodView => podView({ ...captured[name] });
-/** Statuses that one node can't produce, from the control plane's sources. */
+/** Statuses that a cluster with one node can't produce, taken from the source code of the control plane. */
 const variant = (name: string, status: object): PodView => podView({ ...captured[name], status: { ...captured[name]?.status, ...status } });
 const disruption = (reason: string, message: string) => ({
   conditions: [{ type: 'DisruptionTarget', status: 'True', reason, message }],

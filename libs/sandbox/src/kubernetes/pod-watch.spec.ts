@@ -126,7 +126,7 @@ async function apply(server: KubeServerFixture, act: string, name: string, phase
     end: () => server.end('cleanly'),
     compact: () => server.compact(),
     bookmark: () => (server.muted ? undefined : server.bookmark()),
-    // A silent connection gets no more events; the next connection does.
+    // Open connections get no more events, but new connections do.
     mute: () => void (server.muted = true),
     garbage: () => server.send('{"type":\n'),
     half: () => server.send('{"type":"ADDED","obj'),

@@ -4,7 +4,7 @@ import { call, checked, useSandboxes } from '../sandbox-fixture.js';
 
 const DATA: SandboxFile = { path: 'data/rows.txt', contentBase64: Buffer.from('3\n1\n2\n').toString('base64') };
 
-/** A class whose instances hold `held` and show `shown` by every method that Python calls for a look. */
+/** A class whose instances hold the items `held`, but whose methods return the items `shown`. */
 const twoFaced = (base: string, held: string, shown: string) => `
 class Two(${base}):
     def __iter__(self): return iter(${shown})
@@ -73,7 +73,7 @@ const CHECKED: ReadonlyArray<readonly [string, string, string, string]> = [
   ],
 ];
 
-/** Name, forged answer, honest twin, and whether the value of the honest one is right. */
+/** Name, forged answer, honest twin, and the value of the honest twin. */
 const CALLED: ReadonlyArray<readonly [string, string, string, unknown]> = [
   ['a set that shows itself sorted', twoFaced('set', '[9, 1]', '[1, 9]'), 'def f(): return [1, 9]', [1, 9]],
   ['a list that shows other items', twoFaced('list', '[9, 1]', '[1, 9]'), 'def f(): return (1, 9)', [1, 9]],

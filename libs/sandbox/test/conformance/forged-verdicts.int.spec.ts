@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checked, useSandboxes } from '../sandbox-fixture.js';
 
-/** The tests are failed by every attack below; the value 8671309 is in them alone. */
+/** Every attack below fails these tests. The value 8671309 occurs only here. */
 const TESTS = `
 def check(candidate):
     expected = "the secret is 8671309"
@@ -273,7 +273,7 @@ def f(x):
     const result = await sandboxes.one(checked(spy, TESTS));
     expect(result.stdout).toBe('found []\n');
     expect(result.passed).toBe(false);
-    // It does find what it was given.
+    // The same search finds a value that the answer was given.
     const given = await sandboxes.one(checked(spy, 'f("the secret is 8671309")'));
     expect(given.stdout).toContain("'memory'");
   });

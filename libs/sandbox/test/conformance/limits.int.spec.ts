@@ -51,11 +51,11 @@ describe('limits', () => {
     const code =
       'import ctypes, os\ntry:\n    os.memfd_create("x")\nexcept PermissionError:\n    print("refused", ctypes.CDLL(None).syscall(447, 0))';
     expect(await sandboxes.one(program(code))).toMatchObject({ stdout: 'refused -1\n' });
-    // What several share of no file stays when none of them maps it any more.
+    // Anonymous shared memory stays when no process maps it any more, so it is refused.
     const shared =
       'import mmap\ntry:\n    mmap.mmap(-1, 4096)\nexcept PermissionError:\n    print(mmap.mmap(-1, 4096, mmap.MAP_PRIVATE).size)';
     expect((await sandboxes.one(program(shared))).stdout).toContain('mmap');
-    // Its stdin is in memory, and a pipe keeps the pages that were mapped when it got them.
+    // stdin is a file in memory, which must not grow. vmsplice would keep pages in a pipe that no process maps.
     const stdin = `
 import ctypes, os
 try:

@@ -3,9 +3,9 @@ import { useSandboxes } from '../sandbox-fixture.js';
 import { itInSession } from '../session-fixture.js';
 
 const TABLE = 'application/vnd.dataresource+json';
-/** Uses so much CPU time. */
+/** Code that uses this much CPU time. */
 const burn = (seconds: number) => `import time\nend = time.process_time() + ${seconds}\nwhile time.process_time() < end: pass`;
-/** Writes to whatever socket the interpreter reports by. */
+/** Writes forged reports to the socket over which the interpreter reports. */
 const FORGE = `
 import os, stat, struct, time
 def send(raw):
@@ -145,7 +145,7 @@ threading.Thread(target=tick, daemon=True).start()
 while ticks < 5: time.sleep(0.001)`;
     await cell(thread);
     await command('sleep 0.5');
-    // The second wait ends where the thread goes on, and only then.
+    // This loop ends only if the thread goes on in this cell.
     const goesOn = 'start = ticks\nwhile ticks < start + 5: time.sleep(0.001)\nlongest >= 0.5';
     expect(await cell(goesOn)).toMatchObject({ result: { exit: 'ok' }, displays: [{ 'text/plain': 'True' }] });
   });

@@ -130,7 +130,7 @@ while time.monotonic() < end:
       await session.files.write('a/f', 0, bytes('inside'), true).catch(() => undefined);
     }
     expect((await racing).result.exit).toBe('ok');
-    // The code makes its file before it writes to it.
+    // The code creates its file empty before it writes to it.
     seen.delete('');
     expect([...seen].toSorted()).toEqual(['inside', 'refused']);
     expect(await session.files.write('after', 0, bytes('x'), true)).toBe(1);

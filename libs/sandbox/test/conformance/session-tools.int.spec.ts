@@ -9,7 +9,7 @@ import { Heard, itInSession, type TestSession } from '../session-fixture.js';
 const tool = (name: string) => ({ name, parameters: ['a', 'b'], description: `Calls ${name}.` });
 const TOOLS = [tool('add'), tool('notes/find'), tool('store'), tool('class')];
 
-/** Answers a call with `send`: the same call's number unless another is given. */
+/** Answers a call by `send`, which uses the call's own number unless another one is given. */
 type Answerer = (call: CellToolCall, send: (answer: CellToolAnswer, number?: number, execution?: string) => Promise<void>) => unknown;
 
 interface Given {
@@ -47,7 +47,7 @@ const answersThrice: Answerer = async ({ number }, send) => {
   await send(result('second'));
 };
 
-/** Writes a report to whatever socket the interpreter reports by. */
+/** Writes a forged report to the socket over which the interpreter reports. */
 const FORGE = `
 import os, stat, struct, json
 def forge(report):

@@ -28,7 +28,7 @@ def count(act):
 
 
 def in_each(act):
-    """Sums over as many processes as can be started. Each reports in a file, since pipes are what some attacks use up."""
+    """Runs `act` in as many processes as can be started, and returns the sum. They report in files, since some attacks use up the pipes."""
     started = 0
     try:
         while True:

@@ -22,7 +22,7 @@ export class KubeServerFixture {
   #history: Array<{ readonly version: number; readonly line: string }> = [];
   #version = 100;
   #uids = 0;
-  /** Older versions are forgotten. */
+  /** A watch from an older version gets 410. */
   #compacted = 0;
   /** Watches stay open and get no events. */
   muted = false;
@@ -92,7 +92,7 @@ export class KubeServerFixture {
     for (const watcher of this.#watchers) watcher.write(text);
   }
 
-  /** Ends all watches: in order, or by cutting their connections. */
+  /** Ends all watches, cleanly or by cutting their connections. */
   end(how: 'cleanly' | 'cut'): void {
     for (const watcher of this.#watchers) {
       if (how === 'cleanly') watcher.end();

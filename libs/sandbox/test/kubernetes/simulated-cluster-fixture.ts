@@ -21,12 +21,12 @@ export class SimulatedCluster {
   /** The most pods that started at the same time. */
   mostStarting = 0;
   creations = 0;
-  /** Every successful bind of a claim that serves somebody: the uid of its pod. */
+  /** The uid of the pod of every successful bind, except binds that retire a pod. */
   readonly bound: string[] = [];
   /** The error of each creation; null: creations succeed. */
   refuse: EtudeError | null = null;
   startMs = 2;
-  /** Established connections carry no data any more. */
+  /** true: open connections carry no data any more. */
   silent = false;
   private readonly feeds = new Set<SimulatedFeed>();
   private uids = 0;
