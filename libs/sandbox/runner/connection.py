@@ -201,7 +201,7 @@ class Claim:
         if self.token_digest is not None:
             digest = hashlib.sha256(text(frame, "token", 1000).encode("utf-8", "replace")).hexdigest()
             if not hmac.compare_digest(digest, self.token_digest):
-                raise Refused("token", "the token is not this sandbox's")
+                raise Refused("token", "the token is wrong")
         ends_at = self._end_of_lease(frame)
         if self.owner not in (None, claim):
             raise Refused("claimed", "another claim holds this sandbox")
@@ -214,7 +214,7 @@ class Claim:
 
     def expect(self, frame):
         if self.owner is None or frame.get("claim", self.owner) != self.owner:
-            raise Refused("unbound", "only the bound claim may do this")
+            raise Refused("unbound", "only the claim that is bound may send this frame")
 
     def note_connections(self, count):
         """`count`: the number of connections. With no connection and no owner, the sandbox ends after `unclaimed_s`."""

@@ -84,7 +84,7 @@ class SessionFiles:
             return {"type": "file.written", "size": end}
         reached = self._size(path)
         if offset != reached:
-            raise Refusal("offset", "the upload of %r has reached %d bytes, not %d" % (path, reached, offset), size=reached)
+            raise Refusal("offset", "the upload of %r has %d bytes so far, so it can't continue at %d" % (path, reached, offset), size=reached)
         # Checks already now whether the path can take the file when the upload ends.
         with self._folder(names, make=True) as folder:
             workspace.regular_file_or_none(folder, names[-1])
@@ -163,7 +163,7 @@ class SessionFiles:
         for path, status in workspace.list_files(""):
             left -= status.st_size if status.st_size <= SEARCHED_FILE_BYTES_MAX else 0
             if left < 0:
-                raise Refusal("size", "the working directory holds too much to be searched: remove files")
+                raise Refusal("size", "the working directory holds too much data to be searched. Remove files.")
             for number, line in self._lines_with(needle, path, status):
                 total += 1
                 if len(lines) < limit:

@@ -13,7 +13,7 @@ _LIBC = ctypes.CDLL(None)
 def _call(name, *arguments):
     """Calls a C function. Passes integers as long, and bytes and arrays as their address."""
     if getattr(_LIBC, name)(*map(_argument, arguments)) != 0:
-        raise OSError("%s was refused" % name)
+        raise OSError("the kernel refused %s" % name)
 
 
 def _argument(value):

@@ -69,11 +69,11 @@ def check_pod():
     expect("environment", not os.environ and not open("/proc/self/environ").read().strip(chr(0)), "it sees the pod's environment")
     with open("/proc/self/oom_score_adj") as file:
         expect("memory", file.read().strip() == "1000", "the kernel would not end it before the supervisor")
-    expect("syscalls", refused(lambda: os.setpriority(os.PRIO_PROCESS, 1, 19)), "no filter of the runner's own is active")
+    expect("syscalls", refused(lambda: os.setpriority(os.PRIO_PROCESS, 1, 19)), "the runner's own system call filter is not active")
 
 
 check_pod() if pod else check_bubblewrap()
-expect("network", refused(lambda: connect(("192.0.2.1", 9))), "an address outside can be reached")
+expect("network", refused(lambda: connect(("192.0.2.1", 9))), "an address outside the sandbox can be reached")
 
 pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
 expect("processes", os.getppid() == 1 and len(pids) <= 8, "it sees the processes %s" % pids)
@@ -83,7 +83,7 @@ expect("identity", os.getuid() != 0 and int(status("CapEff"), 16) == 0 and statu
 expect("syscalls", status("Seccomp") == "2", "no system call filter is active")
 
 disk = os.statvfs("/tmp")
-expect("disk", disk.f_blocks * disk.f_frsize == limits["diskMiB"] << 20, "/tmp is of another size")
+expect("disk", disk.f_blocks * disk.f_frsize == limits["diskMiB"] << 20, "/tmp has another size than requested")
 expect("limits", soft(resource.RLIMIT_NPROC) < 64 and soft(resource.RLIMIT_NOFILE) == limits["openFiles"], "processes or files are not limited")
 expect("limits", soft(resource.RLIMIT_FSIZE) == limits["fileSizeMiB"] << 20 and soft(resource.RLIMIT_CPU) < 600, "file size or time are not limited")
 
@@ -100,7 +100,7 @@ for _ in range(64):
 expect("limits", len(children) < 64, "more processes start than allowed")
 try:
     bytearray((limits["memoryMiB"] + 64) << 20)
-    expect("limits", False, "more memory is given than allowed")
+    expect("limits", False, "code gets more memory than allowed")
 except MemoryError:
     pass
 

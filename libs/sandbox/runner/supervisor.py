@@ -144,7 +144,7 @@ class Supervisor:
     def expect_bound(self, connection, frame):
         self.claim.expect(frame)
         if connection is not self.owner:
-            raise Refused("unbound", "only the connection that bound the claim last may do this")
+            raise Refused("unbound", "only the newest connection of the claim may send this frame")
 
     def tell_owner(self):
         if self.owner:

@@ -93,8 +93,8 @@ def names_of(path):
     """The parts of a relative path. Raises Refusal for any other path."""
     names = path.split("/")
     if len(path) > PATH_CHARS_MAX or UNFIT.search(path) or any(name in ("", ".", "..") for name in names):
-        what = "%d Unicode characters at most, no empty parts, no . and no .." % PATH_CHARS_MAX
-        raise Refusal("path", "the path %.100r is not plain and relative: %s" % (path, what))
+        what = "a relative path of at most %d Unicode characters, without empty parts, . and .." % PATH_CHARS_MAX
+        raise Refusal("path", "the path %.100r is not valid. Use %s" % (path, what))
     return names
 
 
@@ -148,7 +148,7 @@ def list_files(after):
                 is_folder = entry.is_dir(follow_symlinks=False)
                 left -= FOLDER_COSTS + len(names) if is_folder else 1
                 if left < 0:
-                    raise Refusal("size", "the working directory holds too much to be listed: remove files, or pack them")
+                    raise Refusal("size", "the working directory holds too many files to be listed. Remove some, or pack them.")
                 if len(path) > PATH_CHARS_MAX or UNFIT.search(path):
                     continue
                 if is_folder:

@@ -60,7 +60,7 @@ export class HostUsers {
    */
   static async take(range: HostUserRange | undefined, nested: boolean): Promise<HostUsers | string> {
     const isRoot = process.getuid?.() === 0;
-    if (!isRoot && !nested) return 'this machine allows no namespaces in namespaces, so only root can start sandboxes as other users';
+    if (!isRoot && !nested) return 'this machine allows no nested namespaces, so only root can give each sandbox a user of its own';
     const found = range ?? (isRoot ? ROOT_RANGE : await subordinateRange());
     if (typeof found === 'string') return found;
     const { firstUid, firstGid, count } = found;
@@ -78,7 +78,7 @@ export class HostUsers {
     const number = this.free.shift();
     if (number !== undefined)
       return { uid: firstUid + number, gid: firstGid + number, inside: FIRST_INSIDE + number, giveBack: () => void this.free.push(number) };
-    const why = `sandboxes use all ${count} users of this process; widen ETUDE_SANDBOX_UIDS (a process takes up to ${BLOCK}), or start another controller`;
+    const why = `sandboxes use all ${count} users of this process. Widen ETUDE_SANDBOX_UIDS (a process takes ${BLOCK}), or start another controller.`;
     throw new EtudeError('SANDBOX_CAPACITY', why, { metadata: { exit: 'capacity' } });
   }
 

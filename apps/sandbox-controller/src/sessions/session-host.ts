@@ -228,7 +228,10 @@ export class SessionHost {
       held.stop(stored ? endedError(stored.session) : noSandboxError(id));
       await held.sandbox.release();
     }
-    this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'released a session that this controller does not hold any more');
+    this.parts.logger.warn(
+      { sandbox: id, holder: stored?.controllerId },
+      'released a session that has ended or that another controller has taken over',
+    );
   }
 
   async #stored(tenant: string, id: string): Promise<StoredSession> {
@@ -241,7 +244,7 @@ export class SessionHost {
     const { sessionsMax, tenantSessionsMax } = this.parts;
     const opening = [...this.#opening].filter((request) => request.tenant === tenant && !request.uncounted).length;
     if (this.sessionCount >= sessionsMax) {
-      const message = `This controller holds its limit of ${sessionsMax} sandboxes. Try another controller, or try again later.`;
+      const message = `This controller already holds ${sessionsMax} sandboxes, its limit. Try another controller, or try again later.`;
       throw new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity' } });
     }
     const openMax = tenantSessionsMax(tenant);

@@ -151,7 +151,10 @@ export class SessionUpkeep {
         failing = false;
       } catch (error) {
         if (!failing)
-          this.parts.logger.warn({ reason: (error as Error).message }, 'the upkeep of sessions failed; it is retried every second');
+          this.parts.logger.warn(
+            { reason: (error as Error).message },
+            'the heartbeat or the takeover of sessions failed; both are retried every second',
+          );
         failing = true;
       }
     }

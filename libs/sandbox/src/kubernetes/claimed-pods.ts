@@ -90,7 +90,7 @@ export class ClaimedPods {
     if (held.link.superseded) {
       // The sandbox continues for its new holder, so it must not be destroyed.
       this.held.delete(held);
-      return infra(`the sandbox in the pod ${held.place.pod} was taken over by another holder of its claim`);
+      return infra(`another connection has taken over the sandbox in the pod ${held.place.pod}`);
     }
     const { leaseMs } = this.deps.settings;
     const until = performance.now() + leaseMs;

@@ -44,11 +44,11 @@ export type PodPlace = z.infer<typeof PodPlace>;
 
 export const placeOf = (place: PodPlace) => Buffer.from(JSON.stringify(place)).toString('base64url');
 
-/** @throws EtudeError SANDBOX_UNAVAILABLE if the text is not the place of a pod */
+/** @throws EtudeError SANDBOX_UNAVAILABLE if the text is not the address of a pod */
 export function readPlace(text: string): PodPlace {
   try {
     return PodPlace.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
   } catch (error) {
-    throw unavailable(`this is not the place of a sandbox pod: ${(error as Error).message}`);
+    throw unavailable(`this is not the address of a sandbox pod: ${(error as Error).message}`);
   }
 }

@@ -42,7 +42,7 @@ describe('the connection to a pod', () => {
 
   it('is closed when no hello arrives', async () => {
     const port = await supervisor(null, () => []);
-    await expect(open(port, { ...TIMES, helloTimeoutMs: 30 })).rejects.toThrow('did not say hello');
+    await expect(open(port, { ...TIMES, helloTimeoutMs: 30 })).rejects.toThrow('sent no hello');
   });
 
   it('binds with claim and token', async () => {

@@ -48,7 +48,7 @@ export class PodLink extends ChannelLink implements SandboxLink {
     const timer = setTimeout(() => socket.destroy(), times.helloTimeoutMs);
     try {
       const hello = await link.receive();
-      if (hello?.type !== 'hello') throw new Error(link.complaint() || 'the supervisor did not say hello');
+      if (hello?.type !== 'hello') throw new Error(link.complaint() || 'the supervisor sent no hello');
       if (hello.sandbox !== address.supervisor)
         throw new Error(`${address.ip} now belongs to ${String(hello.sandbox)}, not to ${address.supervisor}`);
       return link;
