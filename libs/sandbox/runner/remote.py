@@ -146,7 +146,7 @@ class AnswerLine:
             return RemoteError("%(type)s: %(message)s" % bounded_error(reply))
 
     def _exception_class(self, names):
-        """The class for the names of an exception's class and its bases: one of the setup, a builtin one, or a new subclass of a builtin one."""
+        """Finds or makes an exception class. `names`: the class of the answer's exception, and then its base classes."""
         if type(names) is not list or not names or not all(type(name) is str for name in names):
             raise ValueError("the exception names no class")
         own = self.setup_classes.get(names[0])

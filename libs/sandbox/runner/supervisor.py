@@ -32,7 +32,7 @@ class Supervisor:
         self.refills = refills
         self.loop = Loop()
         self.connections = []
-        # The newest connection that the claim has bound.
+        # The newest connection on which the claim was bound.
         self.owner = None
         # By name, so that an execution that is sent again doesn't run twice.
         self.executions = {}

@@ -13,7 +13,7 @@ QUEUES = "/dev/mqueue"
 PATH_CHARS_MAX = 512
 # The null character, and single surrogates, with which Python represents bytes that are not UTF-8.
 UNFIT = re.compile("[\0\ud800-\udfff]")
-# Maximum number of entries that one listing reads, so that it takes some tenths of a second. Folders count FOLDER_COSTS and their depth.
+# Maximum number of entries that one listing reads, so that it takes some tenths of a second. A folder counts as FOLDER_COSTS plus its depth.
 LOOKED_AT_MAX = 100_000
 FOLDER_COSTS = 10
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

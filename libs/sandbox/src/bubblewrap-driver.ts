@@ -124,7 +124,7 @@ export class BubblewrapDriver implements SandboxDriver {
     }
   }
 
-  /** Starts replacements when no claim is open or no spare is left; at other times a start would slow running code. */
+  /** Starts replacements if no claim is open or no spare is left. At other times a start would slow down running code. */
   private async released(link: SandboxLink): Promise<void> {
     this.claimsOpen -= 1;
     if (link.alive) await pause(ANSWER_MS);

@@ -75,7 +75,7 @@ export interface ClaimedSandbox {
   answer(executionId: string, number: number, answer: CellToolAnswer): Promise<void>;
   /** Destroys the sandbox. Resolves when none of its processes runs any more. Idempotent. */
   release(): Promise<void>;
-  /** Gives the claim up without ending the sandbox: another process may attach within the lease. Does nothing where `place` is null. */
+  /** Gives the claim up without ending the sandbox. Another process may attach within the lease. Does nothing if `place` is null. */
   leave?(): Promise<void>;
 }
 

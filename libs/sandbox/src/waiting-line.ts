@@ -17,7 +17,7 @@ export class WaitingLine<T> {
     return this.waiting.length;
   }
 
-  /** @param first whether to wait ahead of all others, because an earlier value was unusable. @throws `refusal`; the signal's reason */
+  /** @param first whether to wait ahead of all others, because an earlier value was unusable. @throws `refusal`'s error, or the signal's reason */
   async wait(signal: AbortSignal, first = false): Promise<T> {
     const { waitingMax, waitMs, refusal } = this.limits;
     if (!first && this.length >= waitingMax) throw refusal(this.length);

@@ -23,7 +23,7 @@ interface SessionHostParts {
   readonly store: SandboxSessionStore;
   readonly logger: QueueLogger;
   readonly sessionsMax: number;
-  /** Most open sessions of one tenant, over all controllers. */
+  /** Maximum number of open sessions of a tenant, over all controllers. */
   readonly tenantSessionsMax: (tenant: string) => number;
 }
 

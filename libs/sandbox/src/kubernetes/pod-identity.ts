@@ -31,7 +31,7 @@ export const tokenDigestOf = (token: string) => hash('sha256', token);
 /** A hash of the text, equal in every process. */
 export const numberOf = (text: string) => Number.parseInt(hash('sha256', text).slice(0, 8), 16);
 
-/** The address of a claimed pod, for other controllers of the installation. Without their secret the nonce gives no token. */
+/** The address of a claimed pod, for other controllers of the installation. It contains no secret. */
 const PodPlace = z.strictObject({
   template: z.string(),
   pod: z.string(),
