@@ -90,7 +90,7 @@ function hints(error: ServiceError, address: string): string[] {
   return lines;
 }
 
-/** grpc-js' words for a call whose attempt to connect took too long. */
+/** Message of grpc-js for a call that could not connect in time. */
 const GAVE_UP = 'Channel closed before call started';
 
 /** Turns a failed call into a CliError with the wrong fields and hints. Returns any other error unchanged. */

@@ -49,21 +49,9 @@ describe('eval run', () => {
     const ran = await run('--format', 'humaneval', SAMPLE, '--attempts', '2');
     expect(ran.exit).toBe(0);
     const all = messagesIn<Line>(ran);
-    expect(
-      all
-        .filter(({ kind }) => kind === 'problem')
-        .map(({ id }) => id)
-        .toSorted(),
-    ).toEqual([0, 1, 2, 3, 4].map((n) => `Etude/${n}`));
-    expect(all.at(-1)).toMatchObject({
-      kind: 'summary',
-      problems: 5,
-      passAt1: 0.8,
-      verdicts: { AC: 4, WA: 1 },
-      attempts: 7,
-      bySkill: 0,
-      scripted: true,
-    });
+    const ids = all.flatMap(({ kind, id }) => (kind === 'problem' ? [id] : []));
+    expect(ids.toSorted()).toEqual([0, 1, 2, 3, 4].map((n) => `Etude/${n}`));
+    expect(all.at(-1)).toMatchObject({ problems: 5, passAt1: 0.8, verdicts: { AC: 4, WA: 1 }, attempts: 7, bySkill: 0, scripted: true });
     // Seven answers and two critiques. A first attempt has a draft only if memory already holds something.
     const { modelCalls } = all.at(-1) as object as { modelCalls: number };
     expect(modelCalls).toBeGreaterThanOrEqual(9);

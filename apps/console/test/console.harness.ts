@@ -69,7 +69,7 @@ export class ConsoleRig {
     return json;
   }
 
-  /** Repeats the steps in an ended task's stored events until there are so many events. */
+  /** Repeats the steps in an ended task's stored events until there are `events` events. */
   lengthen(task: string, events: number): void {
     const key = `etude:events:test:${task.replace('tasks/', '')}`;
     execFileSync('redis-cli', ['-e', '-u', this.stack.redis.url, '--eval', here('./lengthen.lua'), key, ',', `${events}`]);

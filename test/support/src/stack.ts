@@ -68,7 +68,7 @@ export async function startStack({ script, env = {}, data }: TestStackOptions): 
     started.push(child);
     return child;
   };
-  // The same order as in the launcher.
+
   const service = (name: string, more = {}) => launch(['--max-semi-space-size=4', join(ROOT, 'apps', name, 'dist/main.js')], more);
   const stop = async () => {
     await Promise.all(started.toReversed().map((child) => child.stop()));

@@ -11,19 +11,11 @@ import { createKey } from './keys.js';
 
 describe('settingsOf', () => {
   it('reads settings by their field names', () => {
-    const pairs = ['enabled=true', 'auto_register_skills=false', 'max_skills=20', 'approval_mode=threshold', 'skill_search_threshold=0.7'];
-    expect(settingsOf(pairs)).toMatchObject({
-      agent: {
-        proceduralMemorySettings: {
-          enabled: true,
-          autoRegisterSkills: false,
-          maxSkills: 20,
-          approvalMode: 'threshold',
-          skillSearchThreshold: 0.7,
-        },
-      },
-      paths: pairs.map((pair) => `procedural_memory_settings.${pair.split('=', 1)[0]}`),
-    });
+    const pairs = ['auto_register_skills=true', 'max_skills=20', 'approval_mode=threshold', 'skill_search_threshold=0.7'];
+    const { agent, paths } = settingsOf(pairs);
+    const settings = { autoRegisterSkills: true, maxSkills: 20, approvalMode: 'threshold', skillSearchThreshold: 0.7 };
+    expect(agent).toMatchObject({ proceduralMemorySettings: settings });
+    expect(paths).toEqual(pairs.map((pair) => `procedural_memory_settings.${pair.split('=', 1)[0]}`));
   });
 
   it('reads MCP servers from a file', () => {

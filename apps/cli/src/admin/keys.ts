@@ -18,7 +18,7 @@ interface KeyOptions extends FileOption {
   readonly tenant: string;
   readonly role: readonly Role[];
   readonly name: string;
-  /** ms. */
+  /** Time until the key expires, in ms. */
   readonly expires?: number;
 }
 

@@ -34,7 +34,7 @@ const PROMPT =
   'The tests of this repository fail (python3 -m unittest). Find the mistakes in shop/prices.py and mend them. The tests are right.';
 
 /**
- * Lets an agent mend a small repository step by step, and kills its worker on the way.
+ * Lets an agent mend a small repository step by step, and kills its worker meanwhile.
  *
  * @param home the home of the demo's stack
  * @returns whether the agent succeeded
@@ -67,7 +67,7 @@ function repositoryFiles(folder: string): Array<{ path: string; content: Uint8Ar
   return paths.map((path) => ({ path, content: new Uint8Array(readFileSync(join(folder, path))) }));
 }
 
-/** Kills the only rollout worker. The stack starts another, which goes on with the task. */
+/** Kills the only rollout worker. The stack starts another one, which continues the task. */
 async function killWorker(cli: Cli, home: string): Promise<void> {
   const worker = (await findStack(home))?.processes.find(({ name }) => name === 'rollout-worker');
   if (!worker?.pid) return;

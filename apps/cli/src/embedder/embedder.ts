@@ -21,7 +21,7 @@ import { CliError, EXIT } from '../errors.js';
 
 type Where = Pick<Cli, 'settings' | 'home' | 'root'>;
 
-/** Folder of the sentence model's files, whether or not they are there. */
+/** Folder for the sentence model's files, which may be missing. */
 const embedderFolder = ({ settings: { environment }, root }: Pick<Where, 'settings' | 'root'>): string =>
   resolve(root, environment['ETUDE_EMBEDDER_PATH'] || '.etude/cache/embedder');
 

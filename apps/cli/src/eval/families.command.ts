@@ -28,7 +28,7 @@ import { type Problem, readEntries, specOf } from './problems.js';
 interface FamilyProblem extends Problem {
   readonly family: string;
   readonly familyKind: Kind;
-  /** From 1. */
+  /** Number of the round, from 1. */
   readonly round: number;
 }
 

@@ -99,7 +99,7 @@ function refuseUnlessPlain({ type, validation }: Config, files: PackedFiles): vo
     throw new Error('its cases have arguments, files or interaction, which are not supported');
 }
 
-/** Samples are public, secret cases hidden. */
+/** Samples are public. Secret cases are hidden. */
 const caseOf = (input: string, files: PackedFiles): ProgramCase => ({
   stdin: textOf(files, input),
   expectedStdout: textOf(files, input.replace(/in$/, 'ans')),

@@ -24,7 +24,7 @@ import { parseLines } from './problems.js';
 
 const PIXELS_PER_UNIT = 2;
 const FONTS = ['DejaVuSans', 'DejaVuSans-Bold'];
-/** A process may start the renderer once. */
+/** Set once the renderer was started. A process can start it only once. */
 let started: Promise<void> | undefined;
 
 /** Renders a picture in its own font, so that it looks the same on every machine. */

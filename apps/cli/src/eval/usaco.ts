@@ -14,9 +14,9 @@ const Entry = z.object({
   output_format: z.string().nullish(),
   samples: z.array(z.looseObject({ input: z.string(), output: z.string() })).nullish(),
   num_tests: z.int().min(1).nullish(),
-  /** Seconds. */
+  /** In seconds. */
   runtime_limit: z.number().positive().nullish(),
-  /** MB. */
+  /** In MB. */
   memory_limit: z.number().positive().nullish(),
 });
 type Entry = z.infer<typeof Entry>;

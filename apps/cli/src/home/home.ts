@@ -22,7 +22,7 @@ const KeyEntry = z.object({
   tenant: z.string(),
   roles: z.array(Role).default(['user']),
   name: z.string().default(''),
-  /** RFC 3339; absent: never. */
+  /** Time in RFC 3339. Absent: the key never expires. */
   expires: z.string().optional(),
 });
 export type KeyEntry = z.infer<typeof KeyEntry>;

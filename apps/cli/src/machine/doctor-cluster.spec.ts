@@ -11,20 +11,14 @@ function recorded() {
   const deployments = NAMES.map((name) => ({
     kind: 'Deployment',
     metadata: { name: `etude-${name}`, namespace: 'n', labels: labels('') },
-    spec: {
-      replicas: 2,
-      selector: { matchLabels: labels(name) },
-    },
-    status: { replicas: 2, readyReplicas: 2 },
+    spec: { replicas: 2, selector: { matchLabels: labels(name) } },
+    status: { readyReplicas: 2 },
   }));
   const pods = NAMES.map((name) => ({
     kind: 'Pod',
     metadata: { name: `etude-${name}-7d`, namespace: 'n', labels: labels(name) },
-    spec: { containers: [{ name }] },
-    status: {
-      phase: 'Running',
-      containerStatuses: [{ ready: true, restartCount: 0, state: { running: {} } }],
-    },
+    spec: {},
+    status: { containerStatuses: [{ ready: true, restartCount: 0, state: {} }] },
   }));
   const raw: Record<string, string> = {
     'gateway-7d:8080/proxy/readyz': '{"ready":true,"checks":{"redis":"ok","memory":"ok"}}',

@@ -137,7 +137,7 @@ export function inspectCluster(kubectl: Kubectl): Finding[] {
   });
 }
 
-/** kubectl with its own settings: KUBECONFIG and the current context. */
+/** Runs kubectl in a namespace, with the user's KUBECONFIG and current context. */
 const kubectlIn =
   (namespace: string): Kubectl =>
   (...args) => {

@@ -27,7 +27,7 @@ interface Outcome {
 /** Exit code of test/cluster if this machine can't run a cluster. test/cluster prints the reason. */
 const NO_CLUSTER = 3;
 
-/** Runs vitest once. Ctrl-C ends vitest and all processes of its tests. @param through command that runs vitest's command line */
+/** Runs vitest once. Ctrl-C ends vitest and all processes of its tests. @param through command to put before that of vitest */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<Outcome> {
   const nothing: Outcome = { passed: 0, failed: [], skipped: [] };
   if (files.length === 0) return nothing;
@@ -129,7 +129,7 @@ function summarize(cli: Cli, { passed, failed, skipped }: Outcome, skippedHere: 
 }
 
 const SUFFIX = '.bench.js';
-/** A benchmark exports `run(args)`, which returns its exit code. `await` makes this a module; with --input-type no thread could start. */
+/** Runs a benchmark's `run(args)`, which returns an exit code. `await` makes it a module; with --input-type, threads could not start. */
 const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (await run(process.argv.slice(2))) ?? 0;';
 
 /** Runs Node.js in the checkout, on this process's stdout and stderr, until its end or Ctrl-C. @returns its exit code */

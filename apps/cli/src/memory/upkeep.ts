@@ -25,7 +25,7 @@ export const EXACTLY: Flags = {
 
 export const exitOf = ({ state }: ErasureReceipt | Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
 
-/** @throws CliError unless exactly one owner is named */
+/** The owner whose data to erase. @throws CliError unless the flags name exactly one */
 function whoseMemory(options: Options) {
   const named = (['agent', 'user', 'tenant'] as const).filter((name) => options[name] !== undefined);
   const [only] = named;
@@ -33,7 +33,7 @@ function whoseMemory(options: Options) {
   return { case: only, value: String(options[only]) };
 }
 
-/** The receipt at the end of an erasure; with `--detach` as it is now. */
+/** The receipt of an erasure. Waits for its end, except with `--detach`. */
 export function untilErased(started: ErasureReceipt, { cli, gateway, options }: Given): ErasureReceipt | Promise<ErasureReceipt> {
   if (options['detach'] === true) return started;
   return poll(cli, started, {

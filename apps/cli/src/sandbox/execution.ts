@@ -88,7 +88,7 @@ export interface CodeOptions {
   readonly resume?: string;
 }
 
-/** @throws CliError if there is neither code nor an execution to resume */
+/** The request for an execution, from the flags. @throws CliError if there is neither code nor an execution to resume */
 export async function executionOf(name: string, code: string | undefined, options: CodeOptions): Promise<Execution> {
   const { executionId = '', resume: resumeToken = '' } = options;
   if (resumeToken && !executionId) throw new CliError(EXIT.usage, '--resume needs --execution-id, the execution to continue');

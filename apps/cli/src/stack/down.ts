@@ -48,7 +48,7 @@ export async function down(cli: Cli): Promise<number> {
 
 const consoleAddress = ({ rest }: Pick<StackState, 'rest'>) => `${rest}/console/`;
 
-/** The console's address with the local key. The page takes the key out of the address at once. */
+/** The console's address with the local key. The page removes the key from the address at once. */
 export const signedAddress = (state: StackState, home: string) =>
   `${consoleAddress(state)}#key=${readFileSync(keyPath(home), 'utf8').trim()}`;
 
@@ -70,7 +70,7 @@ export function stateText(state: StackState, home: string): string {
   return `${head}\n\n${table([['PROCESS', 'STATE', 'PID', 'RESTARTS'], ...rows])}`;
 }
 
-/** The gateway's numbers about comparing facts; null if it doesn't answer. */
+/** Statistics about comparing facts; null if the gateway doesn't answer. */
 async function settlingOf(cli: Cli): Promise<Settling | null> {
   return withGateway(cli, ({ memory }) => memory.getMemoryStats({}, { timeoutMs: STATS_TIMEOUT_MS })).then(
     ({ settling = null }) => settling,

@@ -16,7 +16,7 @@ export interface Program {
   readonly logPath: string;
   readonly readyTimeoutMs?: number;
   readonly stopTimeoutMs?: number;
-  /** The process isn't started again when it dies. */
+  /** If set, the process isn't restarted when it dies. */
   readonly once?: boolean;
   /** Matches output lines about the progress of the start. The first group is reported. */
   readonly progress?: RegExp;

@@ -107,7 +107,7 @@ interface FormField {
   readonly type: string;
   readonly isRequired: boolean;
   readonly hint: string;
-  /** null: any value. */
+  /** The allowed values. null: any value is allowed. */
   readonly options: readonly string[] | null;
 }
 
