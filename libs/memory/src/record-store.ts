@@ -227,6 +227,20 @@ export function ownedBy(owners: Owners): TenantView {
   return { tenant, agents: agent === undefined ? null : [agent], users: user === undefined ? null : [user] };
 }
 
+/** Whether a filter accepts a record, except for `withoutVectorsOf`. */
+export function matches(record: MemoryRecord, { kinds, keys, where = {}, shown, ...bounds }: RecordFilter): boolean {
+  const { createdSince = -Infinity, createdBefore = Infinity, worthMin = -Infinity } = bounds;
+  if (kinds?.includes(record.kind) === false || keys?.includes(record.key) === false) return false;
+  if ((shown !== undefined && record.shown !== shown) || record.worth < worthMin) return false;
+  if (record.createdAt < createdSince || record.createdAt >= createdBefore) return false;
+  return RECORD_FIELDS.every((field) => {
+    const wanted = where[field];
+    return wanted === undefined || listOf(record.fields[field]).some((value) => listOf(wanted).includes(value));
+  });
+}
+
+const listOf = (value: string | readonly string[] = []): readonly string[] => (typeof value === 'string' ? [value] : value);
+
 /** Cosines and BM25 values below this are rounding errors. */
 const VALUE_MIN = 1e-6;
 

@@ -8,11 +8,10 @@ import {
   type Change,
   compareKeys,
   type IndexedText,
+  matches,
   type MemoryRecord,
   newestFirst,
   type Owners,
-  RECORD_FIELDS,
-  type RecordField,
   type RecordFilter,
   type RecordStore,
   type StoredRecord,
@@ -35,9 +34,9 @@ export function modelStore({ removedCount = false } = {}): RecordStore {
   const removed: Kept[] = [];
   const records = () => kept.map(({ record }) => record);
   const seen = (scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) =>
-    records().filter((record) => sees(requireScope(scope), record) && record.layer === layer && fits(filter, record));
+    records().filter((record) => sees(requireScope(scope), record) && record.layer === layer && matches(record, filter));
   const owned = (owners: Owners, layer: MemoryLayer, filter: RecordFilter) =>
-    records().filter((record) => owns(owners, record) && record.layer === layer && fits(filter, record));
+    records().filter((record) => owns(owners, record) && record.layer === layer && matches(record, filter));
   return {
     name: 'model',
     async write(tenant, changes) {
@@ -114,7 +113,9 @@ function searchIn(
 ): readonly Candidate[] {
   const inLayer = ({ record }: Kept) => record.layer === layer && record.scope.tenant === scope.tenant;
   const termsOf = (all: readonly Kept[]) => all.filter(inLayer).map(({ indexed }) => termCounts(indexed.map(({ text }) => text)));
-  const wanted = kept.filter(inLayer).filter(({ record }) => sees(scope, record) && fits({ ...query, shown: query.shown ?? true }, record));
+  const wanted = kept
+    .filter(inLayer)
+    .filter(({ record }) => sees(scope, record) && matches(record, { ...query, shown: query.shown ?? true }));
   const counted = termsOf([...kept, ...removed]).filter(({ words }) => words > 0);
   const bm25s = bm25Scores(query.text, termsOf(wanted), counted);
   const found = wanted.map(({ record, indexed }, at) => {
@@ -136,26 +137,4 @@ function sees({ tenant, agent, user = null, also = [] }: ReadScope, { scope }: S
 
 function owns({ tenant, agent, user }: Owners, { scope }: StoredRecord): boolean {
   return scope.tenant === tenant && (agent === undefined || scope.agent === agent) && (user === undefined || scope.user === user);
-}
-
-function fits(filter: RecordFilter, record: StoredRecord): boolean {
-  const { keys, kinds, where = {}, shown, createdSince = -Infinity, createdBefore = Infinity, worthMin = -Infinity } = filter;
-  return (
-    (kinds === undefined || kinds.includes(record.kind)) &&
-    (keys === undefined || keys.includes(record.key)) &&
-    (shown === undefined || record.shown === shown) &&
-    record.createdAt >= createdSince &&
-    record.createdAt < createdBefore &&
-    record.worth >= worthMin &&
-    RECORD_FIELDS.every((field) => where[field] === undefined || sharesOne(valuesOf(where, field), valuesOf(record.fields, field)))
-  );
-}
-
-function sharesOne(wanted: readonly string[], had: readonly string[]): boolean {
-  return wanted.some((value) => had.includes(value));
-}
-
-function valuesOf(fields: StoredRecord['fields'], field: RecordField): readonly string[] {
-  const value = fields[field] ?? [];
-  return typeof value === 'string' ? [value] : value;
 }

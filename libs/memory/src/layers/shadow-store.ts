@@ -7,8 +7,8 @@ import {
   type Candidate,
   type Change,
   compareKeys,
-  type Fields,
   type IndexedText,
+  matches,
   type MemoryRecord,
   nameOf,
   newestFirst,
@@ -50,7 +50,7 @@ export function shadowStore(base: RecordStore): { readonly store: RecordStore; r
   /** The store's records, and those of the shadow that the reader sees and the filter accepts. */
   const over = (found: readonly StoredRecord[], scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) => [
     ...found.filter((record) => !written.has(nameOf(record))),
-    ...[...written.values()].map(({ record }) => record).filter((record) => isSeen(record, scope, layer) && isWanted(record, filter)),
+    ...[...written.values()].map(({ record }) => record).filter((record) => isSeen(record, scope, layer) && matches(record, filter)),
   ];
   const store: RecordStore = {
     ...base,
@@ -70,7 +70,7 @@ export function shadowStore(base: RecordStore): { readonly store: RecordStore; r
     },
     async search(scope, layer, query) {
       const found = await base.search(scope, layer, query);
-      const isNew = (one: ShadowRecord) => one.before === null && isSeen(one.record, scope, layer) && isWanted(one.record, shownIn(query));
+      const isNew = (one: ShadowRecord) => one.before === null && isSeen(one.record, scope, layer) && matches(one.record, shownIn(query));
       const added = [...written.values()].filter((one) => one.indexed.length > 0 && isNew(one));
       const scored = added.length === 0 ? [] : await candidatesOf(base, scope, layer, query, { added, found });
       const kept = found.flatMap((one) => asShadowed(one, written.get(nameOf(one)), query));
@@ -92,23 +92,11 @@ function isSeen({ layer, scope }: MemoryRecord, reader: ReadScope, wanted: Memor
   return layer === wanted && isOwn && (users === null || users.includes(scope.user));
 }
 
-function isWanted(record: MemoryRecord, { kinds, keys, where = {}, shown, createdSince = 0, worthMin = 0 }: RecordFilter): boolean {
-  if (kinds?.includes(record.kind) === false || keys?.includes(record.key) === false) return false;
-  if ((shown !== undefined && record.shown !== shown) || record.createdAt < createdSince || record.worth < worthMin) return false;
-  return Object.entries(where).every(([field, wanted]) => {
-    const values = listOf(record.fields[field as keyof Fields]);
-    return wanted === undefined || values.some((value) => listOf(wanted).includes(value));
-  });
-}
-
-const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
-  value === undefined ? [] : typeof value === 'string' ? [value] : value;
-
 /** The candidate with the values that the shadow wrote for its record. Empty if the query no longer finds the record. */
 function asShadowed(candidate: Candidate, shadow: ShadowRecord | undefined, query: StoreQuery): readonly Candidate[] {
   if (shadow === undefined) return [candidate];
   const { createdAt, worth } = shadow.record;
-  return isWanted(shadow.record, shownIn(query)) ? [{ ...candidate, createdAt, worth }] : [];
+  return matches(shadow.record, shownIn(query)) ? [{ ...candidate, createdAt, worth }] : [];
 }
 
 async function candidatesOf(
