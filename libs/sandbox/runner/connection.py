@@ -42,7 +42,7 @@ class Loop:
 
 
 UNBOUND_BYTES_MAX = 64 * 1024
-# Bytes read per turn from an unbound connection. So a sender without a token that never stops can't delay other connections.
+# Bytes read per turn from an unbound connection, so that an endless sender can't delay other connections.
 UNBOUND_READ_BYTES = 1024
 # A bound connection with more bytes of unsent replies is ended.
 REPLIES_BYTES_MAX = 64 * 1024 * 1024

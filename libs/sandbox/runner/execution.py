@@ -82,7 +82,7 @@ class Execution:
 
 
 def trim(executions, current, sent):
-    """Frees the oldest frames until at most KEPT_BYTES_MAX bytes are left, but of `current` only those below number `sent`, which were sent."""
+    """Frees the oldest frames until at most KEPT_BYTES_MAX bytes are left, but of `current` only frames that were sent (below `sent`)."""
     excess = sum(execution.kept_bytes for execution in executions) - KEPT_BYTES_MAX
     for execution in executions:
         if excess <= 0:

@@ -29,7 +29,7 @@ class SessionFiles:
     def __init__(self):
         # Unfinished uploads, by path: the name and the size of a partial file in TMP.
         self.uploads = {}
-        # Sizes of finished uploads, by path. A sender that missed the last answer can so repeat its last piece.
+        # Sizes of finished uploads, by path. A sender that missed the last answer may repeat its last piece.
         self.finished = {}
         self.operations = {
             "file.write": self._write,
@@ -85,7 +85,7 @@ class SessionFiles:
         reached = self._size(path)
         if offset != reached:
             raise Refusal("offset", "the upload of %r has %d bytes so far, so it can't continue at %d" % (path, reached, offset), size=reached)
-        # Checks already now whether the path can take the file when the upload ends.
+        # Fails at once if the path can't take a file.
         with self._folder(names, make=True) as folder:
             workspace.regular_file_or_none(folder, names[-1])
         self._append(path, data)

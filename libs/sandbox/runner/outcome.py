@@ -8,7 +8,7 @@ import _signal
 
 DISPLAY_BYTES_MAX = 8 * 1024 * 1024
 DISPLAYS_MAX = 1000
-# Its reader needs about a hundred bytes of memory for a value that takes one character in JSON.
+# A value of one character in JSON takes about a hundred bytes of memory in the process that reads it.
 VALUES_MAX = 400_000
 RETURNED_VALUES_MAX = 2_000_000
 WHAT_TO_DO = "return less, or print a part of it"

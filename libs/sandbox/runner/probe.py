@@ -1,4 +1,4 @@
-"""Tests every control from inside the sandbox. Prints a JSON object: what was found, by name of each failed control.
+"""Tests every control from inside the sandbox. Prints a JSON object: each failed control, and what was found.
 
 Its stdin is the limits of the run as JSON. In a pod the limits have the further field `pod`: `{"internet": false}` if no socket
 may be opened, `{"internet": true}` if a NetworkPolicy decides which addresses can be reached.

@@ -35,7 +35,7 @@ class AnswerLine:
         self.turn = threading.RLock()
 
     def load(self):
-        """Returns the names that the answer defines, and the names of classes among them. Raises PeerGone if it could not be loaded."""
+        """Returns the names that the answer defines, and which of them are classes. Raises PeerGone if the answer could not be loaded."""
         message = self.peer.receive()
         failed = message.get("failed")
         if failed is not None:

@@ -252,7 +252,7 @@ class Reports:
 
 
 def _unread(fd):
-    """Bytes that process 1 has not read yet; 0 where the code closed it."""
+    """How many bytes process 1 has not read yet; 0 if the code has closed the descriptor."""
     try:
         return struct.unpack("=i", fcntl.ioctl(fd, FIONREAD, bytes(4)))[0]
     except OSError:

@@ -99,7 +99,7 @@ def names_of(path):
 
 
 def open_folder(names, make=False):
-    """A file descriptor of the folder `names` below the working directory, which is created if it is missing. Raises OSError."""
+    """A file descriptor of a folder below the working directory, which is created if missing; with `make` also the folder. Raises OSError."""
     folder = os.open(TMP, FOLDER_FLAGS)
     for depth, name in enumerate(["work", *names]):
         with closing(folder) as outer:

@@ -68,7 +68,7 @@ export class HeldSession {
 
   /** Must be called before the sandbox is destroyed. Resolves once readers have the outcome of the running execution. */
   async endBy(state: SessionEnd, error: Error): Promise<void> {
-    // If the sandbox is lost, the execution already has the loss as its outcome.
+    // If the sandbox is lost, the execution gets the loss as its outcome without this.
     if (state !== 'lost') {
       this.#end = error;
       this.#followed?.stop.abort();
