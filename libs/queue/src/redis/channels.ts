@@ -32,7 +32,12 @@ export class Channels {
     subscriber.on('message', (channel: string, message: string) => this.#listeners.emit(channel, message));
     // ioredis subscribes again by itself after a reconnect.
     subscriber.on('ready', () => this.#listeners.eventNames().forEach((channel) => this.#listeners.emit(channel, null)));
-    this.redis.once('end', () => subscriber.disconnect());
+    // Only an unanswered command shows that the server hangs, and a subscriber sends none of its own.
+    const pings = setInterval(() => subscriber.ping().catch(() => undefined), this.redis.options.socketTimeout).unref();
+    this.redis.once('end', () => {
+      clearInterval(pings);
+      subscriber.disconnect();
+    });
     return subscriber;
   }
 

@@ -11,6 +11,7 @@ import { readEvents } from '../tasks/events.js';
 import { ExecutionStore, QueueSandboxes } from '../executions/executions.js';
 import { OutboxReader, RedisMemoryOutbox } from '../memory/memory-outbox.js';
 import { Producer } from '../jobs/producer.js';
+import { channelsOf } from './channels.js';
 import { connectRedis, whileRedisAnswers } from './redis.js';
 import type { QueueLogger } from './redis.js';
 import { TaskStore } from '../tasks/task-store.js';
@@ -80,6 +81,23 @@ describe('an outage of Redis', () => {
     expect((await tasks.submit('acme', SPEC, 'r1')).created).toBe(false);
     expect(await ask('after')).toEqual({ executionId: 'after' });
     expect(logger.lines).toEqual(['Redis is away; reconnecting', 'Redis is back']);
+  });
+
+  it('ends a subscription to a server that hangs, and tells its listeners', async () => {
+    const server = await startStoppable();
+    const redis = connectRedis(server.url, 'producer').duplicate({ socketTimeout: 200 });
+    redis.on('error', () => undefined);
+    onTestFinished(() => redis.disconnect());
+    const heard: Array<string | null> = [];
+    using listening = channelsOf(redis).listen('calls', (message) => void heard.push(message));
+    await listening.ready;
+    heard.length = 0;
+    process.kill(server.pid, 'SIGSTOP');
+    redis.ping().catch(() => undefined);
+    // The subscription takes up to two timeouts to end. Each close of this connection takes one.
+    for (let closed = 0; closed < 4; closed += 1) await new Promise((resolve) => redis.once('close', resolve));
+    process.kill(server.pid, 'SIGCONT');
+    await until(() => heard.includes(null));
   });
 
   it('returns the result of an execution across a restart', async () => {
