@@ -165,7 +165,7 @@ function serve(calls: Calls, parts: Parts, registry: ToolRegistry): void {
   calls.serve(SERVICES.worlds, worldCalls, parts);
 }
 
-/** gRPC, REST and MCP, which share one set of handlers. */
+/** The doors of the gateway: gRPC, REST and MCP. They share one set of handlers. */
 function doorsOf(parts: Parts, registry: ToolRegistry, config: GatewayConfig, logger: QueueLogger, tracing: Tracing) {
   const { producer, memory, tenants, audit } = parts;
   const shutdown = new AbortController();

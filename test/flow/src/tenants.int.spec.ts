@@ -34,7 +34,7 @@ it('shows an operator what each tenant uses, its limits and its refusals', async
   };
 
   for (let i = 0; i < 2; i++) await acme.submitTask({ spec: SPEC });
-  await expect(acme.submitTask({ spec: SPEC })).rejects.toThrow('tenant acme has 2 unfinished tasks, and may have 2');
+  await expect(acme.submitTask({ spec: SPEC })).rejects.toThrow('tenant acme has 2 unfinished tasks, and may have at most 2');
 
   const use = { name: 'acme', waiting: 2, refusedToday: '1', limits: { weight: 3, tasks: 2, submitsPerMinute: 60 } };
   await expect.poll(async () => JSON.parse(await etude('tenants', '--json')) as unknown).toMatchObject({ tenants: [use] });

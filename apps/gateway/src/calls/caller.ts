@@ -9,7 +9,7 @@ import type { QueueLogger } from '@etude/queue/redis/redis';
 import { invalidField } from '@etude/contracts/wire/validation';
 import type { GatewayConfig } from '../config/gateway-config.js';
 
-/** The context of a call, beside its request. Only `tenant` decides the tenant, never the request. */
+/** What a handler knows about a call besides its request. The tenant comes from here, never from the request. */
 export interface CallContext extends Identity {
   /** Aborts when the caller cancels, its deadline passes, or this process shuts down. */
   readonly signal: AbortSignal;
@@ -35,7 +35,7 @@ export class Authenticator {
   ) {}
 
   /**
-   * Without a key, the caller is the anonymous tenant with every role, if one is set. A wrong key is always refused.
+   * A caller without a key is the anonymous tenant with every role, if the settings have such a tenant. A wrong key is always refused.
    *
    * @throws EtudeError UNAUTHENTICATED
    */
@@ -83,7 +83,7 @@ export class Authenticator {
 
 const STANDARD_MS = 60_000;
 const MAX_MS = 3_600_000;
-/** A wait ends this long before the deadline, so that its answer arrives even on a busy machine; with short deadlines, a tenth before. */
+/** How long before its deadline a wait ends, so that the answer still arrives. With a short deadline it is a tenth of the time. */
 const DEADLINE_MARGIN_MS = 1_000;
 
 /**

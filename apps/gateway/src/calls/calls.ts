@@ -49,7 +49,7 @@ export interface CallsParts {
 }
 
 const nameOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
-/** Streams and waits don't count as work: they mostly wait for others. */
+/** Streams and waits don't count towards `perTenantMax`, because they are idle most of the time. */
 const isCounted = (method: DescMethod) => method.methodKind !== 'server_streaming' && method !== SERVICES.tasks.method.waitTask;
 
 /** The common path from gRPC, REST and MCP to the handlers: authentication, roles, deadlines, checks, limits, metrics and errors. */
@@ -162,7 +162,7 @@ export class Calls {
     }
     const id = randomUUID();
     this.parts.log.error({ method: nameOf(method), errorId: id, err: error }, 'Call failed with an error that has no code');
-    const message = `The gateway failed. Send the operator the id under which the log has the error: ${id}.`;
+    const message = `The gateway failed. Send this id to the operator, who finds the error by it in the log: ${id}.`;
     return new EtudeError('INTERNAL', message, { metadata: { id } });
   }
 
@@ -255,7 +255,7 @@ export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 export function requireSize(method: DescMethod, { byteLength }: Uint8Array): void {
   const bytesMax = bytesMaxOf(method);
   if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return;
-  const message = `A request of ${method.name} may have ${bytesMax} bytes; yours has ${byteLength}. Send less at once.`;
+  const message = `A request of ${method.name} may have at most ${bytesMax} bytes; yours has ${byteLength}. Send less at once.`;
   throw new EtudeError('PAYLOAD_TOO_LARGE', message);
 }
 

@@ -10,7 +10,7 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 /** Codes for a memory that another embedder or another version of Etude has written. Retries can't help; the operator must decide. */
 const FATAL = new Set(['MEMORY_VERSION', 'EMBEDDING_LENGTH_WRONG']);
 
-/** Opens memory once, and again after a failure, for example after a full disk or a late mount. */
+/** Opens memory once. After a failure, such as a full disk or a late mount, the next call opens it again. */
 export class MemoryAccess {
   #opening: Promise<Memory> | null = null;
 

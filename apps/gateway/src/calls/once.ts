@@ -16,9 +16,9 @@ export interface IdentifiedRequest {
 }
 
 export interface Changed {
-  /** The owner of the records. Erasing the owner also erases the claim. */
+  /** The owner of the records. Erasing the owner also erases the request id. */
   readonly scope: Omit<Scope, 'tenant'>;
-  /** The version to change; absent: none. */
+  /** The version that the request changes, if any. */
   readonly version?: number;
 }
 

@@ -71,7 +71,7 @@ export async function keyOf(
   authenticator: Pick<Authenticator, 'identify'>,
 ): Promise<{ readonly authorization: string; readonly user: string | undefined }> {
   const { authorization } = headers;
-  if (!authorization) throw new EtudeError('UNAUTHENTICATED', 'Send a key: authorization: Bearer <key>.');
+  if (!authorization) throw new EtudeError('UNAUTHENTICATED', 'Send an API key in the header "authorization: Bearer <key>".');
   const { user } = await authenticator.identify([authorization]);
   return { authorization, user };
 }
@@ -118,7 +118,7 @@ export function restError(error: unknown): RestError {
 
 /** The parts of a body, read no faster than they are consumed. @throws EtudeError PAYLOAD_TOO_LARGE, at once if the announced size is too large */
 export async function* chunksOf(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
-  const tooLarge = () => new EtudeError('PAYLOAD_TOO_LARGE', `The body of this call may have ${bytesMax} bytes; send less at once.`);
+  const tooLarge = () => new EtudeError('PAYLOAD_TOO_LARGE', `The body of this call may have at most ${bytesMax} bytes. Send less.`);
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
   let size = 0;
   // The request stays open, so that its sender can read a refusal.

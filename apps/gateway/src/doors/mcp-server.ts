@@ -73,7 +73,7 @@ export function mcpDoor(config: GatewayConfig, { calls, authenticator, log, tls 
       if (status === 500) log('An MCP request failed', { err: cause });
       refuseHttp(response, status, error.message);
     },
-    /** Ends streams of changes. */
+    /** Ends the streams that report changes. */
     cut: async () => (await opened)?.close(),
   });
 }

@@ -78,7 +78,7 @@ function mapOf({ name }: DescField, text: string): JsonValue {
 export async function jsonOf(request: IncomingMessage, bytesMax: number): Promise<JsonObject> {
   const text = await textOf(request, bytesMax);
   if (text.trim() === '') return {};
-  // A browser would let any web page send other types.
+  // A browser would let any web page send bodies of other types.
   if (mediaTypeOf(request) !== 'application/json')
     throw new EtudeError('INVALID_ARGUMENT', 'The body must be JSON, with content-type: application/json.');
   let json: unknown;

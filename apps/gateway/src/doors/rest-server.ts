@@ -114,7 +114,7 @@ async function inputOf({ route, fields, query, request }: Asked<Route>): Promise
   return create(method.input, { lines: lines.filter((line) => line !== '') });
 }
 
-/** Empty for the generic media type. */
+/** The media type of the body; empty if it is the generic one. */
 function typeOf(request: IncomingMessage): string {
   const type = mediaTypeOf(request);
   return type === 'application/octet-stream' ? '' : type;

@@ -51,7 +51,7 @@ const resource = (verb: Place['verb'], path: string, summary: string, rest: Omit
 const ALL = '/instances/{instanceId}/providers/{provider}/skills';
 const ONE = `${ALL}/{skillName}`;
 
-/** A skill may be named "search": only for POST is this segment the search. */
+/** Only a POST to ".../skills/search" is a search. With other verbs, "search" is the name of a skill. */
 export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
   resource('GET', ALL, 'List skills that are not archived', {
     id: 'ListSkillResources',

@@ -86,6 +86,6 @@ async function knownConversation(conversations: ConversationLayer, request: AddC
 }
 
 const unknown = (id: string) =>
-  new EtudeError('NOT_FOUND', `There is no conversation ${JSON.stringify(id)}; list the conversations to see which there are.`);
+  new EtudeError('NOT_FOUND', `There is no conversation ${JSON.stringify(id)}; list the conversations to see which exist.`);
 
 const conversationMessage = (conversation: Conversation) => toWire(ConversationSchema, { ...conversation, ...conversation.scope });

@@ -33,7 +33,7 @@ const LIMIT = { max: 100, standard: 5 };
 const TOKENS = { max: 100_000, standard: RECALL_TOKENS };
 const IMPORTANCE_MIN = 0.3;
 const SUCCESS_RATE_MIN = 0.6;
-/** The most items for which one call returns the lift. */
+/** The most items for which one call returns the lift, which is the effect of showing an item. */
 const LIFT_ITEMS_MAX = 1_000;
 
 const Text = VisibleText.max(100_000);

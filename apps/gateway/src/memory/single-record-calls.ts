@@ -85,7 +85,7 @@ export async function deleteNamed(
   await deleteRecord({ requestId, asked }, call, deps, async (memory) => {
     const found = await memory.get(readScope(call), 'semantic', id);
     if (found?.kind === kind) return nameToDelete(found, call);
-    throw new EtudeError('NOT_FOUND', `There is no ${kind} ${JSON.stringify(id)}; list the ${kind}s to see which there are.`);
+    throw new EtudeError('NOT_FOUND', `There is no ${kind} ${JSON.stringify(id)}; list the ${kind}s to see which exist.`);
   });
 }
 

@@ -54,7 +54,7 @@ export function viewsOf({ tenant, agent, user, everyUser }: AskedSkills): readon
 }
 
 /**
- * The requested version, or the newest in any status. If several owners have the name, the narrowest owner's skill.
+ * The requested version, or the newest in any status. If several owners have a skill of this name, the narrowest owner's skill counts.
  *
  * @param name "skills/{skill}"
  * @throws EtudeError INVALID_ARGUMENT, NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have this skill

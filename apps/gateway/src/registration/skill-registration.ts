@@ -27,7 +27,7 @@ export interface SkillDeps {
   readonly checker: ProofChecker;
   readonly analyser: CodeAnalyser;
   readonly clock: Clock;
-  /** Share of the mutants that tests must notice. */
+  /** Share of a skill's mutants (deliberately broken copies) that its tests must detect. */
   readonly mutationScoreMin: number;
   /** The sandbox template that has the packages of a skill; throws if there is none. */
   readonly templateFor: TemplateFor;

@@ -53,7 +53,7 @@ export const fileCalls = {
               if (completed !== null) done.push({ ...completed, digest: skillDigest(completed) });
               else done.push(await deps.registration.register(memory.procedural, one, signal, at));
             } catch (error) {
-              // For example, it calls a skill of the same import that waits for approval.
+              // For example, the skill calls another skill of this import, which waits for approval.
               if (!isWithoutDependency(error)) throw error;
               waiting.push(`${(error as Error).message}; then import the same again`);
             }

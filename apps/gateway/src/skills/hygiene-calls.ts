@@ -81,7 +81,7 @@ export const hygieneCalls = {
     const input = { tenant, source, reason, by, dryRun, global: roles.includes('operator') };
     const { skills, facts } = await once(memory, { tenant, requestId, method: 'RevokeSource', body: { ...request } }, EVERYBODYS, {
       act: ({ at }) => revokeSource({ ...input, at }, stores),
-      // A repeat changes nothing. It lists the current skills, and facts that were learned since.
+      // A repeat changes nothing. It lists the skills as they are now, and facts that were learned since then.
       again: (_result, { at }) => revokeSource({ ...input, dryRun: true, at }, stores),
     });
     return { skills: skills.map(skillMessage), facts: [...facts] };

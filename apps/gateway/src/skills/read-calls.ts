@@ -71,7 +71,7 @@ export const readCalls = {
     const query = { text, limit, similarityMin, tags };
     const isAgents = agent !== null && !agent.startsWith('@');
     const hits = isAgents ? await searchSkills(procedural, { tenant, agent, user }, query) : await searchEvery(procedural, asked, query);
-    // Search hits count as offers to the agent. Not awaited, because writing the count would delay this call. A lost count does no harm.
+    // Search hits count as offers to the agent. The write isn't awaited, because it would delay this call. A lost count does no harm.
     if (isAgents) setImmediate(() => void procedural.countOffers(hits.map(({ skill }) => keyOf(skill))).catch(() => undefined));
     return { hits: hits.map(({ skill, similarity }) => ({ skill: skillMessage(skill), similarity })) };
   },

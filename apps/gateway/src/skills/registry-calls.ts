@@ -101,7 +101,7 @@ export interface MoveRequest {
   readonly name: string;
   readonly agent: string;
   readonly user: string;
-  /** Absent or 0: none named. */
+  /** Absent or 0: the request names no version. */
   readonly version?: number;
   readonly requestId: string;
 }

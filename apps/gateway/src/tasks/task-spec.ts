@@ -15,7 +15,7 @@ const MIB = 1_048_576;
  */
 export function taskSpecOf(message: TaskSpecMessage | undefined): TaskSpec {
   if (!message) throw invalidField('spec', 'is required');
-  // Before any file is copied.
+  // This check comes before any file is copied.
   const bytes = message.files.reduce((sum, { content }) => sum + content.byteLength, 0);
   if (bytes > TASK_FILES_MAX_BYTES)
     throw invalidField('spec.files', `must not hold more than ${TASK_FILES_MAX_BYTES} bytes together; they hold ${bytes}`);
@@ -32,7 +32,7 @@ function namedViolations({ evaluator }: TaskSpec): readonly Violation[] {
   });
 }
 
-/** With a full disk, every answer would fail. */
+/** Refuses files that would fill the sandbox's disk, because then every answer would fail. */
 function diskViolations(files: readonly TaskFile[], diskMiB: number): readonly Violation[] {
   const bytes = files.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / BLOCK_BYTES) * BLOCK_BYTES, 0);
   if (bytes < diskMiB * MIB) return [];

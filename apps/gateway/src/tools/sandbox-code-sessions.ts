@@ -21,7 +21,7 @@ interface CodeSessionParts {
 
 /** Runs calls with the same name one at a time, in order, within this process. */
 export class SessionTurns {
-  /** By name; resolves after the last call. */
+  /** By name: resolves after the last call of this name. */
   readonly #last = new Map<string, Promise<void>>();
 
   /** @throws the signal's reason, if it aborts before the turn comes */

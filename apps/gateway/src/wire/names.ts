@@ -54,7 +54,7 @@ const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;
 /** An opaque token: the task, and the last event that the caller saw. */
 export const resumeToken = (taskId: string, eventId: string) => Buffer.from(`${taskId}/${eventId}`).toString('base64url');
 
-/** null: from the start. @throws EtudeError INVALID_ARGUMENT for a token of another task, and for an invented token */
+/** The event after which to continue; null: from the start. @throws EtudeError INVALID_ARGUMENT if the token isn't one of this task */
 export function eventIdOf(token: string, taskId: string): string | null {
   if (token === '') return null;
   const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');

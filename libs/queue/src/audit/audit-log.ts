@@ -34,7 +34,7 @@ const REFUSALS_MAX = 1_000;
 /** How long `addOnce` knows a change. Gateways see a change of their key files within minutes of each other. */
 const NOTED_S = 3_600;
 
-/** One stream per tenant in Redis, cut by age. @throws EtudeError QUEUE_UNAVAILABLE; every method */
+/** The audit log: one stream per tenant in Redis, which drops old entries. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class AuditLog {
   constructor(
     private readonly producer: Producer,

@@ -1,5 +1,5 @@
 -- Stores a request unless its id has one. Drops a result that failed through the infrastructure ('spoilt'), so that the execution is retried.
--- KEYS execution, its task or '', marks of erasures. ARGV request, ttl ms, request without its files or '' where it has none.
+-- KEYS execution, its task or '', marks of erasures. ARGV request, ttl ms, request without its files, or '' if it has none.
 -- Answers the result, '' if there is none, or 'gone' if the task may have been erased.
 function scripts.prepareExecution()
   if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return 'gone' end

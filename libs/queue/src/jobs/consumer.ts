@@ -17,7 +17,7 @@ export interface JobContext {
   readonly isLastAttempt: boolean;
   /** Aborts on shutdown, when the lock is lost (see `leaseEndOf`), and after the queue's `timeoutMs` (DEADLINE_EXCEEDED). */
   readonly signal: AbortSignal;
-  /** Aborts when the worker begins to close. A handler that throws its reason returns the job to the queue. */
+  /** Aborts when the worker begins to close. A handler that throws the reason of this signal returns the job to the queue. */
   readonly draining: AbortSignal;
 }
 

@@ -194,6 +194,6 @@ export class Records<S extends z.ZodType> {
 
 /** The error for a request id that was used with other content. @param used names what the first request made */
 export function requestIdTaken(requestId: string, used: string, metadata: Readonly<Record<string, string>>): EtudeError {
-  const message = `request_id "${requestId}" was used for ${used} with other content; use a new request_id for a new one`;
+  const message = `request_id "${requestId}" was used for ${used} with other content; use a new request_id for a new request`;
   return new EtudeError('ALREADY_EXISTS', message, { field: 'request_id', metadata });
 }

@@ -63,7 +63,7 @@ export function limitReached(
 ): EtudeError {
   const [reason, retryAfterMs] =
     limit === 'tasks'
-      ? [`${told} unfinished tasks, and may have ${tasks}; wait until some have ended, or cancel some`, TASK_END_MS]
+      ? [`${told} unfinished tasks, and may have at most ${tasks}; wait until some have ended, or cancel some`, TASK_END_MS]
       : [`submitted ${submitsPerMinute} tasks within a minute, the most that it may; submit again later`, told];
   const message = `tenant ${tenant} has ${reason}; the operator can raise the limit`;
   return new EtudeError('TENANT_LIMIT', message, { retryAfterMs, metadata: { limit } });

@@ -14,7 +14,7 @@ export interface SettlingSpend {
 
 /** Jobs are due at multiples of this, so that a burst of facts makes few jobs. */
 const INTERVAL_MS = 15_000;
-/** Each fact earns 0.15 calls and 450 prompt tokens. The first two values are an allowance for tenants with few facts. */
+/** Each fact earns 0.15 calls and 450 prompt tokens. `calls` and `promptTokens` are an allowance for tenants with few facts. */
 const CREDIT = { calls: 2, callsPerFact: 0.15, promptTokens: 4_000, promptTokensPerFact: 450 };
 /** The credit that this number of facts has earned, less what is spent. */
 export function creditFor(facts: number, spent: { readonly calls: number; readonly promptTokens: number }) {

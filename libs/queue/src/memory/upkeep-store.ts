@@ -66,7 +66,7 @@ export class UpkeepStore {
     });
   }
 
-  /** Erasures for the reconciler. An erasure whose job is dead has failed. A redrive of the job or a new request continues it. */
+  /** Running erasures, for the reconciler. An erasure whose job is dead has failed. A redrive of the job or a new request continues it. */
   get erasures(): DurableWork {
     return this.#erasures.work(async (tenant, id, { code, message }, finishedAt) => {
       const stored = await this.loadErasure(tenant, id);

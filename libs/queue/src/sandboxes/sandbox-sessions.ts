@@ -137,7 +137,7 @@ const digestOf = ({ template, limits, ttlMs, labels, scratchpad }: SessionReques
   contentDigest({ template, limits, ttlMs, labels, scratchpad });
 
 export function quotaReached(tenant: string, open: number, openMax: number): EtudeError {
-  const message = `tenant ${tenant} has ${open} open sandboxes, and may have ${openMax}; close one, or ask the operator for more`;
+  const message = `tenant ${tenant} has ${open} open sandboxes, and may have at most ${openMax}; close one, or ask the operator for more`;
   return new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', openMax: String(openMax), limit: 'sandboxes' } });
 }
 

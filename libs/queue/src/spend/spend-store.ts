@@ -75,7 +75,7 @@ export class SpendStore {
   }
 
   #usedUp(what: string): EtudeError {
-    const message = `the tenant has used ${what} today; try again after midnight UTC, or have the operator raise the budget`;
+    const message = `the tenant has used ${what} today; try again after midnight UTC, or ask the operator to raise the budget`;
     return new EtudeError('BUDGET_USED_UP', message, { retryAfterMs: DAY_MS - (this.now() % DAY_MS), metadata: { limit: 'budget' } });
   }
 

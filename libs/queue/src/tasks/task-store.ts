@@ -16,7 +16,7 @@ import { limitReached, limitsFrom, tagsApart, type TenantLimitsOf } from '../lim
 
 const DAY_MS = 86_400_000;
 
-/** Then the task id, the place of its job and the number of unfinished tasks. A refusal has that number, or ms until the next submit. */
+/** Outcome, task id, place of its job, number of unfinished tasks. A refusal has only that number, or ms until the next submit. */
 type Submitted = ['created' | 'known' | 'other' | 'tasks' | 'submits', string, number?, number?];
 
 /** The settings of a service that ends tasks. All services need the same. */
