@@ -88,8 +88,8 @@ export interface SandboxCounts {
 /**
  * Provides sandboxes: local processes or pods.
  *
- * A claimed sandbox never serves another claim. This process renews the leases of its claims while it lives. After its end, a sandbox
- * ends with its lease unless another process takes the claim over.
+ * A claimed sandbox never serves another claim. This process renews the leases of its claims while it lives. If it dies, a sandbox ends
+ * with its lease, unless another process takes the claim over.
  * Not in it: idempotence across sandboxes, retries, authorization.
  */
 export interface SandboxDriver {
@@ -106,7 +106,7 @@ export interface SandboxDriver {
   /**
    * For readiness.
    *
-   * @returns a text for people if the machine has a weakness that doesn't keep sandboxes from running
+   * @returns a warning for people about the machine, if there is one
    * @throws EtudeError SANDBOX_UNAVAILABLE while no sandbox can be provided
    */
   check(): string | undefined;

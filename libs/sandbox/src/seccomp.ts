@@ -115,7 +115,7 @@ function instructions({ audit, calls }: Architecture, families: readonly number[
   ];
 }
 
-/** Refuses shared anonymous memory, which may outlive its mappings and all limits, and huge pages, of which the machine has one limit. */
+/** Refuses shared anonymous memory, whose pages may stay without counting for any process, and huge pages, which the machine shares. */
 function refuseUncountedMemory(mmap: number): Instruction[] {
   return [
     [EQUALS, 0, 6, mmap],

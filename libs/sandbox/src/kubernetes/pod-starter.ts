@@ -48,7 +48,7 @@ export class PodStarter {
     return this.held ? 0 : this.problem ? 1 : Infinity;
   }
 
-  /** @param owed true: only this controller creates these pods, from a slot of its own on. false: all do, from slot 0 on, and one succeeds */
+  /** @param owed true: only this controller creates these pods, so it starts at a slot of its own. false: all do, so all start at slot 0 */
   start(count: number, owed: boolean): void {
     const { max } = this.kind.template.warm;
     const first = owed ? numberOf(this.kind.controller) % max : 0;
@@ -112,7 +112,7 @@ const SLOW_START_MS = 10_000;
 /**
  * Decides how many pods this controller creates.
  *
- * The controller that claims a pod owes its replacement, so that not all controllers create one. If a pod is missing for long, all of
+ * The controller that claims a pod must also replace it (`owed`), so that not all controllers do. If a pod is missing for long, all of
  * them try to replace it in the same slot, and only one succeeds. Surplus pods are not removed; claims use them up.
  */
 export class PoolBalance {
