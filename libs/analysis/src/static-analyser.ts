@@ -70,7 +70,7 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
     this.#closed = true;
     this.#stop();
     await this.#turn;
-    // A process may have started meanwhile.
+    // The call that was waited for may have started a process.
     this.#stop();
   }
 }

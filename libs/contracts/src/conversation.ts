@@ -35,7 +35,7 @@ export const Turn = Message.extend({
   id: z.string(),
   scope: Scope,
   conversation: z.string(),
-  /** Place in the conversation, from 0. */
+  /** Position in the conversation, from 0. */
   index: z.number().int().min(0).max(TURNS_MAX),
   /** Beginnings of the two turns before it, with their speakers. Search reads them too: an answer alone often doesn't say what it is about. */
   previous: z.string(),

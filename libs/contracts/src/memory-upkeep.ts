@@ -89,7 +89,7 @@ export type ConsolidatedAgent = z.infer<typeof ConsolidatedAgent>;
 export const ConsolidationRecord = ConsolidationCounts.extend({
   id: z.string(),
   tenant: z.string(),
-  /** null: every agent, each apart. */
+  /** null: every agent, one by one. */
   agent: z.string().nullable(),
   days: z.number().int(),
   dryRun: z.boolean(),

@@ -174,7 +174,7 @@ export const Fact = z.object({
   digest: z.string().optional(),
   /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
   unsettled: z.array(z.string()).optional(),
-  /** Other texts that find this fact: those of older facts that say the same, newest first. For a finding: its text, with names split. */
+  /** Older texts that say the same, by which search finds this fact too, newest first. For a finding: its text, with names split into words. */
   wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
   /** Older facts that it replaced, newest first. Search also finds it by their texts, since they name its subject. */
   outdated: z.array(z.object({ id: z.string(), text: z.string() })).optional(),

@@ -53,7 +53,7 @@ const CallRun = z.strictObject({
   valueKiB: z.number().int().min(1).max(65_536).optional(),
   valueParts: z.number().int().min(1).max(2_000_000).optional(),
 });
-/** Limits for values that services inspect part by part while others wait for them. */
+/** Limits for values that a service inspects part by part, since its other calls wait meanwhile. */
 export const SHOWN_VALUE = { valueKiB: 1_024, valueParts: 20_000 } as const;
 /**
  * Runs the answer and its tests in two processes: `setup + code` in one, `setup + tests` in the other.

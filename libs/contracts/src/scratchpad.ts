@@ -43,7 +43,7 @@ export const ScratchpadValue = z
   })
   .refine(({ name, file }) => file === undefined || file === `.scratchpad/${name}.pickle`, {
     path: ['file'],
-    message: 'must be the file that an earlier state names',
+    message: 'must be ".scratchpad/NAME.pickle", with the name of the value',
   });
 export type ScratchpadValue = Readonly<z.infer<typeof ScratchpadValue>>;
 

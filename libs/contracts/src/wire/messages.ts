@@ -236,7 +236,7 @@ class MessageReader {
     try {
       return toJson(desc, value as never);
     } catch {
-      this.#say(at, 'must be JSON: every value set, numbers finite');
+      this.#say(at, 'must be JSON, with every value set and only finite numbers');
       return undefined;
     }
   }

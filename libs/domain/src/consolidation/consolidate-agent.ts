@@ -225,7 +225,8 @@ function skillReason(planned: readonly Skill[], known: readonly Skill[]): string
     const tests = new Set(skill.tests.map(canonicalJson));
     const active = known.filter(({ status, name, scope }) => status === 'active' && name === skill.name && isSameOwner(scope, skill.scope));
     const breaks = active.find((one) => !one.tests.every((test) => tests.has(canonicalJson(test))));
-    if (breaks !== undefined) return `skill ${skill.name} would replace version ${breaks.version}, which is active, without its tests`;
+    if (breaks !== undefined)
+      return `skill ${skill.name} would replace the active version ${breaks.version}, but lacks tests of that version`;
   }
   return '';
 }

@@ -19,7 +19,7 @@ export interface FactChange {
   readonly taken: readonly string[];
 }
 
-/** The plan for one told fact: an insert, or changes of stored facts, the kept fact first. After an insert the fact is planned again. */
+/** The plan for one told fact: an insert, or changes of stored facts, of which `kept` is the first. After an insert it is planned again. */
 export interface FactPlan {
   readonly insert: Fact | null;
   readonly changes: readonly FactChange[];
@@ -132,7 +132,7 @@ export interface FactsOfPair {
 
 /** Maximum number of wordings of a fact. The facts of further ones stay in the history. */
 const WORDINGS_MAX = 20;
-/** Maximum number of replaced facts by whose texts a fact is found. More are seldom needed. */
+/** Maximum number of texts of replaced facts by which search finds a fact. More are seldom needed. */
 const OUTDATED_MAX = 3;
 
 /** The two facts, ordered by when they became true. For equal times, `fact` is the newer one. */

@@ -118,7 +118,7 @@ const USE_LASTS = 8;
 const STANDING_MIN = 0.25;
 /** Share of the score that a skill loses at standing 0. Age costs at most as much, and so does low worth. */
 const STANDING_SHARE = 0.15;
-/** Weight of a measured effect on right first attempts in the score. */
+/** Weight in the score of the measured effect on right first attempts. */
 const LIFT_SHARE = 0.5;
 
 type Offered = Pick<Skill, 'usage'>;

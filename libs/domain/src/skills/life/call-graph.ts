@@ -76,7 +76,7 @@ async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
   const foreign = callers.length - own.length;
   const texts = own.map(({ name, version, scope, status }) => `${name}@${version} of "${scope.agent}" (${status})`);
   // The decider may not see the skills of other tenants, so they are only counted.
-  if (foreign > 0) texts.push(`${foreign} of other tenants (each tenant sees its own in a review of ${called.name})`);
+  if (foreign > 0) texts.push(`skills of other tenants (${foreign}; each tenant sees its own in a review of ${called.name})`);
   const message = `skill "${called.name}" is called by ${texts.join(', ')}; archive these callers first, or store them without the call. RevokeSource withdraws an untrusted source with all its callers.`;
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'name' });
 }

@@ -198,7 +198,7 @@ it('counts callers of an archived skill in other tenants without their names', a
   const called = await stored('active', { name: 'shared', scope: { ...TENANT, tenant: '@global' } });
   await calling(called, 'private_name', 'active');
   const archiving = archiveSkill(procedural, [called], decision(1));
-  await expect(archiving).rejects.toMatchObject({ message: expect.stringContaining('is called by 1 of other tenants') as string });
+  await expect(archiving).rejects.toMatchObject({ message: expect.stringContaining('is called by skills of other tenants (1;') as string });
   await expect(archiving).rejects.not.toThrow(/private_name/);
 });
 

@@ -45,7 +45,7 @@ export const VERIFIER = 'verification';
 /** A skill reaches these statuses only with a proof for exactly its content. */
 export const PROVEN: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 
-/** Whether the proof is for exactly the skill's content, of which the digest is computed anew. The signature is not checked. */
+/** Whether the proof is for exactly the skill's content, whose digest is computed again. The signature is not checked. */
 export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean {
   return proof !== undefined && proof.digest === skill.digest && proof.digest === skillDigest(skill);
 }

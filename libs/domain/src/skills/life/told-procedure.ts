@@ -58,7 +58,7 @@ export function toldProcedure(
   return { version: candidate, isNew: true };
 }
 
-/** The told versions before the active one, deprecated. A crashed writer may leave several. @param versions all of the owner, newest first */
+/** The told versions before the active one, deprecated. A crashed writer may leave several active. @param versions all of the owner, newest first */
 export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versions: readonly Skill[]): readonly Skill[] {
   const inUse = versions.find(({ status }) => status === 'active');
   if (inUse === undefined) return [];

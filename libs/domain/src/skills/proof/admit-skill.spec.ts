@@ -243,7 +243,7 @@ describe('approval', () => {
     await admitSkill(keyOf(newStep), deps, signal);
     expect(await drain(review(procedural))).toEqual(['twice@2 active']);
     const [, second] = await versions('twice');
-    expect(second?.statusReason).toBe('approval of version 1 carries over: only what it calls is another version');
+    expect(second?.statusReason).toBe('approval of version 1 carries over: only the versions of its callees differ');
   });
 
   it('does not carry over to changed code', async () => {

@@ -181,7 +181,7 @@ async function carryApprovalOver(skill: Skill, replaced: Skill | null, deps: Rev
   if (!onlyPinsDiffer(skill, replaced) || findingsOf(skill) !== findingsOf(replaced)) return skill;
   const pins = await Promise.all((skill.dependencies ?? []).map((pin) => presentPin(pin, procedural)));
   if (canonicalJson(pins) !== canonicalJson(skill.dependencies)) return skill;
-  const reason = `approval of version ${replaced.version} carries over: only what it calls is another version`;
+  const reason = `approval of version ${replaced.version} carries over: only the versions of its callees differ`;
   return approveSkill(procedural, skill, { by: 'verification', reason, at: clock.now(), digest: skill.digest });
 }
 

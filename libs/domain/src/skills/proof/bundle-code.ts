@@ -26,7 +26,7 @@ export function bundledCode(code: string, needed: readonly NeededSkill[], direct
   if (needed.length === 0) return code;
   const text = JSON.stringify(code);
   const file = '__import__("sys")._getframe().f_code.co_filename';
-  // The statement is below the code's last line, so that a traceback shows no line of the code for it.
+  // The statement is below the code's last line. Otherwise a traceback would show a line of the code for it.
   const below = '\n'.repeat(code.split('\n').length);
   return `${loadingCode(needed, direct, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
 }

@@ -13,7 +13,7 @@ const INPUTS_MAX = 24;
 /** With fewer new inputs, a skill isn't judged by them. */
 const INPUTS_MIN = 4;
 const NEEDED = 'add held-out tests, or tests of calls with arguments, from which new inputs can be made';
-const REMEDY = 'if its answers form a closed set, let two tests share an answer, or add held-out tests';
+const REMEDY = 'if it has only a few possible answers, let two tests share an answer, or add held-out tests';
 
 /**
  * A shared skill must work for more than the tests of its author. So it is run on new inputs, which are varied copies of its tests' inputs. Nobody

@@ -50,7 +50,7 @@ export interface SkillUse {
   readonly version: number;
   /** The function's return value as plain JSON; null for a program, and where it failed. */
   readonly result: unknown;
-  /** Says which numbers and texts of `result` differ from the returned ones; empty where none do. */
+  /** How `result` writes numbers and texts that differ from the returned ones; empty where none differ. */
   readonly resultNote: string;
   readonly output: string;
   /** Empty where it succeeded. */

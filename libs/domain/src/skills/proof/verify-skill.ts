@@ -152,7 +152,7 @@ function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | nul
   if (skill.entryPoint === null && all.some(({ kind }) => kind !== 'io'))
     return 'it is a program and has tests that call a function; give it an entry point, or tests with input and output';
   return skill.entryPoint !== null && all.some(({ kind }) => kind === 'io')
-    ? `it is the function ${skill.entryPoint} and has tests that run a program; give it calls`
+    ? `it is the function ${skill.entryPoint} and has tests that run a program; give it tests that call the function`
     : null;
 }
 
