@@ -118,7 +118,7 @@ describe('the consolidation worker', () => {
   const allApplied = () =>
     until(async () => (await new OutboxReader(producer.redis, producer.keys).pending(tenant)) === 0, { what: 'every write applied' });
 
-  /** Has the tenant's memory settled until it is over. The worker's own job may hold the lease at the same moment. */
+  /** Settles the tenant's memory until `isOver`. The worker's own job may hold the lease meanwhile. */
   const settle = (isOver: (end: { readonly failure: string | null }) => boolean | Promise<boolean>) =>
     until(
       async () => {

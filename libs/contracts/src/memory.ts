@@ -148,7 +148,7 @@ export const FactDecision = z.object({
 export type FactDecision = z.infer<typeof FactDecision>;
 
 export const Fact = z.object({
-  /** Derived from tenant, agent and normalised text, so that the same fact is stored once. */
+  /** Derived from tenant, agent, user and normalised text, so that the same fact is stored once. */
   id: z.string(),
   scope: Scope,
   text: VisibleText.max(4_000),

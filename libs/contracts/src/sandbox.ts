@@ -200,7 +200,7 @@ export type SessionFile = z.infer<typeof SessionFile>;
 
 export const FoundLine = z.strictObject({
   path: z.string(),
-  /** From 1 on. */
+  /** Number of the line, from 1. */
   line: z.number().int(),
   /** Cut at 300 characters. */
   text: z.string(),

@@ -11,7 +11,7 @@ import { mergeAll, planMerges, skillsToCompare } from './plan-merges.js';
 const scope = { tenant: 'acme', agent: 'solver', user: null };
 const who = { by: 'consolidation', at: 9 };
 
-/** An active skill, of which verification found out that it and `like` pass the tests of each other. */
+/** An active skill. Its verification found that it and `like` pass each other's tests. */
 function active(name: string, like: string | null, over: Partial<Skill> = {}, found: Partial<typeof NOTHING_FOUND> = {}): Skill {
   const given = skillOf({
     scope,

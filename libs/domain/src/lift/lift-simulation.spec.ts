@@ -32,7 +32,7 @@ function numbersFrom(seed: number): () => number {
   };
 }
 
-/** The life of one item of a known effect: rollouts draw, end right or wrong, and upkeep looks every 20 rollouts. */
+/** The life of one item with a known effect. Each rollout draws whether it is shown the item. Upkeep checks the item every 20 rollouts. */
 function live(item: FoundItem, effect: number, random: () => number) {
   let sides: Pick<ItemShows, 'shown' | 'withheld'> = { shown: NO_SHOWS, withheld: NO_SHOWS };
   let [isFound, isArchived, after300]: [boolean, boolean, typeof sides] = [false, false, sides];
@@ -77,7 +77,7 @@ it('covers the true effects, and finds harmful items within 300 rollouts', () =>
 const DAYS = 30;
 const ROLLOUTS_A_DAY = 40;
 const OFFERED = 3;
-/** Skills that a rollout's task is near to. */
+/** Number of skills that are near to the task of a rollout. */
 const NEAR = 8;
 const KEY = { tenant: 'acme', agent: 'coder', user: null, name: 's', version: 1 };
 

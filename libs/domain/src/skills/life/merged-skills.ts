@@ -12,7 +12,7 @@ const nameOf = ({ name, version }: Named) => `${name}@${version}`;
 /** Whether an active skill was merged earlier, and somebody activated it again. Such a skill isn't merged any more. */
 export const wasBroughtBack = ({ history = [] }: Skill) => history.some(({ reason }) => reason.startsWith(MERGED));
 
-/** The arguments with which the skill acts like the member of this name that was merged into it; empty for its own name. */
+/** The arguments with which the skill acts like its member of this name, which was merged into it; empty for the skill's own name. */
 export function fixedFor({ name, members = [] }: Pick<Skill, 'name' | 'members'>, called: string): SkillMember['fixed'] {
   return called === name ? {} : (members.find(({ skill }) => skill?.name === called)?.fixed ?? {});
 }
@@ -29,7 +29,7 @@ export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'
   return { ...skill, code: `${code}\n\n\n${wrapper}\n`, entryPoint: '_member' };
 }
 
-/** The moves that deprecate the members of a skill that comes into use, without changed ones and those that somebody brought back. */
+/** The moves that deprecate the members of a skill that comes into use. Members that were changed or brought back since stay in use. */
 export async function membersReplaced(procedural: SkillVersions, skill: Skill, { by, at }: Decision): Promise<readonly SkillMove[]> {
   const named = (skill.members ?? []).flatMap((member) => member.skill ?? []).filter(({ name }) => name !== skill.name);
   const found = await Promise.all(

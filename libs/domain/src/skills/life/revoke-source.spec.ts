@@ -31,7 +31,7 @@ class Learned implements LearnedRecords {
   }
 }
 
-/** Revokes for Ann on the ninth millisecond. */
+/** Revokes a source in the name of Ann, at 9 ms. */
 const revokeOn = (shelf: Shelf, over: Partial<Parameters<typeof revokeSource>[0]> = {}, learned = new Learned()) =>
   revokeSource({ tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9, ...over }, { procedural: shelf, learned });
 const revoke = (source: string, skills: readonly Skill[], learned = new Learned(), dryRun = false) => {

@@ -266,7 +266,7 @@ const ANNS: Scope = { ...OWN, user: 'ann' };
 const TENANT: Scope = { ...OWN, agent: '@tenant' };
 const GLOBAL: Scope = { ...TENANT, tenant: '@global' };
 
-/** A new version that differs below zero, which only the tests of its caller notice, after its verification and that of the caller. */
+/** Verifies a new version that is wrong below zero, and then its caller. Only the tests of the caller have numbers below zero. */
 async function admitted(owner: Scope, caller: Scope) {
   const known = proven(skillOf('step', 'def step(n):\n    return n + 1', { scope: owner, tests: [call([1], 2), call([5], 6)] }));
   const code = 'def step(n):\n    return 1 + abs(n)';
