@@ -137,9 +137,7 @@ export const unavailable = (message: string, exit: ExitReason = 'infra') =>
   new EtudeError('SANDBOX_UNAVAILABLE', message, { metadata: { exit } });
 
 export const noTemplate = (name: string, known: ReadonlyMap<string, unknown>) =>
-  new EtudeError('INVALID_ARGUMENT', `there is no sandbox template "${name}". Known templates: ${[...known.keys()].join(', ')}`, {
-    field: 'template',
-  });
+  new EtudeError('INVALID_ARGUMENT', `no sandbox template "${name}"; use one of ${[...known.keys()].join(', ')}`, { field: 'template' });
 
 /** Waits for the hello of the supervisor. @throws EtudeError SANDBOX_UNAVAILABLE with the complaint of the link */
 export async function expectHello(link: SandboxLink): Promise<void> {

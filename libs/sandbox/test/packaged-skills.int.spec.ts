@@ -100,7 +100,7 @@ describe('packages of a local sandbox', () => {
   it('are listed by template if a request names an unknown template', async () => {
     await expect(run('science', program('1'))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
-      message: 'there is no sandbox template "science". Known templates: default, numerals',
+      message: 'no sandbox template "science"; use one of default, numerals',
     });
   });
 });

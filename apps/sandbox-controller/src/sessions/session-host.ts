@@ -228,10 +228,7 @@ export class SessionHost {
       held.stop(stored ? endedError(stored.session) : noSandboxError(id));
       await held.sandbox.release();
     }
-    this.parts.logger.warn(
-      { sandbox: id, holder: stored?.controllerId },
-      'released a session that has ended or that another controller has taken over',
-    );
+    this.parts.logger.warn({ sandbox: id, holder: stored?.controllerId }, 'released a session that has ended or was taken over');
   }
 
   async #stored(tenant: string, id: string): Promise<StoredSession> {

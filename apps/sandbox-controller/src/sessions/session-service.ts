@@ -151,10 +151,7 @@ export class SessionUpkeep {
         failing = false;
       } catch (error) {
         if (!failing)
-          this.parts.logger.warn(
-            { reason: (error as Error).message },
-            'the heartbeat or the takeover of sessions failed; both are retried every second',
-          );
+          this.parts.logger.warn({ reason: (error as Error).message }, 'heartbeat or takeover of sessions failed; it is retried');
         failing = true;
       }
     }
