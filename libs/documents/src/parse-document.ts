@@ -11,7 +11,7 @@ const OF_TEXT = { 'text/markdown': parseMarkdown, 'text/plain': parseText, 'text
 /**
  * Parses a document in this process, with no limit of time or memory. Use `parseInWorker` for untrusted bytes.
  *
- * @param name of the file, used in messages and as the title of a document that has none
+ * @param name the file's name, used in messages, and as the title of a document without one
  * @throws EtudeError INVALID_ARGUMENT for bytes of another format, PAYLOAD_TOO_LARGE beyond a limit
  */
 export async function parseDocument(bytes: Uint8Array, mediaType: MediaType, name: string): Promise<ParsedDocument> {

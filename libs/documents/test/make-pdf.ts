@@ -22,11 +22,11 @@ export interface PdfParts {
   readonly title?: string;
   /** Nested titles, each with the index of its page. */
   readonly outline?: readonly OutlineItem[];
-  /** Entries of the catalog, as they are written. */
+  /** Further entries of the catalog, in PDF syntax. */
   readonly catalog?: string;
-  /** Entries of the trailer, as they are written. */
+  /** Further entries of the trailer, in PDF syntax. */
   readonly trailer?: string;
-  /** Stands for the content of each page: bytes and the entries of their stream. */
+  /** Replaces the content of each page: bytes, and the entries of their stream. */
   readonly content?: { readonly bytes: Uint8Array; readonly entries: string };
 }
 
@@ -57,7 +57,7 @@ export function makePdf({ pages, title, outline = [], catalog = '', trailer = ''
   });
   add(`<< /Type /Pages /Count ${kids.length} /Kids [${kids.map((id) => `${id} 0 R`).join(' ')}] >>`);
   const info = title === undefined ? '' : `/Info ${add(`<< /Title (${escaped(title)}) >>`)} 0 R`;
-  /** Writes the items last first, so that each knows its next one. Returns the id of the first; 0 without items. */
+  /** Writes the last item first, so that each knows the id of the next. Returns the id of the first; 0 without items. */
   const outlined = (items: readonly OutlineItem[]): number =>
     items.reduceRight((next, { title: text, page, items: inner = [] }) => {
       const first = outlined(inner);

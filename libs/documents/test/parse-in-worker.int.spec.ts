@@ -10,7 +10,7 @@ const parse = (bytes: Uint8Array | string, type: MediaType, limits: Partial<Work
   parseInWorker(typeof bytes === 'string' ? bytesOf(bytes) : bytes, type, { name: 'file', ...limits }, signal);
 const pages = [column(['Searching means to find one thing among others.'])];
 
-/** A stream that unpacks to so many MiB, packed twice: some hundred bytes per MiB once. */
+/** A stream that unpacks to `mib` MiB. It is packed twice, since packing once leaves about a thousand bytes per MiB. */
 function bomb(mib: number): { bytes: Uint8Array; entries: string } {
   const once = deflateSync(Buffer.alloc(mib * 2 ** 20, ' '));
   return { bytes: deflateSync(once), entries: '/Filter [/FlateDecode /FlateDecode]' };

@@ -12,7 +12,7 @@ import { type CheckedTool, checkedTool, failure, outcomeOf } from './outside-too
 const LIST_KEPT_MS = 600_000;
 const TOOLS_MAX = 100;
 const PAGES_MAX = 100;
-/** A stdio server of an older protocol may not answer the question for its version. */
+/** A stdio server of an older protocol may never answer the request for its version, so this wait is short. */
 const PROBE_MS = 2_000;
 
 const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
@@ -66,7 +66,7 @@ export class OutsideConnection {
     }
   }
 
-  /** Ends a process within about four seconds. */
+  /** Closes the connection. A process that it started ends within about four seconds. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the connection was closed'));
     await this.#drop(this.#client);

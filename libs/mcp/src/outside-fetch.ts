@@ -8,7 +8,7 @@ import type { FetchLike } from '@modelcontextprotocol/client';
 const RESPONSE_MAX_BYTES = 16 * 1024 * 1024;
 const NO_BODY = [204, 205];
 
-/** Addresses that aren't public: RFC 6890, multicast, and IPv6 that holds IPv4. */
+/** Addresses that aren't public: those of RFC 6890, multicast, and IPv6 addresses that contain an IPv4 address. */
 const NOT_PUBLIC = new BlockList();
 const SUBNETS = {
   ipv4: ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],

@@ -48,7 +48,7 @@ export class OutsideServers {
     return this.#with({ tenant, agent, server }, (connection) => connection.call(tool.slice(at + 1), args, signal));
   }
 
-  /** Ends the connections that nobody used for `idleMs`. */
+  /** Closes the connections that were not used for `idleMs`. */
   async endIdle(idleMs = IDLE_MS): Promise<void> {
     const idle = [...this.#used].filter(([, { busy, usedAt }]) => busy === 0 && Date.now() - usedAt >= idleMs);
     for (const [key] of idle) this.#used.delete(key);

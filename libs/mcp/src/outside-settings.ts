@@ -14,7 +14,7 @@ export const OutsideSecrets = z.record(
 );
 export type OutsideSecrets = z.infer<typeof OutsideSecrets>;
 
-/** What the operator allows. */
+/** What the operator of the installation allows agents to connect to. */
 export interface OutsideSettings {
   /** Program and arguments of each command that may be started. */
   readonly commands: Readonly<Record<string, readonly string[]>>;
@@ -25,7 +25,7 @@ export interface OutsideSettings {
   readonly debug: (details: object, message: string) => void;
 }
 
-/** Where one server of an agent is, with the values of its secrets. */
+/** The address or command of one server of an agent, with the values of its secrets. */
 export interface OutsideTarget {
   readonly url: URL | null;
   readonly argv: readonly string[];

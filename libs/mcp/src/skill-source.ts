@@ -125,7 +125,7 @@ function placeOf(uri: string): { readonly skill: string; readonly path: string }
 /** One version of a skill in the Agent Skills format: its files, and an entry with their digests. */
 interface SkillFolder {
   readonly entry: Skill;
-  /** By path in the folder: "scripts/sum.py". */
+  /** Contents by path in the folder, such as "scripts/sum.py". */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 

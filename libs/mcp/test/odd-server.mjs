@@ -38,7 +38,7 @@ function answer(method, params) {
 console.error(`started with ${process.env.TOKEN}`);
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params = {} } = JSON.parse(line);
-  // As servers of older protocols do.
+  // Servers of older protocols end in this case too.
   if (method === 'server/discover') process.exit(1);
   const result = id === undefined ? undefined : answer(method, params);
   if (result !== undefined) process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`);

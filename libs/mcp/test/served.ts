@@ -38,7 +38,7 @@ export async function serveHttp(gateway: FakeGateway, options: Partial<EtudeServ
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
 }
 
-/** Both ends of a pipe, in this process. */
+/** A client's transport over a pipe whose other end is in the same process. */
 class PipeTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;

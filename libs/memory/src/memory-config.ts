@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const text = () => z.string().trim().min(1, 'must not be empty').optional();
 
-/** Settings of the memory's database, the same for every service: `requireMemory(baseConfig.extend(memoryConfig.shape))`. */
+/** Settings of memory's database, the same for every service: `requireMemory(baseConfig.extend(memoryConfig.shape))`. */
 export const memoryConfig = z.object({
   /** Database that holds memory. */
   ETUDE_MEMORY_ADAPTER: z.enum(['sqlite', 'qdrant'], { error: 'must be "sqlite" or "qdrant"' }).default('sqlite'),

@@ -59,7 +59,7 @@ export interface PlainRecord {
 export interface RecordListQuery {
   readonly kind: RecordKind;
   readonly category?: string;
-  /** Also records that search doesn't find: archived, replaced and inactive ones. Default false. */
+  /** Includes records that search doesn't find: archived, replaced and inactive ones. Default false. */
   readonly all?: boolean;
   readonly limit: number;
   /** `next` of the previous page. */

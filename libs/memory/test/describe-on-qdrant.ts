@@ -14,7 +14,7 @@ console.log(describeQdrant(source));
 
 export interface OnQdrant {
   readonly name: string;
-  /** The kinds of source that the tests work with. Default: all. */
+  /** The sources of Qdrant that the tests work with. Default: all. */
   readonly kinds?: readonly QdrantSource['kind'][];
   /** Called just before the server starts. */
   readonly options?: () => TestQdrantOptions;

@@ -20,7 +20,7 @@ const writeOf = (shows: ItemShow[], right: boolean) => {
 const listed = async ({ shows }: Memory, scope = ALL, query = {}) => Array.fromAsync(shows.list(scope, query));
 const counts = (n: number, right: number) => ({ n, right, tokens: 10 * n, tokensSquared: 100 * n });
 
-/** Counting what items are worth, over every adapter. `open` is called once per test. */
+/** Tests of the counters of shown items, over every adapter. `open` is called once per test. */
 export function itemShowsConformance(open: (options: { readonly clock: Clock }) => Promise<MemoryUnderTest>): void {
   const it = withMemory(() => open({ clock: { now: () => NOW } }));
   describe('counters of shown items', () => {

@@ -25,7 +25,7 @@ async function remove({ upkeep, store }: Memory, record: NamedRecord) {
   const { found, supported, newFrom: before } = await upkeep.planDeletion('acme', record);
   await upkeep.removeRecord('acme', record, before);
   expect(await upkeep.findErased({ tenant: 'acme', record }, before)).toEqual({});
-  // Without the purge, which takes seconds.
+  // Erases without `purge`, which takes seconds.
   const deps = { store, embedder: new LexicalEmbedder(), clock: { now: () => before } };
   const copies = await eraseOwned(deps, { tenant: 'acme', record }, { before });
   return { found, supported: namesIn(supported), copies };

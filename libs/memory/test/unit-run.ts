@@ -37,7 +37,7 @@ export async function fillForRun(memory: Memory, told: (text: string, subject?: 
   await told('Mind the order: Square a word quietly.');
 }
 
-/** Called behind each effect that outlives the process. */
+/** Called with each effect that outlives the process, such as a write. */
 export type Effect = <T>(work: Promise<T> | T) => Promise<T>;
 
 /** Values in a file, as a run's record keeps them in Redis. */

@@ -1,11 +1,11 @@
 import { fenced, type ParsedDocument, SectionBuilder, unreadable } from '../document.js';
 import { type Line, type OutlineEntry, readPdf } from './pdf-lines.js';
 
-/** A line at least this many times as large as the body's is a heading. */
+/** A line is a heading if its size is at least this multiple of the body text's size. */
 const LARGER = 1.12;
 const HEADING_CHARS_MAX = 200;
 const NUMBERED = /^(?:(?:chapter|part|section|appendix)\s+[\dA-Z]+\b|\d{1,2}(?:\.\d{1,3}){0,4}\.?\s+\p{Lu})/iu;
-/** A gap of more than this many times the usual line distance begins a paragraph. */
+/** A gap of more than this multiple of the usual line distance begins a paragraph. */
 const PARAGRAPH_GAP = 1.3;
 const BULLET = /^(?:[•‣◦▪●○■–*]\s|\(?(?:\d{1,2}|[a-z])[.)]\s)/;
 const SENTENCE_END = /[.!?:。！？]["'”’)\]]*$/;

@@ -14,7 +14,7 @@ const PATH_CHARS_MAX = 512;
 const DEPTH_MAX = 16;
 /** A part of a path: letters, digits and the few signs that all systems read alike. */
 const SEGMENT = /^[\p{L}\p{M}\p{N}._(@+-](?:[\p{L}\p{M}\p{N} ._()@+,=!&'-]*[\p{L}\p{M}\p{N}_)@+-])?$/u;
-/** Files that operating systems leave behind; they are skipped. */
+/** Files that operating systems add to folders. They are skipped. */
 const LITTER = /(?:^|\/)(?:__MACOSX\/|\.DS_Store$|Thumbs\.db$|desktop\.ini$)/;
 
 /** @throws EtudeError INVALID_ARGUMENT for a path that is absolute, leaves the folder, or has another meaning on another system */
@@ -44,7 +44,7 @@ export class FileCollector {
     return true;
   }
 
-  /** The most bytes of the next file. The reader checks this limit while unpacking. */
+  /** Maximum size of the next file, in bytes. The reader checks this limit while unpacking. */
   get bytesLeft(): number {
     return Math.min(FOLDER_LIMITS.fileBytesMax, FOLDER_LIMITS.bytesMax - this.#bytes);
   }

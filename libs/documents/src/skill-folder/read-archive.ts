@@ -9,7 +9,7 @@ import { FileCollector, FOLDER_LIMITS, type FolderFile, tooLarge } from './file-
 export const ARCHIVE_FORMATS = ['zip', 'tar.gz'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
 
-/** The most bytes of a packed archive. An archive of incompressible files is a little larger than its content. */
+/** Maximum size of a packed archive, in bytes. An archive of incompressible files is a little larger than its content. */
 export const ARCHIVE_BYTES_MAX = FOLDER_LIMITS.bytesMax + 2 ** 18;
 /** How many bytes an unpacked tar may have besides its files, for headers, padding and long names. */
 const TAR_OVERHEAD = 2 ** 20;
@@ -71,7 +71,7 @@ async function untar(bytes: Uint8Array, collector: FileCollector): Promise<void>
   }
 }
 
-/** The kind of a tar entry. Unknown types and sparse files get other names, so that they are refused; they would be unpacked wrongly. */
+/** The kind of a tar entry. Unknown types and sparse files would be unpacked wrongly, so they get kinds that are refused. */
 function tarKind({ type, pax }: Header): string {
   if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) return 'sparse file';
   return type === 'contiguous-file' ? 'file' : (type ?? 'member of an unknown type');

@@ -46,8 +46,8 @@ function within<T>(folder: string, read: () => T): T {
 }
 
 /**
- * Writes the folder of a skill. A skill that came from a folder and was not changed since gets the same files, byte for byte. A changed
- * skill gets a new SKILL.md and keeps the files that hold none of its fields.
+ * Writes the folder of a skill. A skill that was read from a folder and not changed gets the same files, byte for byte. A changed skill
+ * gets a new SKILL.md and keeps the files that contain none of its fields.
  */
 export function folderFromSkill(skill: SkillParts): FolderFile[] {
   const kept = (skill.files ?? []).map(({ path, contentBase64 }) => ({ path, bytes: Buffer.from(contentBase64, 'base64') }));
@@ -75,7 +75,7 @@ function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
   }
 }
 
-/** Fields from registration and use, such as pinned dependencies and retrieval cues, are left out. */
+/** The fields that an author writes. Those from registration and use, such as pinned dependencies, are left out. */
 function authored(skill: SkillParts): unknown {
   return JSON.parse(JSON.stringify(Object.fromEntries(AUTHORED.map((field) => [field, skill[field]]))));
 }

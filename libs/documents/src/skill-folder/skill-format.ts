@@ -19,7 +19,7 @@ export const AUTHORED = [
   'packages',
 ] as const satisfies ReadonlyArray<keyof Skill>;
 
-/** The fields of a skill that a folder holds. Others stay in the installation: status, proof, history, uses, readers, held-out tests. */
+/** The fields of a skill that its folder contains. It lacks status, proof, history, uses, readers and held-out tests. */
 export type SkillParts = Pick<Skill, (typeof AUTHORED)[number] | 'cues' | 'sources' | 'model' | 'scripted' | 'dependencies' | 'files'> & {
   /** null: the code is a program. Absent: the folder doesn't state it, so it is read from the code. */
   readonly entryPoint?: string | null;
@@ -71,7 +71,7 @@ export function formatDescription(description: string, name: string): string {
 }
 
 const FRONTMATTER_CHARS_MAX = 64 * 2 ** 10;
-/** The most YAML tokens. The parser compares all names with each other, so its time grows with the square of their number. */
+/** Maximum number of YAML tokens. The parser compares all names with each other, so its time grows with the square of their number. */
 const TOKENS_MAX = 4_000;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const FRONTMATTER = /^---[^\S\n]*\n([^]*?)\n---[^\S\n]*(?:\n|$)/;

@@ -57,7 +57,7 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
     /** Number of conversations with turns from which no facts were extracted yet. */
     unread: (tenant: string) => store.count({ tenant }, LAYER, UNREAD),
     read: (tenant: string, reading: SettlingDeps) => readConversations(deps, facts, tenant, reading),
-    /** In the order of ids, starting after the id `afterKey`. */
+    /** Conversations in the order of their ids, starting after the id `afterKey`. */
     list: async (scope: ReadScope, page: Page) =>
       (await store.find(scope, LAYER, { kinds: ['conversation'] }, { order: 'key', ...page })).map(conversationOf),
     async get(scope: ReadScope, id: string): Promise<Conversation | null> {

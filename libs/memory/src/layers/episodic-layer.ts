@@ -23,7 +23,7 @@ export function episodicLayer(deps: LayerDeps) {
     async search(scope: ReadScope, query: LayerQuery): Promise<readonly MemoryHit[]> {
       return (await searchLayer(deps, scope, LAYER, query)).map((ranked) => hitOf(ranked, query));
     },
-    /** Newest first; only episodes made at `sinceMs` (ms since 1970) or later. */
+    /** Episodes made at `sinceMs` (ms since 1970) or later, newest first. */
     recent: (scope: ReadScope, sinceMs: number, limit: number) => newest(store, scope, { createdSince: sinceMs }, limit),
     every: (scope: ReadScope, sinceMs: number) => everyValue<Episode>(store, scope, LAYER, { kinds: ['episode'], createdSince: sinceMs }),
     /** Episodes in which the skill was used, newest first. */

@@ -14,9 +14,9 @@ export interface StoredKnownFact extends KnownFact {
 }
 
 /**
- * `status` is `superseded`, or `unsettled` for a current fact that has to be compared with others; otherwise it is absent. `name` is the
- * fact that superseded this one, so that a look-up finds predecessors. `subject` has values that facts share if they say the same or have
- * the same subject (`factKeys`).
+ * The record of a fact. Its field `status` is `superseded`, or `unsettled` for a current fact that has to be compared with others;
+ * otherwise it is absent. `name` is the fact that superseded it. `subject` has values that facts share if they say the same or have the
+ * same subject (`factKeys`).
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const { id, scope, category, supersededBy, unsettled } = fact;
@@ -93,7 +93,7 @@ const CHAIN_MAX = 1_000;
 const PAGE = 100;
 
 /**
- * The decisions of the judge that these facts hold, oldest first, with the texts of both compared facts. `olderText` is empty if the older
+ * The decisions that are stored with these facts, oldest first, with the texts of both compared facts. `olderText` is empty if the older
  * fact is gone; `decideTime` is in ms since 1970.
  */
 export async function decisionsAbout(store: RecordStore, scope: ReadScope, facts: readonly Fact[]) {

@@ -226,7 +226,7 @@ export async function undoDecision(
 }
 
 /**
- * Removes what other facts of the owner hold of a deleted fact: its text, and decisions about it, whose reasons may quote it. Facts that it
+ * Removes a deleted fact's text from other facts of the owner, and decisions about it, because their reasons may quote it. Facts that it
  * replaced now count as replaced by its successor, so that their history stays complete.
  */
 export async function unlinkFact(

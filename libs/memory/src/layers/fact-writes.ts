@@ -72,7 +72,10 @@ function changesOf({ changes }: FactPlan): readonly Change[] {
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
 const FLUSH_DELAY_MS = 200;
 
-/** Counts how often facts were shown, in the background and in batches. If a count can't be written, it is logged and lost. */
+/**
+ * Counts how often facts were shown. Collects the counts and writes them in the background. A count that can't be written is logged and
+ * lost.
+ */
 export function accessCounts(store: RecordStore, log: LogFailure) {
   /** One entry for each access that isn't written yet. */
   const waiting: Array<readonly [tenant: string, id: string]> = [];

@@ -17,8 +17,8 @@ export interface ItemShowsQuery {
 export type LayerShows = ItemShows & Pick<FoundItem, 'layer'>;
 
 /**
- * Counts per item, such as a fact or a skill, how rollouts ended: those that were shown the item and those from which it was withheld. The
- * counters belong to the item's owner.
+ * Counts how rollouts ended, per item, such as a fact or a skill. Rollouts that were shown the item and those from which it was withheld
+ * are counted apart. The counters belong to the item's owner.
  */
 export function itemShows(store: RecordStore) {
   return {
@@ -59,7 +59,7 @@ async function countShow(store: RecordStore, writeId: string, { scope: { tenant 
   });
 }
 
-/** The field `name` is the item's record, or for a part the whole (for a chunk its document). Deleting that record deletes the counters. */
+/** The field `name` names the item's record, or for a chunk its document. Deleting that record also deletes the counters. */
 export function showsRecord(layer: MemoryLayer, shows: ItemShows, taken: readonly string[]): MemoryRecord {
   const { scope, kind, id, createdAt } = shows;
   const key = showKey({ owner: scope, kind, id });

@@ -158,7 +158,9 @@ function storeQuery({ text, kinds, worthMin, category }: LayerQuery, vector: Sto
   return { text: searchableText(text), vector, limit, kinds, worthMin, where } satisfies StoreQuery;
 }
 
-/** In a conversation many turns are near a question, so the words count more. Measured in docs/retrieval.md. */
+/**
+ * Weight of vectors for turns: many turns of a conversation are similar to a question, so words count more. Measured in docs/retrieval.md.
+ */
 const DENSE_SHARE_OF_TURN = 0.75;
 
 const denseWeightOf = (kind: RecordKind, { denseWeight }: EmbedderProfile) => (kind === 'turn' ? DENSE_SHARE_OF_TURN : 1) * denseWeight;

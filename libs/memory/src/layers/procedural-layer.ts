@@ -30,7 +30,7 @@ import { replacedByTelling, type Telling, toldProcedure } from '@etude/domain/sk
 const LAYER = 'procedural';
 const SAME_TASK_MAX = 100;
 
-/** Skills with their versions. Search finds active ones by name, description and cues. */
+/** Skills with their versions. Search finds active ones by name, description and cues (texts of tasks). */
 export function proceduralLayer(deps: LayerDeps) {
   const { store } = deps;
   return {

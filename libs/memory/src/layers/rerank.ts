@@ -8,7 +8,7 @@ import { question, readJsonAnswer } from '@etude/domain/model-answer';
 
 type RerankDeps = Pick<LayerDeps, 'chatModel' | 'reranker'>;
 
-/** More would make the prompt long, and lower places hardly ever hold the best hit. */
+/** More would make the prompt long, and lower hits are hardly ever the best. */
 const CHAT_RANKED_MAX = 20;
 /** A rerank server reads more in less time. */
 const SERVER_RANKED_MAX = 50;
@@ -28,7 +28,7 @@ export const rerankedMax = ({ reranker }: RerankDeps) => (reranker === undefined
 
 /**
  * Reorders the best hits with the reranker, or else with the chat model. No hit is dropped; the others follow in their old order. The
- * explanation's `rerank` is the new place. After a failure the order stays and every explanation has `rerankFailed`.
+ * explanation's `rerank` is the new rank. After a failure the order stays and every explanation has `rerankFailed`.
  */
 export async function rerank(deps: RerankDeps, query: string, found: readonly RankedRecord[]): Promise<readonly RankedRecord[]> {
   if (found.length === 0) return found;
@@ -61,7 +61,7 @@ async function orderOf(
   return 'wrong' in read ? null : read.data.order;
 }
 
-/** What a reranker reads: a turn with speaker, day and the turns before it, any other record with its title. */
+/** The text that a reranker reads: for a turn with speaker, day and previous turns, for any other record with its title. */
 function textFor(record: RankedRecord['record']): string {
   if (record.kind !== 'turn') return `${record.title}\n${record.text}`;
   const turn = parseBody<Turn>(record).value;

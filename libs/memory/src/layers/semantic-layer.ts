@@ -83,7 +83,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       storeDocument(deps, document, chunks, signal),
     documents: async (scope: ReadScope, page: Omit<FindPage, 'order'>): Promise<readonly DocumentRecord[]> =>
       (await store.find(scope, LAYER, { kinds: ['document'] }, { order: 'key', ...page })).map(documentOf),
-    /** null if a chunk is missing, or a chunk of an older edition is left. */
+    /** The document; null if a chunk is missing, or a chunk of an older edition is left. */
     wholeDocument: (scope: Scope, id: string) => wholeDocument(store, scope, id),
     /** Waits for background work. Call it before closing the store. */
     close: (): Promise<void> => access.flush(),
@@ -122,7 +122,7 @@ async function updateFact({ store, embedder, clock }: LayerDeps, scope: ReadScop
     const [known] = await loadFacts(store, scope, [id]);
     if (known === undefined) throw new EtudeError('NOT_FOUND', `there is no fact ${JSON.stringify(id)}; search for it, or store it`);
     const { fact, taken, record } = known;
-    // A reworded fact counts as told by the person who changed it, no longer as learned.
+    // A reworded fact has the source `told`, since its words are now those of the person who changed it.
     const isReworded = change.text !== undefined && change.text !== fact.text;
     const changed = checked({
       ...fact,

@@ -21,7 +21,7 @@ export function skillKey({ name, agent, user, version }: Omit<SkillKey, 'tenant'
   return `${name} ${agent} ${user ?? ''} ${String(version).padStart(VERSION_DIGITS, '0')}`;
 }
 
-/** A skill in category "text.csv" is found by "text" too. If a skill is marked as untrusted, `subject` is the digest of its code. */
+/** Category "text.csv" is also stored as "text", so that a search in it finds the skill. `subject`: the digest of untrusted code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
   const key = skillKey({ name, ...scope, version });
@@ -109,7 +109,7 @@ export async function dependentsOf(
   return found;
 }
 
-/** Counts the names of skills that are neither rejected nor archived, without `except`. */
+/** Counts the names of skills that are neither rejected nor archived. The name `except` isn't counted. */
 export async function countNames(store: RecordStore, owner: SkillOwner, except?: string): Promise<number> {
   const living = await ownedSkills(store, owner, { where: { status: NOT_GONE } });
   return new Set(living.map(({ skill }) => skill.name).filter((name) => name !== except)).size;

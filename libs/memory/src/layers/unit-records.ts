@@ -24,7 +24,7 @@ export interface UnitHead extends UnitName {
 export interface ChangedFact {
   readonly before: Fact | null;
   readonly after: Fact;
-  /** Ids of the writes that had told the fact, as of the unit's end. */
+  /** Ids of all writes that had told the fact when the unit ended. */
   readonly taken: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface UnitPart {
 const keyOf = ({ run, agent }: Pick<UnitName, 'run' | 'agent'>) => `${run}/${agent}`;
 const everywhere = (tenant: string) => ({ tenant, agent: null });
 
-/** The changes that open a unit, the head last. Parts that an earlier attempt left are replaced. */
+/** The changes that begin a unit: its parts, then its head. Parts that an earlier attempt left are replaced. */
 export async function openingOf(store: RecordStore, unit: ConsolidationUnit, shadows: readonly ShadowRecord[]): Promise<readonly Change[]> {
   const { tenant, agent, run, at } = unit;
   const parts = partsOf(unit, shadows).map(([user, part], place): MemoryRecord => {
@@ -117,7 +117,7 @@ export async function findHeads(
   return Array.fromAsync(everyValue<UnitHead>(store, { tenant, agent }, LAYER, { kinds: [KIND], where }));
 }
 
-/** Cuts a deleted fact or skill out of its owner's units. Undoing then skips facts whose earlier values quote it. */
+/** Cuts a deleted fact or skill out of its owner's units. Undoing then skips facts whose earlier values contain its id. */
 export async function cutFromUnits(store: RecordStore, tenant: string, { name, agent, user }: NamedRecord): Promise<void> {
   const [, kind = '', id = ''] = /^(\w+)\/(.*?)(?:@\d+)?$/.exec(name) ?? [];
   const isOther = (fact: Fact) => kind !== 'facts' || factId(fact.scope, fact.text) !== baseOf(id);

@@ -50,7 +50,7 @@ async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, 
     if (verdict !== 'differs') await semantic.undoDecision({ tenant: scope.tenant, agent: null }, [id, other], by);
 }
 
-/** The changes that end the added facts and give the others their values back. */
+/** The changes that end the added facts and give the others their earlier values back. */
 async function planFacts(store: RecordStore, tenant: string, changed: readonly ChangedFact[], at: number) {
   const ids = changed.map(({ after }) => after.id);
   const known = new Map((await loadFacts(store, { tenant, agent: null }, ids)).map((one) => [one.fact.id, one]));
@@ -77,7 +77,7 @@ async function planFacts(store: RecordStore, tenant: string, changed: readonly C
   return plan;
 }
 
-/** The added fact, no longer valid, or the reason why it stays. */
+/** The added fact with its validity ended, or the reason why it stays valid. */
 function withoutAdded({ fact, taken }: StoredKnownFact, { after, taken: ours }: ChangedFact, at: number): Fact | string {
   if (fact.validTo !== undefined && fact.supersededBy === undefined) return fact;
   if (fact.supersededBy !== after.supersededBy) return `${FACTS}${fact.supersededBy} replaced it since`;

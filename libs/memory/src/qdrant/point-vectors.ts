@@ -96,7 +96,7 @@ export function denseOf(vectors: ReadonlyArray<Float32Array | null>, model: Mode
   });
 }
 
-/** A request holds at most this much by our estimate, half of what Qdrant accepts. */
+/** Maximum estimated size of a request. Half of what Qdrant accepts, since it is an estimate. */
 const BYTES_MAX = 16 * 1024 * 1024;
 const BYTES_PER_CHAR = 3;
 const BYTES_PER_NUMBER = 22;
@@ -118,12 +118,12 @@ function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number
 }
 
 /**
- * How much too high each word's weight is, because the server counts the records of all tenants.
+ * Computes how much too high the weight of every word is, because the server counts the records of all tenants.
  *
  * A word's weight is ln((N + 1) / (df + 1/2)). df counts only this tenant, whose words have their own numbers. N counts the whole
  * collection. For a tenant with n records, every weight is therefore ln((N + 1) / (n + 1)) too high. The anchor's score reveals N: its word
- * is in one point only, so df = 1, and has weight 1. All the tenant's records with words have the presence word, so its score reveals n,
- * as the server counts: deleted records count until their segment is rewritten.
+ * has weight 1 and is in one point only, so df = 1. The presence word is in all n records, so its score reveals n. The server still counts
+ * deleted records until it rewrites their segment.
  */
 export function surplusOf(anchorScore: number, presenceScore: number): number {
   /** ln(N + 1) */

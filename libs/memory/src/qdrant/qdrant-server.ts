@@ -22,7 +22,7 @@ const WAIT_MS = 50;
 const DEFAULT_PORT = 6333;
 
 /**
- * Sends requests to a Qdrant server and retries transient failures. Every request of this adapter may be repeated: see `RecordWrites`.
+ * Sends requests to a Qdrant server and retries transient failures. Every request of this adapter may be repeated: see `writeRecords`.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, NOT_FOUND, INTERNAL
  */
@@ -47,7 +47,7 @@ export class QdrantServer {
       prefix: url.pathname === '/' ? '' : url.pathname.replace(/\/$/, ''),
       timeout: options.timeoutMs,
       checkCompatibility: false,
-      // Compressed answers arrive in pieces, and a delayed acknowledgement holds each up for 40 ms.
+      // Compressed answers arrive in pieces, and TCP delays each by 40 ms until the one before is acknowledged.
       headers: { 'accept-encoding': 'identity', ...(this.#secret === null ? {} : { 'api-key': this.#secret }) },
     });
   }

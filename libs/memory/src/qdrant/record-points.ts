@@ -104,7 +104,7 @@ export function is(key: string, value: string | number | boolean): Condition {
   return { key, match: { value } };
 }
 
-/** Without values, no point matches. */
+/** A condition that one of the values matches. Without values, no point matches. */
 function anyOf(key: string, values: readonly string[]): Condition {
   return values.length === 0 ? { has_id: [] } : { key, match: { any: values } };
 }

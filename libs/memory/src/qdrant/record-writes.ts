@@ -19,7 +19,7 @@ export interface WriteDeps {
 type Prepared<C extends Change = Change> = C & Pick<Point, 'id' | 'vector'>;
 type Insert = Prepared<Extract<Change, { do: 'insert' }>>;
 
-/** Also how many states are read back at once. */
+/** Also the number of states that are read back with one request. */
 const INSERTS_PER_REQUEST = 1_000;
 
 /**
@@ -101,7 +101,7 @@ async function statesOf(points: TenantPoints, collection: string, ids: readonly 
   return new Map(found.points.map(({ id, payload }) => [id, payload]));
 }
 
-/** Payload about a record's texts: whether they have words, the weights of the words, and models for which the texts have no direction. */
+/** Payload about a record's texts: whether they have words, the weights of the words, and the models that embed the texts as zeros. */
 function textState({ vectors, model }: WriteDeps, vector: Point['vector']): Payload {
   const worded = WORDS in vector;
   return { worded, w: vectors.weightsIn(vector), blank: worded && Object.keys(vector).length === 1 ? [model.name] : [] };

@@ -12,7 +12,7 @@ export type Condition =
   | { readonly has_vector: string }
   | { readonly must_not: readonly Condition[] };
 
-/** All conditions must hold. */
+/** A list of conditions, all of which must be met. */
 export type Conditions = readonly Condition[];
 
 export type Payload = Readonly<Record<string, unknown>>;
@@ -140,7 +140,7 @@ export class TenantPoints {
     await this.#server.ask(`delete from ${collection}`, (client) => client.delete(collection, request));
   }
 
-  /** Runs all searches in one request. Gives their lists by name, and as `anchor` the anchor with its score; see `surplusOf`. */
+  /** Runs all searches in one request. Returns their results by name, and as `anchor` the anchor with its score; see `surplusOf`. */
   async search(collection: string, conditions: Conditions, searches: Readonly<Record<string, Search>>) {
     const filter = this.#filter(conditions);
     const anchor = {

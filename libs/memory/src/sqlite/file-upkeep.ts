@@ -49,7 +49,7 @@ export async function purgeFile({ path, lockWaitMs }: StoreFile): Promise<readon
   ];
 }
 
-/** In a thread, so that the process stays responsive. */
+/** Rewrites the file in a thread, so that the process stays responsive. */
 function rewriteInThread(workerData: { readonly path: string; readonly lockWaitMs: number }): Promise<Outcome> {
   // Built or as source, the thread's file is next to this one, with the same extension.
   const worker = new Worker(new URL(`./purge-thread${extname(import.meta.url)}`, import.meta.url), { workerData, execArgv: [] });

@@ -13,7 +13,7 @@ const WIDER = 4;
 const CODES_PER_PLACE = 4;
 /** If a tenant has at most this many vectors in a layer, all are compared. */
 const COMPARED_MAX = 512;
-/** Tolerances in standard deviations: `leftOut` for the first search, `seen` for the distance to cover in the end. */
+/** Tolerances of a code's distance, in standard deviations: `leftOut` for the first search, `seen` for the last one. */
 const DEVIATIONS = { leftOut: 2, seen: 1 };
 /** A distance below every code's: nothing was searched yet. */
 const NOT_YET = -1;
@@ -115,7 +115,7 @@ export function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize | nul
 }
 
 /**
- * The vectors of the nearest codes. sqlite-vec scans a whole chunk for each code that it picks, which takes longer than comparing them. A
+ * The vectors of the nearest codes. For each code that it picks, sqlite-vec scans a whole chunk, which costs more than comparing codes. A
  * distance limit keeps the picks few.
  */
 function nearestCodes(

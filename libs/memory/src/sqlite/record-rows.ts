@@ -210,7 +210,7 @@ export async function countRecords(...[file, owners, layer, filter]: Reads<'coun
   });
 }
 
-/** By kind, then in key order. Each page is one transaction. */
+/** Yields records by kind, then in key order. Each page is read in one transaction. */
 export async function* eachRecord(...[file, owners, layer, filter]: Reads<'each'>): AsyncGenerator<readonly StoredRecord[]> {
   const { sql, values } = filterCondition(filter);
   for (const kind of kindCodes(layer, filter.kinds)) {

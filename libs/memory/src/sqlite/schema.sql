@@ -22,8 +22,8 @@ CREATE TABLE record_field (
   tenant INTEGER NOT NULL, field INTEGER NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,
   PRIMARY KEY (tenant, field, value, record)
 ) WITHOUT ROWID;
--- Notes for each model that a record was embedded, and how many of its texts have a vector. `vectorTable` holds the vectors and `codeTable`
--- their codes, both under `record * TEXTS_MAX + place of the text`.
+-- Notes which records each model has embedded, and how many of their texts have a vector. `vectorTable` has the vectors and `codeTable`
+-- their codes, both under `record * TEXTS_MAX + index of the text`.
 CREATE TABLE embedding (
   model INTEGER NOT NULL, record INTEGER NOT NULL, tenant INTEGER NOT NULL, vectors INTEGER NOT NULL, PRIMARY KEY (model, record)
 ) WITHOUT ROWID;

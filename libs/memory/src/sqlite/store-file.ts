@@ -204,13 +204,13 @@ const WAYS_OUT: Readonly<Record<number, string>> = {
   26: 'is not a memory file; name another path, or move the file away',
 };
 
-/** SQLITE_FULL; SQLITE_IOERR_SHMSIZE, because the index of the log couldn't grow: in practice a full disk; codes of the file system. */
+/** Codes of a full disk: SQLITE_FULL, SQLITE_IOERR_SHMSIZE (the log's index couldn't grow), and those of the file system. */
 const FULL: ReadonlySet<unknown> = new Set([13, 10 | (19 << 8), 'ENOSPC', 'EDQUOT']);
 
 /** SQLite's primary result code; 0 for other errors. */
 const codeOf = (error: unknown): number => ((error as { errcode?: number } | null)?.errcode ?? 0) & 0xff;
 
-/** Turns errors of SQLite or the file system into one that names the file and the way out. Other errors pass unchanged. */
+/** Turns errors of SQLite or the file system into one that names the file and says what to do. Other errors are returned unchanged. */
 export function memoryError(error: unknown, path: string): unknown {
   if (error instanceof EtudeError || !(error instanceof Error)) return error;
   const { errcode, code, syscall } = error as NodeJS.ErrnoException & { readonly errcode?: number };

@@ -129,7 +129,7 @@ const PLANS = new Map<string, Plan>();
 const PLANS_MAX = 1_000;
 const NAMED = /:([a-z]\w*)/gi;
 
-/** Binds by position. node:sqlite looks up each name in every run, which takes longer than many a statement. */
+/** Replaces named parameters by positional ones. node:sqlite looks up each name in every run, which takes longer than many statements. */
 function planOf(text: string): Plan {
   const known = PLANS.get(text);
   if (known !== undefined) return known;

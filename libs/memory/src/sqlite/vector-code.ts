@@ -26,7 +26,7 @@ export function vectorCode(direction: Float32Array): Uint8Array {
   return code;
 }
 
-/** The expected number of differing bits for directions with this cosine, plus so many standard deviations. */
+/** The expected number of differing bits for directions with this cosine, plus `deviations` standard deviations. */
 export function codeDistanceOf(cosine: number, deviations: number): number {
   const differing = Math.max(ANGLE_MIN, Math.acos(Math.min(1, Math.max(-1, cosine))) / Math.PI);
   return Math.min(CODE_BITS, Math.ceil(CODE_BITS * differing + deviations * Math.sqrt(CODE_BITS * differing * (1 - differing))));

@@ -8,8 +8,8 @@ import type { TenantRows, Value } from './tenant-rows.js';
 const OCCURRENCES_MAX = 4_000;
 
 /**
- * Insert statements by the highest count of a word, since empty columns cost as much as full ones. VALUES instead of SELECT, because FTS5
- * writes a segment at each statement that might insert several rows.
+ * Insert statements by the highest count of a word. Each leaves out the other columns, since empty ones cost as much as full ones. VALUES
+ * instead of SELECT, because FTS5 writes a segment at each statement that might insert several rows.
  */
 const INSERT_WORDS = COUNT_COLUMNS.map((_, i) => {
   const used = COUNT_COLUMNS.slice(0, i + 1);
@@ -63,7 +63,7 @@ export function searchWords(rows: TenantRows, { layer, text, worded, limit }: Wo
   return last === undefined ? best : best.filter((one, i) => i < limit || (one.bm25 === last.bm25 && one.createdAt === last.createdAt));
 }
 
-/** Drops records below the place `limit`. Sorting thousands of plain numbers is faster than sorting records. */
+/** Keeps the `limit` best records and those that score as the last of them. Sorts plain numbers, which is faster than sorting records. */
 function atLeastTheLast(found: readonly Worded[], limit: number): readonly Worded[] {
   const last = Float64Array.from(found, ({ bm25 }) => bm25).toSorted()[found.length - limit];
   return last === undefined ? found : found.filter(({ bm25 }) => bm25 >= last);

@@ -102,8 +102,8 @@ async function cutRecalled(store: RecordStore, erased: RecordOfTenant, signal?: 
 }
 
 /**
- * Counts what deleting a record removes (`found`), and names records that rest on it or are other versions of it, which stay (`supported`).
- * Records made from `newFrom` on (ms since 1970) stay too. Reads every fact, episode and skill of the tenant.
+ * Counts what deleting a record removes (`found`), and names records that were made from it or are other versions of it, which stay
+ * (`supported`). Records made from `newFrom` on (ms since 1970) stay too. Reads every fact, episode and skill of the tenant.
  */
 export async function planDeletion(store: RecordStore, clock: Clock, tenant: string, record: NamedRecord) {
   const erased = { tenant, record };
@@ -140,7 +140,7 @@ async function supportedBy(store: RecordStore, record: RecordOfTenant): Promise<
 
 const isSame = (a: NamedRecord, b: NamedRecord) => a.name === b.name && a.agent === b.agent && a.user === b.user;
 
-/** The names of the records that this one rests on, or that replaced it. */
+/** The names of the records from which this one was made, or that replaced it. */
 function sourcesIn(record: StoredRecord): readonly string[] {
   if (record.kind === 'fact') {
     const { episodes, touched = [], supersededBy } = factOfRecord(record);

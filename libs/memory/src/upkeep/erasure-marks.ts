@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 /** The erasures that would cover some records, by the key of the mark. `at`: when the oldest of these was made, in ms since 1970. */
 type Erasables = ReadonlyMap<string, { readonly owners: Erasable; readonly at: number }>;
 
-/** From now on, refuses writes of these owners' records made before `at`. The mark is on disk when this returns, and never gets earlier. */
+/** From now on, refuses writes of these owners' records made before `at`. The mark is on disk when this returns. A later mark is kept. */
 export async function forbid(store: RecordStore, owners: Erasable, at: number): Promise<void> {
   await untilTaken('the mark of an erasure', async () => {
     const known = await loadOne(store, { tenant: owners.tenant, agent: null }, 'semantic', 'erasure', markKey(owners));

@@ -128,7 +128,7 @@ function wrongNumber(value: Readonly<Record<string, unknown>>, now: number): str
   return null;
 }
 
-/** An imported skill, which nobody here has verified or approved. */
+/** An imported skill that was neither verified nor approved in this installation. */
 export interface Proposal {
   readonly skill: Skill;
   /** The reason why the skill is stored but never used; null if it will be verified. */
@@ -138,7 +138,7 @@ export interface Proposal {
 /**
  * Registers an imported skill in the caller's name. `unchanged`: it was already there.
  *
- * @throws EtudeError PERMISSION_DENIED, FAILED_PRECONDITION or INVALID_ARGUMENT if it may not be registered, which refuses its line.
+ * @throws EtudeError PERMISSION_DENIED, FAILED_PRECONDITION or INVALID_ARGUMENT if it may not be registered; its line is then refused.
  *   ABORTED if its owner was erased (`isErased`)
  */
 export type ProposeSkill = (proposal: Proposal) => Promise<'added' | 'unchanged'>;

@@ -61,7 +61,7 @@ async function overParts(erased: Erasable, act: (layer: MemoryLayer, filter: Rec
   return counts;
 }
 
-/** What is erased: everything of some owners, or one record with its parts. */
+/** The records to erase: all records of some owners, or one record with its parts. */
 export interface Erasable extends Owners {
   readonly record?: NamedRecord;
 }
@@ -71,7 +71,7 @@ interface Part extends Pick<RecordFilter, 'keys' | 'where'> {
   readonly kind: RecordKind;
 }
 
-/** All layers and kinds with data of owners: all but erasure marks. */
+/** All layers and kinds except erasure marks, which belong to no owner. */
 export const OWNED_KINDS: readonly Part[] = LAYERS.flatMap((layer) =>
   RECORD_KINDS[layer].filter((kind) => kind !== 'erasure').map((kind) => ({ layer, kind })),
 );
