@@ -43,14 +43,10 @@ type TaskLine = Extract<RunLine, { kind: 'problem' }>;
 /** Sums over the tasks of one round, arm and kind. */
 export type Row = ReturnType<typeof rowOf>;
 
-export interface Figures {
-  readonly runs: readonly string[];
-  readonly scripted: boolean;
-  readonly rows: readonly Row[];
-}
+export type Figures = ReturnType<typeof figuresOf>;
 
 /** Adds up the tasks of one or several runs. */
-export function figuresOf(lines: readonly RunLine[]): Figures {
+export function figuresOf(lines: readonly RunLine[]) {
   const tasks = lines.filter((line) => line.kind === 'problem');
   const learned = lines.filter((line) => line.kind === 'consolidation');
   const rounds = [...new Set(tasks.map(({ round }) => round))].toSorted((a, b) => a - b);

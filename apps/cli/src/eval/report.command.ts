@@ -89,11 +89,7 @@ function isDrawn({ rows }: Figures, kind: Row['kind'], { title, unit }: Measure)
   return unit !== 'money' || rows.some(({ costUsd }) => costUsd > 0);
 }
 
-interface ReportOptions {
-  readonly html?: string;
-  readonly svg?: string;
-  readonly png?: string;
-}
+type ReportOptions = Readonly<Partial<Record<'html' | 'svg' | 'png', string>>>;
 
 /** `etude eval report`: prints the figures of runs and draws their curves. Needs no gateway. */
 async function report(cli: Cli, { html, svg, png }: ReportOptions, runs: readonly string[]): Promise<number> {

@@ -62,8 +62,6 @@ async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]
   });
 }
 
-const one = { repeat: true };
-
 const ENTRIES: readonly Entry[] = [
   plain(Sandboxes.method.createSandbox, {
     command: 'create',
@@ -80,7 +78,7 @@ const ENTRIES: readonly Entry[] = [
     columns: ['name', 'state', 'template', 'create_time', 'expire_time', 'state_reason'],
     none: ({ cli }) => `no sandboxes; ${commandLine(cli, 'sandbox create')} makes one`,
   }),
-  plain(Sandboxes.method.getSandbox, { command: 'get <sandbox>', help: 'show a sandbox', ...one }),
+  plain(Sandboxes.method.getSandbox, { command: 'get <sandbox>', help: 'show a sandbox', repeat: true }),
   hand<CodeOptions>({
     command: 'run <code>',
     help: 'run code in a new sandbox; @FILE reads a file, - reads stdin',
@@ -124,12 +122,12 @@ const ENTRIES: readonly Entry[] = [
     command: 'renew <sandbox>',
     help: 'extend the lifetime of a sandbox, counted from now',
     flags: { '--ttl <time>': 'default: 10m' },
-    ...one,
+    repeat: true,
   }),
   plain(Sandboxes.method.closeSandbox, {
     command: 'close <sandbox>',
     help: 'close a sandbox and end its processes',
-    ...one,
+    repeat: true,
   }),
 ];
 
