@@ -31,7 +31,7 @@ export const OutsideServer = z
     name: z
       .string()
       .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must start with a small letter and hold at most 32 small letters, digits, "_" or "-"'),
-    /** Streamable HTTP. */
+    /** Address of a server that speaks MCP over Streamable HTTP. */
     url: z.string().max(2_000).optional(),
     /** Name of one of the operator's commands, which speaks MCP over stdio. */
     command: z.string().max(64).optional(),

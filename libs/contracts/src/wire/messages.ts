@@ -148,7 +148,7 @@ export function fromWire<S extends z.ZodType>(
 export const givenIn = (schema: z.ZodType, desc: DescMessage, message: object) =>
   new MessageReader([]).object(schema, desc, message as Values, '');
 
-/** Maximum of entries in a list that are read. A small message can hold a million empty ones. */
+/** Maximum number of entries of a list that are read. A small message can hold a million empty ones. */
 const ENTRIES_MAX = 20_000;
 
 /** Reads messages by the schemas of their fields, and collects violations that the schemas can't detect. */

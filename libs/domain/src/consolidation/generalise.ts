@@ -50,7 +50,7 @@ const MEMBERS_MAX = 6;
 const ASKED_FROM = 3;
 /** Longer code isn't shown. The model would generalise only the part that it sees. */
 const CODE_CHARS_MAX = 4_000;
-/** From this calibrated similarity on, a skill is taken to be of the family. */
+/** From this calibrated similarity on, a skill counts as a member of the family. */
 const SIMILARITY_MIN = 0.7;
 const NEAR_MAX = 5;
 
@@ -134,7 +134,7 @@ function membersOf(
   }));
 }
 
-/** Whether there are several codes, one of them new, and no skill was made from all of them, even one that was rejected. */
+/** Whether there are several codes, a new one among them, and no skill was made from all of them before, not even a rejected one. */
 function isWorthIt(members: readonly Member[], own: readonly Skill[]): boolean {
   const sources = members.flatMap((member) => member.sources);
   const isMade = own.some((skill) => skill.members !== undefined && sources.every((source) => skill.sources.includes(source)));
