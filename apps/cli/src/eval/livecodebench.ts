@@ -27,7 +27,8 @@ export function liveCodeBenchProblem(json: unknown): Problem | RefusedProblem {
   return judgedProblem(entry.question_id, () => {
     const tests = testsOf(entry);
     const kinds = new Set(tests.map(({ testtype }) => testtype));
-    if (kinds.size !== 1) throw new Error(kinds.size === 0 ? 'it has no tests' : 'its tests are of several kinds');
+    if (kinds.size !== 1)
+      throw new Error(kinds.size === 0 ? 'it has no tests' : 'it mixes stdin tests and functional tests; only one kind is supported');
     return kinds.has('stdin') ? programSpec(entry, tests) : functionSpec(entry, tests);
   });
 }

@@ -95,7 +95,7 @@ type ReportOptions = Readonly<Partial<Record<'html' | 'svg' | 'png', string>>>;
 async function report(cli: Cli, { html, svg, png }: ReportOptions, runs: readonly string[]): Promise<number> {
   const paths = runs.map((run) => (existsSync(run) ? run : runFile(cli, run)));
   const figures = figuresOf(paths.flatMap((path) => parseLines((line) => RunLine.parse(line), readText(path), path)));
-  if (figures.rows.length === 0) throw new CliError(EXIT.usage, 'no task of these runs has ended', [`looked in ${paths.join(', ')}`]);
+  if (figures.rows.length === 0) throw new CliError(EXIT.usage, 'these runs have no finished task yet', [`looked in ${paths.join(', ')}`]);
   if (html !== undefined) await writeWhole(html, (write) => write(reportPage(figures)));
   if (svg !== undefined) await writeWhole(svg, (write) => write(`${reportSvg(figures)}\n`));
   if (png !== undefined) {

@@ -98,7 +98,7 @@ function queues(seen: Seen): ReturnType<Look> {
   const text = ask(seen, 'gateway', '/metrics');
   const workers = metric(text, 'etude_queue_workers');
   const dead = metric(text, 'etude_queue_dead');
-  if (workers.size === 0) throw new Error('the gateway shows no queues');
+  if (workers.size === 0) throw new Error("the gateway's metrics list no queues");
   // A worker that is scaled by its queue's length has no pod while the queue is empty.
   const idle = [...metric(text, 'etude_queue_waiting')]
     .filter(([queue, jobs]) => jobs > 0 && !workers.get(queue))

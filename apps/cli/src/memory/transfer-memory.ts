@@ -129,7 +129,7 @@ async function* parts(head: object, bytes: Uint8Array) {
 /** Imports files one by one. A refused file doesn't stop the others. A repeat skips files that were imported before. */
 export function importDocuments(cli: Cli, paths: readonly string[], options: ImportOptions): Promise<number> {
   const files = filesOf(paths);
-  if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name is for a single file');
+  if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name needs a single file, but several were given');
   return withGateway(cli, async (gateway) => {
     const counts = new Map<string, number>();
     await sayingHowToGoOn(cli, async () => {

@@ -126,7 +126,9 @@ function requireAll(cli: Cli, { scripted, memory }: UpOptions): void {
   else statOf(scripted);
   requireMachine(cli);
   if (memory === 'qdrant' && !cli.settings.environment['ETUDE_QDRANT_URL'])
-    throw new CliError(EXIT.usage, 'no Qdrant is named', ['export ETUDE_QDRANT_URL=http://localhost:6333   # see docs/memory.md']);
+    throw new CliError(EXIT.usage, 'the address of Qdrant is not set', [
+      'export ETUDE_QDRANT_URL=http://localhost:6333   # see docs/memory.md',
+    ]);
 }
 
 /** `etude up`: starts the stack and waits for Ctrl-C, or returns with `--detach`. A running stack is not changed. */
