@@ -91,7 +91,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
 }
 
 async function applyUnit(
-  { store, embedder }: LayerDeps,
+  { store, embedder, clock }: LayerDeps,
   take: (write: FactWrite) => Promise<TakenFact>,
   tenant: string,
   { unitId, facts, covered }: { readonly unitId: string; readonly facts: readonly Fact[]; readonly covered: readonly CoveredUnit[] },
@@ -107,7 +107,7 @@ async function applyUnit(
     const write = { writeId: `${unitId}#${at}`, fact, indexed: indexed.splice(0, texts[at]!.length), note: false };
     if ((await take(write)).isAdded) added += 1;
   }
-  const at = Math.max(0, ...told.map(({ createdAt }) => createdAt));
+  const at = told.length === 0 ? clock.now() : Math.max(...told.map(({ createdAt }) => createdAt));
   const scope = told[0]?.scope ?? covered[0]?.scope ?? { tenant, agent: 'consolidation', user: null };
   // The unit's own note comes last, so that a repeat adds the notes that a crash left out.
   const marks = [...covered, { unitId, scope }].map((unit) => markApplied(LAYER, unit.scope, unit.unitId, at));

@@ -7,6 +7,7 @@ import type { MemoryRecord, Owners, RecordStore } from '../record-store.js';
 import { episodeRecord, transitionRecord } from '../layers/episodic-layer.js';
 import { insertsOf } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
+import { semanticLayer } from '../layers/semantic-layer.js';
 import { factOfRecord, factRecord as factRecordOf, learnedRecords } from '../layers/fact-records.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { forbid, guardedStore, isErased } from './erasure-marks.js';
@@ -228,6 +229,13 @@ describe('reconciling', () => {
     const { checked, problems } = await upkeep.reconcile();
     expect(checked).toMatchObject({ skills: 2 });
     expect(problems).toContainEqual(expect.stringContaining('skill "odd" of acme can\'t be read'));
+  });
+
+  it('keeps the notes of units and pages that gave no facts', async () => {
+    const semantic = semanticLayer({ store, embedder, clock: { now: () => now } });
+    await semantic.applyFacts('acme', 'unit', [], [{ unitId: 'page', scope: SCOPE }]);
+    await upkeep.reconcile();
+    expect([...(await semantic.appliedAmong('acme', ['unit', 'page']))]).toEqual(['unit', 'page']);
   });
 
   it('removes old notes of applied writes', async () => {

@@ -33,7 +33,8 @@ export class Channels {
     // ioredis subscribes again by itself after a reconnect.
     subscriber.on('ready', () => this.#listeners.eventNames().forEach((channel) => this.#listeners.emit(channel, null)));
     // Only an unanswered command shows that the server hangs, and a subscriber sends none of its own.
-    const pings = setInterval(() => subscriber.ping().catch(() => undefined), this.redis.options.socketTimeout).unref();
+    const ping = () => void subscriber.ping().catch(() => undefined);
+    const pings = setInterval(ping, this.redis.options.socketTimeout).unref();
     this.redis.once('end', () => {
       clearInterval(pings);
       subscriber.disconnect();
