@@ -37,11 +37,11 @@ async function unzip(bytes: Uint8Array, collector: FileCollector): Promise<void>
   for await (const entry of zip.eachEntry() as AsyncIterable<Entry>) {
     const folder = entry.fileName.endsWith('/');
     refuseUnlessPlain(entry.fileName, zipKind(entry, folder));
-    if (entry.isEncrypted()) throw refused(entry.fileName, 'is encrypted');
+    if (entry.isEncrypted()) throw refused(entry.fileName, 'is encrypted; pack it without a password');
     const path = folder ? entry.fileName.slice(0, -1) : entry.fileName;
     if (!collector.wants(path) || folder) continue;
     const unpacked = await bytesOf(await zip.openReadStreamPromise(entry), path, collector.bytesLeft);
-    if (crc32(unpacked) !== entry.crc32) throw refused(path, 'is damaged');
+    if (crc32(unpacked) !== entry.crc32) throw refused(path, 'is damaged; pack the archive again');
     collector.add(path, unpacked);
   }
 }

@@ -130,7 +130,8 @@ async function takePlaces(store: RecordStore, addition: Addition) {
     const turns = value?.turns ?? 0;
     const earlier = taken.find((one) => one.startsWith(`${writeId} `));
     const first = addition.first ?? (earlier === undefined ? turns : Number(earlier.slice(writeId.length + 1)));
-    if (first > turns) throw refused(`first is ${first}, but the conversation has only ${turns} messages; add the missing messages first`);
+    if (first > turns)
+      throw refused(`"first" is ${first}, but the conversation has only ${turns} messages; add the missing ones before these`);
     const end = Math.max(turns, first + messages.length);
     if (end > TURNS_MAX) throw refused(`a conversation may have at most ${TURNS_MAX} turns; begin another conversation`);
     if (value !== null && end === turns) return { conversation: value, first, isNew: false };

@@ -246,7 +246,7 @@ export async function insertsOf(embedder: Embedder, records: readonly MemoryReco
     if (length > RECORD_TEXTS_MAX)
       throw new EtudeError(
         'INVALID_ARGUMENT',
-        `a record may have ${RECORD_TEXTS_MAX} searchable texts, but ${records[i]!.key} has ${length}`,
+        `record ${records[i]!.key} has ${length} searchable texts; at most ${RECORD_TEXTS_MAX} are allowed`,
       );
   const indexed = [...(await embedTexts(embedder, texts.flat()))];
   return records.map((record, i) => ({ do: 'insert', record, indexed: indexed.splice(0, texts[i]!.length) }));

@@ -85,7 +85,7 @@ function trust(path: string): void {
     void new X509Certificate(added);
     if (!known.includes(added)) setDefaultCACertificates([...known, added]);
   } catch (cause) {
-    const message = `the file ${path} with the authority of Qdrant's certificate cannot be used: ${(cause as Error).message}`;
+    const message = `the file ${path} of ETUDE_QDRANT_CA_PATH cannot be used as the authority of Qdrant's certificate: ${(cause as Error).message}`;
     throw new EtudeError('INVALID_ARGUMENT', message, {}, { cause });
   }
 }

@@ -197,8 +197,8 @@ export function storeModels(server: QdrantServer, names: CollectionNames) {
       if (schema === SCHEMA && typeof secret === 'string') return secret;
       if (schema === undefined) throw new EtudeError('MEMORY_UNAVAILABLE', `${where} is empty; restore it from a snapshot`);
       const message =
-        `${where} is of version ${JSON.stringify(schema)}, and this release reads ${SCHEMA}; run the release that wrote it, ` +
-        '`etude memory export` there, and import into a new prefix here';
+        `${where} has version ${JSON.stringify(schema)}, and this release reads version ${SCHEMA}; export it with the release that wrote it ` +
+        '(`etude memory export`), and import it here with another ETUDE_QDRANT_COLLECTION_PREFIX';
       throw new EtudeError('MEMORY_VERSION', message);
     },
     async list(): Promise<VectorModel[]> {

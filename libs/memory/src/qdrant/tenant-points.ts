@@ -153,7 +153,7 @@ export class TenantPoints {
     const requests = [...Object.values(searches).map((search) => this.#query(search, filter)), anchor] as Schemas['QueryRequest'][];
     const answers = await this.#server.ask(`search ${collection}`, (client) => client.queryBatch(collection, { searches: requests }));
     if (answers.length !== requests.length)
-      throw new EtudeError('INTERNAL', `${collection} gave ${answers.length} lists for ${requests.length} searches`);
+      throw new EtudeError('INTERNAL', `Qdrant answered ${requests.length} searches of ${collection} with ${answers.length} results`);
     return new Map(answers.map(({ points }, i) => [names[i], points.map((point) => ({ ...foundPoint(point), score: point.score }))]));
   }
 

@@ -29,7 +29,10 @@ export function prepareChange(tenant: string, change: Change, model: Model): Pre
   const kind = kindCode(record.layer, record.kind);
   const indexed = change.do === 'update' ? [] : change.indexed;
   if (indexed.length > TEXTS_MAX) {
-    throw new EtudeError('INVALID_ARGUMENT', `a record may have ${TEXTS_MAX} searchable texts, but ${record.key} has ${indexed.length}`);
+    throw new EtudeError(
+      'INVALID_ARGUMENT',
+      `record ${record.key} has ${indexed.length} searchable texts; at most ${TEXTS_MAX} are allowed`,
+    );
   }
   const vectors = indexed.map(({ vector }) => vectorBytes(vector, model));
   return { change, kind, vectors, terms: termCounts(indexed.map(({ text }) => text)) };

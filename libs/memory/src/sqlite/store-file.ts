@@ -124,7 +124,7 @@ export class StoreFile {
 
   async #run<T>(begin: Begin, work: () => T, unsynced = false): Promise<T> {
     return patiently(this.#options, () => {
-      if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `${this.where} was closed by this process`);
+      if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `${this.where} was closed by this process; open it again`);
       if (begin === 'BEGIN IMMEDIATE') this.#requireSame();
       // The write-ahead log is synced as a whole and recovered in order, so the next synced transaction also covers this one.
       if (unsynced) this.#db.exec('PRAGMA synchronous = NORMAL');

@@ -118,7 +118,7 @@ export function readHeader(line: string): void {
     throw new EtudeError('INVALID_ARGUMENT', message, { field: 'lines' });
   }
   if (header.data.version > EXPORT_VERSION) {
-    const message = `the export has version ${header.data.version}, and this service reads versions up to ${EXPORT_VERSION}; upgrade this service, or export from an older one`;
+    const message = `the export has version ${header.data.version}, and this service reads versions up to ${EXPORT_VERSION}; upgrade this service, or export with an older one`;
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
 }
