@@ -98,7 +98,7 @@ describe('memory upkeep', () => {
 
   const ended = async (id: string) =>
     until(async () => {
-      const receipt = await store.erasure(tenant, id);
+      const receipt = (await store.loadErasure(tenant, id))?.receipt;
       return receipt?.state === 'running' ? null : receipt;
     });
 
@@ -150,12 +150,14 @@ describe('memory upkeep', () => {
     await queue.add('x', { v: 1, work: 'erase', tenant, id: receipt.id }, { jobId: `erase.${receipt.id}`, attempts: 1 });
     await work();
     await dead(store.erasures);
-    const failed = await store.erasure(tenant, receipt.id);
+    const failed = (await store.loadErasure(tenant, receipt.id))?.receipt;
     expect(failed).toMatchObject({ state: 'failed', left: { 'memory.semantic.fact': 3, 'queue.tasks': 0 } });
     expect(failed?.error).toContain('3 of memory.semantic.fact not erased yet');
     upkeep.findErased = find;
     await (await queue.getJob(`erase.${receipt.id}`))?.retry('failed', { resetAttemptsMade: true });
-    expect(await until(async () => ((await store.erasure(tenant, receipt.id))?.state === 'succeeded' ? true : null))).toBe(true);
+    expect(await until(async () => ((await store.loadErasure(tenant, receipt.id))?.receipt.state === 'succeeded' ? true : null))).toBe(
+      true,
+    );
   });
 
   /** Calls `happen` after the first erasure of memory, at a later millisecond. @returns a function with the number of erasures */

@@ -77,7 +77,7 @@ async function requestRun(producer: Producer) {
 async function requestErasure(producer: Producer) {
   const store = new UpkeepStore(producer);
   const { id } = await store.requestErasure({ tenant: 'acme', requestId: '', asked: {} }, { agent: 'coder' });
-  return () => store.erasure('acme', id);
+  return async () => (await store.loadErasure('acme', id))?.receipt;
 }
 async function requestMove(producer: Producer) {
   const store = new UpkeepStore(producer);

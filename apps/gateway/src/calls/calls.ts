@@ -205,7 +205,7 @@ const entryOf = (method: DescMethod, { name: actor, roles }: Identity, target: s
   outcome,
 });
 
-/** Whether the audit log keeps a call with this outcome: the call was refused, or may have changed something before it failed. */
+/** Whether the audit log keeps a call with this outcome: it succeeded, was refused, or may have changed something before it failed. */
 const isNoted = (code: ErrorCode | 'OK') =>
   code === 'OK' ||
   code === 'PERMISSION_DENIED' ||

@@ -99,9 +99,9 @@ export const upkeepCalls = {
   },
 
   async getErasure({ id }, call, deps) {
-    const receipt = await deps.upkeep.erasure(call.tenant, id);
+    const { receipt } = (await deps.upkeep.loadErasure(call.tenant, id)) ?? {};
     const isSeen = call.user === undefined || receipt?.userDigest === hash('sha256', call.user);
-    if (receipt === null || !isSeen) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
+    if (receipt === undefined || !isSeen) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
     return toWire(ErasureReceiptSchema, receipt);
   },
 

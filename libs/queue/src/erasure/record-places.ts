@@ -105,7 +105,7 @@ const SPEND = keyedPlace({
   },
 });
 
-/** The tenant's field in the line of tasks and in the counts of refusals. They stay while the tenant has newer tasks. */
+/** The tenant's field in the line of tasks and in the counts of refusals. They stay while the tenant has unfinished tasks. */
 const LINE: ErasurePlace = {
   name: 'queue.line',
   async *traces({ producer: { redis, keys }, tenant, subject }) {

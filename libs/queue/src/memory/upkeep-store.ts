@@ -106,11 +106,6 @@ export class UpkeepStore {
     return (await this.#erasures.earlier(request))?.receipt ?? null;
   }
 
-  /** The receipt of an erasure; null if this tenant has no such erasure. */
-  async erasure(tenant: string, id: string): Promise<ErasureReceipt | null> {
-    return (await this.loadErasure(tenant, id))?.receipt ?? null;
-  }
-
   /**
    * Starts moving all vectors to another model, or resumes a stopped move. While a move to the same model runs, it returns that move's
    * progress.
@@ -154,7 +149,7 @@ export class UpkeepStore {
     return report;
   }
 
-  /** For the worker: the record of an erasure, or null. */
+  /** The record of an erasure; null if this tenant has no such erasure. */
   loadErasure(tenant: string, id: string): Promise<StoredErasure | null> {
     return this.#erasures.get(tenant, id);
   }

@@ -42,7 +42,7 @@ export class RedisKeys extends PrefixedKeys {
   readonly audit = this.of('audit');
   /** Entries and counts of a tenant's refused calls on one day, by minute, caller and call. */
   readonly refusedCalls = this.of('refused-calls');
-  /** Set once the audit log has a change of the key file, by digest of the change. */
+  /** Marks a change of the key file that one gateway writes to the audit log, by digest of the change. */
   readonly notedKeys = (digest: string): string => `${this.prefix}:noted-keys:${digest}`;
 
   /** Channel of a task, with an empty message for each change of its event stream. */

@@ -28,7 +28,7 @@ export async function requireCommands(redis: Redis, { queues }: RedisKeys): Prom
 /** Settings of Redis without which accepted work can be lost. */
 const DURABLE = { 'maxmemory-policy': 'noeviction', appendonly: 'yes', appendfsync: 'always' };
 
-/** Names the settings that can make Redis lose accepted work; undefined if there are none or Redis doesn't show them. Calls `requireCommands`. */
+/** Names the settings with which Redis can lose accepted work; undefined if it has or shows none. @throws EtudeError as `requireCommands` */
 export async function redisRisk({ redis, keys }: { readonly redis: Redis; readonly keys: RedisKeys }): Promise<string | undefined> {
   await requireCommands(redis, keys);
   // Managed servers refuse CONFIG.
