@@ -251,7 +251,7 @@ const LIMITED: ReadonlySet<DescService> = new Set([memory, skills, agents, tools
 
 export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 
-/** Checks the size of a request, for services with such limits. @throws EtudeError PAYLOAD_TOO_LARGE */
+/** Checks the size of a request to the services in `LIMITED`. @throws EtudeError PAYLOAD_TOO_LARGE */
 export function requireSize(method: DescMethod, { byteLength }: Uint8Array): void {
   const bytesMax = bytesMaxOf(method);
   if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return;

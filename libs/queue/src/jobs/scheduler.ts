@@ -123,7 +123,7 @@ export class NightlySchedules {
     for (const name of NAMES) {
       const wanted = schedules[name];
       const { setting, declaration, schedulerId } = WORKS[name];
-      // A run in progress continues.
+      // Removes the schedule. A run in progress continues.
       const remove = () => whileRedisAnswers(producer.redis, producer.queue(declaration.name).removeJobScheduler(schedulerId(tenant)));
       try {
         const isChanged = wanted === null ? await remove() : await schedule(producer, name, tenant, wanted);

@@ -12,7 +12,7 @@ const Limits = z.strictObject({
   tasks: count,
   /** Most tasks accepted within a minute, which begins with the first of them. */
   submitsPerMinute: count,
-  /** Most open sandboxes; the sandbox controllers keep to it. */
+  /** Most open sandboxes. The sandbox controllers enforce this limit. */
   sandboxes: z.number().int().min(1),
   /** Most tokens and US dollars of model calls per day (UTC). */
   tokensPerDay: count,

@@ -6,7 +6,7 @@ import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 class PrefixedKeys {
   constructor(readonly prefix: string) {}
 
-  /** Keys of one kind, each with its tenant. @throws EtudeError TENANT_MISSING for an empty tenant */
+  /** Makes keys of one kind. Each contains its tenant. @throws EtudeError TENANT_MISSING for an empty tenant */
   protected of(kind: string): (tenant: string, ...rest: string[]) => string {
     return (tenant, ...rest) => {
       if (tenant) return [this.prefix, kind, tenant, ...rest].join(':');
