@@ -1,7 +1,7 @@
 import type { MemoryOutbox } from '@etude/domain/ports/memory';
 import type { SkillWishes } from '@etude/domain/tools/tool-definition';
 
-/** Loads the rules with the first value, because they take 10 MiB of memory. */
+/** Loads the rules only when the first value is masked, because they take 10 MiB of memory. */
 const masked = async <T>(value: T): Promise<T> => (await import('./find-secrets.js')).maskSecretsIn(value);
 
 /** Masks secrets in records that services write to memory by themselves: attempts, episodes, learned skills and their uses. */

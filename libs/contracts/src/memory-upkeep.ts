@@ -85,7 +85,7 @@ export const ConsolidatedAgent = ConsolidationCounts.extend({
 });
 export type ConsolidatedAgent = z.infer<typeof ConsolidatedAgent>;
 
-/** One consolidation run, as callers see it. Its counts are those of all agents. */
+/** One consolidation run, as callers see it. Its counts are sums over all agents. */
 export const ConsolidationRecord = ConsolidationCounts.extend({
   id: z.string(),
   tenant: z.string(),

@@ -237,7 +237,7 @@ export const Skill = z.object({
   parameters: z.array(SkillParameter).default([]),
   tests: z.array(SkillTest),
   tags: z.array(z.string()).default([]),
-  /** Texts of tasks that this skill has solved. Retrieval matches them beside the description. */
+  /** Texts of tasks that this skill has solved. Retrieval matches them in addition to the description. */
   cues: z.array(z.string()),
   /** Fingerprints of tasks that it has solved. */
   fingerprints: z.array(z.string()),
@@ -275,7 +275,7 @@ export const Skill = z.object({
   /** The skills that it was generalised from, or merged with. Not part of the digest. */
   members: z.array(SkillMember).optional(),
   usage: SkillUsage.optional(),
-  /** From the Agent Skills format: files beside the code, and fields that Etude doesn't know. */
+  /** From the Agent Skills format: files other than the code, and fields that Etude doesn't know. */
   files: z.array(SandboxFile).optional(),
   metadata: JsonObject.optional(),
 });

@@ -140,7 +140,7 @@ export const SkillChange = z.strictObject({
 });
 export type SkillChange = z.infer<typeof SkillChange>;
 
-/** Usage statistics of a skill, beside its successful executions and success rate. */
+/** Usage statistics of a skill, in addition to its `executionCount` and `successRate`. */
 export const SkillUsage = z.strictObject({
   /** Times it was shown to a model or agent, or loaded into code. */
   offered: z.number().int().min(0),

@@ -1,6 +1,6 @@
 """Copies of the code that are broken in one place each, for mutation analysis: do the tests notice?
 
-The kinds of breaking are those of DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978.
+The kinds of mutations follow DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978.
 """
 import ast
 

@@ -39,7 +39,7 @@ export interface OutsideTarget {
 export function targetOf(server: OutsideServer, tenant: string, settings: OutsideSettings): OutsideTarget {
   const { url, command } = server;
   const argv = command !== undefined && Object.hasOwn(settings.commands, command) ? settings.commands[command] : [];
-  if (!url && !argv?.[0]) throw new Error(`the operator allows no command "${command}"`);
+  if (!url && !argv?.[0]) throw new Error(`the operator allows no command "${command}" (ETUDE_MCP_COMMANDS)`);
   const target = url ? new URL(url) : null;
   const used: string[] = [];
   const filled = (texts: Readonly<Record<string, string>>) =>
@@ -58,7 +58,7 @@ function secretOf(name: string, to: { readonly tenant: string; readonly receiver
   const known = Object.hasOwn(secrets, name) ? secrets[name] : undefined;
   if (typeof known === 'string') return known;
   if (known && (known.servers?.includes(to.receiver) ?? true) && (known.tenants?.includes(to.tenant) ?? true)) return known.value;
-  throw new Error(`the operator has no secret "${name}" for ${to.receiver}`);
+  throw new Error(`the operator gives this tenant no secret "${name}" for ${to.receiver} (ETUDE_MCP_SECRETS_PATH)`);
 }
 
 function maskOf(secrets: readonly string[]): OutsideTarget['masked'] {

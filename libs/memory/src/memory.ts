@@ -128,7 +128,7 @@ export interface ImportReport {
 }
 
 export interface StoreReport {
-  /** Numbers of checked records and skills, by these names. */
+  /** How many records and skills were checked, under the keys `records` and `skills`. */
   readonly checked: Readonly<Record<string, number>>;
   /** Problems that were repaired, one sentence each, at most 100. */
   readonly repaired: readonly string[];

@@ -114,7 +114,10 @@ export interface RunningWorker {
   close(): Promise<void>;
 }
 
-/** The whole `main.ts` of a service without a server of its own. Its worker starts before the application and closes with it. */
+/**
+ * The whole `main.ts` of a service without a server of its own. The worker starts before the service reports that it is ready, and closes
+ * with the service.
+ */
 export async function runWorker<C extends BaseConfig>(
   name: string,
   schema: z.ZodType<C>,

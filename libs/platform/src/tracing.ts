@@ -20,7 +20,7 @@ const workLabel = boundedLabel(200);
 /** The kind of a span's work. Names of models and agents are left out. */
 const workOf = (span: string) => workLabel(span.replace(/^(chat|invoke_agent) .*/, '$1'));
 
-/** Measures the time of every span, even if traces are off. Calls of the gateway have metrics of their own. */
+/** Measures the time of each span, even if traces are off. Spans of gateway calls are left out, because they have metrics of their own. */
 function measured(inner: ProcessTracing): ProcessTracing {
   return {
     get current() {

@@ -42,8 +42,9 @@ def main():
 
 
 def announce(address):
-    """Announces the pod's address on its network: a datagram to an unused address makes the kernel ask for its gateway. Otherwise
-    a neighbour's stale entry, for the previous pod with this address, would delay connections by 9 s."""
+    """Announces the pod's address on its network: a datagram to an unused address makes the kernel ask for the gateway's hardware
+    address, and this question contains the pod's own. Otherwise a neighbour's stale entry, for the previous pod with this address,
+    would delay connections by 9 s."""
     nobody = {"0.0.0.0": (_socket.AF_INET, "192.0.2.1"), "::": (_socket.AF_INET6, "2001:db8::1")}.get(address)
     if nobody is None:
         return

@@ -16,7 +16,7 @@ LOOK_S = 0.025
 # Output over its limit is dropped, since a correct program may print much. A run with more output than both of these is stopped.
 OUTPUT_TIMES_MAX = 64
 OUTPUT_DRAINED_BYTES = 16 * 1024 * 1024
-# How much the processes together may exceed the memory limit, so that a single process first reaches its own limit, as a MemoryError.
+# How far all processes together may exceed the memory limit. So a single process reaches its own limit first and gets a MemoryError.
 MEMORY_SLACK_KIB = 32 * 1024
 FILES_MAX = 50_000
 REPORT_BYTES_MAX = 32 * 1024 * 1024

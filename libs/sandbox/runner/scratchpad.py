@@ -182,7 +182,7 @@ def _checked(name):
     if isinstance(name, str) and not name.isascii():
         name = __import__("unicodedata").normalize("NFKC", name)
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or len(name) > NAME_CHARS_MAX:
-        what = "an identifier of at most %d characters, and no keyword, such as \"best_score\"" % NAME_CHARS_MAX
+        what = "an identifier such as \"best_score\", of at most %d characters, that is not a Python keyword" % NAME_CHARS_MAX
         raise ValueError("%.80r can't be the name of a stored value: use %s" % (name, what))
     if name in RESERVED or name.startswith("__"):
         raise ValueError("%r can't be stored, since it would hide a name that every cell needs: use another name" % name)

@@ -31,7 +31,7 @@ export const isFetched = (folder: string): boolean =>
 
 export const LEXICAL_COST = 'memory finds similar tasks by shared words only; it mostly misses the same task in other words';
 
-/** File with the built-in embedder of the last start. */
+/** File with the name of the embedder that the last start of the stack used. */
 export const recordPath = (home: string) => join(home, 'embedder');
 
 /**

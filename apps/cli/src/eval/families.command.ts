@@ -46,7 +46,10 @@ export function familyReader(): (entry: unknown) => FamilyProblem {
   return (entry) => {
     const { id, family, kind: familyKind, round, ...spec } = Line.parse(entry);
     const before = known.get(family);
-    if (before && before.familyKind !== familyKind) throw new Error(`kind: ${family} has the kind ${before.familyKind} in ${before.id}`);
+    if (before && before.familyKind !== familyKind)
+      throw new Error(
+        `kind: is ${familyKind}, but ${before.id} of the same family ${family} has ${before.familyKind}; give both the same kind`,
+      );
     const problem = { id, family, familyKind, round: round ?? (before?.round ?? 0) + 1, spec: specOf(spec) };
     known.set(family, problem);
     return problem;

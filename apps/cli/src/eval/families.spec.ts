@@ -18,7 +18,11 @@ it.each([
   ['an unknown kind', line({ kind: 'riddle' }), 'line 2: kind: '],
   ['no family', line({ family: undefined }), 'line 2: family: '],
   ['a round of 0', line({ round: 0 }), 'line 2: round: '],
-  ['another kind than its family', line({ id: 'a/2', kind: 'procedure' }), 'line 2: kind: a has the kind house_rule in a/1'],
+  [
+    'another kind than its family',
+    line({ id: 'a/2', kind: 'procedure' }),
+    'line 2: kind: is procedure, but a/1 of the same family a has house_rule; give both the same kind',
+  ],
   ['a field that no task has', line({ id: 'a/2', promt: '' }), /line 2: .*promt/],
   ['a known id', line({}), 'line 2: repeats the id a/1 of line 1'],
 ])('names line and field of a line with %s', (_what, wrong, message) => {

@@ -72,7 +72,7 @@ function entryPointOf(code: string, testList: readonly string[]): string | null 
 function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, test_imports }: z.infer<typeof Mbpp>): Problem {
   const shown = test_list.join('\n');
   const entryPoint = entryPointOf(code, test_list);
-  if (!entryPoint) throw new Error('the asserts in test_list call no function that code defines');
+  if (!entryPoint) throw new Error('the asserts in "test_list" call no function or class that "code" defines');
   // The setup code goes before the tests, because it may use classes that the answer defines.
   const tests = test_setup_code ? `${test_setup_code}\n${shown}` : shown;
   const value = { entryPoint, tests, setup: test_imports.join('\n'), public: true };
@@ -84,7 +84,7 @@ function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, 
   });
 }
 
-/** A TaskSpec as proto JSON with an `id` beside its fields. */
+/** A TaskSpec as proto JSON, with an additional field `id`. */
 const Own = z.looseObject({ id: z.union([z.string().min(1), z.number()]) });
 
 /** Formats with one problem on each line. */

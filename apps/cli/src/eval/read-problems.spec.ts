@@ -72,7 +72,7 @@ describe('MBPP', () => {
   it('names the line whose tests call no defined function', () => {
     const stray = { ...mbpp, task_id: 902, code: 'def other():\n  pass' };
     expect(() => parseEntries(READERS.mbpp, lines(mbpp, stray))).toThrow(
-      'line 2: the asserts in test_list call no function that code defines',
+      'line 2: the asserts in "test_list" call no function or class that "code" defines',
     );
   });
 });

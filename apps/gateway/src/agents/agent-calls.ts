@@ -67,7 +67,7 @@ function agentMessage({ agent, settings, updatedAt, ...more }: AgentSettings) {
 }
 
 const OwnFields = z.object({ strategy: TaskStrategy.default('attempts'), mcpServers: OutsideServers.default([]) });
-/** Fields of an agent beside its procedural memory settings, by their names in the proto. */
+/** Fields of an agent other than its procedural memory settings, by their names in the proto. */
 const OWN = { strategy: 'strategy', mcp_servers: 'mcpServers' } as const;
 const isOwn = (path: string): path is keyof typeof OWN => Object.hasOwn(OWN, path);
 

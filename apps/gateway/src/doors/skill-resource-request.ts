@@ -70,7 +70,7 @@ const Resource = Said.extend({
   ...Object.fromEntries(DECIDED.map((name) => [name, decided])),
 });
 
-/** Fields of a PUT beside the resource: tests, and other parts of a draft. */
+/** Fields of a PUT in addition to the resource: tests, and other parts of a draft. */
 const MORE = {
   tests: z.array(Json.meta({ $ref: '#/components/schemas/SkillTestCase' })).nullish(),
   category: z.string().nullish(),

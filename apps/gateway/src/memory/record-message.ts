@@ -44,7 +44,7 @@ export const documentMessage = (document: DocumentRecord): MessageInitShape<type
 
 type Fields = PlainRecord['fields'];
 
-/** The fields of a record under public names: in snake_case, with times in RFC 3339. The values are those of an export. */
+/** The fields of a record as callers see them: names in snake_case, times in RFC 3339, other values as in an export. */
 export function wireFields({ kind, fields }: Pick<PlainRecord, 'kind' | 'fields'>): Fields {
   const named = Object.entries(knownTo(kind, fields)).map(([name, value]) => [
     snakeCase(name),

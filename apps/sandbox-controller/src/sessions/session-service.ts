@@ -21,7 +21,7 @@ import { SessionHost } from './session-host.js';
 /** How long running calls may take when the service closes. */
 const CLOSE_GRACE_MS = 2_000;
 
-/** The address for gateways: `advertised` ("host", "host:port" or undefined). Missing parts are those of the own address, `host` and `port`. */
+/** The address for gateways: `advertised` ("host", "host:port" or undefined). Missing parts are taken from the own address, `host` and `port`. */
 export function advertisedAddress(advertised: string | undefined, host: string, port: number): string {
   const address = advertised ?? host;
   if (isIP(address) === 6) return `[${address}]:${port}`;

@@ -35,7 +35,7 @@ export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'>
 
 export interface AddedTurns {
   readonly conversation: Conversation;
-  /** Index of the first message. */
+  /** Index in the conversation, from 0, of the first of these messages. */
   readonly first: number;
   /** `added`: the conversation is new. `unchanged`: all messages were already stored. */
   readonly outcome: 'added' | 'appended' | 'unchanged';

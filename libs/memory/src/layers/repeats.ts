@@ -30,7 +30,7 @@ export async function wasApplied(...asked: Parameters<typeof loadNote>): Promise
   return (await loadNote(...asked)) !== null;
 }
 
-/** The note of an applied write; its `sources` are those of `markApplied`. */
+/** The note of an applied write; `sources` are what the caller gave `markApplied`. */
 export const loadNote = (store: RecordStore, tenant: string, layer: MemoryLayer, writeId: string) =>
   loadOne(store, { tenant, agent: null }, layer, 'applied', writeId);
 

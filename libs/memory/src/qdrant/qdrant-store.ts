@@ -39,7 +39,7 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   const secret = await models.open(model);
   const seen = (scope: ReadScope) => new TenantPoints(server, seenBy(scope));
   const owned = (owners: Owners) => new TenantPoints(server, ownedBy(owners));
-  /** The arguments of each call in record-points.ts: the points, their collection, and conditions. */
+  /** The first arguments of functions that take a filter, such as `eachRecord`: the points, their collection, and the filter's conditions. */
   const at = (points: TenantPoints, layer: MemoryLayer, filter: RecordFilter) =>
     [points, layers[layer], filterConditions(points.tenant, filter)] as const;
   const vectorsOf = ({ tenant }: TenantPoints) => new PointVectors(secret, tenant);

@@ -137,7 +137,9 @@ function nearestCodes(
   return found.map(([id, differing, distance]) => ({ record: recordOfVector(id), differing, cosine: cosineOf(distance) }));
 }
 
-/** The query's filter on the columns beside the codes. Other fields are looked up first, so that nothing is filtered after the limit. */
+/**
+ * The query's filter on the columns that are stored with the codes. Other fields are looked up first, so that nothing is filtered after the limit.
+ */
 function codeCondition(layer: MemoryLayer, query: StoreQuery, model: number): Condition {
   const { createdSince, createdBefore, worthMin, where } = query;
   const values: Record<string, Value> = {};

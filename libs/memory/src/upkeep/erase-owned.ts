@@ -55,7 +55,10 @@ export async function eraseOwned(
   return addCounts(removed, recalled === 0 ? {} : { 'memory.episodic.recalled': recalled });
 }
 
-/** The time (ms since 1970) from which these owners' records count as new: now, or after records dated by a clock slightly ahead. */
+/**
+ * The time (ms since 1970) from which these owners' records count as new: 1 ms after now, or after their newest record if the clock of
+ * another machine, up to `AHEAD_MS` ahead, dated it later.
+ */
 export async function newFrom(store: RecordStore, clock: Clock, erased: Erasable): Promise<number> {
   const now = clock.now();
   let newest = now;

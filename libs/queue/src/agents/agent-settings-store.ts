@@ -103,7 +103,7 @@ const flag = () =>
   z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' }).optional();
 const share = () => z.coerce.number({ error: 'must be a number from 0 to 1' }).min(0).max(1).optional();
 
-/** The settings of agents that have none of their own. All services need the same. Defaults are those of `ProceduralMemorySettings`. */
+/** The settings of agents that have none of their own. All services need the same. Defaults: see `ProceduralMemorySettings`. */
 export const agentSettingsConfig = z.object({
   /** Whether agents learn, offer and use skills at all. */
   ETUDE_SKILLS_ENABLED: flag(),

@@ -68,7 +68,7 @@ export class RedisWorlds extends RedisStore {
     return found;
   }
 
-  /** See `MoveInWorld`. A repeat is known for a day. */
+  /** See `MoveInWorld`. The outcome of a move is kept for a day. A later repeat counts as a new move. */
   readonly move: MoveInWorld = async ({ tenant, agent, user }, name, move, moveId) => {
     for (;;) {
       const text = await this.#text(tenant, name);

@@ -54,7 +54,7 @@ export function isReadBy(owner: Scope, reader: SkillReader): boolean {
 interface FindOptions {
   /** Exactly this version, in any status unless `status` says otherwise. */
   readonly version?: number;
-  /** The newest version with this status. Absent: the active one, or its replacement. */
+  /** The newest version with this status. Absent: the active version; if there is none, the active skill that replaces the deprecated one. */
   readonly status?: SkillStatus | 'any';
 }
 

@@ -51,8 +51,8 @@ export async function revokeSource(
   const read = tenants.map((one) => Array.fromAsync(deps.procedural.every({ tenant: one, agent: null })));
   const inReach = (await Promise.all(read)).flat();
   const tainted = await taintedBy(source, tenant, inReach, deps.learned);
-  // Skills that this source withdrew before are included, so that a repeated call gives the same answer. Archived skills with a proof are
-  // included too, because they could be restored into use.
+  // Skills that an earlier call withdrew for this source are included, so that a repeated call gives the same answer. Archived skills with a
+  // proof are included too, because they could be restored into use.
   const isMeant = ({ status, proof, history = [] }: Skill) =>
     status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(becauseOf(input.source)) === true;
   const skills = callersFirst(inReach.filter((skill) => tainted.skills.has(skill) && isMeant(skill)));

@@ -20,7 +20,7 @@ export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoi
   if (parsed.success) return own;
   const violations = parsed.error.issues.flatMap((issue) => violationsOf(issue, own, contract));
   const lines = violations.map(({ field, description }) => `${field} ${description.replace(/\.+$/, '')}`).join('; ');
-  throw new EtudeError('INVALID_ARGUMENT', `The arguments of ${skill.name} are wrong: ${lines}. It is ${contract.signature}.`, {
+  throw new EtudeError('INVALID_ARGUMENT', `The arguments of ${skill.name} are wrong: ${lines}. The signature is ${contract.signature}.`, {
     field: violations[0]?.field,
     violations,
   });
