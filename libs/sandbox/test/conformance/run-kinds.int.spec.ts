@@ -34,7 +34,7 @@ describe('a program', () => {
 
   it('joins its threads and runs its exit hooks', async () => {
     const code =
-      'import atexit, threading, time\natexit.register(lambda: print("hook"))\nthreading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()\nprint("end")';
+      'import atexit, threading\natexit.register(lambda: print("hook"))\nended = threading.Event()\nthreading.Thread(target=lambda: (ended.wait(), print("thread"))).start()\nprint("end")\nended.set()';
     expect(await sandboxes.one(program(code))).toMatchObject({ exit: 'ok', stdout: 'end\nthread\nhook\n' });
   });
 
