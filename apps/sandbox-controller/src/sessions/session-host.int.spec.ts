@@ -2,7 +2,7 @@ import { SessionRequest } from '@etude/contracts/sandbox';
 import { RedisKeys } from '@etude/queue/redis/keys';
 import { connectRedis } from '@etude/queue/redis/redis';
 import { ControllerDirectory } from '@etude/queue/sandboxes/controllers';
-import { SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
+import { newSandboxId, SandboxSessionStore } from '@etude/queue/sandboxes/sandbox-sessions';
 import { startRedis } from '@etude/test-support/redis';
 import { redisForFile } from '@etude/test-support/redis-for-file';
 import { until } from '@etude/test-support/until';
@@ -38,7 +38,7 @@ function world({ url }: { readonly url: string } = redis) {
     await directory.announce({ ...self, sessions: 0 });
     return { controllerId, host, upkeep, directory };
   };
-  return { cluster, store, start };
+  return { cluster, connection, keys, store, start };
 }
 
 /** Starts an execution, or follows a known one. @returns its events */
@@ -199,6 +199,40 @@ describe('a session whose controller is gone', () => {
     expect(await rest).toEqual(['two', 'tail', '=ok']);
     expect(await words(events(next, 'x', 'one wait two'))).toEqual(['one', 'two', 'tail', '=ok']);
     expect(cluster.newest).toMatchObject({ ran: ['x'], left: 1, released: false });
+  });
+
+  it('is taken over with fields of a later version, and beside a damaged session', async () => {
+    const { connection, keys, store, start } = world();
+    const [one, other] = [await start(), await start()];
+    const ids: string[] = [];
+    for (const name of ['a', 'b', 'c']) ids.push((await one.host.open(request(name), never())).id);
+    const [damaged = '', newer = '', whole = ''] = ids;
+    await one.host.shutDown();
+    await one.upkeep.close();
+    const spec = (await connection.hget(keys.sandbox('acme', newer), 'spec')) ?? '';
+    await connection.hset(keys.sandbox('acme', newer), 'spec', spec.replace('"limits":{', '"limits":{"fieldOfALaterVersion":1,'));
+    await connection.hset(keys.sandbox('acme', damaged), 'spec', 'no JSON');
+    await other.upkeep.look();
+    for (const id of [newer, whole]) expect(await store.get('acme', id)).toMatchObject({ controllerId: other.controllerId });
+    expect(await store.heldBy(one.controllerId)).toEqual([{ tenant: 'acme', id: damaged }]);
+  });
+
+  it('is kept and reconciled beside a damaged session of the same controller', async () => {
+    const { connection, keys, store, start } = world();
+    const { host, upkeep, controllerId } = await start();
+    const { id } = await host.open(request('a'), never());
+    const owner = { controllerId, place: 'gone' };
+    const [damaged, unheld] = [newSandboxId(), newSandboxId()];
+    for (const [at, lost] of [damaged, unheld].entries()) await store.open(lost, request(`lost-${at}`), owner, 9);
+    await connection.hset(keys.sandbox('acme', damaged), 'spec', 'no JSON');
+    await upkeep.look();
+    await upkeep.look();
+    expect(await store.get('acme', unheld)).toMatchObject({ session: { state: 'lost' } });
+    // The record of the held session is damaged too, and the store assigns it to nobody.
+    await connection.hset(keys.sandbox('acme', id), 'spec', 'no JSON');
+    await connection.del(keys.heldSandboxes(controllerId));
+    await upkeep.look();
+    expect(host.sessionCount).toBe(1);
   });
 
   it('is lost when its sandbox ended with the controller', async () => {

@@ -138,14 +138,14 @@ export class SessionHost {
     const recorded = new Map((await store.heldBy(controllerId)).map((one) => [memberOf(one.tenant, one.id), one]));
     for (const held of before) {
       if (recorded.has(held.key) || this.#held.get(held.key) !== held) continue;
-      const stored = await store.get(held.session.tenant, held.session.id);
-      if (stored?.controllerId === controllerId && stored.session.state === 'open') continue;
+      const stored = await store.getUnlessDamaged(held.session.tenant, held.session.id);
+      if (stored === undefined || (stored?.controllerId === controllerId && stored.session.state === 'open')) continue;
       await this.#letGo(held, stored);
     }
     for (const [key, { tenant, id }] of recorded) {
       if (this.#held.has(key)) continue;
       const end = this.#unwritten.get(key);
-      const stored = end && (await store.get(tenant, id));
+      const stored = end && (await store.getUnlessDamaged(tenant, id));
       // The session is ended only in the next round, because a claim or an attach may still be bringing its sandbox.
       if (!end) this.#unwritten.set(key, NEVER_HELD);
       if (end && stored?.controllerId === controllerId) await store.end(tenant, id, stored.ownerEpoch, end.state, end.reason);

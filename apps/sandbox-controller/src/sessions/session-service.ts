@@ -174,7 +174,7 @@ export class SessionUpkeep {
   async #inherit(dead: string): Promise<void> {
     const { store, host, directory } = this.parts;
     for (const { tenant, id } of await store.heldBy(dead)) {
-      const stored = await store.get(tenant, id);
+      const stored = await store.getUnlessDamaged(tenant, id);
       if (stored?.session.state !== 'open' || stored.controllerId !== dead) continue;
       await host.takeOver(stored);
     }

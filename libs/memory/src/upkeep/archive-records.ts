@@ -7,6 +7,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { Embedder } from '@etude/domain/ports/model';
 import { forgettingScore } from '@etude/domain/retrieval/fuse';
 import { showsRecord } from '../layers/item-shows.js';
+import type { UpkeepDeps } from './record-upkeep.js';
 import type { ItemShows } from '@etude/contracts/memory';
 import { reasonToArchive } from '@etude/domain/lift/effects';
 
@@ -16,10 +17,11 @@ const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;
 const DAY_MS = 86_400_000;
 
+type ArchiveDeps = Pick<UpkeepDeps, 'store' | 'clock' | 'log'>;
+
 /** Hides records that score below `scoreMax` from search. Never removes them. */
 export async function archiveRecords(
-  store: RecordStore,
-  clock: Clock,
+  { store, clock, log }: ArchiveDeps,
   owners: Owners,
   policy: ArchivePolicy,
   { dryRun }: { readonly dryRun: boolean },
@@ -30,7 +32,7 @@ export async function archiveRecords(
   let [looked, archived, examples]: [number, number, ArchiveReport['examples']] = [0, 0, []];
   for await (const page of walkOwned(store, owners, filter, { layers: policy.layers ?? LAYERS, signal })) {
     looked += page.length;
-    const low = page.filter((record) => scoreOf(record, clock) < policy.scoreMax);
+    const low = readable(page, log).filter((record) => scoreOf(record, clock) < policy.scoreMax);
     archived += dryRun ? low.length : await updateEach(store, low, (record) => (record.shown ? asArchived(record) : null));
     const more = low.map((record) => {
       const { layer, scope, title } = record;
@@ -42,12 +44,26 @@ export async function archiveRecords(
 }
 
 /** Shows archived records again: all, or those with these ids. Those superseded or deactivated meanwhile stay hidden. Returns how many. */
-export async function restoreRecords(store: RecordStore, owners: Owners, ids?: readonly string[]): Promise<number> {
+export async function restoreRecords({ store, log }: ArchiveDeps, owners: Owners, ids?: readonly string[]): Promise<number> {
   const isWanted = (record: StoredRecord) => ids === undefined || ids.includes(idOf(record)) || ids.includes(record.key);
   let restored = 0;
   for await (const page of walkOwned(store, owners, { shown: false, where: ARCHIVED }))
-    restored += await updateEach(store, page.filter(isWanted), (record) => (isArchived(record) ? asRestored(record) : null));
+    restored += await updateEach(store, readable(page.filter(isWanted), log), (record) => (isArchived(record) ? asRestored(record) : null));
   return restored;
+}
+
+/** The records of a page that can be read. The damaged ones are logged. */
+function readable(page: readonly StoredRecord[], log: UpkeepDeps['log']): readonly StoredRecord[] {
+  return page.filter((record) => {
+    const { layer, kind, key, scope } = record;
+    try {
+      parseBody(record);
+      return true;
+    } catch {
+      log?.('a memory record is damaged and is left out', { tenant: scope.tenant, layer, kind, key });
+      return false;
+    }
+  });
 }
 
 function asRestored(record: StoredRecord): MemoryRecord {
@@ -84,10 +100,10 @@ export async function memoryStats(store: RecordStore, { profile }: Embedder, ten
  * Archives items that make first attempts worse, and notes the reason in their counters. An item that this has archived before stays as it
  * is, because somebody may have restored it. Returns how many were archived.
  */
-export async function archiveHarmful(store: RecordStore, clock: Clock, owners: Owners, signal?: AbortSignal): Promise<number> {
+export async function archiveHarmful({ store, clock, log }: ArchiveDeps, owners: Owners, signal?: AbortSignal): Promise<number> {
   let archived = 0;
   for await (const page of walkOwned(store, owners, { kinds: ['shows'] }, { signal }))
-    for (const counters of page) {
+    for (const counters of readable(page, log)) {
       const { value } = parseBody<ItemShows>(counters);
       const reason = value.archived === undefined ? reasonToArchive(value) : null;
       if (reason === null) continue;

@@ -11,22 +11,23 @@ import { type CountsByPlace, type Erasable, walkOwned } from './owned-records.js
 import { archiveHarmful, archiveRecords, memoryStats, restoreRecords } from './archive-records.js';
 import { type ExportOptions, exportRecords } from './export-lines.js';
 import { type ImportOptions, importRecords } from './import-lines.js';
+import type { SemanticOptions } from '../layers/semantic-layer.js';
 import { embedTexts, indexedTextsOf, insertsOf, type LayerDeps } from '../layers/records.js';
 import { mendDocuments } from '../layers/documents.js';
 import { callGraph, type MoveDeps, moveSkills } from '../layers/skill-moves.js';
 import { openedSkill, ownedSkills } from '../layers/skill-records.js';
 
 /** `store`: a `guardedStore`, because imports are writes too. */
-export type UpkeepDeps = Pick<LayerDeps, 'store' | 'embedder' | 'clock' | 'proofChecker'>;
+export type UpkeepDeps = Pick<LayerDeps, 'store' | 'embedder' | 'clock' | 'proofChecker'> & Pick<SemanticOptions, 'log'>;
 
 export function recordUpkeep(deps: UpkeepDeps) {
   const { store, embedder, clock } = deps;
   return {
     stats: (tenant: string) => memoryStats(store, embedder, tenant),
     archive: (owners: Owners, policy: ArchivePolicy, options: { readonly dryRun: boolean }, signal?: AbortSignal) =>
-      archiveRecords(store, clock, owners, policy, options, signal),
-    archiveHarmful: (owners: Owners, signal?: AbortSignal) => archiveHarmful(store, clock, owners, signal),
-    restore: (owners: Owners, ids?: readonly string[]) => restoreRecords(store, owners, ids),
+      archiveRecords(deps, owners, policy, options, signal),
+    archiveHarmful: (owners: Owners, signal?: AbortSignal) => archiveHarmful(deps, owners, signal),
+    restore: (owners: Owners, ids?: readonly string[]) => restoreRecords(deps, owners, ids),
     exportLines: (owners: Owners, options?: ExportOptions) => exportRecords(store, owners, options),
     importLines: (tenant: string, lines: AsyncIterable<string>, options: ImportOptions) => importRecords(deps, tenant, lines, options),
     newFrom: (erased: Erasable) => newFrom(store, clock, erased),

@@ -22,15 +22,17 @@ const BOB = { ...ACME, user: 'bob' };
 let now: number;
 let store: RecordStore;
 let upkeep: MemoryUpkeep;
+let logged: unknown[];
 
 beforeEach(() => {
   now = NEW_YEAR;
+  logged = [];
   [store, upkeep] = opened();
 });
 
 function opened(): [RecordStore, MemoryUpkeep] {
   const made = guardedStore(modelStore());
-  return [made, recordUpkeep({ store: made, embedder, clock: { now: () => now } })];
+  return [made, recordUpkeep({ store: made, embedder, clock: { now: () => now }, log: (_message, details) => logged.push(details) })];
 }
 
 const factRecord = (part: Parameters<typeof factOf>[0] = {}): MemoryRecord => factRecordOf(factOf(part), []);
@@ -164,6 +166,28 @@ describe('archiving', () => {
     expect(await shownKeys()).toEqual(before);
     const [skill] = await store.load({ tenant: 'acme', agent: null }, 'procedural', 'skill', before.slice(-1));
     expect(skill?.fields.status).toBe('active');
+  });
+
+  it('logs damaged records, and archives and restores the others', async () => {
+    const damaged = { ...factRecord({ id: 'damaged' }), body: 'no JSON' };
+    const counters = { ...damaged, kind: 'shows', key: 'counters', shown: false } as const;
+    for (const record of [damaged, counters]) await store.write('acme', [{ do: 'insert', record, indexed: [] }]);
+    await write(factRecord({ id: 'poor', confidence: 0.1 }));
+    now += 31 * DAY_MS;
+    expect(await upkeep.archive(ACME, policy, { dryRun: false })).toMatchObject({ looked: 2, archived: 1 });
+    expect(await upkeep.archiveHarmful(ACME)).toBe(0);
+    for (const record of await store.load({ tenant: 'acme', agent: null }, 'semantic', 'fact', ['damaged'])) {
+      const hidden = { ...record, shown: false, fields: { ...record.fields, archived: 'yes' } };
+      await store.write('acme', [{ do: 'update', record: hidden, revision: record.revision }]);
+    }
+    expect(await upkeep.restore(ACME)).toBe(1);
+    expect(await shownKeys()).toEqual(['poor']);
+    const place = { tenant: 'acme', layer: 'semantic' };
+    const [fact, shows] = [
+      { ...place, kind: 'fact', key: 'damaged' },
+      { ...place, kind: 'shows', key: 'counters' },
+    ];
+    expect(logged).toEqual([fact, shows, fact]);
   });
 });
 

@@ -6,10 +6,10 @@ import type { AgentSettings, AgentSettingsReader } from '@etude/domain/ports/age
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { parseOr } from '../jobs/job-end.js';
+import { parseOr, parseStored } from '../jobs/job-end.js';
 import type { RedisKeys } from '../redis/keys.js';
 import { namesAfter } from '../redis/pages.js';
-import { runScript, whileRedisAnswers } from '../redis/redis.js';
+import { runScript, unlessDamaged, whileRedisAnswers } from '../redis/redis.js';
 
 /** The JSON in a stored text "<ms of the change> <JSON>". The revision makes every text unique, even if a change reverts another. */
 const Stored = z.object({
@@ -73,7 +73,10 @@ export class AgentSettingsStore implements AgentSettingsReader {
   /** Agents that have settings of their own, sorted by name, from the first name greater than `after`. */
   async list(tenant: string, { limit, after = '' }: { limit: number; after?: string }): Promise<readonly AgentSettings[]> {
     const all = await whileRedisAnswers(this.redis, this.redis.hgetall(this.keys.agents(tenant)));
-    return namesAfter(Object.keys(all), after, limit).map((agent) => this.#read(agent, all[agent] ?? null));
+    const read = async (agent: string) => this.#read(agent, all[agent] ?? null);
+    const look = (agent: string) => unlessDamaged(this.redis, `settings of agent ${agent} in ${tenant}`, () => read(agent));
+    const found = await Promise.all(namesAfter(Object.keys(all), after, Infinity).map(look));
+    return found.filter((settings) => settings !== undefined).slice(0, limit);
   }
 
   #text(tenant: string, agent: string): Promise<string | null> {
@@ -96,7 +99,7 @@ export function updatedAt(text: string): number {
 }
 
 function storedIn(agent: string, text: string): z.infer<typeof Stored> {
-  return parseOr(Stored, JSON.parse(text.slice(text.indexOf(' ') + 1)), 'INTERNAL', `the settings of agent "${agent}"`);
+  return parseStored(Stored, JSON.parse(text.slice(text.indexOf(' ') + 1)), 'INTERNAL', `the settings of agent "${agent}"`);
 }
 
 const flag = () =>

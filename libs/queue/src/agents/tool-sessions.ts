@@ -5,7 +5,7 @@ import type { SessionKey, Todo, ToolOutcome, ToolSession, ToolSessions } from '@
 import { TodoItem } from '@etude/domain/tools/tool-definition';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
-import { parseOr } from '../jobs/job-end.js';
+import { parseStored } from '../jobs/job-end.js';
 import { RedisStore } from '../redis/redis.js';
 
 /** A session expires this long after its last write. */
@@ -13,7 +13,7 @@ export const SESSION_KEPT_MS = 7 * 86_400_000;
 /** How long an answer is kept for repeats of the call: as long as the result of an execution. */
 const ANSWER_KEPT_MS = 3_600_000;
 
-const Todos = z.array(z.object(TodoItem.shape));
+const Todos = z.array(TodoItem);
 /** The kept answer of a tool call, with the digest of the call and the time in ms since 1970. */
 interface Answer {
   readonly digest: string;
@@ -28,7 +28,7 @@ const LOADED = 'loaded:';
 export class RedisToolSessions extends RedisStore implements ToolSessions {
   async read(key: SessionKey): Promise<ToolSession> {
     const fields = await this.ask(this.redis.hgetall(this.#of(key)));
-    const todos = parseOr(Todos, JSON.parse(fields['todos'] ?? '[]'), 'INTERNAL', `the todos of session ${key.session}`);
+    const todos = parseStored(Todos, JSON.parse(fields['todos'] ?? '[]'), 'INTERNAL', `the todos of session ${key.session}`);
     return { todos, loaded: loadedOf(fields, key) };
   }
 
@@ -84,7 +84,7 @@ function loadedOf(fields: Readonly<Record<string, string>>, { session }: Session
   return Object.entries(fields)
     .filter(([field]) => field.startsWith(LOADED))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, text]) => parseOr(SkillDependency, JSON.parse(text), 'INTERNAL', `the functions loaded in session ${session}`));
+    .map(([, text]) => parseStored(SkillDependency, JSON.parse(text), 'INTERNAL', `the functions loaded in session ${session}`));
 }
 
 export interface RepeatableCall extends SkillReader {

@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import { SkillRequest } from '@etude/contracts/queues';
 import { WantedSkill } from '@etude/contracts/skill-proof';
 import type { SkillWishes } from '@etude/domain/tools/tool-definition';
@@ -7,7 +8,7 @@ import { z } from 'zod';
 import { parseOr } from '../jobs/job-end.js';
 import { type DurableWork, requestIdTaken } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
-import { RedisStore } from '../redis/redis.js';
+import { RedisStore, unlessDamaged } from '../redis/redis.js';
 import { memberOf, RETENTION_MS } from '../redis/keys.js';
 
 /** The priority that callers see for every wish. Jobs ignore it: they run in the order of the wishes. */
@@ -132,8 +133,8 @@ export class WantedSkills extends RedisStore {
     if (rank === null) return { wishes, nextAfter: null };
     for (let start = rank + 1; wishes.length <= limit; start += limit) {
       const ids = await this.ask(this.redis.zrevrange(index, start, start + limit - 1));
-      const found = await Promise.all(ids.map((id) => this.get(tenant, id)));
-      const known = found.filter((wanted) => wanted !== null);
+      const found = await Promise.all(ids.map((id) => unlessDamaged(this.redis, `wish ${id} of ${tenant}`, () => this.get(tenant, id))));
+      const known = found.filter((wanted) => !!wanted);
       const seen = known.filter((wanted) => user === undefined || wanted.user === null || wanted.user === user);
       wishes.push(...seen.filter((wanted) => agent === null || wanted.agent === agent));
       if (ids.length < limit) break;
@@ -147,7 +148,7 @@ export class WantedSkills extends RedisStore {
     const fields = await this.ask(this.redis.hgetall(this.keys.wantedSkill(tenant, id)));
     if (fields['wish'] === undefined) return null;
     const stored = {
-      ...(JSON.parse(fields['wish']) as object),
+      ...(parsedJson(fields['wish']) as object | undefined),
       state: fields['state'],
       reason: fields['reason'] ?? '',
       priority: Number(fields['priority']),

@@ -1,19 +1,21 @@
 // Every kind of record has its place in this file and in a list at its end. An erasure that misses one leaves data behind.
 import { taskOfExecution } from '@etude/contracts/ids';
+import { parsedJson } from '@etude/contracts/json';
 import { MemoryWrite } from '@etude/contracts/memory';
 import { ConsolidationRecord } from '@etude/contracts/memory-upkeep';
 import { ExecutionRequest } from '@etude/contracts/sandbox';
+import { WantedSkill } from '@etude/contracts/skill-proof';
 import { factId } from '@etude/domain/facts/fact-plan';
 import { writtenIn } from '@etude/domain/ports/memory';
 import { isRecalledFrom, mayRead, type RecordOfTenant } from '@etude/domain/recall/deleted-record';
 import type { Character } from '@etude/domain/world/world';
 import { updatedAt } from '../agents/agent-settings-store.js';
-import { WantedSkills } from '../agents/wanted-skills.js';
+import { readStored } from '../jobs/job-end.js';
 import { ConsolidationStore, isOver, listedAs } from '../memory/consolidation-store.js';
 import { OutboxReader } from '../memory/memory-outbox.js';
 import { StoredErasure } from '../memory/upkeep-store.js';
 import { consolidationKeys, memberOf } from '../redis/keys.js';
-import { runScript } from '../redis/redis.js';
+import { runScript, unlessDamaged } from '../redis/redis.js';
 import { SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { storedIn } from '../worlds/worlds-store.js';
 import {
@@ -36,7 +38,7 @@ const OUTBOX: ErasurePlace = {
     const reader = new OutboxReader(producer.redis, producer.keys);
     for await (const page of fieldsOf(producer.redis, producer.keys.memoryOutbox(tenant)))
       yield page.flatMap(([id, text]): readonly Trace[] => {
-        const { data: write } = MemoryWrite.safeParse(JSON.parse(text));
+        const { data: write } = readStored(MemoryWrite, parsedJson(text));
         if (isOwnWrite(erased, write)) return [() => reader.remove(tenant, id)];
         // Memory removes the copy once it has applied the write.
         return isWrittenCopy(erased, write) ? [async () => false] : [];
@@ -133,7 +135,7 @@ async function isOwnExecution(erased: Erased, key: string, id: string): Promise<
   const taskId = taskOfExecution(id);
   if (taskId !== null) return erased.taskIds.has(taskId) || (await redis.exists(keys.task(erased.tenant, taskId))) === 0;
   if ('all' in erased.subject) return true;
-  const request = ExecutionRequest.safeParse(JSON.parse((await redis.hget(key, 'request')) ?? 'null'));
+  const request = readStored(ExecutionRequest, parsedJson((await redis.hget(key, 'request')) ?? ''));
   const owner = request.data?.owner;
   return owner !== undefined && isOwned(erased, owner.agent, owner.user);
 }
@@ -144,8 +146,7 @@ const CONSOLIDATIONS = keyedPlace({
   start: ({ producer, tenant }) => producer.keys.consolidation(tenant, ''),
   async trace(erased, key, id) {
     const { subject, at, producer, tenant } = erased;
-    const text = (await producer.redis.get(key)) ?? 'null';
-    const { data: record } = ConsolidationRecord.safeParse(JSON.parse(text));
+    const { data: record } = ConsolidationRecord.safeParse(parsedJson((await producer.redis.get(key)) ?? ''));
     const removal = async () => {
       if (record) await producer.redis.zrem(producer.keys.consolidations(tenant), listedAs(record));
       await producer.redis.del(...consolidationKeys(producer.keys, tenant, id));
@@ -175,7 +176,7 @@ export const DELETIONS = keyedPlace({
   name: 'queue.deletions',
   start: ({ producer, tenant }) => producer.keys.erasure(tenant, ''),
   async trace(erased, key) {
-    const { data } = StoredErasure.safeParse(JSON.parse((await erased.producer.redis.get(key)) ?? 'null'));
+    const { data } = StoredErasure.safeParse(parsedJson((await erased.producer.redis.get(key)) ?? ''));
     if (data === undefined || data.receipt.requestedAt >= erased.at) return null;
     const { supported, state } = data.receipt;
     const record = namedRecordOf(erased);
@@ -200,16 +201,21 @@ const REQUESTS = keyedPlace({
   },
 });
 
+const WishOwner = WantedSkill.pick({ agent: true, user: true });
+
+/** Wishes for skills. A wish whose owner can't be read is erased only with its tenant. */
 const WANTED_SKILLS = keyedPlace({
   name: 'queue.wanted-skills',
   start: ({ producer, tenant }) => producer.keys.wantedSkill(tenant, ''),
   async trace(erased, key, id) {
     const { producer, tenant, at } = erased;
     const { redis, keys } = producer;
-    const wish = await new WantedSkills(producer).get(tenant, id);
-    if (wish === null || wish.createdAt >= at || !isOwned(erased, wish.agent, wish.user)) return null;
+    const [text, createdAt] = await redis.hmget(key, 'wish', 'createdAt');
+    if (!text || Number(createdAt) >= at) return null;
+    const wish = await unlessDamaged(redis, `wish ${id} of ${tenant}`, async () => WishOwner.parse(JSON.parse(text)));
+    if (!('all' in erased.subject) && (!wish || !isOwned(erased, wish.agent, wish.user))) return null;
     const gone = redis.multi().del(key).zrem(keys.wantedSkills(tenant), id).zrem(keys.wantedSkillOutbox, memberOf(tenant, id));
-    return () => gone.srem(keys.openWishes(tenant, wish.agent), id).exec();
+    return () => (wish ? gone.srem(keys.openWishes(tenant, wish.agent), id) : gone).exec();
   },
 });
 
@@ -228,7 +234,7 @@ const TOOL_ANSWERS = keyedPlace({
   },
 });
 
-/** The subject's characters in worlds. For a tenant: all its worlds and the names of expired ones. */
+/** The subject's characters in worlds that can be read. For a tenant: all its worlds and the names of expired ones. */
 const WORLDS: ErasurePlace = {
   name: 'queue.worlds',
   async *traces(erased) {
@@ -242,10 +248,10 @@ async function worldTraces(erased: Erased, name: string): Promise<readonly Trace
   const { redis, keys } = producer;
   const key = keys.world(tenant, name);
   const text = await redis.get(key);
-  const stored = text === null ? null : storedIn(text);
+  const stored = text === null ? null : await unlessDamaged(redis, `world ${name} of ${tenant}`, async () => storedIn(text));
   if ('all' in subject)
-    return stored !== null && stored.createdAt >= at ? [] : [() => redis.multi().del(key).srem(keys.worlds(tenant), name).exec()];
-  if (text === null || stored === null) return [];
+    return stored && stored.createdAt >= at ? [] : [() => redis.multi().del(key).srem(keys.worlds(tenant), name).exec()];
+  if (text === null || !stored) return [];
   const isOwn = (character: Character) => {
     const [agent = '', user = null] = character.name.split('/');
     return isOwned(erased, agent, user) && (character.since ?? 0) < at;

@@ -5,7 +5,7 @@ import { ExecutionRequest, ExecutionResult, RETRYABLE_EXITS } from '@etude/contr
 import type { Sandboxes } from '@etude/domain/ports/sandboxes';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bell, channelsOf } from '../redis/channels.js';
-import { type JobEnd, leaseEndOf, parseOr } from '../jobs/job-end.js';
+import { type JobEnd, leaseEndOf, parseStored } from '../jobs/job-end.js';
 import type { AddOptions, Producer } from '../jobs/producer.js';
 import { RedisStore, whileRedisAnswers } from '../redis/redis.js';
 
@@ -33,7 +33,7 @@ export class ExecutionStore extends RedisStore {
     const [request, result] = await this.ask(read);
     if (!request) return null;
     return {
-      request: parseOr(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
+      request: parseStored(ExecutionRequest, JSON.parse(request), 'JOB_PAYLOAD_INVALID', `the request of execution ${executionId}`),
       result: result ? readResult(result, executionId) : null,
     };
   }
@@ -186,7 +186,7 @@ export class QueueSandboxes implements Sandboxes {
 }
 
 function readResult(text: string, executionId: string): ExecutionResult {
-  return parseOr(ExecutionResult, JSON.parse(text), 'INTERNAL', `the result of execution ${executionId}`);
+  return parseStored(ExecutionResult, JSON.parse(text), 'INTERNAL', `the result of execution ${executionId}`);
 }
 
 /** The most executions of one tenant that one process has in the first line at once. */

@@ -1,4 +1,5 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import type { QueueDeclaration } from '@etude/contracts/queues';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import type { Job } from 'bullmq';
@@ -184,11 +185,11 @@ export class Records<S extends z.ZodType> {
     throw new EtudeError('NOT_FOUND', `${this.kind.what} ${id} of request_id "${requestId}" is no longer kept; use a new request_id`);
   }
 
-  /** null if there is no record. Fields that a later version added are left out. */
+  /** null if there is no record. Fields that a later version added are left out, but not those of an erasure's subject: they may narrow it. */
   async get(tenant: string, id: string): Promise<z.infer<S> | null> {
     const { redis } = this.producer;
     const text = await whileRedisAnswers(redis, redis.get(this.kind.key(tenant, id)));
-    return text ? parseOr(this.kind.schema, JSON.parse(text), 'INTERNAL', `the record of ${this.kind.what} ${id}`) : null;
+    return text ? parseOr(this.kind.schema, parsedJson(text), 'INTERNAL', `the record of ${this.kind.what} ${id}`) : null;
   }
 }
 

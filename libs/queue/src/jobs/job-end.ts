@@ -36,6 +36,22 @@ export function parseOr<S extends z.ZodType>(schema: S, value: unknown, code: Er
   throw new EtudeError(code, `${what} is wrong at "${path || '(root)'}": ${issue.message}`, { field: path });
 }
 
+/** As `parseOr`, for a stored value, which loses its unknown fields; see `readStored`. */
+export function parseStored<S extends z.ZodType>(schema: S, value: unknown, code: ErrorCode, what: string): z.infer<S> {
+  return readStored(schema, value).data ?? parseOr(schema, value, code, what);
+}
+
+/** Parses a stored value. Removes unknown fields at every depth, which a later version may have added. Requests must not have such fields. */
+export function readStored<S extends z.ZodType>(schema: S, value: unknown): z.ZodSafeParseResult<z.infer<S>> {
+  const read = schema.safeParse(value);
+  const unknown = read.error?.issues.filter((issue) => issue.code === 'unrecognized_keys') ?? [];
+  for (const { path, keys } of unknown) {
+    const holder = path.reduce((part, key) => (part as Record<PropertyKey, unknown>)[key], value) as object;
+    for (const key of keys) Reflect.deleteProperty(holder, key);
+  }
+  return unknown.length === 0 ? read : schema.safeParse(value);
+}
+
 /**
  * Why this worker's lease of a running job ended: the worker shuts down, or it lost the job's lock. No caller asked to stop the work.
  * Another worker takes the job, so an execution that was started for it must continue.

@@ -55,10 +55,9 @@ export class ConsolidationStore extends RedisStore {
     const look = async (members: readonly string[]) => {
       const reads = this.redis.pipeline();
       for (const member of members) reads.get(this.keys.consolidation(tenant, member.slice(TIME_DIGITS)));
-      return (await answersOf(reads)).map((text) => {
-        const record = text === null ? null : ConsolidationRecord.parse(JSON.parse(text as string));
-        return record && { isWanted: true, load: async () => record };
-      });
+      return ((await answersOf(reads)) as ReadonlyArray<string | null>).map((text) =>
+        text === null ? null : { isWanted: true, load: async () => ConsolidationRecord.parse(JSON.parse(text)) },
+      );
     };
     return this.ask(newestFirst(this.redis, this.keys.consolidations(tenant), page, look));
   }

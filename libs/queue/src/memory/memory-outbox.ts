@@ -2,7 +2,7 @@ import { MemoryWrite } from '@etude/contracts/memory';
 import { MemoryWriteJob } from '@etude/contracts/queues';
 import { type MemoryOutbox, writtenIn } from '@etude/domain/ports/memory';
 import { marksOf, memberOf } from '../redis/keys.js';
-import { parseOr } from '../jobs/job-end.js';
+import { parseStored } from '../jobs/job-end.js';
 import type { DurableWork } from '../jobs/durable-work.js';
 import type { Producer } from '../jobs/producer.js';
 import { RedisStore, runScript } from '../redis/redis.js';
@@ -47,7 +47,7 @@ export class OutboxReader extends RedisStore {
   /** null if the write was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path of the wrong field */
   async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {
     const text = await this.ask(this.redis.hget(this.keys.memoryOutbox(tenant), writeId));
-    return text ? parseOr(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;
+    return text ? parseStored(MemoryWrite, JSON.parse(text), 'JOB_PAYLOAD_INVALID', `memory write ${writeId}`) : null;
   }
 
   /** Removes a write that was applied. A repeat changes nothing. */

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { unlessDamaged } from './redis.js';
 
 export interface Page<T> {
   readonly items: readonly T[];
@@ -49,7 +50,7 @@ export async function newestFirst<T>(
       if (candidate?.isWanted) {
         const isFull = items.length === pageSize || (items.length > 0 && bytes + (candidate.bytes ?? 0) > PAGE_MAX_BYTES);
         if (isFull) return { items, nextAfter: last };
-        const item = await candidate.load();
+        const item = await unlessDamaged(redis, `${id} of ${index}`, () => candidate.load());
         if (item) items.push(item);
         bytes += candidate.bytes ?? 0;
       }

@@ -41,11 +41,17 @@ export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger)
     socketTimeout: SILENCE_MS,
     ...(role === 'producer' ? { maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS } : { maxRetriesPerRequest: null }),
   });
+  if (logger) LOGGERS.set(redis, { logger, loggedAt: new Map() });
   const replicas = replicasOf(url);
   if (replicas > 0) REPLICAS.set(redis, replicas);
   reportOutages(redis, logger);
   return redis;
 }
+
+/** The logger of a connection, and when each damaged record was logged. */
+const LOGGERS = new WeakMap<Redis, { readonly logger: QueueLogger; readonly loggedAt: Map<string, number> }>();
+/** A damaged record is logged again after this time at the earliest, because some passes run every second. */
+const LOG_AGAIN_MS = 60_000;
 
 /** Number of replicas that must confirm a script's writes before `runScript` returns. Absent: none. */
 const REPLICAS = new WeakMap<Redis, number>();
@@ -137,6 +143,23 @@ export async function runScript<Answer>(
   const answer = command.call(redis, keys.length, ...places, ...args);
   const replicas = REPLICAS.get(redis);
   return whileRedisAnswers(redis, replicas === undefined ? answer : answer.then((said) => replicated(redis, replicas, said)));
+}
+
+/** Reads one of many stored records. A damaged one is logged and resolves to undefined. @throws EtudeError, except with code INTERNAL */
+export async function unlessDamaged<T>(redis: Redis, record: string, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (thrown) {
+    const error = toUnavailable(redis, thrown);
+    if (errorCode(error) !== 'INTERNAL') throw error;
+    const { logger, loggedAt } = LOGGERS.get(redis) ?? {};
+    if (Date.now() - (loggedAt?.get(record) ?? 0) < LOG_AGAIN_MS) return undefined;
+    loggedAt?.set(record, Date.now());
+    // The message of another error, such as a SyntaxError, may quote the record.
+    const reason = error instanceof EtudeError ? error.message : (error as Error).name;
+    logger?.error({ record, reason }, 'a stored record cannot be read and is left out');
+    return undefined;
+  }
 }
 
 /** Base of the stores in Redis. */

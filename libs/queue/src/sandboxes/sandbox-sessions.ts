@@ -1,11 +1,12 @@
 import { EtudeError } from '@etude/contracts/errors';
+import { parsedJson } from '@etude/contracts/json';
 import { SandboxSession, type SESSION_STATES, type SessionRequest } from '@etude/contracts/sandbox';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 import { requestIdTaken } from '../jobs/durable-work.js';
-import { parseOr } from '../jobs/job-end.js';
+import { parseStored } from '../jobs/job-end.js';
 import { memberOf, newId, parseMember } from '../redis/keys.js';
 import { answersOf, newestFirst, type Page, type PageAsk } from '../redis/pages.js';
-import { RedisStore } from '../redis/redis.js';
+import { RedisStore, unlessDamaged } from '../redis/redis.js';
 
 /** How long a session is kept after its end. */
 export const SESSION_KEPT_MS = 3_600_000;
@@ -71,14 +72,19 @@ export class SandboxSessionStore extends RedisStore {
     return readStoredSession(tenant, id, await this.ask(this.redis.hgetall(this.keys.sandbox(tenant, id))));
   }
 
+  /** As `get`, for passes over many sessions. undefined: the record is damaged, and was logged. */
+  getUnlessDamaged(tenant: string, id: string): Promise<StoredSession | null | undefined> {
+    return unlessDamaged(this.redis, `sandbox ${id} of ${tenant}`, () => this.get(tenant, id));
+  }
+
   /** Newest first. A short page may not be the last one: `nextAfter` is null only for the last page. */
   async list(tenant: string, filter: PageAsk & Partial<Pick<SandboxSession, 'state'>>): Promise<Page<SandboxSession>> {
     const look = async (ids: readonly string[]) => {
       const reads = this.redis.pipeline();
       for (const id of ids) reads.hgetall(this.keys.sandbox(tenant, id));
-      return (await answersOf(reads)).map((fields, i) => {
-        const session = readStoredSession(tenant, ids[i] ?? '', fields as Record<string, string>)?.session;
-        return session ? { isWanted: !filter.state || session.state === filter.state, load: async () => session } : null;
+      return ((await answersOf(reads)) as ReadonlyArray<Record<string, string>>).map((fields, i) => {
+        const load = async () => readStoredSession(tenant, ids[i] ?? '', fields)?.session ?? null;
+        return fields['state'] ? { isWanted: !filter.state || fields['state'] === filter.state, load } : null;
       });
     };
     return this.ask(newestFirst(this.redis, this.keys.sandboxes(tenant), filter, look));
@@ -154,7 +160,7 @@ export interface StoredSession {
 function readStoredSession(tenant: string, id: string, fields: Readonly<Record<string, string>>): StoredSession | null {
   if (!fields.state || !fields.spec) return null;
   const session = {
-    ...(JSON.parse(fields.spec) as object),
+    ...(parsedJson(fields.spec) as object | undefined),
     id,
     tenant,
     state: fields.state,
@@ -163,7 +169,7 @@ function readStoredSession(tenant: string, id: string, fields: Readonly<Record<s
     expiresAt: Number(fields.expiresAt),
   };
   return {
-    session: parseOr(SandboxSession, session, 'INTERNAL', `the record of sandbox ${id}`),
+    session: parseStored(SandboxSession, session, 'INTERNAL', `the record of sandbox ${id}`),
     controllerId: fields.controllerId ?? '',
     ownerEpoch: Number(fields.ownerEpoch),
     place: fields.place ?? null,

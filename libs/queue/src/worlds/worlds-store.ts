@@ -5,10 +5,10 @@ import { applyMove, type WorldOutcome } from '@etude/domain/world/apply-move';
 import { characterName, newWorld, World, type WorldPlan } from '@etude/domain/world/world';
 import { z } from 'zod';
 import { requestIdTaken } from '../jobs/durable-work.js';
-import { parseOr } from '../jobs/job-end.js';
+import { parseStored } from '../jobs/job-end.js';
 import { newId } from '../redis/keys.js';
 import { namesAfter } from '../redis/pages.js';
-import { RedisStore } from '../redis/redis.js';
+import { RedisStore, unlessDamaged } from '../redis/redis.js';
 
 const WORLD_KEPT_MS = 30 * 86_400_000;
 const OUTCOME_KEPT_MS = 86_400_000;
@@ -61,9 +61,9 @@ export class RedisWorlds extends RedisStore {
     const found: NamedWorld[] = [];
     for (const name of namesAfter(names, after, Infinity)) {
       if (found.length === limit) break;
-      const world = await this.get(tenant, name);
-      if (world !== null) found.push(world);
-      else await this.run('dropWorldName', [this.keys.world(tenant, name), this.keys.worlds(tenant)], [name]);
+      const world = await unlessDamaged(this.redis, `world ${name} of ${tenant}`, () => this.get(tenant, name));
+      if (world) found.push(world);
+      if (world === null) await this.run('dropWorldName', [this.keys.world(tenant, name), this.keys.worlds(tenant)], [name]);
     }
     return found;
   }
@@ -102,4 +102,4 @@ export class RedisWorlds extends RedisStore {
   }
 }
 
-export const storedIn = (text: string): z.infer<typeof Stored> => parseOr(Stored, JSON.parse(text), 'INTERNAL', 'a world');
+export const storedIn = (text: string): z.infer<typeof Stored> => parseStored(Stored, JSON.parse(text), 'INTERNAL', 'a world');
