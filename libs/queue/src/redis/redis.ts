@@ -41,17 +41,15 @@ export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger)
     socketTimeout: SILENCE_MS,
     ...(role === 'producer' ? { maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS } : { maxRetriesPerRequest: null }),
   });
-  if (logger) LOGGERS.set(redis, { logger, loggedAt: new Map() });
+  if (logger) LOGGERS.set(redis, { logger, logged: new Set() });
   const replicas = replicasOf(url);
   if (replicas > 0) REPLICAS.set(redis, replicas);
   reportOutages(redis, logger);
   return redis;
 }
 
-/** The logger of a connection, and when each damaged record was logged. */
-const LOGGERS = new WeakMap<Redis, { readonly logger: QueueLogger; readonly loggedAt: Map<string, number> }>();
-/** A damaged record is logged again after this time at the earliest, because some passes run every second. */
-const LOG_AGAIN_MS = 60_000;
+/** The logger of a connection, and the damaged records that it has logged. Each is logged once, because some passes run every second. */
+const LOGGERS = new WeakMap<Redis, { readonly logger: QueueLogger; readonly logged: Set<string> }>();
 
 /** Number of replicas that must confirm a script's writes before `runScript` returns. Absent: none. */
 const REPLICAS = new WeakMap<Redis, number>();
@@ -152,12 +150,11 @@ export async function unlessDamaged<T>(redis: Redis, record: string, read: () =>
   } catch (thrown) {
     const error = toUnavailable(redis, thrown);
     if (errorCode(error) !== 'INTERNAL') throw error;
-    const { logger, loggedAt } = LOGGERS.get(redis) ?? {};
-    if (Date.now() - (loggedAt?.get(record) ?? 0) < LOG_AGAIN_MS) return undefined;
-    loggedAt?.set(record, Date.now());
+    const { logger, logged } = LOGGERS.get(redis) ?? {};
     // The message of another error, such as a SyntaxError, may quote the record.
     const reason = error instanceof EtudeError ? error.message : (error as Error).name;
-    logger?.error({ record, reason }, 'a stored record cannot be read and is left out');
+    if (!logged?.has(record)) logger?.error({ record, reason }, 'a stored record cannot be read and is left out');
+    logged?.add(record);
     return undefined;
   }
 }
