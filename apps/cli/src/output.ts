@@ -25,7 +25,7 @@ export class Output {
     this.#draw();
   }
 
-  /** Writes the output of code unchanged to the stream of the same name. */
+  /** Writes a piece of output, such as what code printed, unchanged to the named stream. */
   stream(to: 'stdout' | 'stderr', text: string): void {
     this.#clear();
     (to === 'stdout' ? this.stdout : this.stderr).write(text);

@@ -12,7 +12,7 @@ const RETRY_AFTER_DEFAULT_MS = 1_000;
 
 const packed = <D extends DescMessage>(schema: D, value: MessageInitShape<D>) => create(AnySchema, anyPack(schema, create(schema, value)));
 
-/** Encodes an error as `google.rpc.Status`: always ErrorInfo, BadRequest for wrong fields, RetryInfo for retryable errors. */
+/** Encodes an error as `google.rpc.Status`, with ErrorInfo always, BadRequest for wrong fields, and RetryInfo for retryable errors. */
 export function encodeStatus(error: EtudeError): Buffer {
   const { violations, field, retryAfterMs, metadata = {} } = error.details;
   const fieldViolations = violations?.map((one) => ({ ...one })) ?? (field ? [{ field, description: error.message }] : []);

@@ -27,7 +27,7 @@ class PrivateAddress extends Error {
   }
 }
 
-/** Checks the address that is then used, so that a second answer of DNS can't lead to another one. */
+/** Resolves and checks in one step. The connection uses the checked addresses, because a second DNS query could return others. */
 const publicLookup: LookupFunction = (host, options, done) =>
   resolveHost(host, { ...options, all: true }, (error, found) => {
     const [first] = found ?? [];

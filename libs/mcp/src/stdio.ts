@@ -34,7 +34,8 @@ async function* exactLines({ stdin, stdout, onError }: Pick<StdioOptions, 'stdin
       }
       rest = next;
     }
-    if (rest.length > STDIO_DEFAULT_MAX_BUFFER_SIZE) throw new Error(`a line has more than ${STDIO_DEFAULT_MAX_BUFFER_SIZE} characters`);
+    if (rest.length > STDIO_DEFAULT_MAX_BUFFER_SIZE)
+      throw new Error(`a line of the input has more than ${STDIO_DEFAULT_MAX_BUFFER_SIZE} characters`);
   }
 }
 

@@ -142,7 +142,7 @@ class Memory:
 
 
 def pickle_file(name):
-    """The file of a value that is too large for the report, relative to the working directory."""
+    """The path, relative to the working directory, of the file for a value that is too large for the report."""
     return ".scratchpad/%s.pickle" % name
 
 

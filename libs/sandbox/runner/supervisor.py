@@ -32,7 +32,7 @@ class Supervisor:
         self.refills = refills
         self.loop = Loop()
         self.connections = []
-        # The newest connection on which the claim was bound.
+        # The connection that bound the claim last. None once it has ended.
         self.owner = None
         # By name, so that an execution that is sent again doesn't run twice.
         self.executions = {}

@@ -141,7 +141,11 @@ async function runRound(cli: Cli, gateway: Gateway, { run, round, problems, opti
   say({ kind: 'consolidation', round, modelCalls, inputTokens, outputTokens, costUsd, factsAdded, skillsActivated, scripted }, text);
 }
 
-/** Consolidates one agent and waits until its skills are verified. A run that had failed before is repeated. @throws CliError if it fails */
+/**
+ * Consolidates one agent and waits until its skills are verified. If a run of this request id has failed already, starts another one.
+ *
+ * @throws CliError if the run fails while this waits for it
+ */
 async function consolidated(cli: Cli, gateway: Gateway, requestId: string, agent: string): Promise<ConsolidationRun> {
   for (let again = 0; ; again++) {
     const request = { agent, days: 7, requestId: again === 0 ? requestId : `${requestId}-again${again}` };

@@ -63,7 +63,11 @@ export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => 
   return resume;
 }
 
-/** The same id for each repeat of a sample, so that a resumed run finds its tasks. @param again number of earlier tasks that failed */
+/**
+ * The request id of a sample. A resumed run makes the same one, so that it finds the task again.
+ *
+ * @param again number of this sample's tasks that have already ended in an error
+ */
 const requestIdOf = (run: string, { problem, sample }: Sample, again: number) =>
   `eval-${run}-${hash('sha256', problem.id).slice(0, 20)}-${sample}${again > 0 ? `-again${again}` : ''}`;
 

@@ -32,7 +32,7 @@ export type Finding = Seen & Omit<Check, 'look'>;
 const PYTHON = '/usr/bin/python3';
 const NO_CODE = 'no code can run, so no task can be evaluated';
 
-/** Programs that only tests need, with the tests. */
+/** Programs that only tests need, and which tests need them. */
 const OF_TESTS = { chromium: 'tests of the console', prometheus: 'tests of alerts and dashboard' };
 
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
@@ -101,7 +101,7 @@ export const inspectNeeds = (machine: Machine, forTests = false): Finding[] =>
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 
-/** Prints findings and a verdict. Returns 0 if all needed checks passed, else 4. @param bad verdict, before the names of failed checks */
+/** Prints findings and a verdict. Returns 0 if all needed checks passed, else 4. @param bad verdict if not; the names of the failed checks follow */
 export function report({ out }: Pick<Cli, 'out'>, findings: readonly Finding[], good: string, bad: string): number {
   const missing = missingToRun(findings);
   const ok = missing.length === 0;

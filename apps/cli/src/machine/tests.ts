@@ -11,7 +11,7 @@ import { plural } from '../output.js';
 import { SERVICE_NODE_ARGS } from '../home/stack-state.js';
 import { type Finding, inspectNeeds } from './doctor.js';
 
-/** One test, file or error, and why it was skipped or failed. */
+/** A test or file that was skipped or failed, or an error outside of tests, and why. */
 interface Told {
   readonly what: string;
   readonly why: string;

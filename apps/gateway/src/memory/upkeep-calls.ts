@@ -128,7 +128,7 @@ function erasureSubject({ whose }: EraseMemoryRequest, tenant: string): ErasureS
   if (whose.case === 'user') return { user: parseField(UserId, whose.value, 'user') };
   if (whose.case === 'tenant' && whose.value === tenant) return { all: true };
   throw whose.case === 'tenant'
-    ? invalidField('tenant', 'must be the tenant of this key, as a confirmation that all its memory is erased')
+    ? invalidField('tenant', 'must be the tenant of your key, to confirm that all memory of this tenant is to be erased')
     : invalidField('agent', 'name an agent, a user, or the tenant whose memory is to be erased');
 }
 

@@ -41,7 +41,7 @@ export async function* everySkillBehind(
       heads[i] = await sources[i]!.next();
     }
     const lines = asked.agent === null ? found.flat() : (found.find((ofOwner) => ofOwner.length > 0) ?? []);
-    // If the skill of the place is gone, the list continues with the next name.
+    // If no skill is at the place `after` any more, the list continues with the next name.
     const at = lines.findIndex((skill) => placeOf(skill) === after);
     if (name !== nameAfter) yield* lines;
     else if (at >= 0) yield* lines.slice(at + 1);

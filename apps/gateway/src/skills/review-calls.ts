@@ -134,6 +134,6 @@ async function mergedSkill(procedural: Memory['procedural'], { scope }: Skill, n
   const users = [...new Set([scope.user, null])];
   const readable = (await Promise.all(users.map((user) => procedural.versions({ ...scope, user }, name)))).flat();
   const found = readable.find(({ status }) => status === 'active') ?? readable[0];
-  if (found === undefined) throw new EtudeError('NOT_FOUND', `There is no skills/${name} of the same owner to merge.`, { field: 'merge' });
+  if (found === undefined) throw new EtudeError('NOT_FOUND', `The owner of this skill has no skills/${name} to merge.`, { field: 'merge' });
   return found;
 }

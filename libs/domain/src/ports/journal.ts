@@ -24,8 +24,8 @@ export const LEARN_FROM = 't.attempts';
  * The journal of one rollout, held by one worker under one epoch.
  *
  * Every write is one atomic operation. It checks the epoch, stores the entry, appends the events and updates the task's usage.
+ * The caller decides what counts as a step.
  * @throws EtudeError JOURNAL_FENCED if another worker holds a later epoch; this worker must then stop at once and write nothing.
- * Not in it: deciding what a step is.
  */
 export interface Journal {
   readonly rolloutId: string;

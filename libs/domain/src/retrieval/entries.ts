@@ -107,7 +107,7 @@ export function factEntry(fact: Fact): SearchEntry {
   };
 }
 
-/** The category of facts that rollouts found by tools. Such facts are not compared with others. The newest one of a subject is valid. */
+/** The category of facts that rollouts found by tools. Such facts are not compared with others. Of several about one subject, the newest is valid. */
 export const FINDING = 'finding';
 
 /** The `source` of a fact that consolidation learned from the scripted model. */
