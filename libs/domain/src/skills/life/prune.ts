@@ -22,10 +22,12 @@ export interface PlannedPrune {
   readonly reason: string;
 }
 
+type Caller = Pick<Skill, 'name' | 'version' | 'scope'>;
+
 /** A version that the policy names, and that stays because others call it. */
 export interface KeptFromPrune extends PlannedPrune {
   /** Versions that stay and call it. */
-  readonly calledBy: readonly Skill[];
+  readonly calledBy: readonly Caller[];
 }
 
 export interface PruneInput {
@@ -56,27 +58,30 @@ export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps) 
   const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
   const before = new Map<Skill, string>();
   const named = new Map<Skill, string>();
-  const all = await Array.fromAsync(procedural.every({ tenant, agent: null }));
-  for (const skill of all) {
+  const calls: Array<{ readonly key: string; readonly caller: Caller }> = [];
+  for await (const skill of procedural.every({ tenant, agent: null })) {
+    const { name, version, scope, status } = skill;
+    if (!GONE.has(status)) calls.push(...calledVersions(skill).map((key) => ({ key, caller: { name, version, scope } })));
     const done = skill.history?.find((change) => isBy(change, pruneId));
     const reason = done === undefined && (agent === null || skill.scope.agent === agent) ? reasonToPrune(skill, policy, at) : null;
     if (done !== undefined) before.set(skill, done.reason.slice(mark(pruneId).length));
     if (reason !== null) named.set(skill, reason);
   }
-  const calls = all.flatMap((caller) => (GONE.has(caller.status) ? [] : calledVersions(caller).map((key) => ({ key, caller }))));
   const callers = Map.groupBy(calls, ({ key }) => key);
-  const planned = new Set<Skill>();
+  const planned = new Map<string, Skill>();
   const kept: KeptFromPrune[] = [];
   // Callers come first, so it is known which of them stay.
   for (const skill of callersFirst([...named.keys()])) {
-    const calledBy = (callers.get(versionKey(skill)) ?? []).map(({ caller }) => caller).filter((caller) => !planned.has(caller));
-    if (calledBy.length === 0) planned.add(skill);
+    const calledBy = (callers.get(versionKey(skill)) ?? [])
+      .map(({ caller }) => caller)
+      .filter((caller) => !planned.has(versionKey(caller)));
+    if (calledBy.length === 0) planned.set(versionKey(skill), skill);
     else kept.push({ skill, reason: named.get(skill) ?? '', calledBy });
   }
-  const moves = [...planned].map((skill) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)}${named.get(skill)}`, at }));
+  const moves = [...planned.values()].map((skill) => moveOf(skill, 'archived', { by, reason: `${mark(pruneId)}${named.get(skill)}`, at }));
   if (!dryRun && moves.length > 0) await procedural.move(moves);
   const reasons = new Map([...before, ...named]);
-  const pruned = [...callersFirst([...before.keys()]), ...planned].map((skill) => ({ skill, reason: reasons.get(skill) ?? '' }));
+  const pruned = [...callersFirst([...before.keys()]), ...planned.values()].map((skill) => ({ skill, reason: reasons.get(skill) ?? '' }));
   return { pruned, kept };
 }
 

@@ -45,40 +45,50 @@ const FAILING_RATE_MAX = 0.5;
  * afterwards. `failing`: active and failing in more than half of the uses. `unused`: active, and never used nor loaded.
  */
 export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>) {
-  const all = await Array.fromAsync(skills);
-  const active = all.filter(({ status }) => status === 'active');
-  const agents = [...Map.groupBy(all, ({ scope }) => scope.agent)].map(([agent, own]) => statsOf(agent, own));
+  const agents = new Map<string, ReturnType<typeof statsOf>>();
+  const mostUsed = firstBy((a, b) => usesOf(b) - usesOf(a));
+  const failing = firstBy((a, b) => a.successRate - b.successRate);
+  const unused = firstBy((a, b) => a.createdAt - b.createdAt);
+  for await (const skill of skills) {
+    const { agent } = skill.scope;
+    agents.set(agent, statsOf(skill, agents.get(agent)));
+    const isUsed = usesOf(skill) > 0;
+    if (isUsed) mostUsed.add(skill);
+    if (skill.status !== 'active') continue;
+    if (isUsed && skill.successRate < FAILING_RATE_MAX) failing.add(skill);
+    if (!isUsed && (skill.usage?.lastUsedAt ?? null) === null) unused.add(skill);
+  }
   return {
-    agents: agents.toSorted((a, b) => (a.agent < b.agent ? -1 : 1)),
-    mostUsed: first(all.filter(isUsed), (a, b) => usesOf(b) - usesOf(a)),
-    failing: first(
-      active.filter((skill) => isUsed(skill) && skill.successRate < FAILING_RATE_MAX),
-      (a, b) => a.successRate - b.successRate,
-    ),
-    unused: first(
-      active.filter((skill) => !isUsed(skill) && (skill.usage?.lastUsedAt ?? null) === null),
-      (a, b) => a.createdAt - b.createdAt,
-    ),
+    agents: [...agents.values()].toSorted((a, b) => (a.agent < b.agent ? -1 : 1)),
+    mostUsed: mostUsed.skills,
+    failing: failing.skills,
+    unused: unused.skills,
   };
 }
 
-const isUsed = (skill: Skill) => usesOf(skill) > 0;
+const NO_COUNTS = { byStatus: {} as Readonly<Record<string, number>>, offeredCount: 0, usedCount: 0, succeededCount: 0, fellBackCount: 0 };
 
-function statsOf(agent: string, skills: readonly Skill[]) {
-  const sum = (count: (skill: Skill) => number) => skills.reduce((total, skill) => total + count(skill), 0);
-  const byStatus = Map.groupBy(skills, ({ status }) => status);
+function statsOf(skill: Skill, before = NO_COUNTS) {
+  const { scope, status, usage, executionCount } = skill;
   return {
-    agent,
-    byStatus: Object.fromEntries([...byStatus].map(([status, { length }]) => [status, length])),
-    offeredCount: sum(({ usage }) => usage?.offered ?? 0),
-    usedCount: sum(usesOf),
-    succeededCount: sum(({ executionCount }) => executionCount),
-    fellBackCount: sum(({ usage }) => usage?.fellBack ?? 0),
+    agent: scope.agent,
+    byStatus: { ...before.byStatus, [status]: (before.byStatus[status] ?? 0) + 1 },
+    offeredCount: before.offeredCount + (usage?.offered ?? 0),
+    usedCount: before.usedCount + usesOf(skill),
+    succeededCount: before.succeededCount + executionCount,
+    fellBackCount: before.fellBackCount + (usage?.fellBack ?? 0),
   };
 }
 
-function first(skills: readonly Skill[], order: (a: Skill, b: Skill) => number): readonly Skill[] {
-  return skills.toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
+/** Keeps only the first ten of the added skills. */
+function firstBy(order: (a: Skill, b: Skill) => number) {
+  const list = {
+    skills: [] as readonly Skill[],
+    add(skill: Skill): void {
+      list.skills = [...list.skills, skill].toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
+    },
+  };
+  return list;
 }
 
 export const usesOf = ({ usage }: Pick<Skill, 'usage'>) => usage?.used ?? 0;
