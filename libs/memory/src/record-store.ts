@@ -15,6 +15,7 @@ export const RECORD_FIELDS = [
   'document',
   'subject',
   'archived',
+  'source',
 ] as const;
 export type RecordField = (typeof RECORD_FIELDS)[number];
 export type Fields = Readonly<Partial<Record<RecordField, string | readonly string[]>>>;

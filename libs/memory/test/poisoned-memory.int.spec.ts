@@ -20,7 +20,7 @@ import { fenced, type SpecGiven, World, type WorldGiven } from '@etude/domain/te
 import { calls, stepOf, textOf } from '@etude/domain/testing/step-fixture';
 import { recordOfSource, untrustedAmong } from '@etude/domain/trust/sources';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
-import { learnedRecords } from '../src/layers/fact-records.js';
+import { learnedRecords } from '../src/layers/source-index.js';
 import type { Memory } from '../src/memory.js';
 import { temporaryMemory } from './temporary-memory.js';
 import { withinBudget } from './within-budget.js';

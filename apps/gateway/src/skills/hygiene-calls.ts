@@ -10,7 +10,7 @@ import { contentDigest } from '@etude/domain/skills/content-digest';
 import { type PlannedPrune, type PrunePolicy, pruneSkills, undoPrune } from '@etude/domain/skills/life/prune';
 import { revokeSource } from '@etude/domain/skills/life/revoke-source';
 import { skillStats } from '@etude/domain/skills/life/usage';
-import { learnedRecords } from '@etude/memory/layers/fact-records';
+import { learnedRecords } from '@etude/memory/layers/source-index';
 import { z } from 'zod';
 import type { Handlers } from '../calls/calls.js';
 import { once } from '../calls/once.js';

@@ -1,6 +1,6 @@
 import type { LayerQuery } from '../memory.js';
 import type { Change, MemoryRecord, RecordFilter, RecordStore } from '../record-store.js';
-import { bodyOf, everyValue, insertsOf, type LayerDeps, parseBody } from './records.js';
+import { bodyOf, everyValue, insertsOf, type LayerDeps, parseBody, sourceField } from './records.js';
 import { hitOf, searchLayer } from './memory-search.js';
 import { type Episode, Scope, type Transition } from '@etude/contracts/memory';
 import { type EpisodicMemory, type MemoryHit, type ReadScope, wholeTenant } from '@etude/domain/ports/memory';
@@ -66,7 +66,8 @@ export function transitionRecord(transition: Transition): MemoryRecord {
 export function episodeRecord(episode: Episode): MemoryRecord {
   const { id, scope, rolloutId, skillsUsed } = episode;
   const { indexed: _indexed, ...entry } = episodeEntry(episode);
-  const fields = { id, rollout: rolloutId, ...(skillsUsed.length === 0 ? {} : { skill: skillNames(skillsUsed) }) };
+  const source = sourceField('episode', episode);
+  const fields = { id, rollout: rolloutId, ...source, ...(skillsUsed.length === 0 ? {} : { skill: skillNames(skillsUsed) }) };
   return { ...entry, layer: LAYER, key: id, scope, shown: true, fields, body: bodyOf(episode) };
 }
 

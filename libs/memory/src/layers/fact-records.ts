@@ -1,11 +1,10 @@
 import type { IndexedText, MemoryRecord, RecordStore, StoredRecord } from '../record-store.js';
-import { asArchived, bodyOf, isArchived, type LayerDeps, parseBody, updateEach } from './records.js';
-import type { Episode, Fact, Scope } from '@etude/contracts/memory';
+import { asArchived, bodyOf, isArchived, type LayerDeps, parseBody, sourceField } from './records.js';
+import type { Fact, Scope } from '@etude/contracts/memory';
 import { factKeys, factTime, isCurrent, type KnownFact } from '@etude/domain/facts/fact-plan';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { factEntry } from '@etude/domain/retrieval/entries';
 import { isSameOwner } from '@etude/domain/skills/life/skill-life';
-import type { LearnedRecords } from '@etude/domain/skills/life/revoke-source';
 
 export const LAYER = 'semantic';
 
@@ -24,6 +23,7 @@ export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const shown = isCurrent(fact);
   const fields = {
     category,
+    ...sourceField('fact', fact),
     subject: [...new Set([firstLifeKey(id), ...factKeys(fact)])],
     ...(shown ? {} : { status: 'superseded' }),
     ...(shown && unsettled !== undefined ? { status: 'unsettled' } : {}),
@@ -136,22 +136,4 @@ export async function namedFact(store: RecordStore, tenant: string, name: string
   if (!name.startsWith(FACTS)) return null;
   const [known] = await loadFacts(store, { tenant, agent: null }, [name.slice(FACTS.length)]);
   return known?.fact ?? null;
-}
-
-/** The episodes and facts that revoking a source reads and changes. Archived facts are changed too, because they can be restored. */
-export function learnedRecords(store: RecordStore): LearnedRecords {
-  return {
-    async *episodes(tenant) {
-      for await (const page of store.each({ tenant }, 'episodic', { kinds: ['episode'] }))
-        for (const record of page) yield parseBody<Episode>(record).value;
-    },
-    async reviseFacts(tenant, change) {
-      for await (const page of store.each({ tenant }, LAYER, { kinds: ['fact'] }))
-        await updateEach(store, page, (record) => {
-          const known = knownFact(record);
-          const changed = isCurrent(known.fact) ? change(known.fact) : null;
-          return changed === null ? null : changedRecord(known, changed);
-        });
-    },
-  };
 }

@@ -16,6 +16,7 @@ import type { Clock } from '@etude/domain/ports/clock';
 import type { ChatModel, Embedder, Reranker } from '@etude/domain/ports/model';
 import type { ReadScope } from '@etude/domain/ports/memory';
 import type { ProofChecker } from '@etude/domain/ports/verification';
+import { RESTS_ON } from '@etude/domain/skills/life/revoke-source';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EpisodeNote } from './episodic-layer.js';
 import { requireVector } from '../vector-models.js';
@@ -79,6 +80,14 @@ export function isArchived({ fields }: Pick<MemoryRecord, 'fields'>): boolean {
 export function asArchived(record: MemoryRecord): MemoryRecord {
   return { ...record, shown: false, fields: { ...record.fields, ...ARCHIVED } };
 }
+
+/** A source of every indexed record. Counting it shows which records lack the index. Change it whenever `RESTS_ON` changes. */
+export const INDEXED = '*';
+
+/** The field by which records are found from the names of the records that they rest on. */
+export const sourceField = <K extends keyof typeof RESTS_ON>(kind: K, value: Parameters<(typeof RESTS_ON)[K]>[0]) => ({
+  source: [...new Set([INDEXED, ...RESTS_ON[kind](value as never)])],
+});
 
 const ATTEMPTS_MAX = 200;
 const WAIT_MS_MAX = 40;

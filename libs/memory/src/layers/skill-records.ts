@@ -1,5 +1,5 @@
 import { type Change, compareKeys, type MemoryRecord, type RecordFilter, type RecordStore, type StoredRecord } from '../record-store.js';
-import { bodyOf, everyRecord, everyValue, parseBody } from './records.js';
+import { bodyOf, everyRecord, everyValue, parseBody, sourceField } from './records.js';
 import { errorCode, type ErrorCode } from '@etude/contracts/errors';
 import { GLOBAL_TENANT } from '@etude/contracts/ids';
 import type { Skill } from '@etude/contracts/memory';
@@ -31,6 +31,7 @@ export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecor
     name,
     status,
     digest,
+    ...sourceField('skill', skill),
     ...(fingerprints.length === 0 ? {} : { fingerprint: fingerprints }),
     ...(category === undefined ? {} : { category: pathsTo(category) }),
     ...(marked === null ? {} : { subject: marked }),

@@ -1,6 +1,7 @@
 import { unlinkFact } from '../layers/fact-settling.js';
 import { bodyOf, type LayerDeps, parseBody, updateEach } from '../layers/records.js';
 import { cutFromUnits } from '../layers/unit-records.js';
+import { sourceIndex } from '../layers/source-index.js';
 import type { RecordStore, StoredRecord } from '../record-store.js';
 import { forbid } from './erasure-marks.js';
 import {
@@ -106,7 +107,7 @@ async function cutRecalled(store: RecordStore, erased: RecordOfTenant, signal?: 
 
 /**
  * Counts what deleting a record removes (`found`), and names records that were made from it or are other versions of it, which stay
- * (`supported`). Records made from `newFrom` on (ms since 1970) stay too. Reads every fact, episode and skill of the tenant.
+ * (`supported`). Records made from `newFrom` on (ms since 1970) stay too.
  */
 export async function planDeletion(store: RecordStore, clock: Clock, tenant: string, record: NamedRecord) {
   const erased = { tenant, record };
@@ -132,13 +133,24 @@ async function supportedBy(store: RecordStore, record: RecordOfTenant): Promise<
   const names = namesOfRecord(record);
   const found = new Map<string, NamedRecord>();
   const next = (await namedFact(store, tenant, name))?.supersededBy;
-  for await (const page of walkOwned(store, { tenant }, { kinds: ['fact', 'episode', 'skill'] }))
+  for await (const page of candidates(store, record, names, next))
     for (const one of page) {
       const rests = mayRead(record, one.scope) && sourcesIn(one).some((source) => names.has(recordOfSource(source)));
       const other = rests || isVersionOf(one, record) || (next !== undefined && one.key === next) ? nameOfRecord(one) : null;
       if (other !== null && !isSame(other, record)) found.set(JSON.stringify(other), other);
     }
   return [...found.values()];
+}
+
+/** All records that may rest on this one, or are linked to it by another field. */
+async function* candidates(store: RecordStore, { tenant, name }: RecordOfTenant, names: ReadonlySet<string>, next: string | undefined) {
+  const [kind, id] = splitName(name);
+  yield* sourceIndex(store)(tenant, [...names]);
+  if (next !== undefined) yield* store.each({ tenant }, 'semantic', { kinds: ['fact'], keys: [next] });
+  if (kind === 'facts') yield* store.each({ tenant }, 'semantic', { kinds: ['fact'], where: { name: id } });
+  if (kind !== 'skills') return;
+  yield* store.each({ tenant }, 'episodic', { kinds: ['episode'], where: { skill: id } });
+  yield* store.each({ tenant }, 'procedural', { kinds: ['skill'], where: { name: id.replace(/@\d+$/, '') } });
 }
 
 const isSame = (a: NamedRecord, b: NamedRecord) => a.name === b.name && a.agent === b.agent && a.user === b.user;

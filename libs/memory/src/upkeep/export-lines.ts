@@ -59,7 +59,9 @@ export async function* exportRecords(
 }
 
 function lineOf({ scope: { agent, user }, layer, kind, key, ...record }: StoredRecord): string {
-  const { createdAt, worth, shown, fields, title, text, sources, body } = record;
+  // Earlier versions of Etude refuse lines with this field. An import derives it from the body.
+  const { source: _source, ...fields } = record.fields;
+  const { createdAt, worth, shown, title, text, sources, body } = record;
   const line = { layer, kind, key, agent, user, createdAt, worth, shown, fields, title, text, sources, body };
   const plain = JSON.stringify(line);
   if (plain.length <= PACKED_OVER_BYTES) return plain;

@@ -1,6 +1,6 @@
 import { LexicalEmbedder } from '@etude/domain/retrieval/lexical-embedder';
 import { episodeOf, factOf, NEW_YEAR, SCOPE, skillOf, transitionOf } from '@etude/domain/testing/memory-records';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { exportOf, linesOf } from '../../test/upkeep-samples.js';
 import type { MemoryRecord, Owners, RecordStore } from '../record-store.js';
@@ -8,7 +8,8 @@ import { episodeRecord, transitionRecord } from '../layers/episodic-layer.js';
 import { insertsOf } from '../layers/records.js';
 import { markApplied } from '../layers/repeats.js';
 import { semanticLayer } from '../layers/semantic-layer.js';
-import { factOfRecord, factRecord as factRecordOf, learnedRecords } from '../layers/fact-records.js';
+import { factOfRecord, factRecord as factRecordOf } from '../layers/fact-records.js';
+import { learnedRecords } from '../layers/source-index.js';
 import { skillRecord } from '../layers/skill-records.js';
 import { forbid, guardedStore, isErased } from './erasure-marks.js';
 import type { MemoryUpkeep } from '../memory.js';
@@ -235,14 +236,54 @@ describe('export and import', () => {
   });
 });
 
-it('revises each current fact of one tenant', async () => {
+it('revises each current fact of one tenant that rests on the names', async () => {
   await write(factRecord({ id: 'f1', text: 'Zebras eat grass.' }), factRecord({ id: 'f2', text: 'Walruses eat clams.', validTo: 1 }));
   await store.write('globex', await insertsOf(embedder, [factRecord({ id: 'f3', scope: { ...SCOPE, tenant: 'globex' } })]));
-  for (const tenant of ['acme', 'nobody']) await learnedRecords(store).reviseFacts(tenant, (fact) => ({ ...fact, validTo: 9 }));
+  for (const tenant of ['acme', 'nobody'])
+    await learnedRecords(store).reviseFacts(tenant, ['episodes/e1'], (fact) => ({ ...fact, validTo: 9 }));
   const facts = async (tenant: string) =>
     (await store.load({ tenant, agent: null }, 'semantic', 'fact', ['f1', 'f2', 'f3'])).map(factOfRecord);
   expect((await facts('acme')).map(({ validTo }) => validTo)).toEqual([9, 1]);
   expect((await facts('globex')).map(({ validTo }) => validTo)).toEqual([undefined]);
+});
+
+const poisoned = () => skillRecord(skillOf({ name: 'bad', sources: ['documents/poison'] }), []);
+const clean = () => skillRecord(skillOf({ name: 'clean', sources: ['tasks/t1'] }), []);
+const restingOn = async (name: string) => {
+  const each = vi.spyOn(store, 'each');
+  const found = await Array.fromAsync(learnedRecords(store).restingOn('acme', [name]));
+  const read = each.mock.calls.map(([, , { where }]) => where?.source);
+  each.mockRestore();
+  return { names: found.map((record) => ('name' in record ? record.name : record.id)), read };
+};
+
+describe('the index of sources', () => {
+  it('finds records by a source, and reads no others', async () => {
+    await write(
+      poisoned(),
+      clean(),
+      episodeRecord(episodeOf({ id: 'e1', touched: ['documents/poison'] })),
+      episodeRecord(episodeOf({ id: 'e2' })),
+    );
+    expect(await restingOn('documents/poison')).toEqual({ names: ['bad', 'e1'], read: [['documents/poison'], ['documents/poison']] });
+  });
+
+  it('plans a deletion without reading other records', async () => {
+    await write(factRecord({ id: 'f1' }), factRecord({ id: 'f2', text: 'Learned.', touched: ['facts/f1'] }), clean());
+    const each = vi.spyOn(store, 'each');
+    const { agent, user } = SCOPE;
+    const { supported } = await upkeep.planDeletion('acme', { name: 'facts/f1', agent, user });
+    expect(supported).toEqual([{ name: 'facts/f2', agent, user }]);
+    expect(each.mock.calls.filter(([, , { where, keys }]) => (where ?? keys) === undefined)).toEqual([]);
+    each.mockRestore();
+  });
+
+  it('finds records of earlier versions, which have no sources among their fields', async () => {
+    const { source: _source, ...fields } = poisoned().fields;
+    await write({ ...poisoned(), fields }, clean());
+    expect(await restingOn('documents/poison')).toMatchObject({ names: ['bad'], read: [undefined, expect.anything(), expect.anything()] });
+    expect(await restingOn('documents/poison')).toEqual({ names: ['bad'], read: [['documents/poison'], ['documents/poison']] });
+  });
 });
 
 describe('reconciling', () => {

@@ -22,12 +22,10 @@ export interface PlannedPrune {
   readonly reason: string;
 }
 
-type Caller = Pick<Skill, 'name' | 'version' | 'scope'>;
-
 /** A version that the policy names, and that stays because others call it. */
 export interface KeptFromPrune extends PlannedPrune {
   /** Versions that stay and call it. */
-  readonly calledBy: readonly Caller[];
+  readonly calledBy: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>;
 }
 
 export interface PruneInput {
@@ -58,7 +56,7 @@ export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps) 
   const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
   const before = new Map<Skill, string>();
   const named = new Map<Skill, string>();
-  const calls: Array<{ readonly key: string; readonly caller: Caller }> = [];
+  const calls: Array<{ readonly key: string; readonly caller: KeptFromPrune['calledBy'][number] }> = [];
   for await (const skill of procedural.every({ tenant, agent: null })) {
     const { name, version, scope, status } = skill;
     if (!GONE.has(status)) calls.push(...calledVersions(skill).map((key) => ({ key, caller: { name, version, scope } })));

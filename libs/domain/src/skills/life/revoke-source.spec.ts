@@ -5,14 +5,14 @@ import { dependencyOn } from '../proof/bundle-code.js';
 import { provenSkill, Shelf } from '../../../test/hygiene-fixture.js';
 import { restoreSkill, rollbackSkill } from './decisions.js';
 import { pruneSkills, undoPrune } from './prune.js';
-import { type LearnedRecords, revokeSource } from './revoke-source.js';
+import { type LearnedRecords, RESTS_ON, revokeSource } from './revoke-source.js';
 import { SAME_CODE_MARK } from './carried-over.js';
 import { UNUSED } from './usage.js';
 import { reasonsNotTrusted } from '../../trust/sources.js';
 
 const POISON = 'documents/poison';
 
-class Learned implements LearnedRecords {
+class Learned {
   readonly kept: Fact[];
 
   constructor(
@@ -22,18 +22,29 @@ class Learned implements LearnedRecords {
     this.kept = [...facts];
   }
 
-  async *episodes(): AsyncGenerator<Episode> {
-    yield* this.told;
-  }
-
-  async reviseFacts(_tenant: string, change: (fact: Fact) => Fact | null): Promise<void> {
-    for (const [at, fact] of this.kept.entries()) this.kept[at] = fact.validTo === undefined ? (change(fact) ?? fact) : fact;
+  /** The same records, and the skills of a shelf. */
+  with(shelf: Shelf): LearnedRecords {
+    const { told } = this;
+    return {
+      async *restingOn(tenant, names) {
+        const isNamed = (restsOn: readonly string[]) => restsOn.some((name) => names.includes(name));
+        for await (const skill of shelf.every({ tenant, agent: null })) if (isNamed(RESTS_ON.skill(skill))) yield skill;
+        yield* told.filter((episode) => tenant === 'acme' && isNamed(RESTS_ON.episode(episode)));
+      },
+      reviseFacts: async (_tenant, names, change) => {
+        for (const [at, fact] of this.kept.entries())
+          if (fact.validTo === undefined && RESTS_ON.fact(fact).some((name) => names.includes(name))) this.kept[at] = change(fact) ?? fact;
+      },
+    };
   }
 }
 
 /** Revokes a source in the name of Ann, at 9 ms. */
 const revokeOn = (shelf: Shelf, over: Partial<Parameters<typeof revokeSource>[0]> = {}, learned = new Learned()) =>
-  revokeSource({ tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9, ...over }, { procedural: shelf, learned });
+  revokeSource(
+    { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9, ...over },
+    { procedural: shelf, learned: learned.with(shelf) },
+  );
 const revoke = (source: string, skills: readonly Skill[], learned = new Learned(), dryRun = false) => {
   const shelf = new Shelf(...skills);
   return revokeOn(shelf, { source, reason: 'forged', dryRun }, learned).then((revoked) => ({ ...revoked, shelf }));

@@ -1,20 +1,23 @@
 import { EtudeError } from '@etude/contracts/errors';
 import { GLOBAL_TENANT, taskIdOf, TENANT_AGENT, USER_AGENT } from '@etude/contracts/ids';
 import type { Episode, Fact, Scope, Skill } from '@etude/contracts/memory';
+import type { SkillRegistry } from '../../ports/memory.js';
 import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { isReadBy } from './find-skill.js';
 import { SAME_CODE_MARK } from './carried-over.js';
 import { codeDigest } from '../content-digest.js';
-import type { PruneDeps } from './prune.js';
 import { moveOf } from './skill-life.js';
 import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
-/** The episodes and facts of a tenant. `revokeSource` decides which of them rest on a source. @throws EtudeError MEMORY_UNAVAILABLE */
+/** Looks up records of a tenant by the names of the records that they rest on. @throws EtudeError MEMORY_UNAVAILABLE */
 export interface LearnedRecords {
-  /** Every episode of a tenant, in no order. */
-  episodes(tenant: string): AsyncIterable<Episode>;
-  /** Replaces each fact that still holds by `change(fact)`; null leaves it. Calls `change` again for a fact that changed meanwhile. */
-  reviseFacts(tenant: string, change: (fact: Fact) => Fact | null): Promise<void>;
+  /** The skills and episodes that rest on one of the names by `RESTS_ON`, in no order. One may come twice. */
+  restingOn(tenant: string, names: readonly string[]): AsyncIterable<Skill | Episode>;
+  /**
+   * Replaces each fact that still holds and rests on one of the names by `change(fact)`; null leaves it. Calls `change` again for a fact that
+   * changed meanwhile.
+   */
+  reviseFacts(tenant: string, names: readonly string[], change: (fact: Fact) => Fact | null): Promise<void>;
 }
 
 export interface RevokeInput {
@@ -43,19 +46,17 @@ export interface RevokeInput {
  */
 export async function revokeSource(
   input: RevokeInput,
-  deps: PruneDeps & { readonly learned: LearnedRecords },
+  deps: { readonly procedural: Pick<SkillRegistry, 'move'>; readonly learned: LearnedRecords },
 ): Promise<{ readonly skills: readonly Skill[]; readonly facts: readonly string[] }> {
   const { tenant, global = false, dryRun, by, at } = input;
   const source = requireSource(input.source);
   const tenants = global && source.kind !== 'users' ? [tenant, GLOBAL_TENANT] : [tenant];
-  const read = tenants.map((one) => Array.fromAsync(deps.procedural.every({ tenant: one, agent: null })));
-  const inReach = (await Promise.all(read)).flat();
-  const tainted = await taintedBy(source, tenant, inReach, deps.learned);
+  const tainted = await taintedBy(source, tenants, deps.learned);
   // Skills that an earlier call withdrew for this source are included, so that a repeated call gives the same answer. Archived skills with a
   // proof are included too, because they could be restored into use.
   const isMeant = ({ status, proof, history = [] }: Skill) =>
     status !== 'archived' || proof !== undefined || history.at(-1)?.reason.startsWith(becauseOf(input.source)) === true;
-  const skills = callersFirst(inReach.filter((skill) => tainted.skills.has(skill) && isMeant(skill)));
+  const skills = callersFirst(tainted.skills.filter(isMeant));
   const facts = await withdrawFacts(tainted.names, input, deps.learned);
   const left = skills.filter(({ status, proof }) => status !== 'archived' || proof !== undefined);
   if (dryRun || left.length === 0) return { skills, facts };
@@ -91,26 +92,28 @@ interface Name {
   readonly seenIn?: Scope;
 }
 
-/** Finds everything that rests on the source, directly or not: a walk from each name to the records that refer to it. */
-async function taintedBy(source: Source, tenant: string, skills: readonly Skill[], learned: LearnedRecords) {
-  const nodes = new Map<Node, Skill | null>(skills.map((skill) => [nodeOfSkill(skill), skill]));
-  for await (const episode of learned.episodes(tenant)) nodes.set(nodeOfEpisode(episode), null);
-  const rests = [...nodes.keys()].flatMap((node) => node.restsOn.map((name) => ({ name, node })));
-  const restingOn = Map.groupBy(rests, ({ name }) => name);
-  const found = new Set<Node>();
+/** Finds everything that rests on the source, directly or not: a walk from names to the records that refer to them, one look-up per step. */
+async function taintedBy(source: Source, tenants: readonly string[], learned: LearnedRecords) {
+  const found = new Map<string, Skill | null>();
   const names = new Set<string>();
-  const open = namesOfSource(source);
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { name, seenIn } = next;
-    if (names.has(name)) continue;
-    if (seenIn === undefined) names.add(name);
-    for (const { node } of restingOn.get(name) ?? []) {
-      if (found.has(node) || (seenIn !== undefined && !mayHaveSeen(node.owner, seenIn))) continue;
-      found.add(node);
-      open.push(...node.names);
-    }
+  for (let open = namesOfSource(source); open.length > 0;) {
+    const isNew = open.filter(({ name }) => !names.has(name));
+    const asked = Map.groupBy(isNew, ({ name }) => name);
+    for (const { name, seenIn } of isNew) if (seenIn === undefined) names.add(name);
+    open = [];
+    for (const tenant of tenants)
+      for await (const record of learned.restingOn(tenant, [...asked.keys()])) {
+        const isEpisode = 'taskId' in record;
+        const node = isEpisode ? nodeOfEpisode(record) : nodeOfSkill(record);
+        const key = isEpisode ? record.id : versionKey(record);
+        const isMeant = ({ seenIn }: Name) => seenIn === undefined || mayHaveSeen(node.owner, seenIn);
+        if (found.has(key) || !node.restsOn.some((name) => asked.get(name)?.some(isMeant))) continue;
+        found.set(key, isEpisode ? null : record);
+        open.push(...node.names);
+      }
   }
-  return { names, skills: new Set([...found].flatMap((node) => nodes.get(node) ?? [])) };
+  const skills = [...found.values()].filter((skill) => skill !== null);
+  return { names, skills: skills.toSorted((a, b) => (a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1)) };
 }
 
 /** The names under which records refer to the source. A source that is a skill is withdrawn under every owner. */
@@ -134,6 +137,17 @@ function nodeOfEpisode({ id, taskId, scope, touched = [] }: Episode): Node {
     restsOn: [`rolloutsOf/${taskId}`, `users/${scope.user}`, ...touched.flatMap(referencesOf)],
   };
 }
+
+/** The names that a record refers to, by which memory indexes it. */
+export const RESTS_ON = {
+  skill: (skill: Skill) => nodeOfSkill(skill).restsOn,
+  episode: (episode: Episode) => nodeOfEpisode(episode).restsOn,
+  fact: ({ id, scope, episodes, touched = [] }: Fact) => [
+    `facts/${id}`,
+    `users/${scope.user}`,
+    ...[...episodes, ...touched].flatMap(referencesOf),
+  ],
+};
 
 /** A copy of marked code has `SAME_CODE_MARK`. Its later versions have other code, so they are found by a name that begins with `copies`. */
 function nodeOfSkill(skill: Skill): Node {
@@ -160,10 +174,10 @@ function nodeOfSkill(skill: Skill): Node {
   };
 }
 
-/** The names that a source in a record refers to. Untrusted tasks and marked skills have kinds of their own. */
+/** The names that a source in a record refers to. Untrusted tasks and marked skills have kinds of their own. Facts name episodes by bare ids. */
 function referencesOf(name: string): string[] {
   const source = sourceOf(name);
-  if (source === null) return [];
+  if (source === null) return [`episodes/${name}`];
   if (source.kind === 'untrustedTasks') return [`tasks/${source.id}`];
   if (source.kind === 'markedSkills') return [`skills/${source.id}`];
   if (source.kind !== 'episodes') return [`${source.kind}/${source.id}`];
@@ -184,8 +198,8 @@ async function withdrawFacts(
   learned: LearnedRecords,
 ): Promise<readonly string[]> {
   const texts = new Map<string, string>();
-  await learned.reviseFacts(tenant, (fact) => {
-    const left = fact.episodes.filter((one) => !episodeReferences(one).some((name) => names.has(name)));
+  await learned.reviseFacts(tenant, [...names], (fact) => {
+    const left = fact.episodes.filter((one) => !referencesOf(one).some((name) => names.has(name)));
     const origins = [`facts/${fact.id}`, `users/${fact.scope.user}`, ...(fact.touched ?? []).flatMap(referencesOf)];
     const isMeant = origins.some((name) => names.has(name));
     const isGone = isMeant || (left.length === 0 && fact.episodes.length > 0);
@@ -197,6 +211,3 @@ async function withdrawFacts(
   });
   return [...texts.values()];
 }
-
-/** A fact names its episodes by their bare ids. */
-const episodeReferences = (name: string) => referencesOf(sourceOf(name) === null ? `episodes/${name}` : name);

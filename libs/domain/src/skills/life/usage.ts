@@ -45,25 +45,18 @@ const FAILING_RATE_MAX = 0.5;
  * afterwards. `failing`: active and failing in more than half of the uses. `unused`: active, and never used nor loaded.
  */
 export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>) {
-  const agents = new Map<string, ReturnType<typeof statsOf>>();
-  const mostUsed = firstBy((a, b) => usesOf(b) - usesOf(a));
-  const failing = firstBy((a, b) => a.successRate - b.successRate);
-  const unused = firstBy((a, b) => a.createdAt - b.createdAt);
+  const counts = new Map<string, ReturnType<typeof statsOf>>();
+  const [mostUsed, failing, unused]: [Skill[], Skill[], Skill[]] = [[], [], []];
   for await (const skill of skills) {
-    const { agent } = skill.scope;
-    agents.set(agent, statsOf(skill, agents.get(agent)));
+    const { scope, status, successRate } = skill;
+    counts.set(scope.agent, statsOf(skill, counts.get(scope.agent)));
     const isUsed = usesOf(skill) > 0;
-    if (isUsed) mostUsed.add(skill);
-    if (skill.status !== 'active') continue;
-    if (isUsed && skill.successRate < FAILING_RATE_MAX) failing.add(skill);
-    if (!isUsed && (skill.usage?.lastUsedAt ?? null) === null) unused.add(skill);
+    if (isUsed) insertInto(mostUsed, skill, (a, b) => usesOf(b) - usesOf(a));
+    if (status !== 'active') continue;
+    if (isUsed && successRate < FAILING_RATE_MAX) insertInto(failing, skill, (a, b) => a.successRate - b.successRate);
+    if (!isUsed && (skill.usage?.lastUsedAt ?? null) === null) insertInto(unused, skill, (a, b) => a.createdAt - b.createdAt);
   }
-  return {
-    agents: [...agents.values()].toSorted((a, b) => (a.agent < b.agent ? -1 : 1)),
-    mostUsed: mostUsed.skills,
-    failing: failing.skills,
-    unused: unused.skills,
-  };
+  return { agents: [...counts.values()].toSorted((a, b) => (a.agent < b.agent ? -1 : 1)), mostUsed, failing, unused };
 }
 
 const NO_COUNTS = { byStatus: {} as Readonly<Record<string, number>>, offeredCount: 0, usedCount: 0, succeededCount: 0, fellBackCount: 0 };
@@ -80,15 +73,10 @@ function statsOf(skill: Skill, before = NO_COUNTS) {
   };
 }
 
-/** Keeps only the first ten of the added skills. */
-function firstBy(order: (a: Skill, b: Skill) => number) {
-  const list = {
-    skills: [] as readonly Skill[],
-    add(skill: Skill): void {
-      list.skills = [...list.skills, skill].toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1)).slice(0, LISTED_MAX);
-    },
-  };
-  return list;
+/** Keeps the first ten in the list. */
+function insertInto(list: Skill[], skill: Skill, order: (a: Skill, b: Skill) => number): void {
+  const sorted = [...list, skill].toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1));
+  list.splice(0, list.length, ...sorted.slice(0, LISTED_MAX));
 }
 
 export const usesOf = ({ usage }: Pick<Skill, 'usage'>) => usage?.used ?? 0;
