@@ -163,6 +163,12 @@ describe('rollbackSkill', () => {
     expect(await statuses()).toEqual(['deprecated', 'deprecated', 'active']);
   });
 
+  it('takes no other decision of the same millisecond for its own', async () => {
+    await rollbackSkill(procedural, present, { ...decision(9), reason: 'too slow' });
+    expect(await back(9)).toMatchObject({ version: 1, status: 'active' });
+    expect(await back(9, 3)).toMatchObject({ version: 3, status: 'active' });
+  });
+
   it('refuses a version that was never in use or is archived', async () => {
     const waiting = await version('d', 'pending_review');
     await expect(back(9, waiting.version)).rejects.toMatchObject({ code: 'FAILED_PRECONDITION' });

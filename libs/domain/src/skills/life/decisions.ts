@@ -135,8 +135,9 @@ export async function rollbackSkill(
   { toVersion, ...decision }: Decision & { readonly toVersion?: number | undefined },
 ): Promise<Skill> {
   const versions = await procedural.versions(scope, name);
-  const isOwn = ({ to, by, at }: SkillChange) => to === 'active' && by === decision.by && at === decision.at;
-  const done = versions.find(({ history = [] }) => history.some(isOwn));
+  const isOwn = ({ to, by, at, reason }: SkillChange) =>
+    to === 'active' && by === decision.by && at === decision.at && reason === decision.reason;
+  const done = versions.find(({ version, history = [] }) => (toVersion ?? version) === version && history.some(isOwn));
   if (done !== undefined) return done.status === 'active' ? activate(procedural, done, decision) : done;
   const present = versions.find(({ status }) => status === 'active') ?? versions.find(wasActive);
   const earlier = versions.find((one) => one.version < (present?.version ?? 0) && isRestorable(one));
