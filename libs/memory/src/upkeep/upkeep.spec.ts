@@ -268,6 +268,13 @@ describe('the index of sources', () => {
     expect(await restingOn('documents/poison')).toEqual({ names: ['bad', 'e1'], read: [['documents/poison'], ['documents/poison']] });
   });
 
+  it('stays out of exports, whose lines earlier versions read', async () => {
+    await write(poisoned());
+    const lines = (await exported()).map((line) => JSON.parse(line) as { fields?: object });
+    expect(lines.at(-1)?.fields).toMatchObject({ name: 'bad' });
+    expect(lines.at(-1)?.fields).not.toHaveProperty('source');
+  });
+
   it('plans a deletion without reading other records', async () => {
     await write(factRecord({ id: 'f1' }), factRecord({ id: 'f2', text: 'Learned.', touched: ['facts/f1'] }), clean());
     const each = vi.spyOn(store, 'each');
