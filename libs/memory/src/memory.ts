@@ -30,7 +30,7 @@ export type ConversationLayer = ReturnType<typeof conversationLayer>;
 export type ProceduralLayer = ReturnType<typeof proceduralLayer>;
 /** Applies writes from the outbox, each exactly once, also after a crash in the middle. */
 export type AppliedWrites = ReturnType<typeof appliedWrites>;
-/** Maintenance of an owner's memory, or of all of it. Every call can be repeated after a crash. */
+/** Maintenance of an owner's memory, or of the whole store. Every call can be repeated after a crash. */
 export type MemoryUpkeep = ReturnType<typeof recordUpkeep>;
 
 export interface RecallRequest {
@@ -73,14 +73,14 @@ export interface Memory {
   readonly semantic: SemanticLayer;
   readonly procedural: ProceduralLayer;
   readonly conversations: ConversationLayer;
-  /** Counts how rollouts ended that were shown an item, and those from which it was withheld. */
+  /** Counts per item how rollouts ended, with the item and without it. */
   readonly shows: ReturnType<typeof itemShows>;
   readonly appliedWrites: AppliedWrites;
   readonly units: ConsolidationUnits;
   readonly upkeep: MemoryUpkeep;
   /** Any record that search can find, by the id of its hit; null if there is none. Skills are looked up per reader with `findSkill`. */
   get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;
-  /** Records of one kind that the reader sees, newest first. Pass `next` as `after` to get the next page; null: there is none. */
+  /** Records of one kind that the reader sees, newest first. Pass `next` as `after` to get the next page; `next` is null on the last page. */
   list(scope: ReadScope, query: RecordListQuery): ReturnType<typeof listRecords>;
   /**
    * Recalls memories with sources, without near duplicates, within a token budget. With `partial`, layers that fail are named in `missing`.
@@ -92,14 +92,14 @@ export interface Memory {
 }
 
 export interface AppliedWrite {
-  /** False: it was applied before, so nothing changed. */
+  /** False if the write was applied before, so that nothing changed. */
   readonly applied: boolean;
   /** The stored skill for a write of kind `skill`, also if it was applied before; null for other kinds. */
   readonly skill: Skill | null;
 }
 
 export interface ArchivePolicy {
-  /** Records with a lower score are archived, 0 to 1; see `forgettingScore`. */
+  /** Records with a lower score (0 to 1, see `forgettingScore`) are archived. */
   readonly scoreMax: number;
   readonly layers?: readonly MemoryLayer[];
   /** Younger records are never archived; in days, default 30. */

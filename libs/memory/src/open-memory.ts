@@ -64,7 +64,7 @@ export function placeOf(config: MemoryConfig): MemoryPlace {
 }
 
 export interface MemoryDeps extends SemanticOptions, Pick<LayerDeps, 'reranker' | 'chatModel' | 'proofChecker'> {
-  /** The model's name and dimension are stored with the vectors. A later open with another embedder is refused. */
+  /** The model's name and dimension are stored with the vectors. Opening the store later with another embedder is refused. */
   readonly embedder: Embedder;
   /** Gives the current time, by which records age. Default: the system's clock. */
   readonly clock?: Clock;

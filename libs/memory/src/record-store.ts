@@ -71,7 +71,7 @@ export type Change =
   /** Changes everything but texts and vectors. */
   | { readonly do: 'update'; readonly record: MemoryRecord; readonly revision: number };
 
-/** Owners of records. Absent agent or user: any. `user: null`: only records without a user. For a reader's view use `ReadScope`. */
+/** Owners of records. Without `agent` or `user`, any matches. `user: null`: only records without a user. For a reader's view use `ReadScope`. */
 export interface Owners {
   readonly tenant: string;
   readonly agent?: string;
@@ -155,9 +155,9 @@ export interface RecordStore {
   /**
    * Applies changes in order and returns for each whether it took place.
    *
-   * A `replace` or `update` fails if the stored revision is another one or the record is gone. Then its answer and all later answers are
-   * false. SQLite then rolls back the whole list. Qdrant has no transactions: it keeps the changes before the failed one, and a crash may
-   * leave only the first changes. So order changes such that a repeat completes them. Each single change is atomic in both.
+   * A `replace` or `update` fails if the stored revision is another one or the record is gone. Then its answer and all later answers are false.
+   * SQLite then rolls back the whole list. Qdrant has no transactions: it keeps the changes before the failed one, and a crash may leave only the
+   * first changes. So put changes in an order in which a repeat completes them. Each single change is atomic in both databases.
    *
    * With `unsynced`, the call doesn't wait for the disk. A power failure may then undo these changes, but no earlier ones. The next write
    * without `unsynced`, by any process, puts them on disk too.
@@ -246,7 +246,7 @@ const listOf = (value: string | readonly string[] = []): readonly string[] => (t
 const VALUE_MIN = 1e-6;
 
 /**
- * The `limit` candidates with the highest BM25, then those of the `limit` highest cosines that aren't among them. Values below `VALUE_MIN`
+ * The `limit` candidates with the highest BM25, then the `limit` with the highest cosines, each candidate once. Values below `VALUE_MIN`
  * don't count. Equal values are in the order `newest`.
  */
 export function bestCandidates(found: readonly Candidate[], limit: number): readonly Candidate[] {

@@ -21,8 +21,8 @@ export interface OnQdrant {
 }
 
 /**
- * Runs tests on their own server, which stops after them. Skips them if the source isn't of these kinds. The line printed above names the
- * source. `server` may be called in hooks and tests only.
+ * Runs tests on their own server, which stops after them. Skips the tests if the source isn't of these kinds. The line printed above names
+ * the source. `server` may be called in hooks and tests only.
  */
 export function describeOnQdrant({ name, kinds, options }: OnQdrant, tests: (server: () => TestQdrant) => void): void {
   const fits = source.kind !== 'none' && (kinds === undefined || kinds.includes(source.kind));

@@ -20,7 +20,7 @@ const BOBS = { ...SCOPE, user: 'bob' };
 const named = (name: string, { agent, user } = SCOPE): NamedRecord => ({ name, agent, user });
 const namesIn = (records: readonly NamedRecord[]) => records.map(({ name }) => name).toSorted();
 
-/** Deletes as the gateway and the worker do. Returns the number of removed parts, and the names of what rested on the record. */
+/** Deletes as the gateway and the worker do. Returns the number of removed parts, and the names of the records that rested on it. */
 async function remove({ upkeep, store }: Memory, record: NamedRecord) {
   const { found, supported, newFrom: before } = await upkeep.planDeletion('acme', record);
   await upkeep.removeRecord('acme', record, before);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** Lets a process of a test run the sources without a build: `./x.js` means `./x.ts` where only that is there. */
+/** Lets a process of a test run the sources without a build: `./x.js` means `./x.ts` where only `./x.ts` exists. */
 registerHooks({
   resolve(specifier, context, next) {
     const source =

@@ -13,7 +13,7 @@ async function opened() {
   return made.store;
 }
 
-/** Directions around 20 topics. Sparse ones have few nonzero numbers, like vectors of hashed words. */
+/** Directions around 20 topics. Sparse directions have few nonzero numbers, like vectors of hashed words. */
 function directions(count: number, isSparse: boolean): Float32Array[] {
   const next = numbers(7);
   const one = () => Array.from({ length: DIMENSION }, () => (isSparse && next() > -0.4 ? 0 : next()));

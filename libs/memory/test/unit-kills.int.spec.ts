@@ -18,7 +18,7 @@ function copyOf(from: string): string {
   return path;
 }
 
-/** Runs a process that kills itself after so many effects. Returns whether it finished before that. */
+/** Runs a process that kills itself after this number of effects. Returns whether its work ended before. */
 async function ends(role: 'run' | 'undo', dir: string, effects: number): Promise<boolean> {
   const { code, signal, stderr } = await sourceProcess('./unit-process.ts', role, dir, String(effects)).exit;
   expect({ code: code ?? 0, stderr }).toEqual({ code: 0, stderr: '' });

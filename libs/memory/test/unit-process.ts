@@ -1,6 +1,6 @@
 import { work } from './unit-run.js';
 
-/** A process that consolidates (`run DIR EFFECTS`) or undoes that (`undo DIR EFFECTS`), and kills itself after so many effects. */
+/** A process that consolidates (`run DIR EFFECTS`) or undoes the consolidation (`undo DIR EFFECTS`), and kills itself after EFFECTS effects. */
 const [role = '', dir = '', effects = ''] = process.argv.slice(2);
 let left = Number(effects);
 await work(role === 'undo' ? 'undo' : 'run', dir, async (done) => {

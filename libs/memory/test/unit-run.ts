@@ -40,7 +40,7 @@ export async function fillForRun(memory: Memory, told: (text: string, subject?: 
 /** Called with each effect that outlives the process, such as a write. */
 export type Effect = <T>(work: Promise<T> | T) => Promise<T>;
 
-/** Values in a file, as a run's record keeps them in Redis. */
+/** Keeps values in a file, as a run's record keeps them in Redis. */
 function kept<T>(dir: string, name: string, effect: Effect) {
   const file = join(dir, name);
   const read = () => (existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, T>) : {});
@@ -90,7 +90,7 @@ async function run(memory: Memory, dir: string, effect: Effect): Promise<void> {
   await consolidate(input, deps, new AbortController().signal);
 }
 
-/** Consolidates the memory in a directory, or undoes that. */
+/** Consolidates the memory in a directory, or undoes the consolidation. */
 export async function work(role: 'run' | 'undo', dir: string, effect: Effect): Promise<void> {
   const embedder = new LexicalEmbedder();
   const { model, dimension } = embedder.profile;

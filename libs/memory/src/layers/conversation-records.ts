@@ -52,9 +52,8 @@ const GAP_WAIT_MS = 600_000;
 const CONFIDENCE = 0.8;
 
 /**
- * Lets the model extract facts from the unread turns of a tenant's conversations, several turns per call, until the budget is spent. The
- * facts belong to the conversation's owner and name it as an untrusted origin. Progress is stored after each call, so a repeat reads only
- * the rest.
+ * Lets the model extract facts from the unread turns of a tenant's conversations, several turns per call, until the budget is spent. The facts belong
+ * to the conversation's owner and name the conversation as an untrusted origin. Progress is stored after each call, so a repeat reads only the rest.
  *
  * @throws EtudeError of the model: MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED; an AbortError when `signal` aborts
  */
@@ -93,7 +92,7 @@ async function unreadTurns({ store, clock }: LayerDeps, { key, scope }: StoredRe
   return turns.filter(({ index }, place) => index === first + place);
 }
 
-/** If the answer can't be read, these turns yield no facts. Search still finds the turns. */
+/** If the model's answer can't be read, these turns yield no facts. Search still finds the turns. */
 async function notesOn(turns: readonly Turn[], reading: SettlingDeps): Promise<readonly Note[]> {
   const charged = { ...reading, model: chargedTo(reading.model, turns[0]!.scope, 'read') };
   const answer = await askWithin(charged, readingRequest(turns));

@@ -27,7 +27,7 @@ export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'>
   readonly messages: readonly Message[];
   /** The id of the request. Its repeats have the same id. */
   readonly writeId: string;
-  /** Index of the first message in the conversation, from 0. Messages that are already stored there must be equal. null: append. */
+  /** Index of the first message in the conversation, from 0. Messages stored there must be equal. If null, they are appended. */
   readonly first: number | null;
   /** ms since 1970 */
   readonly at: number;
@@ -73,11 +73,11 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
 type Page = Pick<FindPage, 'limit' | 'afterKey'>;
 
 /**
- * Adds messages to a conversation. Each becomes a turn of its own, even if an equal one is stored. Reserves the indexes first and then
+ * Adds messages to a conversation. Each becomes a turn of its own, even if an equal turn is stored. Reserves the indexes first and then
  * stores the turns. So concurrent additions get different indexes, and a repeat after a crash completes the first try.
  *
  * @throws EtudeError ALREADY_EXISTS if an index has another message; FAILED_PRECONDITION if `first` leaves a gap, or for too many turns; an
- *   AbortError between batches
+ *   AbortError, between batches, when `signal` aborts
  */
 async function addToConversation(deps: LayerDeps, addition: Addition, signal?: AbortSignal): Promise<AddedTurns> {
   const { scope, writeId, at } = addition;

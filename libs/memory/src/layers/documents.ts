@@ -7,11 +7,11 @@ import { requireOwn } from '@etude/domain/ports/memory';
 import { contentDigest } from '@etude/domain/skills/content-digest';
 
 /**
- * Stores a document with its chunks. It inserts the new chunks, updates the document to their digest, then removes the old chunks. After a
+ * Stores a document with its chunks. It inserts the new chunks, stores their digest with the document, then removes the old chunks. After a
  * crash a repeat completes the work. If nobody repeats it, `mendDocuments` removes the stray chunks.
  *
- * @param chunks all chunks of the document, in order and with its owner
- * @throws an AbortError between batches
+ * @param chunks all chunks of the document, in order; their owner is the document's owner
+ * @throws an AbortError, between batches, when `signal` aborts
  */
 export async function storeDocument(
   deps: LayerDeps,
@@ -66,7 +66,7 @@ async function isWhole(store: RecordStore, { id, scope, chunks }: DocumentRecord
   return (await count({})) === chunks && (await count({ digest })) === chunks;
 }
 
-/** Removes chunks of other editions. Reloads the document just before removing, so that chunks another writer stored meanwhile are kept. */
+/** Removes chunks of other editions. Reloads the document just before removing, so that it keeps chunks that another writer stored meanwhile. */
 async function removeStaleChunks(store: RecordStore, { id, scope }: Pick<DocumentRecord, 'id' | 'scope'>): Promise<number> {
   const filter: RecordFilter = { kinds: ['chunk'], where: { document: id } };
   const digests = new Set<string>();
@@ -86,7 +86,7 @@ export function documentOf(record: StoredRecord): DocumentRecord {
   return parseBody<DocumentRecord>(record).value;
 }
 
-/** Includes the chunk texts: the same file cut differently by a newer parser is another edition. */
+/** Covers the chunk texts, so that another edition arises when a newer parser cuts the same file differently. */
 function editionDigest({ digest, title }: DocumentRecord, chunks: readonly DocumentChunk[]): string {
   return contentDigest([digest, title, chunks.map(({ text, headings }) => [text, headings])]);
 }
@@ -95,7 +95,7 @@ const INDEX_DIGITS = 6;
 /** Documents all get the highest worth, since nothing measures how useful one is. */
 const WORTH = 1;
 
-/** @param digest see `editionDigest` */
+/** @param digest the result of `editionDigest` */
 export function documentRecord(document: DocumentRecord, digest: string): MemoryRecord {
   const { id, scope, name, title, createdAt } = document;
   const named = { layer: LAYER, kind: 'document', key: id, scope, createdAt, worth: WORTH, shown: false } as const;

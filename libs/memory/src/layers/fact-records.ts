@@ -14,8 +14,8 @@ export interface StoredKnownFact extends KnownFact {
 
 /**
  * The record of a fact. Its field `status` is `superseded`, or `unsettled` for a current fact that has to be compared with others;
- * otherwise it is absent. `name` is the fact that superseded it. `subject` has values that facts share if they say the same or have the
- * same subject (`factKeys`).
+ * otherwise it is absent. `name` is the id of the fact that superseded this one. `subject` has values that facts share if they say the same
+ * or have the same subject (`factKeys`).
  */
 export function factRecord(fact: Fact, taken: readonly string[]): MemoryRecord {
   const { id, scope, category, supersededBy, unsettled } = fact;
@@ -57,12 +57,12 @@ function firstLifeKey(id: string): string {
   return `text:${id.split('.', 1)[0]}`;
 }
 
-/** Lowest calibrated similarity of facts that may say the same or the opposite. Rewordings and translations can be this low. */
+/** Lowest calibrated similarity of facts that may say the same or the opposite. Rewordings and translations can have such a low similarity. */
 const RELATED_MIN = 0.3;
 const NEAR_MAX = 16;
 const KEYED_MAX = 100;
 
-/** Similarities of related current facts in the tenant, by id. They may belong to other owners; `surroundingFacts` filters those out. */
+/** Similarities of related current facts in the tenant, by id. Facts of other owners are included; `surroundingFacts` drops them. */
 export async function similarFacts(deps: LayerDeps, scope: Scope, { text, vector }: IndexedText): Promise<ReadonlyMap<string, number>> {
   const query = { kinds: ['fact'], shown: true, vector, text: vector === null ? text : '', limit: NEAR_MAX } as const;
   const found = await deps.store.search(scope, LAYER, query);
@@ -70,7 +70,7 @@ export async function similarFacts(deps: LayerDeps, scope: Scope, { text, vector
   return new Map(similar.filter(([, similarity]) => similarity >= RELATED_MIN));
 }
 
-/** Facts of exactly this owner that may say the same or contradict it, freshly loaded. Superseded facts are included. */
+/** Facts of the same owner that may say the same as this fact or contradict it, freshly loaded. Superseded facts are included. */
 export async function surroundingFacts(
   { store }: LayerDeps,
   fact: Fact,

@@ -96,7 +96,7 @@ async function unsettledByOwner(
   return owners.filter((_, at) => wanted[at]).map((ofOwner) => [ofOwner[0]!.scope, ofOwner] as const);
 }
 
-/** The pairs of these facts without a decision. Ids that need no comparison any more are removed from `unsettled`. */
+/** Pairs of these facts that have no decision yet. Ids that need no comparison any more are removed from `unsettled`. */
 async function openPairs({ store }: LayerDeps, scope: Scope, records: readonly StoredRecord[]): Promise<readonly FactPair[]> {
   const pairs = new Map<string, FactPair>();
   for (const record of records) {
@@ -119,7 +119,7 @@ async function openPairs({ store }: LayerDeps, scope: Scope, records: readonly S
   return [...pairs.values()];
 }
 
-/** The fact, or the current one that replaced it; null if there is none. */
+/** The fact if it is current, else the current fact that replaced it; null if neither exists. */
 async function currentOf(store: RecordStore, scope: Scope, id: string): Promise<StoredKnownFact | null> {
   let next: string | undefined = id;
   for (let steps = 0; next !== undefined && steps < CHAIN_MAX; steps += 1) {
@@ -166,14 +166,14 @@ async function* verdictsOn(
     const answer = await askWithin(settling, judgeRequest(batch));
     if (answer !== null) judging.by = answer.scripted ? `${answer.model} (scripted)` : answer.model;
     const verdicts = answer && readVerdicts(answer.text, batch.length);
-    // The pairs are then asked about one by one, so that one odd text can't block decisions about the others.
+    // If no answer is readable, each pair is asked about alone, so that one odd text can't block decisions about other pairs.
     if (verdicts === null && batch.length > 1) for (const pair of batch) yield* verdictsOn([pair], settling, judging);
     else for (const [at, pair] of batch.entries()) yield [pair, verdicts?.[at] ?? NO_ANSWER];
   }
 }
 
 /**
- * Stores a decision: first in the newer fact, then in the older one. If either changed since it was asked about, nothing is stored, and
+ * Stores a decision: first in the newer fact, then in the older one. If one of them changed since the model was asked, nothing is stored, and
  * the pair is compared again.
  */
 async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: FactDecision): Promise<boolean> {
@@ -186,7 +186,7 @@ async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: 
   });
 }
 
-/** The changes of the newer fact and, if it changed, of the older one. */
+/** Updates the newer fact, and the older fact if the decision changes it. */
 async function changesOf(
   { embedder }: LayerDeps,
   { older, newer }: Readonly<Record<keyof FactsOfPair, StoredKnownFact>>,
@@ -226,8 +226,8 @@ export async function undoDecision(
 }
 
 /**
- * Removes a deleted fact's text from other facts of the owner, and decisions about it, because their reasons may quote it. Facts that it
- * replaced now count as replaced by its successor, so that their history stays complete.
+ * Removes the text of a deleted fact from other facts of its owner, and decisions about the fact, because their reasons may quote it. The
+ * facts that it replaced now count as replaced by its successor, so that their history stays complete.
  */
 export async function unlinkFact(
   { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,

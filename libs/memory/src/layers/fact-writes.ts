@@ -17,9 +17,9 @@ export interface TakenFact extends Pick<FactPlan, 'replaced'> {
 export interface FactWrite {
   readonly writeId: string;
   readonly fact: Fact;
-  /** The searchable texts of the fact with their vectors, its own first. */
+  /** The searchable texts of the fact with their vectors. The fact's own text comes first. */
   readonly indexed: readonly IndexedText[];
-  /** Whether to record the write as applied. If false, the caller does so for several writes together. */
+  /** Whether to record the write as applied. If false, the caller records several writes together. */
   readonly note: boolean;
 }
 
@@ -36,7 +36,7 @@ export async function takeFact(deps: LayerDeps, { writeId, fact, indexed, note }
     let plan = planFact(told, await surroundingFacts(deps, fact, similar));
     if (plan.insert !== null) {
       const insert = { do: 'insert', record: factRecord(plan.insert, [writeId]), indexed } as const;
-      // With `note`, the note that follows waits for the disk, and so covers this insert.
+      // With `note`, the note is written next and waits for the disk, which also puts this insert on disk.
       const [inserted] = await deps.store.write(tenant, [insert], { unsynced: note });
       if (!inserted) return null;
       isAdded = true;

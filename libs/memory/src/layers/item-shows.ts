@@ -17,8 +17,8 @@ export interface ItemShowsQuery {
 export type LayerShows = ItemShows & Pick<FoundItem, 'layer'>;
 
 /**
- * Counts how rollouts ended, per item, such as a fact or a skill. Rollouts that were shown the item and those from which it was withheld
- * are counted apart. The counters belong to the item's owner.
+ * Counts how rollouts ended, per item, such as a fact or a skill. Rollouts that saw the item and rollouts from which it was withheld are
+ * counted apart. The counters belong to the item's owner.
  */
 export function itemShows(store: RecordStore) {
   return {
@@ -29,7 +29,7 @@ export function itemShows(store: RecordStore) {
       return items.map((item) => known.get(showKey(item)) ?? null);
     },
 
-    /** Counts the end of a rollout once for each of its items, also if repeated. Items of an owner erased meanwhile are left out. */
+    /** Counts the end of a rollout once for each of its items, also if the call is repeated. Items of an owner erased meanwhile are left out. */
     async count(writeId: string, write: ShowsWrite): Promise<void> {
       for (const show of write.shows)
         await countShow(store, writeId, write, show).catch((error: unknown) => {

@@ -85,8 +85,8 @@ export async function recallMemory(
 }
 
 /**
- * The skills that a reader may use, best first: its own, the user's, and those shared with the tenant or with everybody. A scope without an
- * agent covers the skills of all agents of the tenant and the global ones. Without a user, only skills that belong to no user.
+ * The skills that a reader may use, best first: the agent's own, the user's, and those shared with the tenant or with everybody. A scope without an
+ * agent covers the skills of all agents of the tenant and the global skills. A scope without a user covers only skills that belong to no user.
  */
 export async function readableSkills(
   procedural: Pick<ProceduralLayer, 'search'>,

@@ -27,7 +27,7 @@ export type Ranked = Omit<RankedRecord, 'record'> & { readonly candidate: Candid
 
 const CANDIDATES_MIN = 24;
 const CANDIDATES_PER_HIT = 4;
-/** Facts that are read beyond the limit, since one of them may belong before an older fact within the limit. */
+/** Number of facts to read beyond the limit, since a newer fact may have to come before an older fact within the limit. */
 const NEWER_MAX = 12;
 /** Turns are loaded up to this multiple of the wanted hits, because a speaker named in the query moves turns up. */
 const TURN_RANKS = 3;
@@ -112,7 +112,7 @@ function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): reado
   return lowered.toSorted((a, b) => b.score - a.score);
 }
 
-/** Maximum number of newer facts placed before one older fact, so that its own words still find it among the first five. */
+/** Most newer facts placed before one older fact, so that a query with the older fact's words still finds it among the first five. */
 const NEWER_BEFORE_MAX = 3;
 
 /** Moves each unsettled fact before the older facts that it may replace, and gives it the score of the first of them. */
@@ -141,7 +141,7 @@ export function hitOf({ record, similarity, score, explanation, why = [] }: Rank
   return query.explain || 'rerankFailed' in explanation ? { ...hit, explanation, why } : hit;
 }
 
-/** Parses only bodies that contain one of the marks, since a body can have several MiB. */
+/** Whether the scripted model made the record. Parses only bodies that contain a mark of that model, since a body can have several MiB. */
 function isScripted(record: StoredRecord): boolean {
   if (!record.body.includes('"scripted":true') && !record.body.includes(SCRIPTED_SOURCE)) return false;
   const { scripted, source } = parseBody<{ readonly scripted?: boolean; readonly source?: string }>(record).value;

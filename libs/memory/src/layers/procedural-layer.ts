@@ -102,7 +102,7 @@ async function storeOnce(deps: LayerDeps, given: Skill, options: StoreSkillOptio
   return done ? made : null;
 }
 
-/** Counts one use. False for a repeat. A skill of another tenant and the note of the use are written separately. */
+/** Counts one use. Returns false for a repeat. If the skill belongs to another tenant, the skill and the note of the use are written separately. */
 async function applyUse(deps: LayerDeps, useId: string, use: CountedUse): Promise<boolean> {
   const { store } = deps;
   const { tenant } = use.scope;
@@ -134,8 +134,8 @@ type ProcedureArgs = [
 ];
 
 /**
- * Stores the new version before it deprecates the earlier one, so that one is always active. After a crash between the two (Qdrant has no
- * transactions), the repeat or the next words for this name deprecate the earlier one.
+ * Stores the new version before it deprecates the earlier version, so that one of them is always active. After a crash between these writes
+ * (Qdrant has no transactions), the repeat or the next words for this name deprecate the earlier version.
  */
 async function storeProcedure(deps: LayerDeps, ...args: ProcedureArgs): Promise<Skill> {
   const [writeId, scope, name, words, { namesMax = 0, by = 'told', learned } = {}] = args;
@@ -183,7 +183,7 @@ async function storeWords(
   return done.includes(false) ? null : (replaced.get(version.version) ?? version);
 }
 
-/** Whether this tenant has a skill with the code or words of this digest that is marked as untrusted. false without a digest (null). */
+/** Whether this tenant has marked a skill with code or words of this digest as untrusted. False for the digest null. */
 async function isMarkedIn({ store }: LayerDeps, tenant: string, code: string | null): Promise<boolean> {
   return code !== null && (await store.count({ tenant }, LAYER, { kinds: ['skill'], where: { subject: code } })) > 0;
 }

@@ -42,7 +42,7 @@ export interface StoredBody<T> {
   readonly taken: readonly string[];
 }
 
-/** Maximum number of write ids that a record remembers. Later only the `applied` record shows that a write was applied. */
+/** Maximum number of write ids that a record remembers. For older writes, only the `applied` record shows that they were applied. */
 const TAKEN_MAX = 256;
 
 /** Values of a record that no search finds. */
@@ -81,7 +81,7 @@ export function asArchived(record: MemoryRecord): MemoryRecord {
   return { ...record, shown: false, fields: { ...record.fields, ...ARCHIVED } };
 }
 
-/** A source of every indexed record. Counting it shows which records lack the index. Change it whenever `RESTS_ON` changes. */
+/** A source that every indexed record names. A record without this source isn't indexed yet. Change it whenever `RESTS_ON` changes. */
 export const INDEXED = '*';
 
 /** The field by which records are found from the names of the records that they rest on. */
@@ -153,7 +153,7 @@ export async function* everyRecord(
   }
 }
 
-/** The values of `everyRecord`. */
+/** The value in the body of each record of `everyRecord`. */
 export async function* everyValue<T>(...asked: Parameters<typeof everyRecord>): AsyncGenerator<T> {
   for await (const record of everyRecord(...asked)) yield parseBody<T>(record).value;
 }
@@ -211,7 +211,7 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
 };
 
-/** The searchable texts of a fact, its own first. */
+/** The searchable texts of a fact: first its own text, then others. */
 export function factTexts(fact: Fact): readonly string[] {
   return [factEntry(fact).indexed, ...[...(fact.wordings ?? []), ...(fact.outdated ?? [])].map(({ text }) => text)];
 }

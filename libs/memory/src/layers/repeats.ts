@@ -51,10 +51,10 @@ export interface RequestClaim {
 }
 
 /**
- * Reserves a request id for one request of one owner. Call it before anything is written: of two different requests with one id only one
- * continues, and the other sees none of its data. A repeat of the same request may continue.
+ * Reserves a request id for one request of one owner. Call it before anything is written: if two different requests have the same id, only
+ * the first may continue, and the second sees none of its data. A repeat of the first may continue.
  *
- * @returns `isRepeat`: the same request was claimed before. `note`: that of the first claim. `result`: null until the request has finished
+ * @returns `isRepeat`: the same request was claimed before. `note`: the note of the first claim. `result`: null until the request has finished
  * @throws EtudeError ALREADY_EXISTS if another request or owner used the id
  */
 export async function claimRequest(
@@ -81,14 +81,14 @@ const claimKey = (requestId: string) => `request.${requestId}`;
 const loadClaim = (store: RecordStore, { layer, scope, requestId }: RequestClaim) =>
   loadNote(store, scope.tenant, layer, claimKey(requestId));
 
-/** Few, because a write of SQLite keeps other calls waiting. */
+/** Records per write. Few, because a write of SQLite keeps other calls waiting. */
 const BATCH = 16;
 
 /**
  * Inserts the records that are missing, all of one owner, layer and kind. Known records aren't embedded again. While a batch is written,
  * the next one is embedded. Returns how many it inserted.
  *
- * @throws an AbortError between batches
+ * @throws an AbortError, between batches, when `signal` aborts
  */
 export async function insertMissing(
   { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,
@@ -98,7 +98,7 @@ export async function insertMissing(
   let inserted = 0;
   let inserts: readonly Change[] = [];
   const write = async (changes: readonly Change[], tenant: string) => {
-    // A write may block this thread, so the texts of the next batch leave first.
+    // A write may block this thread, so the texts of the next batch are sent to the embedder first.
     await setImmediate();
     const done = changes.length === 0 ? [] : await store.write(tenant, changes);
     inserted += done.filter(Boolean).length;

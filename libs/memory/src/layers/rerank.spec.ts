@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 import { modelStore } from '../../test/model-store.js';
 import { type MemoryDeps, memoryOver } from '../open-memory.js';
 
-/** Hits of a search over three turns that asks for reranking, and of one that doesn't. */
+/** Hits of a search over three turns that asks for reranking, and of a search that doesn't. */
 async function searched(deps: Pick<MemoryDeps, 'reranker' | 'chatModel'>, explain = true) {
   const memory = memoryOver(modelStore(), { embedder: new LexicalEmbedder(), clock: { now: () => NEW_YEAR }, ...deps });
   const messages = ['Which boat?', 'The red boat.', 'A fine boat!'].map((text) => ({ role: 'user', name: 'Ann', text, at: NEW_YEAR }));

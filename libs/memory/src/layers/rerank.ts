@@ -8,9 +8,9 @@ import { question, readJsonAnswer } from '@etude/domain/model-answer';
 
 type RerankDeps = Pick<LayerDeps, 'chatModel' | 'reranker'>;
 
-/** More would make the prompt long, and lower hits are hardly ever the best. */
+/** More hits would make the prompt long, and lower hits are hardly ever the best. */
 const CHAT_RANKED_MAX = 20;
-/** A rerank server reads more in less time. */
+/** A rerank server reads more hits in less time. */
 const SERVER_RANKED_MAX = 50;
 const CANDIDATE_CHARS_MAX = 600;
 const SERVER_CHARS_MAX = 4_000;
@@ -27,7 +27,7 @@ const Answer = z.object({ order: z.array(z.number().int()).min(1) });
 export const rerankedMax = ({ reranker }: RerankDeps) => (reranker === undefined ? CHAT_RANKED_MAX : SERVER_RANKED_MAX);
 
 /**
- * Reorders the best hits with the reranker, or else with the chat model. No hit is dropped; the others follow in their old order. The
+ * Reorders the best hits with the reranker, or else with the chat model. No hit is dropped; the other hits follow in their old order. The
  * explanation's `rerank` is the new rank. After a failure the order stays and every explanation has `rerankFailed`.
  */
 export async function rerank(deps: RerankDeps, query: string, found: readonly RankedRecord[]): Promise<readonly RankedRecord[]> {

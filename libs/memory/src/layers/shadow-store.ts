@@ -47,7 +47,7 @@ export function shadowStore(base: RecordStore): { readonly store: RecordStore; r
     written.set(nameOf(record), { record, before: now?.before ?? null, indexed });
     return true;
   };
-  /** The store's records, and those of the shadow that the reader sees and the filter accepts. */
+  /** The records found in the base store, and the shadow's records that the reader sees and the filter accepts. */
   const over = (found: readonly StoredRecord[], scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) => [
     ...found.filter((record) => !written.has(nameOf(record))),
     ...[...written.values()].map(({ record }) => record).filter((record) => isSeen(record, scope, layer) && matches(record, filter)),

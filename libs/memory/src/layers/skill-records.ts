@@ -21,7 +21,7 @@ export function skillKey({ name, agent, user, version }: Omit<SkillKey, 'tenant'
   return `${name} ${agent} ${user ?? ''} ${String(version).padStart(VERSION_DIGITS, '0')}`;
 }
 
-/** Category "text.csv" is also stored as "text", so that a search in it finds the skill. `subject`: the digest of untrusted code. */
+/** Category "text.csv" is also stored as "text", so that a search in "text" finds the skill. `subject`: the digest of untrusted code. */
 export function skillRecord(skill: Skill, taken: readonly string[]): MemoryRecord {
   const { name, version, scope, status, digest, fingerprints, category, dependencies = [] } = skill;
   const key = skillKey({ name, ...scope, version });
@@ -63,7 +63,7 @@ export function openedSkill(record: StoredRecord): StoredSkill {
 
 const userOf = ({ scope }: Skill) => scope.user ?? '';
 
-/** The owner's versions, oldest first. Without `owner.user`, those of every user; among equal versions, the one without a user is last. */
+/** The owner's skills, oldest version first. Without `owner.user`, skills of every user; of equal versions, the one without a user comes last. */
 export async function ownedSkills(
   store: RecordStore,
   owner: SkillOwner,
@@ -78,14 +78,14 @@ export async function ownedSkills(
     .toSorted((a, b) => a.skill.version - b.skill.version || (userOf(a.skill) < userOf(b.skill) ? 1 : -1));
 }
 
-/** The reader's newest version, else the newest without a user, else any user's newest. */
+/** The reader's newest version, else the newest version without a user, else any user's newest version. */
 export function narrowestNewest(skills: readonly Skill[], reader: string | null | undefined): Skill | null {
   const placeOf = ({ scope: { user } }: Skill) => (user === null ? 1 : user === reader ? 0 : 2);
   const [first] = skills.toSorted((a, b) => placeOf(a) - placeOf(b) || compareKeys(userOf(a), userOf(b)) || b.version - a.version);
   return first ?? null;
 }
 
-/** The versions with these keys, in their order; undefined where there is none. A key without a user means a skill without a user. */
+/** The versions with these keys, in the order of `keys`; undefined for a missing version. A key without a user means a skill without a user. */
 export async function versionsOfKeys(
   store: RecordStore,
   tenant: string,
@@ -97,7 +97,7 @@ export async function versionsOfKeys(
   return names.map((name) => stored.get(name));
 }
 
-/** Skills in use that call this one; with `all`, of any status. Of all tenants if this one is global, since any tenant may call it. */
+/** Skills in use that call this skill; with `all`, skills of any status. If this skill is global, callers of every tenant are included. */
 export async function dependentsOf(
   store: RecordStore,
   key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>,

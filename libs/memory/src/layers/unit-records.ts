@@ -12,7 +12,7 @@ const KIND = 'unit';
 
 /** The state of a unit. It has no texts, so that it can stay when a user is erased. */
 export interface UnitHead extends UnitName {
-  /** `committing` and `undoing` are completed by the next call for the agent. */
+  /** The next call for the agent completes a unit in state `committing` or `undoing`. */
   readonly state: 'committing' | 'applied' | 'undoing' | 'undone';
   readonly at: number;
   readonly parts: number;
@@ -108,7 +108,7 @@ export async function setHead(store: RecordStore, head: UnitHead, next: Partial<
   return stored === 'gone' ? null : stored;
 }
 
-/** The units of a run, or the units that a crash cut off, for one agent or for all (null). */
+/** The units of a run or in these states, for one agent or for all agents (null). */
 export async function findHeads(
   store: RecordStore,
   { tenant, agent }: { readonly tenant: string; readonly agent: string | null },

@@ -41,7 +41,7 @@ export async function undoUnit(deps: UndoDeps, head: UnitHead): Promise<UndoneUn
   return { agent, undone: plan.undone, kept: plan.kept };
 }
 
-/** Undoes decisions by which a fact of the unit ended other facts, unless that fact stays. */
+/** Undoes decisions by which a fact of the unit ended other facts, unless the fact of the unit stays. */
 async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, { by, at }: { by: string; at: number }): Promise<void> {
   const { id, scope } = added.after;
   const [known] = await loadFacts(store, { tenant: scope.tenant, agent: null }, [id]);
@@ -108,7 +108,7 @@ function changeTo(known: StoredKnownFact, next: Fact, leaves: boolean): Change {
   return leaves ? { do: 'replace', record, indexed: [], revision } : { do: 'update', record, revision };
 }
 
-/** Archives a proposed skill unless a person decided on it, and brings back the version and the members that it replaced. */
+/** Archives a proposed skill unless a person decided on it, and brings back the version that it replaced and the skills merged into it. */
 async function undoSkill(procedural: ProceduralLayer, skill: Skill, { run, at, undo }: UnitHead, told: Undoing): Promise<void> {
   const decision = { by: undo?.by ?? 'consolidation', reason: `undid the consolidation ${run}`, at: undo?.at ?? at };
   const versions = await procedural.versions(skill.scope, skill.name);

@@ -17,8 +17,8 @@ const PRESENCE = '';
 /**
  * Vectors of texts in Qdrant's format.
  *
- * Words are hashed to numbers that differ by tenant, and by store through a secret. Qdrant counts word frequencies per collection, so
- * distinct numbers keep them per tenant. The secret keeps anybody from crafting words that collide with another tenant's.
+ * Words are hashed to numbers that differ by tenant, and by store through a secret. Qdrant counts word frequencies per collection, so each
+ * tenant's own numbers keep its frequencies apart. The secret keeps anybody from crafting words that collide with another tenant's.
  */
 export class PointVectors {
   readonly #seed: number;

@@ -13,7 +13,7 @@ export interface QdrantServerOptions {
   readonly caPath?: string | null;
   /** Time limit of one request to Qdrant, in ms. */
   readonly timeoutMs: number;
-  /** Copies of each record in collections that are made now; each write waits for all of them. Default: the server's own. */
+  /** Copies of each record in collections that this process creates; each write waits for all copies. Default: the server's own. */
   readonly replicas?: number | undefined;
 }
 
@@ -114,7 +114,7 @@ interface Known {
 }
 
 const NO_ROOM = /no space left|disk (?:is )?full|not enough (?:disk )?space|available disk space|out of disk|storage size limit/i;
-/** The message if the model was dropped meanwhile. */
+/** Qdrant's message if the model was dropped meanwhile. */
 const NO_VECTOR = /not existing vector name/i;
 const NO_COLLECTION = /collection .*(?:doesn't exist|not found)/i;
 /** Transient statuses: from gateways, and from servers that start, stop or are busy. */
@@ -129,7 +129,7 @@ const REPLIES: readonly Known[] = [
   {
     is: isFull,
     code: 'MEMORY_FULL',
-    text: 'and has no room left; free space on its disk, then repeat the write. Nothing of it was stored',
+    text: 'and has no room left; free space on its disk, then repeat the write. Nothing of the write was stored',
   },
   { is: ({ status }) => status === 401 || status === 403, code: UNAVAILABLE, text: 'and refused our API key; check ETUDE_QDRANT_API_KEY' },
   { is: ({ status }) => status === 429, code: UNAVAILABLE, text: 'and gets too many requests; try again later', retry: true },
@@ -144,8 +144,8 @@ const UNREACHED =
   'if the system does not know its certificate, set ETUDE_QDRANT_CA_PATH';
 
 /**
- * Turns a failure of Qdrant's client into an error that names the server and says what to do. `retry`: whether to send it again. Removes
- * the API key from the message, also if the server repeats it.
+ * Turns a failure of Qdrant's client into an error that names the server and says what to do. `retry`: whether to send the request again.
+ * Removes the API key from the message, also if the server repeats it.
  *
  * @param where the server's address, without credentials
  */

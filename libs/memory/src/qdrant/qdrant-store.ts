@@ -85,14 +85,14 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
 /** Extra results to ask for, because ties are ordered here, not by the server. */
 const TIES = 16;
-/** How many times more candidates by words to ask for. */
+/** Factor for the number of candidates by words to ask for. */
 const OVERSAMPLING = 2;
 /** Scores are rounded to millionths, since vectors have single precision. */
 const PRECISION = 1e6;
 /** Lowest score of a record found by words, since 0 means that the words didn't find it. */
 const BM25_MIN = 1e-6;
 
-/** Finds candidates with one request for searches by vector, by words, by words again for their cosines, and for the presence word. */
+/** Finds candidates with one request for searches by vector, by words, by words again to get cosines, and for the presence word. */
 async function searchCandidates(
   points: TenantPoints,
   collection: string,
@@ -196,7 +196,7 @@ async function tenantsOf(server: QdrantServer, collections: readonly string[]): 
 
 const VACUUM_WAIT_MS = 60_000;
 const VACUUM_LOOK_MS = 100;
-/** How many checks in a row must find Qdrant idle. One isn't enough, since the work doesn't start at once. */
+/** How many checks in a row must find Qdrant idle. One check isn't enough, since Qdrant doesn't start its work at once. */
 const VACUUM_REST_LOOKS = 5;
 /** Qdrant's default values, and the lowest that it accepts. */
 const VACUUM_USUAL = { deleted_threshold: 0.2, vacuum_min_vector_number: 1_000 };
@@ -214,7 +214,7 @@ async function purge(server: QdrantServer, names: CollectionNames): Promise<stri
     slow.length === 0
       ? 'rewrote segments with more than 100 points without the deleted points'
       : `Qdrant was still busy with ${slow.join(', ')} after ${VACUUM_WAIT_MS / 1_000} s, and continues to rewrite segments in the background`,
-    'segments with fewer points, the last pieces of the write-ahead log (32 MiB each) and snapshots may hold bytes of deleted points until Qdrant overwrites them; its answers never contain them',
+    'segments with fewer points, the last pieces of the write-ahead log (32 MiB each) and snapshots may hold bytes of deleted points until Qdrant overwrites them; answers never contain deleted points',
   ];
 }
 

@@ -146,7 +146,7 @@ async function newestNamed(points: TenantPoints, collection: string, must: Condi
   const named = (await points.scroll(collection, must, { limit, payload: NAME, orderBy })).points.map(namedPoint);
   const oldest = named.at(-1)?.createdAt;
   if (oldest === undefined) return [];
-  // Qdrant orders by time alone, so the page may lack the right records of its oldest time.
+  // Qdrant orders by time alone, so at its oldest time the page may have the wrong records.
   const younger = named.filter(({ createdAt }) => createdAt > oldest);
   const isWhole = named.length < limit;
   const tied = isWhole ? [] : await allNamed(points, collection, [...must, madeAt(oldest)]);

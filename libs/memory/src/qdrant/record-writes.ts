@@ -19,14 +19,14 @@ export interface WriteDeps {
 type Prepared<C extends Change = Change> = C & Pick<Point, 'id' | 'vector'>;
 type Insert = Prepared<Extract<Change, { do: 'insert' }>>;
 
-/** Also the number of states that are read back with one request. */
+/** Number of inserts per request, and of states that are read back with one request. */
 const INSERTS_PER_REQUEST = 1_000;
 
 /**
  * Writes one tenant's records by compare-and-set.
  *
  * Qdrant doesn't say whether a conditional write took place. So each write leaves its writer's mark, which is read back. Every request may
- * be repeated after a lost answer: its condition fails the second time, and the mark shows that it took place.
+ * be repeated after a lost answer: the condition of the repeat fails, and the mark shows that the first try took place.
  */
 export async function writeRecords(deps: WriteDeps, changes: readonly Change[]): Promise<boolean[]> {
   // All changes are checked before anything is written.

@@ -132,8 +132,8 @@ export function pointId(...names: ReadonlyArray<string | number>): string {
 const MARK = '\u0001';
 
 /**
- * Encodes a text for Qdrant, which refuses lone surrogates. A text with one, or with our prefix, becomes prefixed JSON; others stay as they
- * are. Different texts have different encodings, so filters can compare them.
+ * Encodes a text for Qdrant, which refuses lone surrogates. A text with a lone surrogate, or with our prefix, becomes prefixed JSON; other
+ * texts stay as they are. Different texts have different encodings, so filters can compare them.
  */
 export function encodeText(text: string): string {
   return text.isWellFormed() && !text.startsWith(MARK) ? text : MARK + JSON.stringify(text);
@@ -190,7 +190,7 @@ export function storeModels(server: QdrantServer, names: CollectionNames) {
       await ensureCollections(server, names, stored);
       return secret;
     },
-    /** Returns the store's secret. @throws EtudeError MEMORY_VERSION for another schema version, MEMORY_UNAVAILABLE for none */
+    /** Returns the store's secret. @throws EtudeError MEMORY_VERSION for another schema version, MEMORY_UNAVAILABLE for an empty store */
     async check(): Promise<string> {
       const [point] = await ask('read', (client) => client.retrieve(meta, { ids: [SCHEMA_POINT] }));
       const { schema, secret } = point?.payload ?? {};

@@ -40,7 +40,7 @@ export async function purgeFile({ path, lockWaitMs }: StoreFile): Promise<readon
     throw new EtudeError(
       'MEMORY_UNAVAILABLE',
       `another process reads an old state of the memory file ${path}. The write-ahead log keeps removed data until that process ends. ` +
-        'Repeat this then',
+        'Then repeat this',
     );
   return [
     'merged the word lists without the removed words',

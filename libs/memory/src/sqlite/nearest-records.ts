@@ -9,7 +9,7 @@ import { cosineOf, recordOfVector, type VectorBytes } from './vectors.js';
 /** Maximum number of neighbours that sqlite-vec returns. */
 const NEIGHBOURS_MAX = 4_096;
 const WIDER = 4;
-/** Number of codes to look for at first, per wanted record, plus the average number of texts per record. Up to twice as many are taken. */
+/** The first search looks for this many codes per wanted record, plus the average number of texts per record; see `firstLook`. */
 const CODES_PER_PLACE = 4;
 /** If a tenant has at most this many vectors in a layer, all are compared. */
 const COMPARED_MAX = 512;
@@ -39,7 +39,7 @@ interface Near {
 }
 
 /**
- * Cosines by record, for the `limit` nearest records and those as near as the last of them.
+ * Cosines by record, for the `limit` nearest records and all others that are as near as the last of these.
  *
  * Searches codes first, then compares the vectors of the nearest codes. A code tells an angle only roughly. So the search widens until it
  * likely covers the codes of all vectors that are as near as the last one wanted. Decision 23 measures the misses. If there are few
@@ -108,7 +108,7 @@ export interface LayerSize {
   readonly texts: number;
 }
 
-/** null: the layer never had a searchable record. */
+/** null if the layer never had a searchable record. */
 export function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize | null {
   const sql = 'SELECT records, worded, texts FROM layer_size WHERE tenant = :tenant AND layer = :layer';
   return rows.all<LayerSize>(sql, { layer: layerCode(layer) })[0] ?? null;

@@ -7,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
  */
 const { path, lockWaitMs } = workerData as { readonly path: string; readonly lockWaitMs: number };
 
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- of windows, not of threads
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- windows need a target origin, threads have none
 parentPort?.postMessage(rewrite());
 
 /** `log: 'read'`: another process reads an old state, so the log couldn't be emptied. */

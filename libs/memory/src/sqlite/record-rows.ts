@@ -19,7 +19,7 @@ import type { TenantRows, Value, Values } from './tenant-rows.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MemoryLayer } from '@etude/contracts/task';
 
-/** Layers, fields and kinds are stored as their positions in LAYERS, RECORD_FIELDS and RECORD_KINDS. So only append to these. */
+/** Layers, fields and kinds are stored as their positions in LAYERS, RECORD_FIELDS and RECORD_KINDS. So only append to these lists. */
 export const layerCode = (layer: MemoryLayer): number => LAYERS.indexOf(layer) + 1;
 const fieldCode = (field: RecordField): number => RECORD_FIELDS.indexOf(field) + 1;
 const KINDS_OF_LAYER = 10;
@@ -100,7 +100,7 @@ function placeOf(field: RecordField): number {
   return field === 'status' || field === 'archived' ? 2 : field === 'category' ? 1 : 0;
 }
 
-/** Reads the few records that the first field selects, and checks the other fields of each. A status can match every record. */
+/** Looks up the few records that the first field selects, and checks the other fields of each. A look-up of a status could yield every record. */
 function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Value>): string {
   const wantedFields = FEWEST_FIRST.filter((field) => where[field] !== undefined);
   return wantedFields
@@ -117,7 +117,7 @@ function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Va
     .join('');
 }
 
-/** Columns of `record` and `record_body`, and the names of the owners. `user` is null for none. */
+/** Columns of `record` and `record_body`, and the names of the owners. `user` is null for a record without a user. */
 const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_at AS createdAt, worth, shown, revision, fields, title, text,
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 

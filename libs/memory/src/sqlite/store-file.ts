@@ -217,7 +217,7 @@ export function memoryError(error: unknown, path: string): unknown {
   const made = (name: 'MEMORY_FULL' | 'MEMORY_UNAVAILABLE' | 'INTERNAL', message: string) =>
     new EtudeError(name, message, {}, { cause: error });
   if ([errcode, codeOf(error), code].some((one) => FULL.has(one))) {
-    const message = `there is no room left for the memory file ${path}; free space on its disk, or raise its size limit. Nothing of this write was stored, so repeat it then`;
+    const message = `there is no room left for the memory file ${path}; free space on its disk, or raise its size limit, then repeat the write. Nothing of the write was stored`;
     return made('MEMORY_FULL', message);
   }
   const way = WAYS_OUT[codeOf(error)];

@@ -59,7 +59,7 @@ export function checkIdentity(db: DatabaseSync, path: string, model: Model): voi
   if (layout !== SCHEMA_VERSION) {
     const message =
       `the memory file ${path} was written by a later version of Etude: it has layout ${layout}, and this version reads ${SCHEMA_VERSION}. ` +
-      'Nothing in it was changed. Stop every service that uses it, install the version that wrote it or a later one, and start that; or name another file';
+      'The file was not changed. Stop every service that uses it, then install and start that later version; or name another file';
     throw new EtudeError('MEMORY_VERSION', message);
   }
   requireReadable(modelRows(db), model, `the memory file ${path}`);

@@ -57,7 +57,7 @@ export class TenantRows {
     return this.#prepare(plan.sql).all(...this.#bound(plan, values)) as T[];
   }
 
-  /** Rows as tuples, for very many of them. No other method may get the same statement. */
+  /** Rows as tuples, for very many rows. No other method may get the same statement. */
   tuples<T extends readonly Value[]>(sql: string, values: Values = {}): T[] {
     const plan = planOf(sql);
     const statement = this.#prepare(plan.sql);
@@ -80,7 +80,7 @@ export class TenantRows {
     return { changes: Number(changes), row: Number(lastInsertRowid) };
   }
 
-  /** Numbers of a record's agent and user; new ones get one. Only in a writing transaction. @throws EtudeError PERMISSION_DENIED */
+  /** Numbers of a record's agent and user. A new name gets a number. Only in a writing transaction. @throws EtudeError PERMISSION_DENIED */
   ownerOf(scope: Scope): OwnerNumbers {
     requireOwn(this.#name, scope);
     const name = JSON.stringify([scope.agent, scope.user]);

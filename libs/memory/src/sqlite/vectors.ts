@@ -8,7 +8,7 @@ import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
 import { vectorCode } from './vector-code.js';
 import type { MemoryLayer } from '@etude/contracts/task';
 
-/** A stored vector with its code. It has unit length, so that the squared distance of two gives their cosine. */
+/** A stored vector with its code. It has unit length, so that the squared distance of two vectors gives their cosine. */
 export interface VectorBytes {
   readonly direction: Uint8Array;
   readonly code: Uint8Array;

@@ -8,8 +8,8 @@ import type { TenantRows, Value } from './tenant-rows.js';
 const OCCURRENCES_MAX = 4_000;
 
 /**
- * Insert statements by the highest count of a word. Each leaves out the other columns, since empty ones cost as much as full ones. VALUES
- * instead of SELECT, because FTS5 writes a segment at each statement that might insert several rows.
+ * Insert statements by the highest count of a word. Each statement leaves out the columns of higher counts, since empty columns cost as
+ * much as full ones. VALUES instead of SELECT, because FTS5 writes a segment at each statement that might insert several rows.
  */
 const INSERT_WORDS = COUNT_COLUMNS.map((_, i) => {
   const used = COUNT_COLUMNS.slice(0, i + 1);

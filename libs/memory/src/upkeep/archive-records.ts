@@ -43,7 +43,7 @@ export async function archiveRecords(
   return { looked, archived, examples };
 }
 
-/** Shows archived records again: all, or those with these ids. Those superseded or deactivated meanwhile stay hidden. Returns how many. */
+/** Shows archived records again, all or those with these ids, except superseded and deactivated records. Returns the number shown. */
 export async function restoreRecords({ store, log }: ArchiveDeps, owners: Owners, ids?: readonly string[]): Promise<number> {
   const isWanted = (record: StoredRecord) => ids === undefined || ids.includes(idOf(record)) || ids.includes(record.key);
   let restored = 0;
@@ -117,7 +117,7 @@ export async function archiveHarmful({ store, clock, log }: ArchiveDeps, owners:
   return archived;
 }
 
-/** The searchable records of an item. None for chunks of documents and turns, because people add and remove those. */
+/** The searchable records of an item. Empty for turns and for chunks of documents, because people add and remove those. */
 async function itemsOf(store: RecordStore, { layer, scope }: StoredRecord, { kind, id }: ItemShows): Promise<readonly StoredRecord[]> {
   const recordKind = FORGETTABLE.find((one: RecordKind) => one === kind);
   if (recordKind === undefined) return [];

@@ -31,7 +31,7 @@ export interface EraseOptions {
   readonly onNote?: (note: string) => void;
 }
 
-/** Writes that began before the erasure mark may end later. Each pass removes the records of those that ended since the last pass. */
+/** Writes that began before the erasure mark may end later. Each pass removes the records of writes that ended since the last pass. */
 const PASSES_MAX = 1_000;
 /** How far the clocks of two machines may differ. A record dated further ahead has a wrong date. */
 const AHEAD_MS = 60_000;
@@ -69,7 +69,7 @@ export async function newFrom(store: RecordStore, clock: Clock, erased: Erasable
   return newest + 1;
 }
 
-/** Counts the owners' records made before `before`, and those dated too far ahead. Default: all. */
+/** Counts the owners' records made before `before`, and those dated too far ahead. Without `before`, counts all. */
 export async function findOwned(
   store: RecordStore,
   clock: Clock,
@@ -106,8 +106,8 @@ async function cutRecalled(store: RecordStore, erased: RecordOfTenant, signal?: 
 }
 
 /**
- * Counts what deleting a record removes (`found`), and names records that were made from it or are other versions of it, which stay
- * (`supported`). Records made from `newFrom` on (ms since 1970) stay too.
+ * Counts in `found` what deleting a record removes. `supported` names records that stay, although they were made from it or are other
+ * versions of it. Records made from `newFrom` on (ms since 1970) stay too.
  */
 export async function planDeletion(store: RecordStore, clock: Clock, tenant: string, record: NamedRecord) {
   const erased = { tenant, record };

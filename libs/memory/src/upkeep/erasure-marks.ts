@@ -5,7 +5,7 @@ import { type Erasable, nameOfRecord, removeOwned } from './owned-records.js';
 import { errorCode, errorDetails, EtudeError } from '@etude/contracts/errors';
 import { hash } from 'node:crypto';
 
-/** The erasures that would cover some records, by the key of the mark. `at`: when the oldest of these was made, in ms since 1970. */
+/** The erasures that would cover some records, by the key of the mark. `at`: when the oldest of these records was made, in ms since 1970. */
 type Erasables = ReadonlyMap<string, { readonly owners: Erasable; readonly at: number }>;
 
 /** From now on, refuses writes of these owners' records made before `at`. The mark is on disk when this returns. A later mark is kept. */
@@ -94,7 +94,7 @@ async function refuseErased(store: RecordStore, tenant: string, made: readonly M
 
 /**
  * If some of the records were made before their owner was erased, removes all records of that owner from before the erasure. Returns
- * whether there were any.
+ * whether it removed any.
  */
 async function removeErased(store: RecordStore, tenant: string, records: readonly MemoryRecord[]): Promise<boolean> {
   // Usually nothing was erased since these records were made. One count shows that, without a look-up for each record.

@@ -42,7 +42,7 @@ export interface ExportOptions {
  *
  * Holds one page of records at a time. Records written meanwhile may be missing.
  *
- * @throws EtudeError PERMISSION_DENIED for tests that it may not contain: before the first line, unless they were written during the export
+ * @throws EtudeError PERMISSION_DENIED for tests that the export may not contain: before the first line, unless they were written during the export
  */
 export async function* exportRecords(
   store: RecordStore,

@@ -107,7 +107,7 @@ function turnOf({ body: { value } }: Told): MemoryRecord | string {
   return turn.id === turnKey(turn.conversation, turn.index) ? turnRecord(turn) : 'body.value.id: has to follow from conversation and index';
 }
 
-/** Checks only the form of the digest: it covers all chunks of a document. Reconciling removes chunks that don't match their document. */
+/** Checks only the form of the digest, which covers all chunks of a document. Reconciling removes chunks that don't match their document. */
 function ofDigest({ fields: { digest } }: ExportLine, made: (digest: string) => MemoryRecord): MemoryRecord | string {
   return typeof digest === 'string' && DIGEST.test(digest) ? made(digest) : 'fields.digest: has to be 64 hexadecimal digits';
 }
@@ -152,7 +152,7 @@ export interface ToldSkill {
   readonly told: Skill;
 }
 
-/** Sorts by version, so that skills are numbered in that order. `isToldElsewhere`: it is out of use, but another line has it in use. */
+/** Sorts by key, so that versions are numbered in their old order. `isToldElsewhere`: out of use in this line, but in use in another line. */
 export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill & { readonly isToldElsewhere: boolean }> {
   const contentOf = ({ told }: ToldSkill) => JSON.stringify([told.scope.agent, told.scope.user, told.name, skillDigest(told)]);
   const inUse = new Set(skills.filter(({ told }) => !OUT_OF_USE.has(told.status)).map(contentOf));

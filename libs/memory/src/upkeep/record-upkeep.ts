@@ -34,7 +34,7 @@ export function recordUpkeep(deps: UpkeepDeps) {
     planDeletion: (tenant: string, record: NamedRecord) => planDeletion(store, clock, tenant, record),
     removeRecord: (tenant: string, record: NamedRecord, before: number) => removeRecord(deps, tenant, record, before),
     /**
-     * Removes records with their vectors and words until none is found. Returns their numbers by place, such as "memory.semantic.fact". A
+     * Removes records with their vectors and words until none is found. Returns their number by place, such as "memory.semantic.fact". A
      * repeat with the same `before` removes nothing made since.
      */
     async erase(erased: Erasable, options: EraseOptions): Promise<CountsByPlace> {
@@ -62,7 +62,7 @@ const PASSES_MAX = 1_000;
 
 /**
  * Adds the vectors of a model to the records of all tenants. Records that have them are skipped, so a run continues where an earlier one
- * stopped. Once all have them the model is ready, and services can start with it.
+ * stopped. Once all records have them, the model is ready, and services can start with it.
  *
  * An abort is no failure: the state is then `running`.
  */
@@ -140,8 +140,8 @@ async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
 const REASON_CHARS_MAX = 300;
 
 /**
- * If a skill has several active versions, only the last activated stays. An interrupted move can leave two in a store without transactions.
- * An active skill that can't call what it needs would fail when used, so it is reported as a problem.
+ * If a skill has several active versions, only the last activated one stays active. An interrupted move can leave two in a store without
+ * transactions. An active skill that can't call what it needs would fail when used, so it is reported as a problem.
  *
  * @returns the number of checked skills
  */
