@@ -68,7 +68,7 @@ def show_in_tracebacks(source, file):
 
 
 def execute(source, file, namespace):
-    """Raises whatever the code raises. Its lines show in tracebacks."""
+    """Runs the code and raises what it raises. Its lines show in tracebacks."""
     show_in_tracebacks(source, file)
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 

@@ -3,7 +3,7 @@ import marshal
 import os
 import sys
 
-# Private, but the public `importlib.machinery` would import further modules.
+# This module is private, but the public `importlib.machinery` would import further modules.
 from _frozen_importlib import ModuleSpec
 
 

@@ -14,7 +14,7 @@ from runner.workspace import WORK
 
 # Memory of an interpreter before the first line of an answer, added to the answer's limit.
 BASE_MEMORY_MIB = 16
-# The runner's own processes, which have the same user: the supervisor, the zygote, its middle fork, and the checker.
+# Number of the runner's own processes, which have the answer's user: supervisor, zygote, middle fork of the zygote, and checker.
 PROCESSES_APART = 4
 STACK_BYTES = 120 * 1024 * 1024
 # Folder of the runner's modules, from which answers must not import. A bundle has no such folder.
@@ -103,7 +103,7 @@ def _take_limits(limits):
 
 
 def _ignore_signals():
-    """Ignores all signals, since an answer has the same user and may send any. Only SIGXCPU keeps its effect."""
+    """Ignores all signals, since an answer has this process's user and may send any signal. Only SIGXCPU keeps its effect."""
     for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP, _signal.SIGXCPU}:
         try:
             _signal.signal(number, _signal.SIG_IGN)

@@ -8,7 +8,7 @@ from runner.zygote import Cell, ZygoteLost
 class CellPool:
     def __init__(self, zygote):
         self.zygote = zygote
-        # PYTHONHASHSEED of the zygote. The first one has 0.
+        # PYTHONHASHSEED of the zygote. The first zygote has 0.
         self.hash_seed = 0
         # The cell that was forked ahead. A run takes it before its code starts, so that no code can signal it.
         self.spare = None
@@ -18,7 +18,7 @@ class CellPool:
         self.session_began = False
         # Number of the last cell. Each report has the number of its cell, so that a late report isn't taken for the next cell's.
         self.session_cells = 0
-        # The state of the session's scratchpad after the last cell. A new interpreter begins with it. None: no cell has reported one.
+        # The state of the session's scratchpad after the last cell. A new interpreter begins with it. None until a cell has reported a state.
         self.scratchpad = None
 
     def fill(self):
@@ -33,7 +33,7 @@ class CellPool:
         return cell or self._fork()
 
     def _fork(self):
-        """Call it only while no code runs, since code could attack a new interpreter before it has hidden itself."""
+        """Forks a cell. Call it only while no code runs, since code could attack an interpreter that has not hidden itself yet."""
         try:
             return Cell(self.zygote)
         except ZygoteLost:

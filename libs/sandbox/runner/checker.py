@@ -8,7 +8,7 @@ import sys
 import traceback
 import types
 
-# Private, but the public `importlib.machinery` would import further modules.
+# This module is private, but the public `importlib.machinery` would import further modules.
 from _frozen_importlib import ModuleSpec
 
 from runner.answer import show_in_tracebacks
@@ -68,7 +68,7 @@ def _judge(payload, line, namespace):
     except PeerGone:
         return _gone(line)
     except SystemExit as left:
-        # Test runners such as unittest.main() end this way. An exit of the answer is never raised here.
+        # Test runners such as unittest.main() end by SystemExit. An exit of the answer is never raised here.
         if not failed and left.code not in (None, 0, False):
             return {"type": "SystemExit", "message": str(left.code), "line": None}
     except BaseException as error:
@@ -120,7 +120,7 @@ def _gone(line):
 
 
 def _failure(error, line):
-    """Describes a failure. The line is that in the answer if the answer raised the exception, otherwise that in the tests."""
+    """Describes a failure. The line is in the answer if the answer raised the exception, otherwise in the tests."""
     if line.last_raised is not None and line.last_raised[0] is error:
         return dict(line.last_raised[1], remote=True)
     number = error.lineno if isinstance(error, SyntaxError) else None

@@ -184,7 +184,7 @@ LEASE_MS_MAX = 3_600_000
 
 
 class Claim:
-    """The owner of this sandbox, and the time at which the sandbox ends without it.
+    """The owner of this sandbox, and the time at which the sandbox ends if no frame extends it.
 
     `token_digest`: SHA-256, in hex, of the token that a claim needs; the owner must then also renew its lease. None for a pipe,
     where a claim needs no token and no lease. `unclaimed_s`: how long the sandbox waits for a claim while nobody is connected."""

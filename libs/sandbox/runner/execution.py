@@ -53,7 +53,7 @@ class Execution:
         # By number; None for a frame that is no longer kept.
         self.frames = []
         self.kept_bytes = 0
-        # Called with the number of a tool call and the frame that answers it. A session's cell sets it.
+        # Called with the number of a tool call and the frame that answers it. A session's cell sets this function.
         self.take_answer = lambda number, frame: None
 
     def add(self, kind, **fields):

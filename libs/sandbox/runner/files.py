@@ -127,7 +127,7 @@ class SessionFiles:
         self.finished.pop(path, None)
         if path not in self.uploads:
             return False
-        # The code may have removed it already.
+        # The code may have removed the partial file already.
         with suppress(OSError):
             os.unlink(os.path.join(TMP, self.uploads.pop(path)[0]))
         return True

@@ -44,12 +44,12 @@ MS_PRIVATE = 1 << 18
 
 
 def set_readable(readable):
-    """Whether other processes of this user may read its memory and descriptors in /proc, and debug it. Forks inherit this, exec resets it."""
+    """Sets whether processes of this user may debug this process and read its memory and descriptors. Forks inherit this, exec resets it."""
     _call("prctl", PR_SET_DUMPABLE, 1 if readable else 0, 0, 0, 0)
 
 
 def refuse_new_privileges():
-    """Permanent. Required before a filter of system calls may be set."""
+    """Refuses new privileges for ever. Required before a filter of system calls may be set."""
     _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 

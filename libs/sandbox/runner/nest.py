@@ -62,7 +62,7 @@ class Nest:
                 processes.kill(pid)
 
     def open(self, slot, disk_mib, user):
-        """`user`: the number of the sandbox's own user and group in this nest. None: the sandbox has those of the nest."""
+        """`user`: the number of the sandbox's own user and group in this nest. None: the sandbox has the user and group of the nest."""
         fd = self.first_fd + slot
         pid = fork_orphan(lambda kept: self._open_namespaces(fd, kept, user), lambda: self._become_supervisor(disk_mib))
         # A sandbox that could not be opened gets a negative number as its pid. `reap` reports it as gone.
@@ -102,7 +102,7 @@ class Nest:
         writable = kernel.MS_NOSUID | kernel.MS_NODEV
         kernel.mount("tmpfs", "/tmp", writable, "mode=1777,size=%dm,nr_inodes=%d" % (disk_mib, inodes))
         kernel.mount("tmpfs", "/dev/shm", writable, "mode=1777,size=%dm,nr_inodes=1000" % SHARED_MEMORY_MIB)
-        # Terminals of its own, since sandboxes of this nest could open each other's. At most 16, since the whole machine shares one limit.
+        # Each sandbox has its own terminals, so that no other sandbox can open them. At most 16, since the whole machine shares one limit.
         kernel.mount("devpts", "/dev/pts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=600,max=%d" % TERMINALS_MAX)
         kernel.write_file("/proc/sys/user/max_user_namespaces", "0")
         kernel.drop_capabilities()

@@ -108,7 +108,7 @@ def exit_reason(ended, error, stderr, disk_full, processes_full):
 
 
 def conclude(result, kind, report, stopped, reason_of):
-    """Completes the result of a run outside of sessions. `report`: that of its cell or its checker, {} if none came. `stopped`: the exit
+    """Completes the result of a run outside of sessions. `report`: the report of its cell or checker, {} if none came. `stopped`: the exit
     reason if the runner stopped the run, else None. `reason_of(error)`: the exit reason of any other run."""
     error = bounded_error(report.get("error"))
     passed = kind == "checked" and report.get("passed") is True

@@ -54,7 +54,7 @@ def check_bubblewrap():
     expect("network", devices == ["lo"], "it has the network devices %s" % devices)
     visible = sorted(os.listdir("/"))
     expect("mounts", set(visible) <= {"bin", "dev", "etc", "lib", "lib64", "proc", "run", "tmp", "usr"}, "it sees %s" % visible)
-    expect("mounts", set(os.listdir("/etc")) <= {"alternatives"}, "it sees the settings of the host")
+    expect("mounts", set(os.listdir("/etc")) <= {"alternatives"}, "code sees the settings of the host")
     for path in ("/", "/usr", "/dev", "/run/etude"):
         expect("mounts", refused(lambda: open(os.path.join(path, "probe"), "w")), "%s can be written" % path)
 
@@ -65,8 +65,8 @@ def check_pod():
         expect("network", refused(lambda: socket.socket(family, socket.SOCK_DGRAM)), "sockets of %s can be opened" % family.name)
     written = list(writable_folders())
     expect("mounts", not written, "%s can be written" % written[:10])
-    expect("token", not os.path.exists("/var/run/secrets/kubernetes.io"), "it has a service account token")
-    expect("environment", not os.environ and not open("/proc/self/environ").read().strip(chr(0)), "it sees the pod's environment")
+    expect("token", not os.path.exists("/var/run/secrets/kubernetes.io"), "code has a service account token")
+    expect("environment", not os.environ and not open("/proc/self/environ").read().strip(chr(0)), "code sees the pod's environment")
     with open("/proc/self/oom_score_adj") as file:
         expect("memory", file.read().strip() == "1000", "the kernel would not end it before the supervisor")
     expect("syscalls", refused(lambda: os.setpriority(os.PRIO_PROCESS, 1, 19)), "the runner's own system call filter is not active")
@@ -76,10 +76,10 @@ check_pod() if pod else check_bubblewrap()
 expect("network", refused(lambda: connect(("192.0.2.1", 9))), "an address outside the sandbox can be reached")
 
 pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-expect("processes", os.getppid() == 1 and len(pids) <= 8, "it sees the processes %s" % pids)
+expect("processes", os.getppid() == 1 and len(pids) <= 8, "code sees the processes %s" % pids)
 expect("hiding", refused(lambda: os.listdir("/proc/1/fd")) and refused(lambda: open("/proc/1/mem")), "the supervisor can be read")
 
-expect("identity", os.getuid() != 0 and int(status("CapEff"), 16) == 0 and status("NoNewPrivs") == "1", "it has privileges")
+expect("identity", os.getuid() != 0 and int(status("CapEff"), 16) == 0 and status("NoNewPrivs") == "1", "code has privileges")
 expect("syscalls", status("Seccomp") == "2", "no system call filter is active")
 
 disk = os.statvfs("/tmp")

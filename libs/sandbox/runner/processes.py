@@ -65,7 +65,7 @@ def measure(apart):
         count += max(1, int(fields[17]))
         # Includes page tables, since pages of zeros that are only read count nowhere else.
         memory_kib += sum(resident.get(name, 0) for name in ("RssAnon", "VmSwap", "VmPTE"))
-        # Processes may share file pages, so only the process with the most pages counts. The sizes of the writable folders bound them.
+        # Processes may share file pages, so only the process with the most pages counts. The sizes of the writable folders limit file pages.
         mapped_kib = max(mapped_kib, resident.get("RssFile", 0) + resident.get("RssShmem", 0))
     return Load(cpu_ms, memory_kib + mapped_kib, count)
 

@@ -30,7 +30,7 @@ class AnswerLine:
         self.last_raised = None
         # Whether objects of the answer's classes may be passed to the tests, as stand-ins (see stub.py).
         self.lives = False
-        # Results of reading operations, such as `len`, since the last change. Each is requested once, so that no object can show two things.
+        # Results of reading operations, such as `len`, since the last change. Each is requested once, so that no object can give two results.
         self.looks = {}
         self.turn = threading.RLock()
 

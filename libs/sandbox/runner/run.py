@@ -13,7 +13,7 @@ from runner.outcome import conclude, document, exit_reason, value_excess
 from runner.workspace import space
 
 LOOK_S = 0.025
-# Output over its limit is dropped, since a correct program may print much. A run with more output than both of these is stopped.
+# Output over its limit is dropped, since a correct program may print much. A run whose output exceeds both of the next two values is stopped.
 OUTPUT_TIMES_MAX = 64
 OUTPUT_DRAINED_BYTES = 16 * 1024 * 1024
 # How far all processes together may exceed the memory limit. So a single process reaches its own limit first and gets a MemoryError.

@@ -126,7 +126,7 @@ class Memory:
         return {"shown": _text(repr, value), **kept}, size
 
     def _pickled(self, name, value, room):
-        """The pickled value for the report, and its size there. ({}, 0) if it can't be pickled: then it exists in this process only."""
+        """The pickled value for the report, and its size there. ({}, 0) for a value that can't be pickled, which exists in this process only."""
         import _pickle
 
         sink = Sink(os.path.join(self._folder, pickle_file(name)), room)

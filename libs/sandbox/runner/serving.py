@@ -59,7 +59,7 @@ class AnswerServer:
             if pending:
                 self._setup(setup)
         except BaseException as error:
-            # Printed before it is sent, since the process may be stopped when it is received.
+            # The error is printed before it is sent, since the checker may stop this process as soon as it receives the error.
             code = report_exception(error) or 1
             flush()
             self.peer.send({"failed": describe(error)})

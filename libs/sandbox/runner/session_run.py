@@ -21,7 +21,7 @@ from runner.run import Run
 from runner.workspace import closing
 from runner.zygote import sealed
 
-# A cell that has not ended so long after its interrupt is killed with its interpreter. On busy cores it needs a while to end.
+# If a cell has not ended this long after its interrupt, it is killed with its interpreter. On busy cores a cell needs a while to end.
 INTERRUPT_S = 0.5
 # The longest report that an honest interpreter sends.
 REPORT_BYTES_MAX = DISPLAY_BYTES_MAX + 64 * 1024
@@ -193,7 +193,7 @@ class SessionRun(Run):
             return
         super()._note_how_cells_ended()
         self.over = self.state_lost = True
-        # `execute` still reads its output, and then closes it.
+        # `execute` still reads the interpreter's output, and then closes its pipes.
         self.cells.append(self.answer)
         processes.kill(self.answer.pid)
         self.pool.session = None

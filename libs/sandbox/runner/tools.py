@@ -17,7 +17,7 @@ class ToolError(Exception):
     """A tool failed, or could not be called."""
 
 
-# Tracebacks then show it without the runner's module.
+# Makes tracebacks show the name without the runner's module.
 ToolError.__module__ = "builtins"
 
 

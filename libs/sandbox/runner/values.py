@@ -32,7 +32,7 @@ _OF_ITEMS = {
     "ki": (type({}.items()), lambda items: dict(items).items()),
 }
 _ITEM_TAGS = {kind: tag for tag, (kind, _make) in _OF_ITEMS.items()}
-# For each tag: module and class, the method that makes an instance from scalars (None: the class), and a function that gives them.
+# For each tag: module and class, the method that makes an instance from scalars (None: the class), and a function that gives these scalars.
 _OF_SCALARS = {
     "i": ("builtins", "int", None, lambda v: ("%x" % v, 16)),
     "f": ("builtins", "float", None, lambda v: (repr(v),)),
@@ -217,7 +217,7 @@ class Decoder:
         if isinstance(target, dict):
             pairs = [(self.value(key), self.value(item)) for key, item in body]
             target.clear()
-            # Not by `update`, since that would add the counts of a Counter.
+            # `update` is not used, since it would add the counts of a Counter.
             for key, item in pairs:
                 target[key] = item
             return

@@ -99,7 +99,7 @@ def names_of(path):
 
 
 def open_folder(names, make=False):
-    """A file descriptor of a folder below the working directory, which is created if missing; with `make` also the folder. Raises OSError."""
+    """Opens a folder below the working directory. Creates the working directory if it is missing, and with `make` the folder. Raises OSError."""
     folder = os.open(TMP, FOLDER_FLAGS)
     for depth, name in enumerate(["work", *names]):
         with closing(folder) as outer:
@@ -140,7 +140,7 @@ def list_files(after):
         except OSError:
             if not names:
                 raise
-            # The code has removed or changed it, or made it unreadable.
+            # The code has removed or changed the folder, or made it unreadable.
             continue
         with closing(folder), os.scandir(folder) as entries:
             for entry in entries:

@@ -1,7 +1,7 @@
 """The zygote: a warm interpreter that forks cells and never sees a payload.
 
 It receives only file descriptors. Each cell receives its payload over a socket of its own, so that no cell has the payload
-of another one in its memory.
+of another cell in its memory.
 """
 import fcntl
 import gc
@@ -20,7 +20,7 @@ NO_CELL = b"-"
 # How long a new interpreter may take to start and fork its first cell. No user code runs meanwhile.
 START_S = 10
 
-# The modules that answers import most, so that forks have them already. Further ones would slow down each start more than they help.
+# The modules that answers import most, so that forks have them already. Further modules would slow down each start more than they help.
 PRELOADED = (
     "abc", "ast", "bisect", "collections", "contextlib", "copy", "enum", "functools", "heapq", "io", "itertools", "json",
     "linecache", "math", "operator", "random", "re", "string", "struct", "threading", "time", "traceback", "typing",
@@ -63,7 +63,7 @@ def fork_orphan(prepare, act):
         finally:
             os._exit(70)
     os.close(writing)
-    # The second fork becomes a child of process 1 when the middle one has ended.
+    # The second fork becomes a child of process 1 when the middle fork has ended.
     os.waitpid(middle, 0)
     answer = os.read(reading, PID.size)
     os.close(reading)

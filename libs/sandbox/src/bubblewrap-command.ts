@@ -43,7 +43,7 @@ export function singleCommand(options: BubblewrapOptions, shape: Pick<SandboxSha
 }
 
 /**
- * The bwrap command of a nest: one bwrap whose process 1 opens many sandboxes. Each has the same limits as one of `singleCommand`.
+ * The bwrap command of a nest: one bwrap whose process 1 opens many sandboxes. Each sandbox has the same limits as a sandbox of `singleCommand`.
  *
  * @param usersPipe pipe on which bwrap waits until a user for each sandbox is mapped. null: bwrap itself maps one user for all
  */

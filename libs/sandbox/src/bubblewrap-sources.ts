@@ -88,8 +88,8 @@ class BubblewrapProcess extends ChannelLink implements SandboxLink {
 
   /**
    * @param pipes number of further pipes, from FIRST_FREE_FD on
-   * @param user the user that it runs as; undefined: the current one. Never root, because the kernel limits no processes of root
-   * @param mapped users to map into its user namespace. The command waits for it on its last pipe. null: bubblewrap maps one user
+   * @param user the user that bubblewrap runs as; undefined: the current user. Never root, because the kernel limits no processes of root
+   * @param mapped users to map into its user namespace. The command waits for this on its last pipe. null: bubblewrap maps one user
    */
   constructor(
     { bundle }: SourceSettings,
@@ -182,7 +182,7 @@ function kill(pid: number): boolean {
   }
 }
 
-/** See `NestSource`. Each slot is a pipe for one sandbox. */
+/** One nest of a `NestSource`. Each slot is a pipe for one sandbox. */
 class Nest extends BubblewrapProcess {
   private readonly sandboxes = new Map<number, NestSandbox>();
   private used = 0;

@@ -57,7 +57,7 @@ export class FrameChannel {
   private grown = Promise.withResolvers<void>();
   private ended = false;
 
-  /** @param onMalformed called for an unreadable frame, after which the channel ends. It must end the other side, too */
+  /** @param onMalformed called for an unreadable frame, after which the channel ends. The callback must end the other side, too */
   constructor(
     private readonly output: Writable,
     input: Readable,

@@ -19,7 +19,7 @@ export interface HostUser {
 }
 
 export interface SandboxUser extends HostUser {
-  /** Number of its user and of its group inside a nest. */
+  /** Number of the sandbox's user and group inside a nest. */
   readonly inside: number;
   giveBack(): void;
 }

@@ -164,7 +164,7 @@ async function tryPackages(source: SandboxSource, shape: SandboxShape, packagesP
   } catch (cause) {
     // The last line of Python's output names the error.
     const why = (cause as Error).message.trimEnd().split('\n').at(-1);
-    const advice = `Its packages in ${packagesPath} must be readable to every user, and so must the folders above.`;
+    const advice = `Its packages in ${packagesPath}, and the folders above, must be readable to every user.`;
     throw new EtudeError('FAILED_PRECONDITION', `the sandbox template "${shape.template}" can't be used: ${why}. ${advice}`, {}, { cause });
   }
 }

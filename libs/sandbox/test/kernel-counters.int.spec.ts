@@ -60,7 +60,7 @@ it('tries every call that is refused', () => {
 
 describe.each<[Isolation, readonly Counter[]]>([
   ['nest', [...LIMITED, ...REFUSED]],
-  // The same filter refuses the same calls, so they are not tried again.
+  // All sandboxes have the same filter of system calls, so refused calls are not tried again.
   ['single', LIMITED],
 ])('what the kernel counts, with isolation %s', (isolation, counters) => {
   const sandboxes = useSandboxes({ warm: 0, isolation });

@@ -43,7 +43,7 @@ describe('a claim', () => {
   });
 
   it('ends process 1 when it is not renewed in time', async () => {
-    // Much longer than each run, so that it is renewed in time on busy cores, but shorter than all runs together.
+    // Much longer than each run, so that the lease is renewed in time on busy cores, but shorter than all runs together.
     const leaseMs = 4_000;
     const supervisor = await start();
     const peer = await supervisor.bound(CLAIM, leaseMs);

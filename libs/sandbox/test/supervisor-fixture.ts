@@ -51,7 +51,7 @@ export class SupervisorProcess {
 
   /**
    * @param env settings in addition to those of every pod
-   * @param before Python code that its process 1 runs first
+   * @param before Python code that process 1 runs first
    * @param packagesPath folder with the packages of its image
    */
   static async start(env: Readonly<Record<string, string>> = {}, before = '', packagesPath?: string): Promise<SupervisorProcess> {

@@ -135,5 +135,5 @@ export class ClaimedPods {
 
 const infra = (message: string): LostSandbox => ({ exit: 'infra', message });
 
-/** Whether the pod is gone or has a final problem. Deleted and finished pods have one. */
+/** Whether the pod is gone or has a final problem. Deleted and finished pods have a final problem. */
 const ended = ({ view, gone }: Held): boolean => gone || (view !== null && podProblem(view)?.final === true);

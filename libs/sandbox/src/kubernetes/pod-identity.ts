@@ -11,7 +11,7 @@ export const LABELS = {
   slot: 'etude.dev/slot',
   /** `warm` or `claimed`. Written some time after the claim, so only the pod itself knows the current state. */
   state: 'etude.dev/state',
-  /** The controller that created it, later the one that claimed it. */
+  /** The controller that created the pod, later the controller that claimed it. */
   controller: 'etude.dev/controller',
   /** Random text. The pod's token is made from it and the installation's secret. */
   nonce: 'etude.dev/nonce',

@@ -14,7 +14,7 @@ export interface PodAddress {
 
 export type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'>;
 
-/** `claimed`: another claim was first. `refused`: for another final reason, such as a wrong token. `silent`: no answer in time. */
+/** `claimed`: another claim was first. `refused`: refused for another final reason, such as a wrong token. `silent`: no answer in time. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };
 
 /** Time for process 1 to end after a `close`. */

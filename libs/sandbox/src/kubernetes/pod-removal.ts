@@ -14,11 +14,11 @@ const DELETING_MAX_MS = 60_000;
 
 /**
  * Deletes pods of any controller that have ended or never started, now and every `reapEveryMs`. Several reapers may find the same pod.
- * It never deletes a claimed pod that runs. If the controller of such a pod is dead, the pod ends with its lease or its deadline.
+ * A reaper never deletes a claimed pod that runs. If the controller of such a pod is dead, the pod ends with its lease or its deadline.
  *
  * @param templates names of the templates that this controller has
  * @param holds whether this process holds a claim of the pod
- * @returns a function that stops it
+ * @returns a function that stops the reaper
  */
 export function reapPods(deps: PoolDeps, templates: ReadonlySet<string>, holds: (uid: string) => boolean): () => void {
   const { feed, settings } = deps;

@@ -16,13 +16,13 @@ export interface RosterPod {
   uid: string | null;
   view: PodView | null;
   state: RosterState;
-  /** Only while `free`. */
+  /** null unless the pod is `free`. */
   link: PodConnection | null;
   /** Whether a connection attempt is running. */
   connecting: boolean;
   /** Whether the watch has reported the pod. */
   seen: boolean;
-  /** Whether it was made from another version of the template. */
+  /** Whether the pod was made from another version of the template. */
   outdated: boolean;
   /** This controller claims free pods in ascending order of this number. Set when the pod is connected. */
   order: number;
@@ -33,7 +33,7 @@ export interface RosterPod {
 
 const finished = (view: PodView) => view.deleting || view.phase === 'Succeeded' || view.phase === 'Failed';
 
-/** The pods of one template by slot. Actions of this process count before the watch reports them, so that none is repeated. */
+/** The pods of one template by slot. Actions of this process count before the watch reports them, so that no action is repeated. */
 export class PodRoster extends Map<number, RosterPod> {
   constructor(private readonly digest: string) {
     super();
@@ -46,13 +46,13 @@ export class PodRoster extends Map<number, RosterPod> {
     return counts;
   }
 
-  /** Pods that are free or may become so. */
+  /** Number of pods that are free or may become free. */
   get supply(): number {
     const { creating, starting, free } = this.counts();
     return creating + starting + free;
   }
 
-  /** The free pod with the lowest order. Each controller has another order, so two rarely try the same pod. */
+  /** The free pod with the lowest order. Each controller has another order, so two controllers rarely try the same pod. */
   nextFree(): RosterPod | null {
     let best: RosterPod | null = null;
     for (const pod of this.values()) {

@@ -25,7 +25,7 @@ export function claimRefusal({ name, template }: PodKind, before: number, proble
 /** Creates pods in free slots, with exponential backoff after failures. */
 export class PodStarter {
   creations = 0;
-  /** Why the last pod could not be created or started; null once one starts. */
+  /** Why the last pod could not be created or started; null once a pod starts. */
   problem: LostSandbox | null = null;
   private waitMs = 0;
   private notBeforeMs = 0;
@@ -48,7 +48,7 @@ export class PodStarter {
     return this.held ? 0 : this.problem ? 1 : Infinity;
   }
 
-  /** @param owed true: only this controller creates these pods, so it starts at a slot of its own. false: all do, so all start at slot 0 */
+  /** @param owed true: only this controller creates these pods, so it starts at its own slot. false: all controllers do, at slot 0 first */
   start(count: number, owed: boolean): void {
     const { max } = this.kind.template.warm;
     const first = owed ? numberOf(this.kind.controller) % max : 0;
@@ -112,12 +112,12 @@ const SLOW_START_MS = 10_000;
 /**
  * Decides how many pods this controller creates.
  *
- * The controller that claims a pod must also replace it (`owed`), so that not all controllers do. If a pod is missing for long, all of
- * them try to replace it in the same slot, and only one succeeds. Surplus pods are not removed; claims use them up.
+ * The controller that claims a pod must also replace it (`owed`), so that not every controller does. If a pod is missing for long,
+ * all controllers create it in the same slot, and only one succeeds. Surplus pods are not removed; claims use them up.
  */
 export class PoolBalance {
   private owed = 0;
-  /** Since when pods are missing; null: none is. At the start they count as missing for long, so this controller creates them. */
+  /** Since when pods are missing; null if no pod is missing. At the start pods count as missing for long, so this controller creates them. */
   private shortSinceMs: number | null = -Infinity;
 
   constructor(

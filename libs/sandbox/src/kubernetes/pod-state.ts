@@ -49,7 +49,7 @@ function lostRules(pod: PodView): readonly Rule[] {
   const killed = ends(pod).find(({ terminated }) => terminated.reason === 'OOMKilled');
   return [
     [disruption.reason === 'DeletionByPodGC', 'node_lost', `${node} is gone`, disruption.message],
-    // The pods of an unreachable node are marked at once. By default, their taint evicts them five minutes later.
+    // The pods of an unreachable node are marked at once. By default, the node's taint evicts these pods five minutes later.
     [
       disruption.reason === 'DeletionByTaintManager' && isUnreported(pod),
       'node_lost',
@@ -114,7 +114,7 @@ function isUnreported({ phase, status }: PodView): boolean {
 
 type Ended = ContainerStatusView & { readonly terminated: NonNullable<ContainerStatusView['terminated']> };
 
-/** Ended containers, failed ones first. None if only some have ended, and all of these with exit code 0, such as init containers. */
+/** Ended containers, failed ones first. Empty if only some containers have ended, all with exit code 0, such as init containers. */
 function ends({ status }: PodView): Ended[] {
   const ended = status.containers.filter((container): container is Ended => container.terminated !== null);
   return ended.length === status.containers.length || ended.some(({ terminated }) => terminated.exitCode !== 0)

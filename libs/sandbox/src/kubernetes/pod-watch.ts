@@ -101,7 +101,7 @@ export class PodWatch extends PodStore {
     this.#options = { ...DEFAULTS, ...options };
   }
 
-  /** Call it once. Resolves after the first complete list. @throws the reason of `signal`; an AbortError if it is closed earlier */
+  /** Call it once. Resolves after the first complete list. @throws the reason of `signal`; an AbortError if the watch is closed earlier */
   start(signal: AbortSignal): Promise<void> {
     this.#running = this.#run();
     return unlessAborted(this.#synced.promise, signal);

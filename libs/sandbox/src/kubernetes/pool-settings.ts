@@ -12,7 +12,7 @@ export const POOL_SETTINGS = {
   /** Claimed pods are replaced when no claim has come for this long, or sooner if claims need them. */
   quietMs: 60,
   claimWaitMs: 30_000,
-  /** Maximum number of waiting claims of a template. Further ones are refused at once. */
+  /** Maximum number of waiting claims of a template. Further claims are refused at once. */
   waitingMax: 1_000,
   /** Lease of a claimed pod. The pod ends itself if its lease isn't renewed for this long. */
   leaseMs: 15_000,
@@ -31,7 +31,7 @@ export const POOL_SETTINGS = {
   unseenMaxMs: 15_000,
   /** A pod that doesn't start within this time is removed. */
   startTimeoutMs: 120_000,
-  /** First wait after a pod could not be created or started. It doubles up to `backoffMaxMs`. */
+  /** First wait after a pod could not be created or started. Each further failure doubles the wait, up to `backoffMaxMs`. */
   backoffMs: 1_000,
   backoffMaxMs: 60_000,
   /** Time between two searches for finished, orphaned and stuck pods. */

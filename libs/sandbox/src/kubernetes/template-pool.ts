@@ -252,7 +252,7 @@ export class TemplatePool {
     return plan.short > 0 || this.queue.length > 0 || this.starter.problem !== null;
   }
 
-  /** Records why a pod doesn't start, for claims that get none in time. After a final problem, removes the pod. */
+  /** Records why a pod doesn't start, for claims that get no pod in time. After a final problem, removes the pod. */
   private noticeProblem(pod: RosterPod): void {
     const problem = pod.view && podProblem(pod.view, performance.now() - pod.addedMs);
     if (!problem) return;
