@@ -18,8 +18,8 @@ const RUFF_RULES = { select: ['S', 'TID251', 'F821', 'F822', 'F823', 'B006', 'B0
 const words = (text: string) => text.trim().split(/\s+/);
 
 /**
- * Rules of Ruff that are errors or notes; all others are warnings. An error prevents automatic approval. Errors are code that runs other
- * code, starts processes or unpacks objects that run code, and text that is not Python.
+ * Rules of Ruff that are errors or notes; all other rules are warnings. An error prevents automatic approval. Errors are code that runs
+ * other code, starts processes or unpacks objects that run code, and text that is not Python.
  */
 const RUFF_SEVERITIES: Readonly<Partial<Record<Severity, readonly string[]>>> = {
   error: words(`
@@ -86,7 +86,7 @@ function findInPython(code: string): readonly SkillFinding[] {
   return [...diagnostics.map(findingOf), ...hiddenNames(code)];
 }
 
-/** The text with comments disabled that would suppress findings. All positions stay the same. */
+/** Disables the comments in a text that would suppress findings. All positions stay the same. */
 function unsuppressed(code: string): string {
   return code
     .replaceAll(/noqa/gi, 'n0qa')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findSecrets, maskSecrets, maskSecretsIn } from './find-secrets.js';
 
-/** Keys are assembled here, so that no file of this repository holds a text that looks like one. */
+/** Keys are assembled here, so that no file of this repository holds a text that looks like a key. */
 const RANDOM = 'a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTuVwXyZ'.repeat(5);
 const HEX = '0a1b2c3d4e5f6789'.repeat(4);
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -45,7 +45,7 @@ const PRIVATE_KEY = new RegExp(
   'g',
 );
 
-/** Forms of keys that secretlint doesn't find, or not all of them. A form matches the key alone. */
+/** Forms of keys that secretlint misses, always or at times. A form matches only the key itself. */
 const FORMS: Readonly<Record<string, RegExp>> = {
   'private-key': PRIVATE_KEY,
   'service-key': /(?<![A-Za-z0-9-])(?:sk|xai|pplx|nvapi|tvly|xkeysib|pul)-[\w-]{29,}/g,
@@ -70,7 +70,7 @@ const PLACEHOLDER = /^(?!-).*(?:(.)\1{7}|(?:^|[-_:])(?:your|my|example|placehold
 /** The key itself. In an address with a password it is the part before the host, whose name says nothing about the password. */
 const ownPart = (key: string) => (key.includes('://') ? key.slice(0, key.lastIndexOf('@') + 1) || key : key);
 
-/** No known form is shorter, so short texts need no search. */
+/** No key of a known form is shorter, so shorter texts need no search. */
 const SECRET_CHARS_MIN = 16;
 
 /** The secrets of a text in their order, none inside another. */

@@ -35,7 +35,7 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
 
   /**
    * @param language "text" looks for secrets only, as in a procedure or a file beside the code
-   * @throws EtudeError CANCELLED; SHUTTING_DOWN once it is closed; INTERNAL where the analysers do not start
+   * @throws EtudeError CANCELLED; SHUTTING_DOWN once the analyser is closed; INTERNAL if the analysers do not start
    */
   analyse(text: string, signal?: AbortSignal, language: 'python' | 'text' = 'python'): Promise<readonly SkillFinding[]> {
     const found = this.#turn.then(() => this.#inTurn(text, language, signal));
@@ -70,7 +70,7 @@ export class RuffSecretlintAnalyser implements CodeAnalyser {
     this.#closed = true;
     this.#stop();
     await this.#turn;
-    // The call that was waited for may have started a process.
+    // The last call, for which `close` waited, may have started a process.
     this.#stop();
   }
 }
@@ -85,7 +85,7 @@ function notAnalysed(why: string): SkillFinding {
 const CHILD = fileURLToPath(new URL('../dist/analyser-child-main.js', import.meta.url));
 const WASM_PAGES_PER_MIB = 16;
 
-/** Starts a process and waits until its analysers are loaded. @throws EtudeError INTERNAL where it does not start */
+/** Starts a process and waits until its analysers are loaded. @throws EtudeError INTERNAL if the process does not start */
 async function startChild({ startMs, memoryMiB }: typeof LIMITS): Promise<ChildProcess> {
   const child = fork(CHILD, {
     // Compiles Ruff once and quickly: an optimised build takes 250 MiB more, and skills are small texts.

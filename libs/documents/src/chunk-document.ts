@@ -49,7 +49,7 @@ interface TextBlock {
   readonly fence: string | null;
 }
 
-/** Splits a text at empty lines, but not at those within code. */
+/** Splits a text at empty lines, but not at empty lines within code. */
 function splitBlocks(text: string): TextBlock[] {
   const blocks: TextBlock[] = [];
   let lines: string[] = [];

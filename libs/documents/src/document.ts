@@ -96,7 +96,7 @@ export class SectionBuilder {
     this.open = { headings: this.path.map((heading) => heading.text), level, blocks: [], page };
   }
 
-  /** Adds a paragraph, a list, a table or a piece of code. Empty ones are skipped. */
+  /** Adds a paragraph, a list, a table or a piece of code. Empty blocks are skipped. */
   block(text: string, page: number | null = null): void {
     const trimmed = text.replace(/^(?:[ \t]*\n)+/, '').trimEnd();
     if (trimmed === '') return;
@@ -105,7 +105,7 @@ export class SectionBuilder {
     this.open.blocks.push(trimmed);
   }
 
-  /** @param title the title that the format gives; null where it gives none */
+  /** @param title the title that the format gives; null if it gives no title */
   build(title: string | null): ParsedDocument {
     this.close(0);
     return { title: title?.replaceAll(/\s+/g, ' ').trim() || this.firstHeading || this.name, sections: this.sections };

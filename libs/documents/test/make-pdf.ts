@@ -57,7 +57,7 @@ export function makePdf({ pages, title, outline = [], catalog = '', trailer = ''
   });
   add(`<< /Type /Pages /Count ${kids.length} /Kids [${kids.map((id) => `${id} 0 R`).join(' ')}] >>`);
   const info = title === undefined ? '' : `/Info ${add(`<< /Title (${escaped(title)}) >>`)} 0 R`;
-  /** Writes the last item first, so that each knows the id of the next. Returns the id of the first; 0 without items. */
+  /** Writes the last item first, so that each item knows the id of the next. Returns the id of the first item; 0 without items. */
   const outlined = (items: readonly OutlineItem[]): number =>
     items.reduceRight((next, { title: text, page, items: inner = [] }) => {
       const first = outlined(inner);

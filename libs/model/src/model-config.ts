@@ -56,7 +56,7 @@ export const wrongSetting = (field: string, description: string) =>
 
 const fraction = () => z.coerce.number().min(0).max(1).optional();
 
-/** The settings of a service's embedder. All services of one memory need the same. */
+/** The settings of a service's embedder. All services that use one memory need the same settings. */
 export const embedderConfig = connectionConfig.extend({
   /** Built-in embedder. `auto` means `sentence` if its files exist, else `lexical`. Ignored if ETUDE_EMBEDDING_MODEL is set. */
   ETUDE_EMBEDDER: z.enum(['auto', 'sentence', 'lexical']).default('auto'),
@@ -96,7 +96,7 @@ type Notes = { readonly warn?: (message: string) => void; readonly tracing?: Tra
  * Makes the embedder that the settings choose, with its cache. Every service gets its embedder here.
  *
  * ETUDE_EMBEDDING_MODEL takes precedence over ETUDE_EMBEDDER. An embedder behind a socket gets no cache here, because the embedding process
- * has one for all. No connection is opened and no weights are loaded yet.
+ * has one cache for all clients. No connection is opened and no weights are loaded yet.
  * @param notes.warn called once if `auto` chooses the lexical embedder because files of the sentence model are missing
  * @throws EtudeError FAILED_PRECONDITION if a file, a dimension or a key is missing, or if the cosine anchors don't rise
  */
@@ -118,7 +118,7 @@ async function chosen(config: EmbedderConfig, { warn, tracing = UNTRACED }: Note
   if (config.ETUDE_EMBEDDER === 'sentence')
     throw wrongSetting('ETUDE_EMBEDDER', `is "sentence", but ${what}. Run "etude embedder fetch", or set it to "lexical"`);
   warn?.(
-    `${what}: memory search compares words only, and misses the same request in other words. Run "etude embedder fetch" to fetch them.`,
+    `${what}: memory search compares words only, and misses requests in other words. Run "etude embedder fetch" to fetch these files.`,
   );
   return new LexicalEmbedder();
 }

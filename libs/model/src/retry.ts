@@ -62,7 +62,7 @@ function waitAfter(made: number, error: unknown, random: number): number {
   const backoff = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (made - 1)) * (0.5 + random / 2);
   const asked = errorDetails(error).retryAfterMs;
   if (asked === undefined) return backoff;
-  // If a server asks for a retry without a wait, only the first retry is made without one.
+  // If a server asks for a retry without a wait, only the first retry is made at once.
   return Math.max(Math.min(asked, RETRY_AFTER_MAX_MS), made === 1 ? 0 : backoff);
 }
 

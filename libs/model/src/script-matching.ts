@@ -115,7 +115,7 @@ function conditionsHold(rule: ScriptRule, { messages }: Conversation): Map<strin
 const everyFound = (patterns: readonly Pattern[] | undefined, texts: readonly string[], captures: Map<string, string>) =>
   (patterns ?? []).every((pattern) => texts.some((text) => found(pattern, text, captures)));
 
-/** Whether a pattern occurs. Adds its named captures, and if it is the first regular expression, its numbered ones too. */
+/** Whether a pattern occurs in the text. Adds its named captures, and for the first regular expression also the numbered captures. */
 function found(pattern: Pattern, text: string, captures: Map<string, string>): boolean {
   if (typeof pattern === 'string') return text.includes(pattern);
   const match = new RegExp(pattern.regex, pattern.flags).exec(text);

@@ -102,7 +102,7 @@ export function quoted(message: string, { apiKey }: ServerContext): string {
 export function faultError(fault: ServerFault, context: ServerContext): EtudeError {
   const code = codeOf(fault);
   const said = quoted(fault.message, context);
-  // If no rule of a script fits, its message already says what to do.
+  // If no rule of a script fits, the server's message already says what to do.
   const advice = code === 'MODEL_REFUSED' && fault.code !== 'no_rule' ? ` ${refusalAdvice(fault, context)}` : '';
   const message = `${serverName(context)} answered ${fault.status}${said ? `: ${endSentence(said)}` : '.'}${advice}`;
   return new EtudeError(code, message, { retryAfterMs: fault.retryAfterMs, metadata: { status: String(fault.status), said } });

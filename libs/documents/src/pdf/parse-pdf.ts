@@ -48,7 +48,7 @@ const wordsOf = ({ text }: Line) => text.toLowerCase().replaceAll(/\d+|\b[ivxlc]
 
 /** Drops running headers and footers: lines that repeat at the edge of several pages, apart from digits such as page numbers. */
 function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonly size: number }): Line[] {
-  // Larger lines are headings at the top of a page.
+  // Larger lines at an edge are headings, so they stay.
   const edges = pages.flat().filter(({ atEdge, size }) => atEdge && size < body.size * LARGER);
   const groups = [...Map.groupBy(edges, wordsOf).values()];
   const repeated = groups.filter((lines) => new Set(lines.map(({ page }) => page)).size >= Math.max(2, pages.length / 5));
@@ -56,7 +56,7 @@ function withoutFurniture(pages: ReadonlyArray<readonly Line[]>, body: { readonl
   return pages.flat().filter((line) => !dropped.has(line));
 }
 
-/** Levels of headings: those of the outline first, then, below them, those by size and font. */
+/** Levels of headings: the outline's levels come first, and below them the levels by size and font. */
 function levelsOf(lines: readonly Line[], body: ReturnType<typeof bodyOf>, outline: readonly OutlineEntry[]): Map<Line, number> {
   const named = levelsByOutline(lines, outline);
   const depth = Math.max(0, ...named.values());
@@ -68,9 +68,7 @@ const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu,
 /** A number in front of a title, without punctuation, as in "Chapter 12" or "3.1.4". */
 const NUMBER = /^(?:(?:chapter|part|section|appendix)(?:\d+|[ivxlc]+|[a-z])|[a-z]?\d+)?$/iu;
 
-/**
- * Finds the lines that show the title of an outline entry, perhaps after a number. Among several, the largest on the entry's page count.
- */
+/** Finds the lines that show the title of an outline entry, perhaps after a number. Of several titles on the entry's page, the largest counts. */
 function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[]): Map<Line, number> {
   const onPage = Map.groupBy(lines, ({ page }) => page);
   return new Map(
@@ -83,7 +81,7 @@ function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[
   );
 }
 
-/** The first of these lines that make up the title together; empty if none do. */
+/** The first lines of this list, as many as make up the title together; empty if they don't. */
 function titleAt(lines: readonly Line[], title: string): readonly Line[] {
   for (let count = 1; count <= lines.length; count++) {
     const text = bare(

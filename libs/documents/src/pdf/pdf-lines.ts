@@ -12,7 +12,7 @@ export interface Line {
   readonly size: number;
   readonly font: string;
   readonly monospace: boolean;
-  /** Whether it is in the top or the bottom tenth of its page. */
+  /** Whether the line is in the top or the bottom tenth of its page. */
   readonly atEdge: boolean;
 }
 

@@ -79,7 +79,7 @@ export class FileCollector {
   }
 }
 
-/** @throws EtudeError as a `FileCollector` */
+/** @throws EtudeError with the codes of `FileCollector` */
 export function filesOfFolder(files: readonly FolderFile[]): readonly FolderFile[] {
   const collector = new FileCollector();
   for (const { path, bytes } of files) collector.add(path, bytes);

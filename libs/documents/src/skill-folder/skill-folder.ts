@@ -75,7 +75,7 @@ function saysTheSame(files: readonly FolderFile[], skill: SkillParts): boolean {
   }
 }
 
-/** The fields that an author writes. Those from registration and use, such as pinned dependencies, are left out. */
+/** The fields that an author writes. Fields from registration and use, such as pinned dependencies, are left out. */
 function authored(skill: SkillParts): unknown {
   return JSON.parse(JSON.stringify(Object.fromEntries(AUTHORED.map((field) => [field, skill[field]]))));
 }

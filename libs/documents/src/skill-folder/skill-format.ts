@@ -27,7 +27,7 @@ export type SkillParts = Pick<Skill, (typeof AUTHORED)[number] | 'cues' | 'sourc
 
 const { shape } = Skill;
 
-/** Fields that the format lacks, with their keys in its `metadata`. Fields with `text` are written unchanged, others as JSON. */
+/** Fields that the format lacks, with their keys in its `metadata`. Fields with `text` are written unchanged, other fields as JSON. */
 export const ETUDE_FIELDS = [
   { key: 'etude-display-name', field: 'displayName', schema: shape.displayName.unwrap(), text: true },
   { key: 'etude-category', field: 'category', schema: shape.category.unwrap(), text: true },

@@ -5,7 +5,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
-/** The thread of a SentenceEmbedder, because onnxruntime-node blocks its thread. Tests run this source, so it imports nothing of this package. */
+/** Settings of a SentenceEmbedder's own thread, which onnxruntime-node blocks. Tests run this source, so it imports nothing of this package. */
 export interface SentenceThreadData {
   readonly folder: string;
   readonly graph: string;
@@ -21,7 +21,7 @@ export type SentenceAnswer = { readonly vectors: Float32Array } | { readonly err
 
 interface Call extends SentenceCall {
   readonly vectors: Float32Array;
-  /** Index of the present text, and its windows that haven't run yet. null if none has run. */
+  /** Index of the present text, and its windows that haven't run yet. null if no window has run. */
   at: number;
   windows: Window[] | null;
 }
@@ -80,7 +80,7 @@ export function isUrgent(texts: readonly string[]): boolean {
   return texts.length === 1 && (texts[0] ?? '').length <= SHORT_CHARS_MAX;
 }
 
-/** Chooses the call whose window runs next: the first urgent one, else the one that waited longest. Moves it behind the others. */
+/** Chooses the call whose window runs next: the first urgent call, else the call that waited longest. Moves that call behind the others. */
 export function takeTurn<T extends Pick<SentenceCall, 'texts'>>(calls: Set<T>): T | undefined {
   const turn = [...calls].find(({ texts }) => isUrgent(texts)) ?? [...calls][0];
   if (turn === undefined) return undefined;
