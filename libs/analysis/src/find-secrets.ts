@@ -12,7 +12,7 @@ interface Secret {
 type Context = Parameters<(typeof rules)[number]['create']>[0];
 type Source = Parameters<NonNullable<ReturnType<(typeof rules)[number]['create']>['file']>>[0];
 
-/** The rules add their findings to this list. They are synchronous, so only one text is searched at a time. */
+/** The rules add their findings to this list. The rules are synchronous, so only one text is searched at a time. */
 let reported: Secret[] = [];
 
 /**

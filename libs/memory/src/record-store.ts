@@ -101,7 +101,7 @@ export interface FindPage {
 }
 
 export interface StoreQuery extends Omit<RecordFilter, 'keys'> {
-  /** Default true. False: only hidden records, such as archived ones. One search never covers both. */
+  /** Default true. False: only hidden records, such as archived ones. No search covers both shown and hidden records. */
   readonly shown?: boolean;
   /** The query's vector by the store's model. null: only words are searched. */
   readonly vector: Float32Array | null;
@@ -155,12 +155,12 @@ export interface RecordStore {
   /**
    * Applies changes in order and returns for each whether it took place.
    *
-   * A `replace` or `update` fails if the stored revision is another one or the record is gone. Then its answer and all later answers are false.
-   * SQLite then rolls back the whole list. Qdrant has no transactions: it keeps the changes before the failed one, and a crash may leave only the
-   * first changes. So put changes in an order in which a repeat completes them. Each single change is atomic in both databases.
+   * A `replace` or `update` fails if the stored revision differs or the record is gone. Then its answer and all later answers are false.
+   * SQLite then rolls back the whole list. Qdrant has no transactions: it keeps the changes before the failed one, and a crash may leave
+   * only the first changes. So put changes in an order in which a repeat completes them. Each single change is atomic in both databases.
    *
-   * With `unsynced`, the call doesn't wait for the disk. A power failure may then undo these changes, but no earlier ones. The next write
-   * without `unsynced`, by any process, puts them on disk too.
+   * With `unsynced`, the call doesn't wait for the disk. A power failure may then undo these changes, but no earlier changes. The next
+   * write without `unsynced`, by any process, puts them on disk too.
    */
   write(tenant: string, changes: readonly Change[], how?: WriteOptions): Promise<readonly boolean[]>;
 
@@ -188,7 +188,7 @@ export interface RecordStore {
   /** Adds a model in state `building`, unless it exists. */
   addModel(model: Model): Promise<void>;
   setModelReady(name: string): Promise<void>;
-  /** Drops a model and its vectors. No service may use it any more. */
+  /** Drops a model and its vectors. Call it once no service uses the model. */
   dropModel(name: string): Promise<void>;
   /** Stores one vector per searchable text, in their order. Returns false if the record is no longer at that revision. */
   setVectors(

@@ -24,8 +24,8 @@ interface Kept {
 }
 
 /**
- * The simplest record store, for fast tests of the layers and to compare others with: an array that every call scans. It isn't durable and
- * has no vector models.
+ * The simplest record store, for fast tests of the layers and to compare other stores with: an array that every call scans. It isn't
+ * durable and has no vector models.
  *
  * @param removedCount whether removed records still count in word frequencies, as in Qdrant until it rewrites a segment
  */

@@ -13,7 +13,7 @@ export function qdrantPlace({ url, apiKey, caPath }: TestQdrant, collectionPrefi
   return { adapter: 'qdrant', url, apiKey, caPath, collectionPrefix, timeoutMs: 30_000 } as const satisfies MemoryPlace;
 }
 
-/** Opens empty stores on one server. Each has its own collections, which are dropped when it is closed. */
+/** Opens empty stores on one server. Each store has its own collections, which are dropped when the store is closed. */
 export function openOnQdrant(server: () => TestQdrant, first: Model = SAMPLE_MODEL): OpenStore {
   return async () => {
     const qdrant = server();

@@ -123,7 +123,7 @@ const START_CHARS = 1_000;
 /**
  * Reads the body of a chat completion: server-sent events or one JSON document.
  *
- * The first character shows which of them it is, because servers may ignore `stream` and send a wrong content type.
+ * The first character shows which of the two came, because servers may ignore `stream` and send a wrong content type.
  * @throws EtudeError MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED, MODEL_REFUSED, or what the server's own error says
  */
 async function readAnswer(

@@ -26,7 +26,7 @@ export interface ConnectionOptions {
   readonly proxyUrl?: string;
   /** Unix socket of a server on this machine, instead of the host and port of `baseUrl`. */
   readonly socketPath?: string;
-  /** Names of the settings for error messages. Default: those of the chat model. */
+  /** Names of the settings for error messages. Default: the chat model's settings. */
   readonly settings?: ServerContext['settings'];
 }
 
@@ -35,7 +35,7 @@ const LIST_TIMEOUT_MS = 5_000;
 const LIST_CHARS_MAX = 1024 * 1024;
 /** An idle HTTP connection closes after this time. It is short, because an open connection blocks a server with one thread. */
 const IDLE_HTTP_MS = 1_000;
-/** An idle HTTPS connection stays open longer, because opening one costs round trips, and such servers have more threads. */
+/** An idle HTTPS connection stays open longer, because opening one costs round trips, and HTTPS servers have more threads. */
 const IDLE_HTTPS_MS = 4_000;
 
 /** Sends one request with `body` to a path below the base URL. */

@@ -13,7 +13,7 @@ export interface RawRequest {
 
 type Answer = (response: ServerResponse, request: RawRequest) => void;
 
-/** A server that answers each request with the next function. Further requests get the last one. It ends with the test. */
+/** A server that answers each request with the next function. The last function answers all further requests. It ends with the test. */
 export async function rawServer(...answers: Answer[]) {
   const requests: RawRequest[] = [];
   let connections = 0;

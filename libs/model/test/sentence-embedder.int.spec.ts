@@ -29,7 +29,7 @@ describe.skipIf(missing.length > 0)(`SentenceEmbedder${why}`, () => {
     const made = await embedder.embed(wanted.map(({ text }) => text));
     const least = (of: (one: Wanted) => number[]) =>
       Math.min(...wanted.map((one, i) => cosineOf(made[i] ?? none, Float32Array.from(of(one)))));
-    // A value between two steps may be rounded to either of them.
+    // A value between two steps may be rounded to either step.
     expect(least(({ vector }) => vector)).toBeGreaterThan(0.995);
     expect(least(({ exact }) => exact)).toBeGreaterThan(0.975);
   });

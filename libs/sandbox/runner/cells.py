@@ -1,4 +1,4 @@
-"""Cells for runs. One is forked ahead, others when they are needed. A zygote that was killed is replaced."""
+"""Cells for runs. One cell is forked ahead, other cells when they are needed. A zygote that was killed is replaced."""
 from contextlib import suppress
 
 from runner import processes

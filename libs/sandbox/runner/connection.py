@@ -32,10 +32,10 @@ class Loop:
             self.poller.unregister(fd)
 
     def turn(self, until):
-        """Waits until a descriptor is ready or the monotonic clock shows `until`, and calls the callbacks of ready ones."""
+        """Waits until a descriptor is ready or the monotonic clock shows `until`, and calls the callbacks of ready descriptors."""
         wait_ms = None if until == FOREVER else int(max(0, until - time.monotonic()) * 1000) + 1
         for fd, _events in self.poller.poll(wait_ms):
-            # An earlier callback may have removed this one.
+            # An earlier callback may have removed this descriptor.
             tell = self.told.get(fd)
             if tell is not None:
                 tell()

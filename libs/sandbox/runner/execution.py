@@ -61,7 +61,7 @@ class Execution:
         self.tell()
 
     def note(self, kind, **fields):
-        """Adds a frame without calling `tell()`, so that it is sent together with the next one."""
+        """Adds a frame without calling `tell()`, so that it is sent together with the next frame."""
         frame = encode_frame({"type": kind, "executionId": self.name, "seq": len(self.frames), **fields})
         self.frames.append(frame)
         self.kept_bytes += len(frame)

@@ -35,7 +35,7 @@ class Nest:
         self.wake, wake = os.pipe()
         os.set_blocking(wake, False)
         _signal.set_wakeup_fd(wake)
-        # SIGCHLD reports the end of a sandbox. It needs a handler, since the kernel sends process 1 no other signals.
+        # SIGCHLD reports the end of a sandbox. It needs a handler, since the kernel sends process 1 only signals that have one.
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
 
     def serve(self):

@@ -42,7 +42,7 @@ def soft(kind):
 
 
 def writable_folders():
-    """Folders that can be written, other than those meant for writing. Follows no links."""
+    """Folders that can be written, except folders meant for writing. Follows no links."""
     for folder, _folders, _files in os.walk("/"):
         if not folder.startswith(("/proc", "/sys", "/tmp", "/dev/shm", "/dev/mqueue", "/dev/pts")) and os.access(folder, os.W_OK):
             yield folder

@@ -94,7 +94,7 @@ def kill(pid):
 
 
 def end_all_but(known):
-    """Ends every process that is not in `known`, and leaves those in `known` stopped. Raises OSError if some can't be ended."""
+    """Ends every process that is not in `known`, and leaves those in `known` stopped. Raises OSError if a process can't be ended."""
     deadline = time.monotonic() + END_S
     while True:
         try:

@@ -146,7 +146,7 @@ class Session:
         self.kept = self.memory and self.memory._state()
 
     def _show_figures(self):
-        """Shows and closes open figures of matplotlib, if it is imported, except those that the code has shown itself."""
+        """Shows and closes open figures of matplotlib, if it is imported, except figures that the code has shown itself."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is None or not hasattr(pyplot, "get_fignums"):
             return

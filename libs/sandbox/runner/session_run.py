@@ -151,7 +151,7 @@ class SessionRun(Run):
         self.execution.add("tool_call", run=self.index, number=number, tool=tool, arguments=arguments)
 
     def _take_answer(self, number, frame):
-        """Hands the answer to the call that waits. Any other number, such as that of a repeated answer, has no effect."""
+        """Hands the answer to the call that waits. An answer with another number, such as a repeated answer, has no effect."""
         if self.waiting_since is None or number != self.calls or self.over or self.interrupted:
             return
         self._stop_waiting()

@@ -44,7 +44,7 @@ def empty_all():
 
 
 def _empty(root):
-    """Moves inner folders up before it removes the outer one, so that any depth works."""
+    """Moves inner folders up before it removes the outer folder, so that any depth works."""
     pulled = 0
     while True:
         names = os.listdir(root)

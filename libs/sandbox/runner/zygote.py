@@ -85,7 +85,7 @@ def serve(connection):
 
 
 class ZygoteLost(Exception):
-    """The zygote was killed. A new one must be started before the next cell."""
+    """The zygote was killed. A new zygote must be started before the next cell."""
 
 
 class Zygote:

@@ -68,7 +68,7 @@ export class BubblewrapDriver implements SandboxDriver {
     return Promise.reject(unavailable('a local sandbox ends with the controller that claimed it'));
   }
 
-  /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE when one can't be started */
+  /** Fills the pool; resolves when all of it is ready. @throws EtudeError SANDBOX_UNAVAILABLE if a sandbox can't be started */
   async warmUp(): Promise<void> {
     const starts = Array.from({ length: Math.max(0, this.warm - this.spares.length) }, () => this.start(this.warmShape, NEVER));
     for (const start of starts) this.announce(start);

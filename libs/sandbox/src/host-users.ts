@@ -48,13 +48,13 @@ export class HostUsers {
     private readonly lock: Server,
     private readonly isRoot: boolean,
   ) {
-    // Starts at a random user, because dying sandboxes of the block's former process may still have the first ones.
+    // Starts at a random user, because dying sandboxes of the block's former process may still have the first users.
     const start = randomInt(block.count);
     this.free = Array.from({ length: block.count }, (_, i) => (start + i) % block.count);
   }
 
   /**
-   * @param range undefined: the range of root, or that of this user in /etc/subuid and /etc/subgid
+   * @param range undefined: the range of root, or the range of this user in /etc/subuid and /etc/subgid
    * @param nested whether a nest starts the sandboxes; otherwise this process must be able to start each one as its user
    * @returns the users; if there are none, a text for people that says why and what to do
    */
@@ -72,7 +72,7 @@ export class HostUsers {
     return `other processes have all ${count} users from ${firstUid} on; set ETUDE_SANDBOX_UIDS to a range of ${BLOCK} users for each process`;
   }
 
-  /** A user that no sandbox has. @throws EtudeError SANDBOX_CAPACITY if sandboxes have all of them */
+  /** A user that no sandbox has. @throws EtudeError SANDBOX_CAPACITY if sandboxes have all users */
   take(): SandboxUser {
     const { firstUid, firstGid, count } = this.block;
     const number = this.free.shift();

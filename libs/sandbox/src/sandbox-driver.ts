@@ -64,7 +64,7 @@ export interface ClaimedSandbox {
   readonly files: SandboxFiles;
   /**
    * Executes the runs in order. A repeated `executionId`, also after `attach`, runs nothing and gets the events of the first execution.
-   * An execution without runs never runs anything; it only gets the events of an earlier one.
+   * An execution without runs never runs anything; it only gets the events of an earlier execution with its id.
    *
    * @returns null after the last run; otherwise why the sandbox ended while the code ran
    * @throws EtudeError NOT_FOUND for an execution without runs that never ran, or whose frames are no longer stored
@@ -79,7 +79,7 @@ export interface ClaimedSandbox {
   leave?(): Promise<void>;
 }
 
-/** Sandboxes that are ready for a claim at this moment, and claims that wait for one. */
+/** Sandboxes that are ready for a claim at this moment, and claims that wait for a sandbox. */
 export interface SandboxCounts {
   readonly free: number;
   readonly waiting: number;
@@ -100,7 +100,7 @@ export interface SandboxDriver {
    *   with the exit reason in `metadata.exit`; INVALID_ARGUMENT for a template or size that the settings don't have
    */
   claim(shape: SandboxShape, signal: AbortSignal): Promise<ClaimedSandbox>;
-  /** Takes over the claim at `place`, held by another process or this one. @throws EtudeError SANDBOX_UNAVAILABLE if the sandbox is gone */
+  /** Takes over the claim at `place`, held by another process or by this process. @throws EtudeError SANDBOX_UNAVAILABLE if the sandbox is gone */
   attach(place: string, signal: AbortSignal): Promise<ClaimedSandbox>;
   counts(): SandboxCounts;
   /**
@@ -123,7 +123,7 @@ export interface SandboxLink {
   receive(): Promise<SupervisorFrame | null>;
   /** For people: why the sandbox could not be started or reached. '' if nothing is known. */
   complaint(): string;
-  /** Kills process 1 of the sandbox, and with it all others. */
+  /** Kills process 1 of the sandbox, and with it all other processes. */
   destroy(): Promise<void>;
 }
 

@@ -139,7 +139,7 @@ function refuseWhen(number: number, offset: number, [code, value]: readonly [num
   ];
 }
 
-/** Refuses call `socket` for all families but these. Some of the others, such as AF_VSOCK, reach out of a network namespace. */
+/** Refuses call `socket` for all families but these. Some other families, such as AF_VSOCK, reach out of a network namespace. */
 function allowFamilies(socket: number, families: readonly number[]): Instruction[] {
   return [
     [EQUALS, 0, families.length + 3, socket],

@@ -28,7 +28,7 @@ export class WaitingLine<T> {
       return await unlessAborted(waiting.promise, AbortSignal.any([signal, AbortSignal.timeout(waitMs)]));
     } catch (error) {
       const before = this.waiting.indexOf(waiting);
-      // It was given a value at the last moment, or refused.
+      // The caller was given a value at the last moment, or was refused.
       if (before < 0) return waiting.promise;
       this.waiting.splice(before, 1);
       throw signal.aborted ? error : refusal(before);

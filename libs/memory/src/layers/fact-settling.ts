@@ -226,8 +226,8 @@ export async function undoDecision(
 }
 
 /**
- * Removes the text of a deleted fact from other facts of its owner, and decisions about the fact, because their reasons may quote it. The
- * facts that it replaced now count as replaced by its successor, so that their history stays complete.
+ * Removes the text of a deleted fact from other facts of its owner, and decisions about the fact, because their reasons may quote the text.
+ * Facts that the deleted fact replaced now count as replaced by its successor, so that their history stays complete.
  */
 export async function unlinkFact(
   { store, embedder }: Pick<LayerDeps, 'store' | 'embedder'>,

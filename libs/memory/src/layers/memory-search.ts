@@ -98,7 +98,7 @@ function withReasons(found: readonly RankedRecord[], profile: EmbedderProfile): 
 /** Factor for the score of a turn, if the query names another speaker. Measured in docs/retrieval.md. */
 const OTHER_SPEAKER = 0.87;
 
-/** If the query names one of the speakers, lowers turns of the others, since people mostly answer questions about themselves. */
+/** If the query names one of the speakers, lowers turns of other speakers, since people mostly answer questions about themselves. */
 function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): readonly RankedRecord[] {
   const turns = new Map(found.flatMap((one) => (one.record.kind === 'turn' ? [[one, parseBody<Turn>(one.record).value] as const] : [])));
   const named = new Set([...turns.values()].filter((turn) => namesSpeaker(text, turn)).map(speakerOf));
@@ -112,10 +112,10 @@ function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): reado
   return lowered.toSorted((a, b) => b.score - a.score);
 }
 
-/** Most newer facts placed before one older fact, so that a query with the older fact's words still finds it among the first five. */
+/** Maximum number of newer facts before one older fact, so that a query with its words still finds the older fact among the first five. */
 const NEWER_BEFORE_MAX = 3;
 
-/** Moves each unsettled fact before the older facts that it may replace, and gives it the score of the first of them. */
+/** Moves each unsettled fact before the older facts that it may replace, and gives it the score of the first of these. */
 function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
   const ranked = [...found];
   const moved = new Map<RankedRecord, number>();
@@ -165,7 +165,7 @@ const DENSE_SHARE_OF_TURN = 0.75;
 
 const denseWeightOf = (kind: RecordKind, { denseWeight }: EmbedderProfile) => (kind === 'turn' ? DENSE_SHARE_OF_TURN : 1) * denseWeight;
 
-/** Ranks candidates, best first. Drops those that have neither a word nor any similarity in common with the query. */
+/** Ranks candidates, best first. Drops candidates that have neither a word nor any similarity in common with the query. */
 export function rankCandidates(
   candidates: readonly Candidate[],
   profile: EmbedderProfile,
@@ -202,7 +202,7 @@ async function loadRanked(
   });
 }
 
-/** Candidates that search shows. With `archived`, also those that forgetting has hidden. */
+/** Candidates that search shows. With `archived`, also candidates that forgetting has hidden. */
 async function candidatesOf(
   store: RecordStore,
   scope: ReadScope,

@@ -40,8 +40,8 @@ export function proceduralLayer(deps: LayerDeps) {
     },
     /**
      * Stores a procedure in words, active at once. Its success rate begins at 0.5, or at the rate of the learned skill. New words under a
-     * known name become the next version, which keeps the counts. It is only a candidate if a person decided on that name, or the tenant
-     * has marked these words as untrusted (`toldProcedure`).
+     * known name become the next version, which keeps the counts. This version is only a candidate if a person decided on that name, or the
+     * tenant has marked these words as untrusted (`toldProcedure`).
      *
      * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, for words that a person took out of use, and for a new name
      *   beyond `namesMax` (see `StoreSkillOptions`)

@@ -107,7 +107,7 @@ export async function untilTaken<T>(what: string, attempt: () => Promise<T | nul
   throw new EtudeError('MEMORY_UNAVAILABLE', `${what} was changed by others ${ATTEMPTS_MAX} times while it was being written; try again`);
 }
 
-/** Runs the writes of one owner one after another, and those of different owners at the same time. Covers only this process. */
+/** Runs the writes of one owner one after another, and writes of different owners at the same time. Covers only this process. */
 export class OwnerTurns {
   readonly #last = new Map<string, Promise<unknown>>();
 

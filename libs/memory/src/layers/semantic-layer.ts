@@ -78,7 +78,7 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
     undoDecision: (scope: ReadScope, ids: readonly [string, string], by: string) => undoDecision(deps, scope, ids, by),
     /** Adds one to the access count of each fact, in the background. A lost count is no error. */
     countAccess: async (scope: ReadScope, ids: readonly string[]) => access.add(requireScope(scope).tenant, ids),
-    /** Storing the same document again changes nothing. New content under the same name replaces the old one. */
+    /** Storing the same document again changes nothing. New content under the same name replaces the old content. */
     storeDocument: (document: DocumentRecord, chunks: readonly DocumentChunk[], signal?: AbortSignal) =>
       storeDocument(deps, document, chunks, signal),
     documents: async (scope: ReadScope, page: Omit<FindPage, 'order'>): Promise<readonly DocumentRecord[]> =>

@@ -73,7 +73,7 @@ const IN_PROCESS = new OwnerTurns();
 type TurnDeps = Pick<LayerDeps, 'store' | 'clock'>;
 
 /**
- * Runs `work`, which reads a tenant's skills and changes them, while no other process does so. Thus a skill has one active version, no
+ * Runs `work`, which reads a tenant's skills and changes them, while no other process changes them. Thus a skill has one active version, no
  * skill is retired while another begins to call it, and no owner exceeds its limit of names. The turn is a record with an end time. If its
  * writer dies, the next writer waits until that time.
  *

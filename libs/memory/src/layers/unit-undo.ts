@@ -50,7 +50,7 @@ async function undoDecisions({ store, semantic }: UndoDeps, added: ChangedFact, 
     if (verdict !== 'differs') await semantic.undoDecision({ tenant: scope.tenant, agent: null }, [id, other], by);
 }
 
-/** The changes that end the added facts and give the others their earlier values back. */
+/** The changes that end the added facts and give the changed facts their earlier values back. */
 async function planFacts(store: RecordStore, tenant: string, changed: readonly ChangedFact[], at: number) {
   const ids = changed.map(({ after }) => after.id);
   const known = new Map((await loadFacts(store, { tenant, agent: null }, ids)).map((one) => [one.fact.id, one]));

@@ -47,7 +47,7 @@ export class QdrantServer {
       prefix: url.pathname === '/' ? '' : url.pathname.replace(/\/$/, ''),
       timeout: options.timeoutMs,
       checkCompatibility: false,
-      // Compressed answers arrive in pieces, and TCP delays each by 40 ms until the one before is acknowledged.
+      // Compressed answers arrive in pieces, and TCP delays each piece by 40 ms until the previous piece is acknowledged.
       headers: { 'accept-encoding': 'identity', ...(this.#secret === null ? {} : { 'api-key': this.#secret }) },
     });
   }
@@ -76,7 +76,7 @@ function portOf(text: string): number {
   return Number(/:(\d+)(?:[/?#]|$)/.exec(text)?.[1] ?? DEFAULT_PORT);
 }
 
-/** Adds the authority to those of the process, because Qdrant's client has no option for it. */
+/** Adds the authority to the authorities of the process, because Qdrant's client has no option for it. */
 function trust(path: string): void {
   const known = getCACertificates('default');
   try {

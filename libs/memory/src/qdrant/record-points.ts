@@ -62,7 +62,7 @@ export const STATE = ['revision', ...MARK_NAMES] as const;
 
 /**
  * The mark that the writer of a revision leaves. Its field is reused eight revisions later. Until then a writer can see that its write took
- * place, even if others wrote since.
+ * place, even if other writers followed.
  */
 export function markOf(revision: number, writer: string): Payload {
   return { [`by${revision % MARKS}`]: writer };

@@ -123,7 +123,7 @@ function runOfInserts(changes: readonly Prepared[], from: number): Insert[] {
  */
 async function deleteStale({ points, models }: WriteDeps, collection: string, vector: Point['vector'], at: Conditions): Promise<void> {
   const names = [WORDS, ...(await models()).map(({ name }) => vectorName(name))];
-  // One by one, because a model may have been dropped meanwhile.
+  // Deletes one vector per request, because a model may have been dropped meanwhile.
   for (const name of names.filter((one) => !(one in vector)))
     await points.deleteVectors(collection, [name], at).catch((error: unknown) => {
       if (errorCode(error) !== 'NOT_FOUND') throw error;

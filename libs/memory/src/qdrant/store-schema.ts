@@ -81,7 +81,7 @@ export async function ensureCollection(
 
 async function addVector(server: QdrantServer, collection: string, { name: model, dimension: size }: Model): Promise<void> {
   const name = vectorName(model);
-  // A record has one vector for each of its texts; the closest one counts.
+  // A record has one vector for each of its texts; the closest vector counts.
   const config = { dense: { size, distance: 'Cosine', multivector_config: { comparator: 'max_sim' } } } as const;
   const add = () =>
     server.ask(`add vectors to ${collection}`, (client) => client.createVectorName(collection, name, config, { wait: true }));
@@ -147,7 +147,7 @@ export function decodeText(stored: string): string {
 const SCHEMA = 1;
 const SCHEMA_POINT = pointId('schema');
 const MODELS_MAX = 1_000;
-/** Conditional writes came with 1.17, adding vectors to a collection with 1.18. Older servers ignore the conditions. */
+/** Qdrant has conditional writes since 1.17, and adds vectors to a collection since 1.18. Older servers ignore the conditions. */
 const SERVER_MIN = { major: 1, minor: 18 };
 
 const VersionInfo = z.looseObject({ version: z.string().regex(/^\d+\.\d+/) });

@@ -98,7 +98,7 @@ export class TenantPoints {
     return (await this.#server.ask(`count in ${collection}`, (client) => client.count(collection, request))).count;
   }
 
-  /** Inserts points. Existing ones stay as they are. */
+  /** Inserts points. Existing points stay as they are. */
   async insert(collection: string, points: readonly Point[]): Promise<void> {
     const request = { points: points.map((point) => this.#own(point)), update_mode: 'insert_only' as const, ...DURABLE };
     await this.#server.ask(`write to ${collection}`, (client) => client.upsert(collection, request));

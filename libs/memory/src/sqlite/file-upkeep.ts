@@ -5,7 +5,7 @@ import { memoryError, type StoreFile } from './store-file.js';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Model } from '../record-store.js';
 
-/** Looks for damage by disks and other programs. Our own writes are transactions, so none is left half done. */
+/** Looks for damage by disks and other programs. Our own writes are transactions, so no write is left half done. */
 export async function fileDamage(file: StoreFile): Promise<readonly string[]> {
   return file.writeWhole((db) => [...damageIn(db)]);
 }
@@ -51,7 +51,7 @@ export async function purgeFile({ path, lockWaitMs }: StoreFile): Promise<readon
 
 /** Rewrites the file in a thread, so that the process stays responsive. */
 function rewriteInThread(workerData: { readonly path: string; readonly lockWaitMs: number }): Promise<Outcome> {
-  // Built or as source, the thread's file is next to this one, with the same extension.
+  // The thread's file is next to this file and has the same extension, built or not.
   const worker = new Worker(new URL(`./purge-thread${extname(import.meta.url)}`, import.meta.url), { workerData, execArgv: [] });
   return new Promise((resolve, reject) => {
     worker.once('message', resolve);

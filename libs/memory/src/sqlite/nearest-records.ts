@@ -13,7 +13,7 @@ const WIDER = 4;
 const CODES_PER_PLACE = 4;
 /** If a tenant has at most this many vectors in a layer, all are compared. */
 const COMPARED_MAX = 512;
-/** Tolerances of a code's distance, in standard deviations: `leftOut` for the first search, `seen` for the last one. */
+/** Tolerances of a code's distance, in standard deviations: `leftOut` for the first search, `seen` for the last search. */
 const DEVIATIONS = { leftOut: 2, seen: 1 };
 /** A distance below every code's: nothing was searched yet. */
 const NOT_YET = -1;
@@ -42,7 +42,7 @@ interface Near {
  * Cosines by record, for the `limit` nearest records and all others that are as near as the last of these.
  *
  * Searches codes first, then compares the vectors of the nearest codes. A code tells an angle only roughly. So the search widens until it
- * likely covers the codes of all vectors that are as near as the last one wanted. Decision 23 measures the misses. If there are few
+ * likely covers the codes of all vectors that are as near as the last record wanted. Decision 23 measures the misses. If there are few
  * vectors, all are compared.
  */
 export function nearest(rows: TenantRows, asked: NearestQuery): Map<number, number> {

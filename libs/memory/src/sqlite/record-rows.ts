@@ -47,7 +47,7 @@ export interface Condition {
 
 /**
  * Selects the tenant's records of a layer. If the filter looks up fields, few records match, but SQLite can't know that. Plus signs then
- * keep it from using the tenant's index instead of the fields' one.
+ * keep SQLite from using the tenant's index instead of the fields' index.
  */
 export function layerCondition(layer: MemoryLayer, filter: RecordFilter): string {
   const off = looksUp(filter) ? '+' : '';

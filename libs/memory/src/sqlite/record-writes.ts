@@ -130,7 +130,7 @@ function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepa
 
 /**
  * Words that a transaction writes together at its end. FTS5 writes a segment whenever another table is written in between. One segment per
- * record takes three times as long as one per transaction.
+ * record takes three times as long as one segment per transaction.
  */
 type LateWords = Array<() => void>;
 

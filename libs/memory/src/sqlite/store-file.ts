@@ -97,7 +97,7 @@ export class StoreFile {
     return this.#run('BEGIN IMMEDIATE', () => work(this.#db));
   }
 
-  /** Reads from the file, and checks that it is still the one that was opened. */
+  /** Reads from the file, and checks that it is still the opened file. */
   async check(): Promise<void> {
     const { path, model } = this.#options;
     this.#requireSame();
@@ -126,7 +126,7 @@ export class StoreFile {
     return patiently(this.#options, () => {
       if (!this.#db.isOpen) throw new EtudeError('MEMORY_UNAVAILABLE', `${this.where} was closed by this process; open it again`);
       if (begin === 'BEGIN IMMEDIATE') this.#requireSame();
-      // The write-ahead log is synced as a whole and recovered in order, so the next synced transaction also covers this one.
+      // The write-ahead log is synced as a whole and recovered in order, so the next synced transaction also puts this transaction on disk.
       if (unsynced) this.#db.exec('PRAGMA synchronous = NORMAL');
       try {
         return transaction(this.#db, begin, work);
@@ -204,13 +204,13 @@ const WAYS_OUT: Readonly<Record<number, string>> = {
   26: 'is not a memory file; name another path, or move the file away',
 };
 
-/** Codes of a full disk: SQLITE_FULL, SQLITE_IOERR_SHMSIZE (the log's index couldn't grow), and those of the file system. */
+/** Codes of a full disk: SQLITE_FULL, SQLITE_IOERR_SHMSIZE (the log's index couldn't grow), and the file system's codes. */
 const FULL: ReadonlySet<unknown> = new Set([13, 10 | (19 << 8), 'ENOSPC', 'EDQUOT']);
 
 /** SQLite's primary result code; 0 for other errors. */
 const codeOf = (error: unknown): number => ((error as { errcode?: number } | null)?.errcode ?? 0) & 0xff;
 
-/** Turns errors of SQLite or the file system into one that names the file and says what to do. Other errors are returned unchanged. */
+/** Turns errors of SQLite or the file system into an error that names the file and says what to do. Other errors are returned unchanged. */
 export function memoryError(error: unknown, path: string): unknown {
   if (error instanceof EtudeError || !(error instanceof Error)) return error;
   const { errcode, code, syscall } = error as NodeJS.ErrnoException & { readonly errcode?: number };

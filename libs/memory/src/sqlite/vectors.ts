@@ -30,7 +30,7 @@ export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX)
 const STORED = new WeakMap<Float32Array, VectorBytes | null>();
 
 /**
- * The stored form of a vector; null for a missing vector or one of zeros. It is cached, so nobody may change the vector later.
+ * The stored form of a vector; null for a missing vector or a vector of zeros. It is cached, so nobody may change the vector later.
  *
  * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for numbers that aren't finite
  */
@@ -137,7 +137,7 @@ export async function dropModel(file: StoreFile, name: string): Promise<void> {
 
 function run(db: DatabaseSync, sql: string, ...values: ReadonlyArray<string | number>): void {
   const statement = db.prepare(sql);
-  // The last inserted row may be one of FTS5, whose numbers are too large for a JavaScript number.
+  // The last inserted row may be a row of FTS5, whose numbers are too large for a JavaScript number.
   statement.setReadBigInts(true);
   statement.run(...values);
 }

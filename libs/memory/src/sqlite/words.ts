@@ -45,7 +45,7 @@ export interface WordsQuery {
 }
 
 /**
- * The `limit` best matches of the words and the condition, best first, and those that score as high as the last.
+ * The `limit` best matches of the words and the condition, best first, and all others that score as high as the last of these.
  *
  * Uses the tenant's own word counts. FTS5's bm25() would use the counts of all tenants together.
  */
@@ -63,7 +63,7 @@ export function searchWords(rows: TenantRows, { layer, text, worded, limit }: Wo
   return last === undefined ? best : best.filter((one, i) => i < limit || (one.bm25 === last.bm25 && one.createdAt === last.createdAt));
 }
 
-/** Keeps the `limit` best records and those that score as the last of them. Sorts plain numbers, which is faster than sorting records. */
+/** Keeps the `limit` best records and all that score as high as the last of them. Sorts plain numbers, which is faster than sorting records. */
 function atLeastTheLast(found: readonly Worded[], limit: number): readonly Worded[] {
   const last = Float64Array.from(found, ({ bm25 }) => bm25).toSorted()[found.length - limit];
   return last === undefined ? found : found.filter(({ bm25 }) => bm25 >= last);

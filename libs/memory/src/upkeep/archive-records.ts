@@ -11,7 +11,7 @@ import type { UpkeepDeps } from './record-upkeep.js';
 import type { ItemShows } from '@etude/contracts/memory';
 import { reasonToArchive } from '@etude/domain/lift/effects';
 
-/** Kinds that forgetting may archive. Documents aren't among them: people add and remove those. */
+/** Kinds that forgetting may archive. Documents aren't among them: people add and remove documents. */
 const FORGETTABLE: readonly RecordKind[] = ['transition', 'episode', 'fact', 'summary', 'reflection', 'skill'];
 const EXAMPLES_MAX = 100;
 const OLDER_THAN_DAYS = 30;
@@ -52,7 +52,7 @@ export async function restoreRecords({ store, log }: ArchiveDeps, owners: Owners
   return restored;
 }
 
-/** The records of a page that can be read. The damaged ones are logged. */
+/** The records of a page that can be read. Damaged records are logged. */
 function readable(page: readonly StoredRecord[], log: UpkeepDeps['log']): readonly StoredRecord[] {
   return page.filter((record) => {
     const { layer, kind, key, scope } = record;
@@ -84,7 +84,7 @@ function scoreOf(record: StoredRecord, clock: Clock): number {
   return forgettingScore({ worth: record.worth, ageMs: clock.now() - touchedAt, uses });
 }
 
-/** Counts the tenant's records by layer and kind, all of them and archived ones. The size is that of the store with all tenants. */
+/** Counts the tenant's records by layer and kind, in total and archived. The size is that of the whole store, with all tenants. */
 export async function memoryStats(store: RecordStore, { profile }: Embedder, tenant: string) {
   const counts = OWNED_KINDS.map(async ({ layer, kind }) => ({
     layer,

@@ -69,7 +69,7 @@ export async function newFrom(store: RecordStore, clock: Clock, erased: Erasable
   return newest + 1;
 }
 
-/** Counts the owners' records made before `before`, and those dated too far ahead. Without `before`, counts all. */
+/** Counts the owners' records made before `before`, and records dated too far ahead. Without `before`, counts all. */
 export async function findOwned(
   store: RecordStore,
   clock: Clock,
@@ -142,7 +142,7 @@ async function supportedBy(store: RecordStore, record: RecordOfTenant): Promise<
   return [...found.values()];
 }
 
-/** All records that may rest on this one, or are linked to it by another field. */
+/** All records that may rest on this record, or are linked to it by another field. */
 async function* candidates(store: RecordStore, { tenant, name }: RecordOfTenant, names: ReadonlySet<string>, next: string | undefined) {
   const [kind, id] = splitName(name);
   yield* sourceIndex(store)(tenant, [...names]);
@@ -155,7 +155,7 @@ async function* candidates(store: RecordStore, { tenant, name }: RecordOfTenant,
 
 const isSame = (a: NamedRecord, b: NamedRecord) => a.name === b.name && a.agent === b.agent && a.user === b.user;
 
-/** The names of the records from which this one was made, or that replaced it. */
+/** The names of the records from which this record was made, or that replaced it. */
 function sourcesIn(record: StoredRecord): readonly string[] {
   if (record.kind === 'fact') {
     const { episodes, touched = [], supersededBy } = factOfRecord(record);

@@ -51,7 +51,7 @@ function markKey({ agent, user, record }: Erasable): string {
   return [...ofAgent, ...ofUser].join(' ') || 'tenant';
 }
 
-/** The record of a mark. Its scope names no erased owner, and erasing removes every kind of record but this one. */
+/** The record of a mark. Its scope names no erased owner, and erasing removes every kind of record except marks. */
 function markRecord(owners: Erasable, at: number): MemoryRecord {
   const { record } = markApplied('semantic', { tenant: owners.tenant, agent: 'erased', user: null }, markKey(owners), at);
   return { ...record, kind: 'erasure' };

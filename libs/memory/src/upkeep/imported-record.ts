@@ -47,7 +47,7 @@ export function readRecord({ clock, proofChecker }: UpkeepDeps, tenant: string, 
   if (typeof made === 'string') return made;
   const unproven = line.kind === 'skill' ? unprovenAsCandidate(own as Skill, now, proofChecker) : null;
   if (unproven !== null) return skillRecord(unproven, taken);
-  // Keeps the body byte for byte if the rebuilt one has the same content.
+  // Keeps the body byte for byte if the rebuilt body has the same content.
   const isAsSaid = isDeepStrictEqual(raw, taken.length === 0 ? { value: own } : { value: own, taken });
   const record = isAsSaid ? { ...made, body: line.body } : made;
   return isArchived(line) ? asArchived(record) : record;
@@ -162,7 +162,7 @@ export function inOrder(skills: readonly ToldSkill[]): ReadonlyArray<ToldSkill &
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-/** The source that all skills of one import name. Revoking it withdraws them together. The same skills give the same source. */
+/** The source that all skills of one import name. Revoking the source withdraws all these skills. The same skills give the same source. */
 export function importOf(skills: readonly ToldSkill[]): string {
   const hash = createHash('sha256');
   for (const { told } of skills)

@@ -61,7 +61,7 @@ const BATCH = 128;
 const PASSES_MAX = 1_000;
 
 /**
- * Adds the vectors of a model to the records of all tenants. Records that have them are skipped, so a run continues where an earlier one
+ * Adds the vectors of a model to the records of all tenants. Records that have them are skipped, so a run continues where an earlier run
  * stopped. Once all records have them, the model is ready, and services can start with it.
  *
  * An abort is no failure: the state is then `running`.
@@ -140,8 +140,8 @@ async function reconcileRecords(deps: UpkeepDeps): Promise<StoreReport> {
 const REASON_CHARS_MAX = 300;
 
 /**
- * If a skill has several active versions, only the last activated one stays active. An interrupted move can leave two in a store without
- * transactions. An active skill that can't call what it needs would fail when used, so it is reported as a problem.
+ * If a skill has several active versions, only the last activated one stays active. An interrupted move can leave two active versions in a
+ * store without transactions. An active skill that can't call what it needs would fail when used, so it is reported as a problem.
  *
  * @returns the number of checked skills
  */

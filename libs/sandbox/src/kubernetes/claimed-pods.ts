@@ -10,7 +10,7 @@ interface Held {
   readonly place: PodPlace;
   readonly end: (link: PodConnection | null) => Promise<void>;
   link: PodConnection;
-  /** The last state of the pod from the watch; null before the first one. */
+  /** The last state of the pod from the watch; null before the first state. */
   view: PodView | null;
   /** Whether the watch has reported the pod as deleted. */
   gone: boolean;

@@ -86,7 +86,7 @@ function podSpec(kind: PodKind, { user, token }: PodVariety): V1PodSpec {
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     hostname: 'sandbox',
-    // The API requires a name server. Nothing answers at this one, so no name resolves.
+    // The API requires a name server. Nothing answers at this address, so no name resolves.
     dnsPolicy: 'None',
     dnsConfig: { nameservers: ['127.0.0.1'], options },
     securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, seccompProfile: { type: 'RuntimeDefault' } },

@@ -140,7 +140,7 @@ export class PoolBalance {
    * waits or half of the free pods are used up.
    *
    * @param waiting number of claims that wait in this controller
-   * @returns how many pods to create, and in `short` how many are missing for which there are free slots
+   * @returns how many pods to create, and in `short` how many pods are missing for which there are free slots
    */
   plan(roster: PodRoster, waiting: number) {
     const { settings, lastClaim } = this.deps;

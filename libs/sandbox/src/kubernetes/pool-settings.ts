@@ -9,7 +9,7 @@ export const POOL_SETTINGS = {
   port: 7070,
   /** Maximum number of pods that start at the same time. A start takes a quarter second of its node's processor. */
   startsMax: 3,
-  /** Claimed pods are replaced when no claim has come for this long, or sooner if claims need them. */
+  /** Claimed pods are replaced when no claim has come for this long, or sooner if claims need pods. */
   quietMs: 60,
   claimWaitMs: 30_000,
   /** Maximum number of waiting claims of a template. Further claims are refused at once. */

@@ -35,7 +35,7 @@ export class TemplatePool {
   private readonly balance: PoolBalance;
   /** Number of binds that failed because another controller was faster. */
   private conflicts = 0;
-  /** A temporary problem that keeps a pod from starting; null without one. */
+  /** A temporary problem that keeps a pod from starting; null without a problem. */
   private obstacle: LostSandbox | null = null;
   private running = true;
   private due = false;
@@ -264,7 +264,7 @@ export class TemplatePool {
     void this.remove(pod, null);
   }
 
-  /** Retires one outdated pod: at once if `pressed`, because current pods need its slot. Also one pod that has waited too long for a claim. */
+  /** Retires one outdated pod: at once if `pressed`, because current pods need its slot. Also retires one pod that waited too long for a claim. */
   private retireOld(pressed: boolean): void {
     const { settings } = this.deps;
     const ageMaxMs = this.kind.template.activeDeadlineSeconds * WAITING_SHARE * 1_000;

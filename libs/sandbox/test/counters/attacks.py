@@ -28,7 +28,7 @@ def count(act):
 
 
 def in_each(act):
-    """Runs `act` in as many processes as can be started, and returns the sum. They report in files, since some attacks use up the pipes."""
+    """Runs `act` in as many processes as can be started, and returns the sum. The processes report in files, since some attacks use up the pipes."""
     started = 0
     try:
         while True:
