@@ -16,13 +16,13 @@ import { episodeKey } from '../trust/sources.js';
 export interface ConsolidationInput {
   readonly run: string;
   readonly tenant: string;
-  /** null: every agent of the tenant, one by one. */
+  /** null means every agent of the tenant, one by one. */
   readonly agent: string | null;
   readonly days: number;
   readonly dryRun: boolean;
-  /** Whether plans are applied that make recall worse. Default false. */
+  /** Whether a plan is applied even if it makes recall worse. Default: false. */
   readonly force?: boolean;
-  /** When the run was requested, in ms since 1970; a repeat then reads the same episodes. */
+  /** Time of the request for the run, in ms since 1970. A repeat has the same time, and therefore reads the same episodes. */
   readonly now: number;
   readonly budget: RunBudget;
 }
@@ -34,23 +34,23 @@ export interface AgentDeps extends PlanDeps {
   readonly units: ConsolidationUnits;
   readonly outbox: MemoryOutbox;
   readonly report: ConsolidationReport;
-  /** Starts another verification, without waiting. `round`: number of the day, so that a repeat starts no other one. Absent: none is started. */
+  /** Verifies a skill again, without waiting. `round` is the day's number: a repeat on that day starts nothing. If absent, nothing is verified. */
   readonly verifyAgain?: (skill: Skill, round: number) => Promise<unknown>;
-  /** Whether a learned text may be stored: it holds no secret. */
+  /** Whether a learned text may be stored, because it holds no secret. */
   readonly mayStore: (text: string) => Promise<boolean>;
 }
 
 export type RunOfAgent = ConsolidationInput & { readonly agent: string };
 
 const DAY_MS = 86_400_000;
-/** Number of episodes compared with each other at once, since the time grows with its square. */
+/** Maximum number of episodes that are compared with each other at once. The time grows with the square of this number. */
 const BATCH = { itemsMax: 2_000 };
 
 /**
- * Consolidates one agent as one unit: plans all pages, applies the plan to a copy of the view, and commits it if recall isn't worse there.
- * Otherwise the plan is gated: it changes nothing, and its episodes stay unread. Episodes are never changed.
+ * Consolidates one agent as one unit: plans all pages, and commits the plan if recall with the planned facts is no worse than before. Otherwise the
+ * plan is gated: it changes nothing, and its episodes stay unread. Episodes are never changed.
  *
- * @param line a new line of the report; filled step by step, so that it also describes an agent that fails
+ * @param line a new line of the report. It is filled step by step, so it describes an agent that fails, too
  * @param spent what the run's other agents spent
  */
 export async function consolidateAgent(
@@ -95,7 +95,7 @@ function appliedLine(line: ConsolidatedAgent): ConsolidatedAgent {
   return { ...line, state: isChange ? 'applied' : 'unchanged', reason: line.state === 'failed' ? '' : line.reason };
 }
 
-/** Plans the agent's pages, as far as the budget goes. Counts and describes them in `line`. `held`: held-back episodes that test the plan. */
+/** Plans the agent's pages until the budget is spent, and describes them in `line`. Returns held-back episodes (`held`), which test the plan. */
 async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent, deps: AgentDeps, signal: AbortSignal) {
   const { tenant, agent, days, now, budget } = run;
   const model = countedModel(deps.model, agent, deps.report, line);
@@ -149,7 +149,7 @@ async function unitOf(
 
 type Spent = Pick<ConsolidationCounts, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
-/** The most that a run may spend; 0: no limit. */
+/** Maximum that a run may spend. 0 means no limit. */
 export interface RunBudget {
   readonly modelCallsMax: number;
   readonly tokensMax: number;
@@ -162,7 +162,7 @@ function isWithin({ modelCallsMax, tokensMax }: RunBudget, ...spent: readonly Sp
   return (modelCallsMax === 0 || calls < modelCallsMax) && (tokensMax === 0 || tokens < tokensMax);
 }
 
-/** A model that counts into `spent` and keeps its answers in the report. A run that continues after a crash gets them from there. */
+/** A model that adds its costs to `spent` and keeps its answers in the report. A run that continues after a crash reads these answers again. */
 function countedModel(model: ChatModel, agent: string, report: Pick<ConsolidationReport, 'answer' | 'putAnswer'>, spent: Spent): ChatModel {
   return {
     async chat(request, signal) {
@@ -179,12 +179,12 @@ function countedModel(model: ChatModel, agent: string, report: Pick<Consolidatio
 
 type GateDeps = Pick<AgentDeps, 'episodic' | 'procedural'> & { readonly semantic: Pick<SemanticMemory, 'search'> };
 
-/** Maximum number of held-back episodes. Recall for their tasks, before and after, decides whether a plan is applied. */
+/** Maximum number of held-back episodes. A plan is applied only if recall for their tasks is as good with the plan as without it. */
 const HELD_BACK_MAX = 20;
 const POLICY = { off: false, recallCount: 3, layers: ['episodic', 'semantic', 'procedural'] } satisfies Parameters<
   typeof recall
 >[0]['policy'];
-/** The id of no rollout: no record's id begins with a space. */
+/** An id that no rollout has, because no id begins with a space. */
 const NO_ROLLOUT = ' ';
 
 /** A solved episode with the keys of its group's episodes, which teach the same lesson. */
@@ -193,7 +193,7 @@ interface HeldBack {
   readonly group: ReadonlySet<string>;
 }
 
-/** Chooses the held-back episodes. Those outside the plan come first; among equals, the digest of the id decides. */
+/** Chooses the held-back episodes. Episodes outside the plan come first. Otherwise the digest of the id decides the order. */
 function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<string>, countMax: number): readonly HeldBack[] {
   const order = ({ id }: Episode) => `${planned.has(id) ? 1 : 0} ${contentDigest(id)}`;
   const solved = groups.flatMap((episodes) => {
@@ -203,7 +203,7 @@ function heldBack(groups: readonly (readonly Episode[])[], planned: ReadonlySet<
   return solved.toSorted((a, b) => (a.order < b.order ? -1 : 1)).slice(0, countMax);
 }
 
-/** Why a plan may not be applied; empty if it may. With the facts of `shadow`, recall must find a lesson for as many episodes as before. */
+/** Returns why a plan may not be applied, or ''. With the facts of `shadow`, recall must find a lesson for as many episodes as before. */
 async function recallReason(held: readonly HeldBack[], shadow: GateDeps['semantic'], deps: GateDeps): Promise<string> {
   let [before, after] = [0, 0];
   for (const one of held) {
@@ -219,7 +219,7 @@ async function showsOwn({ episode: { scope, prompt }, group }: HeldBack, deps: G
   return items.some(({ kind, id, sources = [] }) => (kind === 'fact' ? sources : [id]).some((source) => group.has(episodeKey(source))));
 }
 
-/** Why a planned skill may not be proposed: it would replace an active one whose tests it doesn't have. Empty: it may. */
+/** Returns why a planned skill may not be proposed, or ''. It may not replace an active skill whose tests it doesn't have. */
 function skillReason(planned: readonly Skill[], known: readonly Skill[]): string {
   for (const skill of planned) {
     const tests = new Set(skill.tests.map(canonicalJson));

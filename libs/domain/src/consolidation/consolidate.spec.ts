@@ -266,7 +266,7 @@ describe('consolidate', () => {
   });
 });
 
-/** Two solved episodes of an agent that only look like each other. */
+/** Two solved episodes of an agent. They are similar to each other only. */
 const pairOf = (agent: string) =>
   ['1', '2'].map((n) => episode(agent + n, { scope: { ...scope, agent }, prompt: `q ${agent}`, fingerprint: agent, tests: [] }));
 

@@ -5,22 +5,22 @@ import type { SkillStatus } from '@etude/contracts/skill-proof';
 import { type AgentDeps, consolidateAgent, type ConsolidationInput, newLine } from './consolidate-agent.js';
 
 export interface ConsolidationDeps extends AgentDeps {
-  /** Waits until proposed skills are verified, for a limited time. Skills that are not settled by then are left out of the answer. */
+  /** Waits a limited time until proposed skills are verified. The answer leaves out skills whose verification takes longer. */
   readonly settledStatuses: (
     skills: ReadonlyArray<Pick<Skill, 'scope' | 'name' | 'digest'>>,
     signal: AbortSignal,
   ) => Promise<readonly SkillStatus[]>;
 }
 
-/** If so many agents fail in a row, the run stops, because they probably have a common reason. */
+/** If this many agents fail in a row, the run stops, because they probably fail for the same reason. */
 const FAILURES_MAX = 3;
 
 /**
- * Consolidates the agents with recent episodes one by one, in the order of their names, and keeps a line about each. An agent that fails doesn't stop
- * the others, unless three fail in a row. A repeat goes on with the agents that are not done, and reuses the model's answers.
+ * Consolidates the agents with recent episodes one by one, in the order of their names, and keeps a line about each. If an agent fails, the run goes
+ * on with the next one. After three failures in a row it stops. A repeat skips agents that are done, and reuses the model's answers.
  *
- * @throws the first agent's error, after the others are done: EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MEMORY_UNAVAILABLE,
- *   MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
+ * @throws the first agent's error, after the other agents are done: EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED,
+ *   MEMORY_UNAVAILABLE, MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
 export async function consolidate(input: ConsolidationInput, deps: ConsolidationDeps, signal: AbortSignal) {
   const { tenant, dryRun } = input;
@@ -59,7 +59,7 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
 
 const DAY_MS = 86_400_000;
 
-/** The agents with recent episodes. Only their names are held. */
+/** The agents with recent episodes. Only the agents' names are kept in memory, not their episodes. */
 async function agentsOf({ tenant, agent, days, now }: ConsolidationInput, { episodic }: ConsolidationDeps): Promise<readonly string[]> {
   if (agent !== null) return [agent];
   const agents = new Set<string>();
@@ -70,7 +70,7 @@ async function agentsOf({ tenant, agent, days, now }: ConsolidationInput, { epis
 const OVER: ReadonlySet<ConsolidatedAgent['state']> = new Set(['applied', 'unchanged', 'gated', 'undone']);
 const isOver = ({ state }: ConsolidatedAgent, dryRun: boolean) => OVER.has(state) || (dryRun && state === 'planned');
 
-/** Errors that leave an agent for the next run: an erasure during this run, or a used up budget of the tenant for the day. */
+/** After these errors an agent is left for the next run: its memory was erased during this run, or the tenant's budget for the day is spent. */
 const LEFT: ReadonlySet<ErrorCode> = new Set(['ABORTED', 'BUDGET_USED_UP']);
 
 function failedLine(begun: ConsolidatedAgent, error: unknown, failures: unknown[]): ConsolidatedAgent {

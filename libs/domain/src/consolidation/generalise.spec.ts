@@ -42,7 +42,7 @@ const solved = (city: string, rate: number, over: Partial<Episode> = {}): Episod
     ...over,
   });
 
-/** A library in which the rents of these cities are active. */
+/** A library in which the rent functions of these cities are active. */
 function world(answer: string, active: Readonly<Record<string, number>> = { oslo: 3 }) {
   const procedural = new FakeProceduralMemory();
   const deps = admissionDeps(procedural, { enabled: true, autoRegisterSkills: true });

@@ -21,7 +21,7 @@ export interface GeneralisingDeps {
   readonly procedural: Pick<ProceduralMemory, 'search'>;
 }
 
-/** `asked`: the model's answer; null: it wasn't asked. */
+/** `asked` is the model's answer, or null if the model wasn't asked. */
 export interface Generalised {
   readonly skill: Skill | null;
   readonly asked: GeneralAnswer | null;
@@ -29,7 +29,7 @@ export interface Generalised {
 
 const NOT_GENERALISED: Generalised = { skill: null, asked: null };
 
-/** One function of a family, which is a group of functions that do similar work. Its code is from episodes, from a skill, or from both. */
+/** One function of a family. A family is a group of functions that do similar work. The code is from episodes, from a skill, or from both. */
 interface Member extends SkillMember {
   readonly code: string;
   readonly entryPoint: string;
@@ -41,25 +41,25 @@ interface Member extends SkillMember {
   readonly cues: readonly string[];
   readonly scripted: boolean;
   readonly isNew: boolean;
-  /** Members of this function, if it is a skill that was generalised before. */
+  /** If this function is a skill that was generalised before: the members from which it was made. */
   readonly members?: readonly SkillMember[] | undefined;
 }
 
 const MEMBERS_MAX = 6;
-/** The model is asked when a family gets its third solution, but not for further ones. */
+/** The model is asked when a family has this many solutions, but not again for each further solution. */
 const ASKED_FROM = 3;
-/** Longer code isn't shown. The model would generalise only the part that it sees. */
+/** Longer code isn't shown, because the model would generalise only the part that it sees. */
 const CODE_CHARS_MAX = 4_000;
-/** From this calibrated similarity on, a skill counts as a member of the family. */
+/** A skill with at least this calibrated similarity counts as a member of the family. */
 const SIMILARITY_MIN = 0.7;
 const NEAR_MAX = 5;
 
 /**
- * Has the model write one function with parameters for a family: functions of the page's group and similar active skills of the same owner. It is
- * verified with the tests of all members, and replaces member skills when it comes into use. `skill` is null without new code, or if one was made
- * from all members before.
+ * Has the model write one function with parameters for a family: functions of the page's group and similar active skills of the same owner. The
+ * function is verified with the tests of all members. When it comes into use, it replaces the member skills. `skill` is null if there is no new code,
+ * or if a skill was made from all members before.
  *
- * @param skills those that the page's owner can read
+ * @param skills skills that the page's owner can read
  * @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE
  */
 export async function generalise(
@@ -89,7 +89,7 @@ export async function generalise(
 
 type FunctionOf<T> = T & { readonly entryPoint: string };
 
-/** Whether its tests are only calls. Such tests can also call a general function, with further arguments. */
+/** Whether all tests are calls. Such tests can also call a general function, with further arguments. */
 function isFunction<T extends Pick<Skill, 'code' | 'entryPoint' | 'tests'>>(one: T): one is FunctionOf<T> {
   const { code, entryPoint, tests } = one;
   const isCalled = tests.length > 0 && tests.every(({ kind }) => kind === 'call');
@@ -107,7 +107,7 @@ async function nearSkills({ prompt, scope }: Solved, own: readonly Skill[], proc
     .filter(isFunction);
 }
 
-/** The different codes, compared without the names of their functions. Skills come first, then episodes by age. */
+/** The distinct codes, compared without the names of their functions. Skills come first, then episodes by age. */
 function membersOf(
   episodes: ReadonlyArray<FunctionOf<Solved>>,
   skills: ReadonlyArray<FunctionOf<Skill>>,
@@ -134,7 +134,7 @@ function membersOf(
   }));
 }
 
-/** Whether there are several codes, a new one among them, and no skill was made from all of them before, not even a rejected one. */
+/** Whether there are several codes, one of them is new, and no skill (not even a rejected one) was made from all of them before. */
 function isWorthIt(members: readonly Member[], own: readonly Skill[]): boolean {
   const sources = members.flatMap((member) => member.sources);
   const isMade = own.some((skill) => skill.members !== undefined && sources.every((source) => skill.sources.includes(source)));
@@ -142,7 +142,7 @@ function isWorthIt(members: readonly Member[], own: readonly Skill[]): boolean {
 }
 
 const General = z.strictObject({
-  /** null: the solutions have no useful part in common. */
+  /** null if the solutions have no useful part in common. */
   code: z.string().max(16_000).nullable(),
   entryPoint: z
     .string()
@@ -227,7 +227,7 @@ function memberOf({ skill, fingerprints }: SkillMember, fixed: SkillMember['fixe
   return { ...(skill === undefined ? {} : { skill }), fingerprints: [...fingerprints], fixed };
 }
 
-/** The members of a member that was generalised before. The new skill does their work too, with the fixed arguments of both. */
+/** The members of a member that was generalised before. The new skill does their work too, with the fixed arguments of both levels. */
 function nestedIn({ members = [] }: Member, fixed: SkillMember['fixed']): SkillMember[] {
   return members.map((nested) => memberOf(nested, { ...fixed, ...nested.fixed }));
 }

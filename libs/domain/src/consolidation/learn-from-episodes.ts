@@ -16,9 +16,9 @@ const Lessons = z.strictObject({
         text: VisibleText.max(4_000),
         category: z.string().trim().min(1).max(64).default('general'),
         confidence: z.number().min(0).max(1).default(0.8),
-        /** If facts have the same subject, only the newest is true. */
+        /** Of several facts with the same subject, only the newest is true. */
         subject: VisibleText.max(200).nullish(),
-        /** Positions of the experiences that support it; absent: all of them. */
+        /** Positions of the experiences that support the fact. If absent, all of them support it. */
         experiences: z.array(z.number().int().min(0)).optional(),
       }),
     )
@@ -51,7 +51,7 @@ export interface LearningDeps {
   readonly model: ChatModel;
 }
 
-/** Asks the model once about a page of episodes, without code that was read before. @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE */
+/** Asks the model once about a page of episodes. Code that was read before is left out. @throws EtudeError as `askForJson`; MEMORY_UNAVAILABLE */
 export async function learnFromEpisodes(
   { episodes, unread }: Pick<EpisodePage, 'episodes' | 'unread'>,
   { episodic, model }: LearningDeps,
@@ -73,7 +73,7 @@ export async function learnFromEpisodes(
 async function codeOf(episode: Episode, episodic: LearningDeps['episodic']): Promise<string | null> {
   const { scope, rolloutId, code, attempts, experience } = episode;
   if (code === null) return null;
-  // A reported experience has no transitions: an outside agent chose its id, which may equal the id of a rollout.
+  // An outside agent chose the id of a reported experience. The id may equal a rollout's, but the experience has no transitions.
   const tried = attempts > 1 && experience === undefined ? await episodic.transitions(scope, rolloutId) : [];
   return cut(shownCode(code, tried.findLast(({ verdict }) => verdict !== 'AC')?.code ?? null));
 }
@@ -90,8 +90,8 @@ const LINES_MAX = 40;
 const CONTEXT_LINES = 2;
 
 /**
- * The lines that differ between failed and accepted code: new lines after "+", replaced lines after "-". Instead the beginning of the
- * accepted code, if no attempt failed, or if the codes share neither their first nor their last line.
+ * The lines that differ between failed and accepted code: new lines after "+", replaced lines after "-". If no attempt failed, or if the codes share
+ * neither their first nor their last line, it is the beginning of the accepted code.
  */
 function shownCode(accepted: string, failed: string | null): string {
   const after = accepted.trimEnd().split('\n');

@@ -11,14 +11,14 @@ const SIMILARITY_MIN = 0.7;
  * Groups similar episodes; groups and their episodes are sorted oldest first.
  *
  * Episodes of one agent and user with the same fingerprint belong together. A task joins the group whose first task is most similar, at
- * least by `SIMILARITY_MIN`; otherwise it starts a group. The result doesn't depend on the order of the episodes. Tasks are compared with
- * first tasks only. Otherwise a chain of similar tasks could join everything into one group.
+ * least by `SIMILARITY_MIN`. Otherwise it starts a group. The order of the episodes makes no difference. A task is compared only with the first task
+ * of each group, because otherwise a chain of similar tasks could join everything into one group.
  */
 export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
   const owners = Map.groupBy(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user]));
   const groups: Episode[][] = [];
   for (const owned of owners.values()) {
-    // Told experiences have no fingerprint, so only their similarity joins them.
+    // Told experiences have no fingerprint, so they are joined only by similarity.
     const tasks = [...Map.groupBy(owned, ({ id, fingerprint }) => fingerprint || id).values()];
     groups.push(...(await groupTasks(tasks, embedder, signal)));
   }
@@ -48,24 +48,24 @@ async function groupTasks(tasks: readonly Episode[][], embedder: Embedder, signa
 
 /** Maximum number of episodes in one prompt. */
 const PAGE_SIZE = 12;
-/** Maximum number of already read episodes that are shown again, so that a new one can confirm their lesson. */
+/** Maximum number of already read episodes that are shown again, so that a new episode can confirm their lesson. */
 const COMPANY_MAX = 4;
 
 /** Episodes that the model is shown at once. */
 export interface EpisodePage {
   /** Oldest first. */
   readonly episodes: readonly Episode[];
-  /** The episodes that no page had before. */
+  /** The episodes that were on no page before. */
   readonly unread: readonly Episode[];
-  /** The group of similar episodes, for a skill; null: the episodes aren't similar, or another page has the group. */
+  /** The similar episodes from which a skill can be made. null if the episodes aren't similar, or if another page has the group. */
   readonly group: readonly Episode[] | null;
-  /** The episodes only confirm their group's lesson, so the model isn't asked. */
+  /** Whether the episodes only confirm their group's lesson. Then the model isn't asked. */
   readonly confirms: boolean;
 }
 
 /**
- * The pages for all episodes that weren't read yet. A group has pages of its own. Episodes without a group are read together, per owner, if
- * they can teach something alone: a reflection, or an outside agent's report. The others wait until a similar one comes.
+ * The pages for all episodes that weren't read yet. Each group has its own pages. Episodes without a group share pages, per owner, if each can teach
+ * something alone by a reflection or an outside agent's report. All other episodes wait until a similar one comes.
  */
 export function pagesOf(groups: readonly (readonly Episode[])[], isRead: (episode: Episode) => boolean): readonly EpisodePage[] {
   const single = groups.flatMap((group) => (group.length === 1 ? group : [])).filter((episode) => tellsAlone(episode) && !isRead(episode));
@@ -90,8 +90,8 @@ function groupPages(group: readonly Episode[], isRead: (episode: Episode) => boo
 }
 
 /**
- * The episodes that teach nothing new. Their first attempt was right, with a skill or with a memory from an older episode of the group. And
- * the older episodes were enough for a skill. Which episodes were read doesn't matter, so that a run makes the same pages after a crash.
+ * The episodes that teach nothing new. Their first attempt was right, with a skill or with a memory from an older episode of the group. Also, the
+ * older episodes were enough for a skill. Whether episodes were read makes no difference. So a run makes the same pages after a crash.
  *
  * @param group oldest first
  */

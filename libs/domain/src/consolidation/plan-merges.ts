@@ -5,7 +5,7 @@ import { mergeMoves, wasBroughtBack } from '../skills/life/merged-skills.js';
 import { activatedAt, type Decision, isProofOf, isSameOwner } from '../skills/life/skill-life.js';
 import { marksOf } from '../trust/sources.js';
 
-/** Two skills that do the same: `from` is merged into `into`. */
+/** Two skills that do the same. The skill `from` is merged into the skill `into`. */
 export interface PlannedMerge {
   readonly into: Skill;
   readonly from: Skill;
@@ -15,9 +15,9 @@ export interface PlannedMerge {
 const MERGES_MAX = 10;
 
 /**
- * Pairs of active functions of one owner with the same parameters. They have the same code under two names, or passed each other's tests when they
- * were verified. The one with better evidence and success stays. Skills from untrusted sources (marked skills) are left to reviewers, because a merge
- * would send callers of another skill to them.
+ * Pairs of active functions of one owner with the same parameters. The two have the same code under two names, or passed each other's tests in
+ * verification. The one with better evidence and success stays. Skills from untrusted sources (marked skills) are left to reviewers, because a merge
+ * would make other callers run them.
  */
 export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
   const active = skills.filter((skill) => isMergeable(skill));
@@ -39,10 +39,10 @@ export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
   return merges.slice(0, MERGES_MAX);
 }
 
-/** Maximum number of skills per agent and run that are verified again, to be compared. */
+/** Maximum number of skills per agent and run that are verified again for a comparison. */
 const COMPARED_MAX = 5;
 
-/** Skills to verify again, one of each pair that was verified at the same time, so that neither ran on the tests of the other. */
+/** Skills to verify again. When two skills were verified at the same time, neither ran on the other's tests. One of the two is enough. */
 export function skillsToCompare(skills: readonly Skill[]): readonly Skill[] {
   const active = skills.filter((skill) => isMergeable(skill));
   const byTask = Map.groupBy(
@@ -87,7 +87,7 @@ function inOrder(a: Skill, b: Skill): PlannedMerge {
   return order >= 0 ? { into: a, from: b } : { into: b, from: a };
 }
 
-/** Merges each pair in one step. A pair that somebody changed meanwhile is left to the next run. @throws EtudeError MEMORY_UNAVAILABLE */
+/** Merges each pair in one step. A pair that somebody changed after the plan is left to the next run. @throws EtudeError MEMORY_UNAVAILABLE */
 export async function mergeAll(
   merges: readonly PlannedMerge[],
   who: Pick<Decision, 'by' | 'at'>,

@@ -14,7 +14,7 @@ import { type EpisodePage, tellsAlone } from './pages.js';
 import { procedureFromActions, proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps extends LearningDeps {
-  /** Settings of the agents: whether skills are learned from their episodes. */
+  /** Settings of the agents, which say whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
   readonly procedural: ProceduralMemory;
 }
@@ -23,22 +23,22 @@ export interface PlannedUnit {
   /** Made from the unread episodes, so that the same page has the same id. */
   readonly unitId: string;
   readonly page: EpisodePage;
-  /** null: the model wasn't asked. */
+  /** null if the model wasn't asked. */
   readonly learned: Learned | null;
   readonly facts: readonly Fact[];
   readonly general: Generalised;
-  /** The general skill, else one from repeated success, else a procedure from actions. */
+  /** The general skill, else a skill from repeated success, else a procedure from actions. */
   readonly skill: Skill | null;
 }
 
-/** The id under which memory notes that an episode was read. */
+/** The id of the note in memory that an episode was read. */
 export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
 
 /**
- * Plans one page without changing anything. It asks the model once, unless the page only confirms, and seldom once more for a general skill.
- * A skill that an `earlier` unit proposes is not proposed again.
+ * Plans one page without changing anything. The model is asked once, unless the page only confirms a known lesson. Seldom it is asked again, for a
+ * general skill. A skill that an `earlier` unit proposes is not proposed again.
  *
- * @param skills every version of the tenant's skills; only those that the page's owner can read are compared
+ * @param skills every version of the tenant's skills. They are compared only if the page's owner can read them
  */
 export async function planUnit(
   page: EpisodePage,
@@ -71,7 +71,7 @@ async function isWanted(proposed: Skill, earlier: readonly PlannedUnit[], { sett
 }
 
 /**
- * The facts of an answer with the episodes that support them. One episode alone supports only a rule about a named thing. Each fact has the
+ * The facts of an answer with the episodes that support them. A single episode can support only a rule about a named thing. Each fact has the
  * untrusted sources of all shown episodes, because an injected text may make the model name other episodes.
  */
 function factsOf({ data, scripted }: Learned, shown: readonly Episode[], now: number): Fact[] {

@@ -5,14 +5,14 @@ import { newProcedure } from '../skills/life/told-procedure.js';
 import { candidateFromTests, namesLike, skillName } from '../skills/proof/skill-candidate.js';
 import { untrustedAmong, withMarks } from '../trust/sources.js';
 
-/** A single success may be luck. */
+/** A skill needs this many successes, because a single success may be luck. */
 export const SUCCESSES_MIN = 2;
 export const TESTS_MAX = 1_000;
 
 export type Solved = Episode & { code: string; tests: SkillTest[] };
 
 export interface Proposal {
-  /** Name that the model proposed; absent or empty: none. */
+  /** The name that the model proposed. Absent or empty if it proposed none. */
   readonly called?: string;
   readonly description: string;
   readonly scenarios: readonly string[];
@@ -23,9 +23,9 @@ export interface Proposal {
 }
 
 /**
- * Proposes a candidate from repeated success: the group's best solution, with the tests that it passed. null if fewer than two episodes
- * succeeded, none kept its tests, or a skill covers the group. A skill covers the group if it solved one of the group's tasks and is not
- * rejected, or if it has the same code and tests.
+ * Proposes a candidate from repeated success: the group's best solution, with the tests that it passed. Returns null if fewer than two episodes
+ * succeeded, none kept its tests, or a skill covers the group. A skill covers the group if it has the same code and tests, or if it solved one of the
+ * group's tasks and is not rejected.
  */
 export function proposeSkill(
   group: readonly Episode[],
@@ -57,7 +57,7 @@ export function proposeSkill(
   };
 }
 
-/** Whether a skill covers the group. A skill of another user doesn't. */
+/** Whether this skill covers the group. A skill of another user doesn't. */
 function covers({ status, scope, fingerprints }: Skill, group: readonly Episode[]): boolean {
   if (status === 'rejected' || (scope.user !== null && scope.user !== group[0]?.scope.user)) return false;
   return group.some(({ fingerprint }) => fingerprints.includes(fingerprint));
@@ -77,14 +77,14 @@ function bestOf(group: readonly Episode[]): Solved | null {
   );
 }
 
-/** The cases of all tasks that this code solved. Test code is taken from its own task only, because it may need that task's setup. */
+/** The cases of all tasks that this code solved. Tests in Python are taken only from the code's own task, because they may need its setup. */
 function testsOf(best: Solved, peers: readonly Solved[]): SkillTest[] {
   if (best.tests.some(({ kind }) => kind === 'python')) return best.tests;
   const all = [best, ...peers].flatMap(({ tests }) => tests.filter(({ kind }) => kind === best.tests[0]?.kind));
   return distinct(all).slice(0, TESTS_MAX);
 }
 
-/** The possible sources of a skill's code and description: their author may have read all episodes of the group. */
+/** The possible sources of a skill's code and description. The author of these texts may have read all episodes of the group. */
 export function seenBy(group: readonly Episode[]): string[] {
   return group.flatMap(({ id, experience, touched = [] }) => [...(experience === undefined ? [] : [`episodes/${id}`]), ...touched]);
 }
@@ -93,7 +93,7 @@ export function unique(texts: readonly string[]): string[] {
   return [...new Set(texts)];
 }
 
-/** Experiences with more actions are left out. Only the newest successes are compared, because the time grows with the square of both. */
+/** Experiences with more actions are left out. */
 const ACTIONS_MAX = 200;
 const COMPARED_MAX = 50;
 const WORDS_CHARS_MAX = 20_000;
@@ -101,11 +101,11 @@ const WORDS_CHARS_MAX = 20_000;
 type Told = Episode & Required<Pick<Episode, 'experience'>>;
 
 /**
- * A procedure in words from reports of outside agents: the ordered actions that at least two successes share. Its success rate is the share
- * of successes among the group's episodes that used these actions. null without such actions, or if the owner has a procedure with these
- * words, in use or not.
+ * A procedure in words from reports of outside agents: the ordered actions that at least two successes share. Its success rate is the share of
+ * successes among the group's episodes that used these actions. Returns null without such actions, or if the owner has a procedure with the same
+ * words, whatever its status.
  *
- * @param skills versions that the owner can read
+ * @param skills skill versions that the owner can read
  * @param at ms since 1970
  */
 export function procedureFromActions(group: readonly Episode[] | null, skills: readonly Skill[], at: number): Skill | null {
@@ -134,7 +134,7 @@ function isUsable(episode: Episode): episode is Told {
 
 const actionsOf = ({ experience }: Told) => experience.actions.map((action) => action.trim()).filter((action) => action !== '');
 
-/** The actions that successes share, from the oldest one on. A success that shares less than half of the actions is left out. */
+/** The ordered actions that the oldest possible success shares with later ones. A success that shares less than half of them is left out. */
 function stepsOf(successes: ReadonlyArray<readonly string[]>): readonly string[] {
   for (const [at, first] of successes.entries()) {
     let steps = first;
@@ -170,7 +170,7 @@ function commonOf(a: readonly string[], b: readonly string[]): string[] {
   return common;
 }
 
-/** A name that the owner doesn't use, or uses for a procedure that was learned from one of these episodes. */
+/** A name that the owner doesn't use, or uses only for a procedure that was learned from one of these episodes. */
 function freeName(name: string, sources: readonly string[], own: readonly Skill[]): string | undefined {
   const isOfGroup = (skill: Skill) => skill.origin === 'consolidation' && skill.sources.some((source) => sources.includes(source));
   return namesLike(name).find((one) => own.every((skill) => skill.name !== one || (skill.kind === 'procedure' && isOfGroup(skill))));
