@@ -6,7 +6,7 @@ const FOLDER = new URL('../python/', import.meta.url);
 /** Reads a file of `libs/domain/python`. It reads synchronously, so call it only while modules load. @param name without ".py" */
 export const pythonText = (name: string): string => readFileSync(new URL(`${name}.py`, FOLDER), 'utf8');
 
-/** Joins files into one program: `main` and the `modules` that it can import. @param modules a module must follow those that it imports */
+/** Joins files into one program: `main` and the `modules` that it can import. @param modules each module comes after the modules that it imports */
 export function pythonProgram(main: string, modules: readonly string[]): string {
   const defined = modules.map((name) => {
     const scope = `sys.modules.setdefault("${name}", types.ModuleType("${name}")).__dict__`;
@@ -16,7 +16,7 @@ export function pythonProgram(main: string, modules: readonly string[]): string 
 }
 
 /**
- * A Python expression on one line. It runs the file's `text`, calls its function `called`, and binds no name in the surrounding code.
+ * A Python expression on one line. It runs the file's `text` and calls its function `called`. It binds no name in the surrounding code.
  *
  * @param args Python expressions; JSON of strings, lists and objects is valid Python, too
  */

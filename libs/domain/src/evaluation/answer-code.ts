@@ -1,4 +1,4 @@
-/** A model's answer, split into the code, with its indentation, and the text around it. */
+/** A model's answer, split into its code, with indentation, and the text around the code. */
 export interface Answer {
   readonly thought: string;
   readonly code: string;
@@ -13,10 +13,10 @@ const STARTS_LIKE_CODE =
 /**
  * Extracts the code from a model's answer. Returns null if there is none.
  *
- * If there are several blocks, Python blocks are preferred, then unlabelled ones, then those of other languages. The last one is taken,
- * because models correct themselves further down. There are two exceptions: a block that defines `entryPoint` is preferred, and a block
- * that only uses names of an earlier block is an example of use, so the earlier block is taken. An unclosed fence extends to the end. A
- * text without fences is taken as code if it starts like code.
+ * From several blocks, one of a kind is taken: Python blocks if there are any, else unlabelled blocks, else other languages. A block that defines
+ * `entryPoint` is preferred. Otherwise the last block is taken, because models correct themselves further down. But if it only uses names of an
+ * earlier block, it is an example of use, and the earlier block is taken. An unclosed fence extends to the end. A text without fences is code if it
+ * starts like code.
  */
 export function extractAnswer(answer: string, entryPoint?: string): Answer | null {
   const text = answer.replaceAll('\r\n', '\n');

@@ -48,7 +48,7 @@ export const ioCases = ({ cases, comparison, tolerance }: Extract<Evaluator, { k
 
 const Case = z.strictObject({ stdin: z.string(), outputs: z.array(z.string()).min(1).max(100), public: z.boolean().default(false) });
 
-/** Accepts any of several outputs for each case. A skill's test has one output, so the cases can't become tests. */
+/** Accepts any of several outputs for each case. The cases can't become tests of a skill, because such a test has only one output. */
 export const acceptedOutputs = namedKind(z.strictObject({ cases: z.array(Case).min(1).max(1_000) }), ({ cases }) => {
   const first = cases.map(({ outputs, ...given }) => ({ ...given, expectedStdout: outputs[0]! }));
   return ioRules(first, (stdout, at) => cases[at]!.outputs.some((output) => sameOutput(stdout, output, 'whitespace', 0)));
@@ -65,8 +65,8 @@ const Flags = z.strictObject({
 type Flags = z.infer<typeof Flags>;
 
 /**
- * Judges like the default output validator of Kattis problem packages, with its flags
- * (github.com/Kattis/problemtools, support/default_validator). A skill's tests have no such flags, so the cases can't become tests.
+ * Judges like the default output validator of Kattis problem packages, with its flags (github.com/Kattis/problemtools, support/default_validator).
+ * The cases can't become tests of a skill, because such tests have no flags.
  */
 export const kattisOutput = namedKind(Flags.extend({ cases: z.array(IoCase).min(1).max(1_000) }), ({ cases, ...flags }) =>
   ioRules(cases, (stdout, at) => fitsFlags(stdout, cases[at]!.expectedStdout, flags)),
@@ -136,7 +136,7 @@ function holdsObject(value: unknown): boolean {
   return '$repr' in value || Object.values(value).some(holdsObject);
 }
 
-/** The skill's code, with its function bound to the name that the task asks for. null if the skill is a program. */
+/** The code of a skill, with its function bound to the name that the task asks for. null if the skill is a program. */
 export function callable(name: string, { entryPoint, code }: AnsweringSkill): SkillAnswer | null {
   if (entryPoint === null) return null;
   return { code: entryPoint === name ? code : `${code}\n\n\n${name} = ${entryPoint}` };

@@ -2,7 +2,7 @@ import type { Comparison } from '@etude/contracts/task';
 
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$|^[+-]?(?:inf(?:inity)?|nan)$/i;
 const INTEGER = /^[+-]?\d+$/;
-/** With a tolerance up to this one, integers must be equal. Otherwise integers above 1e9 could differ by 1 and count as equal. */
+/** Up to this tolerance, integers must be equal. Otherwise the tolerance would let integers above 1e9 differ by 1. */
 const INTEGER_TOLERANCE = 1e-9;
 
 /**
@@ -30,7 +30,7 @@ function tokens(text: string): string[] {
 function sameToken(a: string, b: string, tolerance: number): boolean {
   if (a === b) return true;
   if (!NUMBER.test(a) || !NUMBER.test(b)) return false;
-  // A number such as 1e999, which is infinite as a float, equals only the same text.
+  // A number such as 1e999 is infinite as a float, so only the same text equals it.
   if ([a, b].some((token) => !NAMED.test(token) && !Number.isFinite(Number(token)))) return false;
   const [got, wanted] = [a, b].map((token) => (INTEGER.test(token) ? BigInt(token.replace('+', '')) : parseNumber(token)));
   return sameNumber(got!, wanted!, tolerance);
@@ -52,7 +52,7 @@ function closeEnough(a: number, b: number, tolerance: number): boolean {
   return difference <= tolerance || difference <= tolerance * Math.max(Math.abs(a), Math.abs(b));
 }
 
-/** The floats that JSON can't write. Only these are decoded from `$float`. */
+/** The floats that JSON can't write. Only these three are decoded from `$float`. */
 const SPECIAL_FLOATS: ReadonlySet<unknown> = new Set(['nan', 'inf', '-inf']);
 
 type Decoded =
@@ -66,10 +66,10 @@ type Decoded =
 /**
  * Compares a function's value with the expected one. Both are encoded like `RunResult.value`.
  *
- * A tuple counts as a list. A set equals only a `{"$set": [...]}` with the same members. Integers and floats are compared by value. NaN
- * equals NaN. Booleans are not numbers. A plain JSON object may stand for a dict with numeric keys, which JSON can't write. Numbers may
- * differ by `tolerance`, absolute or relative. With a tolerance of 1e-9 or less, whole numbers must be equal. Infinity, and a whole
- * number beyond the largest float, equal only themselves. An object that is not plain data equals only a `$repr` with the same text.
+ * A tuple counts as a list. A set equals only a `{"$set": [...]}` with the same members. Integers and floats are compared by value. NaN equals NaN.
+ * Booleans are not numbers. A plain JSON object may stand for a dict with numeric keys, which JSON can't write. Numbers may differ by `tolerance`,
+ * absolute or relative. With a tolerance of 1e-9 or less, whole numbers must be equal. Infinity equals only itself, and so does a whole number beyond
+ * the largest float. An object that is not plain data equals only a `$repr` with the same text.
  */
 export function sameValue(actual: unknown, expected: unknown, tolerance: number): boolean {
   const got = decode(actual);
@@ -105,7 +105,7 @@ function decodeObject(value: Record<string, unknown>): Decoded {
   return { kind: 'dict', entries: Object.entries(value), plain: true };
 }
 
-/** Checks the shape, because a program can write its own report with anything under `$dict`. */
+/** Whether the content of `$dict` has the right shape. A program can print a report of its own with anything there. */
 function areEntries(content: unknown): content is Array<[unknown, unknown]> {
   return Array.isArray(content) && content.every((entry) => Array.isArray(entry) && entry.length === 2);
 }
@@ -116,7 +116,7 @@ function isWhole(n: number | bigint): boolean {
 
 function sameNumber(got: number | bigint, wanted: number | bigint, tolerance: number): boolean {
   if (isWhole(got) && isWhole(wanted) && tolerance <= INTEGER_TOLERANCE) {
-    // An expected number beyond 2^53 that isn't written as `$int` was rounded by JSON, so the value is rounded too.
+    // JSON rounds an expected number beyond 2^53, unless it is written as `$int`. So the value is rounded here, too.
     return typeof wanted === 'number' ? Number(got) === wanted : BigInt(got) === wanted;
   }
   // A whole number of more than 308 digits would be infinite as a float.
@@ -124,7 +124,7 @@ function sameNumber(got: number | bigint, wanted: number | bigint, tolerance: nu
   return isBeyond ? got === wanted : closeEnough(Number(got), Number(wanted), tolerance);
 }
 
-/** Whether both have the same members, in any order. Members with equal JSON are matched first, because comparing all pairs is slow. */
+/** Whether two sets have the same members, in any order. Members with equal JSON are matched first, because comparing all pairs is slow. */
 function sameMembers(got: readonly unknown[], wanted: readonly unknown[], tolerance: number): boolean {
   if (got.length !== wanted.length) return false;
   const byText = Map.groupBy(wanted, (item) => JSON.stringify(item));

@@ -8,7 +8,7 @@ interface Crash {
   readonly type: string | null;
   readonly message: string;
   readonly line: number | null;
-  /** One line about the crash. It is safe for a hidden case, because it holds only a built-in exception's name and a line number. */
+  /** One line about the crash, safe for a hidden case: of the case's data it holds only a built-in exception's name and a line number. */
   readonly summary: string;
 }
 
@@ -23,9 +23,9 @@ const BUILT_IN = new Set(
 );
 
 /**
- * Tells how a run crashed, from the sandbox's report or else from the traceback on stderr.
+ * Tells how a run crashed, according to the sandbox's report, or else to the traceback on stderr.
  *
- * @param code the code that ran. Code can print a made-up traceback, so the summary names only lines that the code has.
+ * @param code the code that ran. It can print a made-up traceback, so the summary names a line only if the code has that line
  */
 export function crashOf(run: RunResult, code = ''): Crash {
   const nothing = { type: null, message: '', line: null };
@@ -52,7 +52,7 @@ export interface CaseOutcome {
   readonly how: string;
 }
 
-/** A skill answers a task with this code, or as a function whose arguments the model must choose. */
+/** How a skill answers a task: with this code, or as a function whose arguments the model must choose. */
 export type SkillAnswer = { readonly code: string } | 'needs_arguments';
 export type AnsweringSkill = Pick<Skill, 'entryPoint' | 'code'>;
 
@@ -72,25 +72,25 @@ export interface EvaluatorRules {
   files?(code: string): SandboxFile[];
   /** The cases, if they are judged one by one. Absent if one run judges the whole answer. */
   readonly cases?: ReadonlyArray<{ readonly public: boolean }>;
-  /** The outcome of a run that stayed within its limits. @param code the code that ran; messages name its lines */
+  /** The outcome of a run that stayed within its limits. @param code the code that ran, whose lines the messages name */
   outcome(run: RunResult, at: number, code: string): CaseOutcome;
   /** Lines that show the model a failed public case: input, expected and actual output. */
   showCase?(at: number, run: RunResult): string[];
-  /** Feedback for the model if the only run failed. `how` is a sentence. By default, the feedback is `how` and the printed text. */
+  /** Feedback for the model if the only run failed. `how` is a sentence about the failure. Default: `how` and the printed text. */
   feedback?(how: string, run: RunResult): string;
-  /** Feedback for the model if everything passed. By default, a sentence that says so. */
+  /** Feedback for the model if everything passed. Default: a sentence that says this. */
   praise?(run: RunResult): string;
   /** The part of the prompt that says what to answer. It holds only public data. */
   expectation(parts: PromptParts): string;
   /** Public data about the expected answer, which goes into the task's fingerprint. It never holds hidden cases. */
   readonly visible: unknown;
-  /** The skill's answer. null if a function is needed and the skill is a program, or the other way round. */
+  /** The skill's answer. null if the task needs a function and the skill is a program, or if it needs a program and the skill is a function. */
   adapt(skill: AnsweringSkill): SkillAnswer | null;
   /** The cases as tests of a skill. Absent if they can't become tests. */
   readonly tests?: SkillTest[];
 }
 
-/** An evaluator that callers choose by name. Its rules are made from the fields in `spec`. `rules` throws a ZodError if the fields don't fit. */
+/** An evaluator that callers choose by name. Its rules are made from the fields in `spec`. `rules` throws a ZodError if the fields are wrong. */
 export function namedKind<S extends z.ZodType>(spec: S, rules: (fields: z.output<S>) => EvaluatorRules) {
   return { spec, rules: (fields: unknown) => rules(spec.parse(fields)) };
 }
@@ -135,7 +135,7 @@ export function examples<C extends { readonly public: boolean }>(
 
 export const publicOf = <C extends { readonly public: boolean }>(cases: readonly C[]) => cases.filter((given) => given.public);
 
-/** Cuts a long text: keeps `maxChars` of its head and tail, and between them says how much is missing. */
+/** Shortens a long text to `maxChars` characters of its beginning and end, with a note between them about how much is missing. */
 export function cutMiddle(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const head = Math.ceil(maxChars * 0.6);

@@ -43,7 +43,7 @@ export function rulesOf(evaluator: Evaluator): EvaluatorRules {
   return (EVALUATORS[evaluator.kind] as (given: Evaluator) => EvaluatorRules)(evaluator);
 }
 
-/** The invalid fields of a named evaluator, each with its path. Empty for other kinds, which the schema of tasks checks. */
+/** The invalid fields of a named evaluator, each with its path. Empty for other kinds of evaluators, which the schema of tasks checks. */
 export function evaluatorProblems(
   evaluator: Evaluator,
 ): ReadonlyArray<{ readonly path: readonly PropertyKey[]; readonly message: string }> {
@@ -56,7 +56,7 @@ export function evaluatorProblems(
 
 const TOLERANCE = 1e-6;
 
-/** Saves the answer as a file and runs a command. The answer passes if the exit code, and the output if one is expected, are right. */
+/** Saves the answer as a file and runs a command. The answer passes if the exit code is right, and the output too if one is expected. */
 function command(evaluator: Extract<Evaluator, { kind: 'command' }>): EvaluatorRules {
   const { command: line, answerPath, expectedExitCode, expectedStdout, comparison } = evaluator;
   return {
@@ -88,8 +88,8 @@ function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests' }>): E
   return {
     entryPoint,
     /**
-     * If the answer defines the entry point, it is run after the setup. Otherwise it is the body of the unfinished function at the setup's
-     * end (the stub). The stub then moves from the setup to the answer, so that each of them is valid Python.
+     * An answer that defines the entry point is run after the setup. Any other answer is the body of the unfinished function (the stub) at the
+     * setup's end. The stub then moves from the setup to the answer, so that setup and answer are both valid Python.
      */
     plan(code) {
       const ground = stub?.before ?? setup;
@@ -128,7 +128,7 @@ function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests' }>): E
   };
 }
 
-/** Splits a setup that ends inside the function `entryPoint`, as in HumanEval, before this function. null for any other setup. */
+/** Splits a setup that ends inside the function `entryPoint`, as HumanEval's do, before this function. null for any other setup. */
 function stubIn(setup: string, entryPoint: string): { readonly before: string; readonly text: string } | null {
   const head = new RegExp(`^(?:@.*\\n)*(?:async[ \\t]+)?def[ \\t]+${entryPoint}[ \\t]*\\(`, 'm').exec(setup);
   if (head === null) return null;
@@ -139,7 +139,7 @@ function stubIn(setup: string, entryPoint: string): { readonly before: string; r
 
 const indented = (code: string) => (/^[ \t]/.test(code) ? code : code.replaceAll(/^(?=.)/gm, '    '));
 
-/** Adds the call of `check`, which HumanEval's tests only define. Without the call they would accept any answer. */
+/** Adds a call of `check`. HumanEval's tests only define this function, so without the call they would accept any answer. */
 function callingCheck(tests: string, entryPoint: string): string {
   const defined = definedNames(tests).includes('check');
   return defined && !/^check\s*\(/m.test(tests) ? `${tests}\n\ncheck(${entryPoint})\n` : tests;

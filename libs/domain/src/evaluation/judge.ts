@@ -10,13 +10,13 @@ export interface Judgement {
   readonly reason: string;
   readonly casesPassed: number;
   readonly casesTotal: number;
-  /** Feedback for the model. It shows public cases in full, but of hidden cases only how they failed. */
+  /** Feedback for the model. It shows public cases in full, but about hidden cases only how they failed. */
   readonly feedback: string;
-  /** Output or value of the first failing run, else of the first run. Callers get it, but no prompt may show it. */
+  /** Output or value of the first failing run, or of the first run if none failed. Callers get it, but no prompt may show it. */
   readonly output: string;
 }
 
-/** Whether these results can be judged, because no run was lost or cancelled. */
+/** Whether these results can be judged. They can't if a run was lost or cancelled. */
 export function ranToTheEnd(results: readonly RunResult[]): boolean {
   return results.length > 0 && !results.some((run) => RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled');
 }
@@ -36,7 +36,7 @@ export function judge(evaluator: Evaluator, plannedRuns: readonly SandboxRun[], 
   return {
     verdict: decisive < 0 ? 'AC' : outcomes[decisive]!.verdict!,
     reason: reasonOf(rules, outcomes, decisive),
-    // Without an evaluator, no case is counted.
+    // Without an evaluator there are no cases to count.
     ...(evaluator.kind === 'none' ? { casesPassed: 0, casesTotal: 0 } : { casesPassed, casesTotal: plannedRuns.length }),
     feedback: feedbackOf(rules, outcomes, results, casesPassed),
     output: run?.value === undefined ? (run?.stdout ?? '') : JSON.stringify(run.value),

@@ -9,7 +9,7 @@ export interface ToldExperience {
   readonly reflection: string;
   /** 0 to 1 */
   readonly importance: number;
-  /** Tells episodes with the same content apart. null: the same content of one owner is always one episode. */
+  /** Distinguishes episodes with the same content. null: the same content of one owner is always one episode. */
   readonly key: string | null;
   /** ms since 1970 */
   readonly at: number;
