@@ -3,12 +3,12 @@ import { FINDING, isTold } from '../retrieval/entries.js';
 import { contentDigest } from '../skills/content-digest.js';
 import { untrustedAmong } from '../trust/sources.js';
 
-/** A stored fact, current or not, found by a search for a told fact of the same owner. */
+/** A stored fact, current or not, that a search for a told fact of the same owner has found. */
 export interface KnownFact {
   readonly fact: Fact;
   /** Ids of the writes that told the fact, oldest first. */
   readonly taken: readonly string[];
-  /** Calibrated similarity of the vectors; 0 if it was found by a key. */
+  /** Calibrated similarity of the vectors. 0 if the fact was found by a key. */
   readonly similarity: number;
 }
 
@@ -19,7 +19,7 @@ export interface FactChange {
   readonly taken: readonly string[];
 }
 
-/** The plan for one told fact: an insert, or changes of stored facts, of which `kept` is the first. After an insert it is planned again. */
+/** The plan for one told fact: an insert, or changes of stored facts, the first for `kept`. After an insert, the plan is made again. */
 export interface FactPlan {
   readonly insert: Fact | null;
   readonly changes: readonly FactChange[];
@@ -35,8 +35,8 @@ export interface Told {
 }
 
 /**
- * Plans the changes for one told fact from the stored facts of its owner. Planning again over the result changes nothing. So a writer that
- * was cut off can repeat the plan, and two concurrent writers end with the same facts.
+ * Plans the changes for one told fact from the stored facts of its owner. If the plan is carried out and made again, it has no changes. So an
+ * interrupted writer can repeat it, and two concurrent writers end with the same facts.
  */
 export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
   const sames = known.filter((one) => saysSame(one.fact, told.fact));
@@ -55,7 +55,7 @@ export function planFact(told: Told, known: readonly KnownFact[]): FactPlan {
 
 const NOTHING: FactPlan = { insert: null, changes: [], kept: null, isTaken: false, replaced: [] };
 
-/** Other current facts on the subject: those last told at `at` or before, and the first one after. For equal times, the later write wins. */
+/** Other current facts on the subject: all those last told at `at` or before, and the first one told later. For equal times, the later write wins. */
 function rivalsOf({ fact }: Told, known: readonly KnownFact[], kept: KnownFact | null, at: number) {
   const rivals = known
     .filter((one) => isCurrent(one.fact) && one !== kept && !saysSame(one.fact, fact) && haveOneSubject(fact, one.fact))
@@ -68,7 +68,7 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
   const { older, newer } = rivalsOf(told, known, first, at);
   const again = isTaken ? first.fact : toldAgain(first.fact, told.fact);
   const kept = newer === undefined ? again : ended(again, newer);
-  // The fact is written even if only others change. So if two facts replace each other at once, one write fails and is planned again.
+  // The fact is written even if only other facts change. So if two facts replace each other at once, one write fails and is planned again.
   const isChanged = !isTaken || older.length > 0 || newer !== undefined;
   return {
     insert: null,
@@ -83,8 +83,8 @@ function planKept(told: Told, first: KnownFact, known: readonly KnownFact[], isT
 }
 
 /**
- * Plans a new fact. If a newer fact on its subject is known, the new one becomes history at once. If another one was last told at the same
- * time, the new one becomes valid a millisecond later, so that the stored times order the two.
+ * Plans a new fact. If a newer fact on the same subject is known, the new fact becomes history at once. If another fact on the subject was last told
+ * at the same time, the new fact becomes valid a millisecond later, so that the stored times order the two.
  */
 function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   const at = factTime(told.fact);
@@ -97,10 +97,10 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   return { ...NOTHING, insert, kept: insert };
 }
 
-/** The maximum number of near facts that one fact is compared with. */
+/** Maximum number of near facts with which one fact is compared. */
 const NEAR_MAX = 6;
 
-/** The near facts that a judge has to compare with the told one, nearest first. Facts with the same subject need no judge. */
+/** The near facts that a judge has to compare with the told fact, nearest first. Facts with the same subject need no judge. */
 function unsettledAmong({ fact }: Told, known: readonly KnownFact[]): Pick<Fact, 'unsettled'> {
   if (fact.category === FINDING) return {};
   const near = known
@@ -114,12 +114,12 @@ export function isCurrent(fact: Fact): boolean {
   return fact.validTo === undefined && fact.supersededBy === undefined;
 }
 
-/** The known fact after it was told again. It keeps its own spelling. */
+/** The known fact after it was told again. It keeps its spelling. */
 function toldAgain(known: Fact, again: Fact): Fact {
   return { ...reinforce(known, again), subject: known.subject ?? again.subject };
 }
 
-/** The fact, ended because `by` replaced it. If it becomes true only after `by.at`, it ends when it begins. */
+/** The fact, ended because the fact `by` replaced it. A fact that becomes true only after `by.at` ends when it begins. */
 function superseded(known: Fact, by: { readonly id: string; readonly at: number }): Fact {
   return { ...known, validTo: Math.max(by.at, factTime(known)), supersededBy: by.id };
 }
@@ -130,9 +130,9 @@ export interface FactsOfPair {
   readonly newer: Fact;
 }
 
-/** Maximum number of wordings of a fact. The facts of further ones stay in the history. */
+/** Maximum number of wordings of a fact. Further texts stay only in the history. */
 const WORDINGS_MAX = 20;
-/** Maximum number of texts of replaced facts by which search finds a fact. More are seldom needed. */
+/** Maximum number of texts of replaced facts by which search finds a fact. More texts are seldom needed. */
 const OUTDATED_MAX = 3;
 
 /** The two facts, ordered by when they became true. For equal times, `fact` is the newer one. */
@@ -146,8 +146,8 @@ export function decisionAbout({ older, newer }: FactsOfPair): FactDecision | und
 }
 
 /**
- * Both facts after a decision, which is stored in the newer one. After `same`, the newer fact has the older text as a wording, and the older
- * fact's support. After `replaces`, search also finds it by the older texts. In both cases the older fact is no longer current.
+ * Both facts after a decision. The newer fact stores the decision. After `same`, it has the older text as a wording, and the older fact's support.
+ * After `replaces`, search also finds it by the older texts. In both cases the older fact is no longer current.
  */
 export function decided({ older, newer }: FactsOfPair, decision: FactDecision): FactsOfPair {
   const known: Fact = { ...newer, decisions: [...(newer.decisions ?? []), decision] };
@@ -172,8 +172,8 @@ export function ended(older: Fact, newer: Fact): Fact {
 }
 
 /**
- * Both facts as if the decision about them had not been made. If the newer one had ended the older one, they count as different from then
- * on. Otherwise they have to be compared again. null if nothing was decided about them.
+ * Both facts as if the decision about them had not been made. If the decision ended the older fact, the two count as different from then on.
+ * Otherwise they have to be compared again. null if nothing was decided about them.
  */
 export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecision, 'by' | 'at'>): FactsOfPair | null {
   const made = decisionAbout({ older, newer });
@@ -194,19 +194,19 @@ export function undone({ older, newer }: FactsOfPair, { by, at }: Pick<FactDecis
 
 type Keyed = Pick<Fact, 'scope' | 'text' | 'category' | 'subject' | 'wordings'>;
 
-/** Id of a statement of one owner. Only outer blanks and the Unicode form don't count: `getUser` and `getuser` are two facts. */
+/** Id of a statement of one owner. Outer blanks and the Unicode form make no difference, but case does: `getUser` and `getuser` are two facts. */
 export function factId(scope: Fact['scope'], text: string): string {
   return `f${contentDigest([scope.tenant, scope.agent, scope.user, plainText(text)]).slice(0, 32)}`;
 }
 
 const plainText = (text: string) => text.normalize('NFC').trim();
 
-/** Whether a stored fact has the told text, or has it as a wording. Outer blanks and the Unicode form don't count. */
+/** Whether a stored fact has the told text, or has it as a wording. Outer blanks and the Unicode form make no difference. */
 export function saysSame({ text, wordings = [] }: Fact, told: Fact): boolean {
   return [text, ...wordings.map((wording) => wording.text)].some((one) => plainText(one) === plainText(told.text));
 }
 
-/** Whether both facts have the same named subject. Then only the newest of them is true. */
+/** Whether both facts have the same named subject. Then only the newer of the two is true. */
 export function haveOneSubject(a: Fact, b: Fact): boolean {
   return a.subject !== undefined && b.subject !== undefined && subjectKey(a) === subjectKey(b);
 }
@@ -222,17 +222,17 @@ export function subjectKey({ scope: { agent, user }, category, subject = '' }: P
   return `subject:${contentDigest([agent, user, [category, plainText(subject)]]).slice(0, 24)}`;
 }
 
-/** When the fact became true, in ms since 1970. */
+/** Time when the fact became true, in ms since 1970. */
 export function factTime(fact: Fact): number {
   return fact.validFrom ?? fact.createdAt;
 }
 
-/** When the fact was last told or edited, in ms since 1970. Only a newer fact can replace it. */
+/** Time when the fact was last told or edited, in ms since 1970. Only a newer fact can replace the fact. */
 export function lastTold(fact: Fact): number {
   return Math.max(factTime(fact), fact.updatedAt ?? 0);
 }
 
-/** A known fact after it was told or seen again. Each supporting episode counts once, however often it is given. */
+/** A known fact after it was told or seen again. A supporting episode that is given twice counts once. */
 export function reinforce(known: Fact, again: Fact): Fact {
   const episodes = [...new Set([...known.episodes, ...again.episodes])];
   const more = again.episodes.length === 0 ? again.support : episodes.length - known.episodes.length;

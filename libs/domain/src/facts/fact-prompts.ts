@@ -5,14 +5,14 @@ import type { ChatRequest } from '../ports/model.js';
 import type { Turn } from '@etude/contracts/conversation';
 import { transcriptLine } from '../recall/turn-text.js';
 
-/** Two current facts of one owner that are near each other. `newer` became true later. */
+/** Two current facts of one owner that are near each other. `newer` is the fact that became true later. */
 export type FactPair = Readonly<Record<'older' | 'newer', Pick<Fact, 'id' | 'text'>>>;
 
 export type PairVerdict = Pick<FactDecision, 'verdict' | 'reason'>;
 
 const REASON_CHARS_MAX = 300;
 const OUTPUT_TOKENS_MAX = 4_000;
-/** In prose of any script a token has more bytes of UTF-8. So the estimated number of tokens is not too low. */
+/** In prose of any script, a token has more bytes of UTF-8 than this. So the estimated number of tokens is not too low. */
 const BYTES_PER_TOKEN = 3;
 
 const SYSTEM = `You keep a list of notes free of repeats and outdated notes. For each pair of notes decide:
@@ -43,7 +43,7 @@ export function promptTokens({ messages }: ChatRequest): number {
 
 export const judgeTokens = (pairs: readonly FactPair[]) => promptTokens(judgeRequest(pairs));
 
-/** One verdict per pair; null if the answer can't be read, or has more or fewer verdicts. */
+/** One verdict per pair. null if the answer can't be read, or if the number of verdicts is wrong. */
 export function readVerdicts(text: string, count: number): readonly PairVerdict[] | null {
   const read = readJsonAnswer(Answer, text);
   return 'wrong' in read || read.data.pairs.length !== count ? null : read.data.pairs;
@@ -67,7 +67,7 @@ const NotesAnswer = z.object({
 export interface Note {
   readonly turn: Turn;
   readonly text: string;
-  /** The subject, of which only one statement is true at a time, such as "home of Ann"; empty: there is none. */
+  /** The subject, such as "home of Ann". Only one statement about it is true at a time. Empty if the note has no subject. */
   readonly about: string;
 }
 
@@ -77,7 +77,7 @@ export function readingRequest(turns: readonly Turn[]): ChatRequest {
   return { messages: question(READING, asked), temperature: 0, outputTokensMax: OUTPUT_TOKENS_MAX };
 }
 
-/** The notes of an answer; null if it can't be read. Notes on turns that were not asked about are left out. */
+/** The notes of an answer. null if the answer can't be read. Notes on turns that were not asked about are left out. */
 export function readNotes(text: string, turns: readonly Turn[]): readonly Note[] | null {
   const read = readJsonAnswer(NotesAnswer, text);
   if ('wrong' in read) return null;

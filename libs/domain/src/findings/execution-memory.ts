@@ -5,27 +5,27 @@ export interface Finding {
   /** What was asked: a path, a text, or the arguments as JSON. */
   readonly query: string;
   readonly fact: string;
-  /** The step of the call; 0 for a finding of an earlier rollout. */
+  /** Number of the step that made the call. 0 for a finding of an earlier rollout. */
   readonly step: number;
   readonly success: boolean;
   readonly filePath?: string;
-  /** Digest of the read file, before the call. */
+  /** Digest of the read file's content before the call. */
   readonly digest?: string;
 }
 
-/** A call. `text`: the tool's answer. */
+/** A call of a tool. `text` is the tool's answer. */
 type ToolStep = Omit<Finding, 'fact'> & { readonly text: string };
 
 const SHOWN_PER_GROUP = 12;
 const LINE_CHARS_MAX = 240;
 
-/** The findings of one rollout, and those of earlier rollouts that its first step recalled. The newest of equal calls counts. */
+/** The findings of one rollout, and findings of earlier rollouts that its first step recalled. Of equal calls, only the newest is kept. */
 export class ExecutionMemory {
   readonly #findings = new Map<string, Finding>();
 
   add(finding: Finding): void {
     const key = keyOf(finding.tool, finding.query);
-    // Adding again moves it to the end.
+    // Deleting first moves the key to the end.
     this.#findings.delete(key);
     this.#findings.set(key, finding);
   }
@@ -36,7 +36,7 @@ export class ExecutionMemory {
     return finding;
   }
 
-  /** The finding of an equal call that succeeded; null if there is none. */
+  /** The finding of an equal call that succeeded, or null. */
   hasFindingFor(tool: string, query: string): Finding | null {
     const finding = this.#findings.get(keyOf(tool, query));
     return finding?.success ? finding : null;
@@ -50,7 +50,7 @@ export class ExecutionMemory {
     return [...this.#findings.values()];
   }
 
-  /** The section of the prompt, newest findings of each group; empty without findings. */
+  /** The section of the prompt, with the newest findings of each group. Empty without findings. */
   summary(): string {
     const known = this.all.filter(({ success, step }) => success && step > 0);
     const earlier = this.all.filter(({ success, step }) => success && step === 0);
@@ -81,7 +81,7 @@ const FACT_CHARS_MAX = 200;
 const NAMES_MAX = 12;
 const PATHS_MAX = 3;
 
-/** A short fact from a tool's answer, such as the functions of a file that it read. `text`: the answer; JSON if the tool has fields. */
+/** A short fact from a tool's answer, such as the functions of a file. `text` is the answer, which is JSON if the tool's output has fields. */
 export function extractFact(tool: string, text: string): string {
   return (EXTRACTORS[tool] ?? plainFact)(text);
 }

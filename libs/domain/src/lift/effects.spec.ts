@@ -23,10 +23,10 @@ it.each([
 it('gives the interval of Welch for a difference of means', () => {
   const effect = tokenEffect({ shown: twice(27, 29, 30, 31, 33), withheld: twice(20, 20, 30, 50, 40) })!;
   expect(effect).toMatchObject({ estimate: -2 });
-  // Means 30 and 32; squared errors 4/9 and 136/9; 9.53 degrees of freedom, with the quantile 2.243.
+  // Means 30 and 32; squared standard errors 4/9 and 136/9; 9.53 degrees of freedom, with the quantile 2.243.
   expect((effect.high - effect.estimate) / (2.243 * Math.sqrt(140 / 9))).toBeCloseTo(1, 2);
   expect(tokenEffect({ shown: tokensOf(5, 5), withheld: tokensOf(7, 7) })).toEqual({ estimate: -2, low: -2, high: -2 });
-  // Squared errors 1 and 1; 2 degrees of freedom.
+  // Squared standard errors 1 and 1; 2 degrees of freedom.
   expect(tokenEffect({ shown: tokensOf(5, 7), withheld: tokensOf(4, 6) })!.high).toBeCloseTo(1 + 4.303 * Math.sqrt(2), 6);
 });
 

@@ -12,15 +12,15 @@ export interface Effect {
 type Sides = Pick<ItemShows, 'shown' | 'withheld'>;
 
 export const NO_SHOWS: ShowSide = { n: 0, right: 0, tokens: 0, tokensSquared: 0 };
-/** Minimum number of rollouts with and without an item, before its effect counts. */
+/** Minimum number of rollouts on each side, with and without an item, before the effect of the item counts. */
 const SIDE_MIN = 10;
-/** Number of rollouts, with or without the item, after which a harmful item is archived. */
+/** Minimum number of rollouts, with or without an item, before the item can be archived as harmful. */
 const ARCHIVE_AFTER = 300;
 /** The 97.5% quantiles of Student's t with 1 to 8 degrees of freedom. */
 const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
-/** The 97.5% quantile. Below 9 degrees of freedom it is that of the next lower whole number, from 9 on it is right within 1%. */
+/** The 97.5% quantile. Below 9, the degrees of freedom are rounded down. From 9 on, the value is right within 1%. */
 const quantileOf = (freedom: number): number => (freedom < 9 ? T[Math.floor(Math.max(1, freedom)) - 1]! : 1.96 + 2.6 / freedom);
-/** The normal distribution's quantile, 1.96, enlarged: withholding follows the estimate, so 1.96 covers only 93% (`lift-simulation.spec.ts`). */
+/** Replaces the normal quantile 1.96. Withholding follows the estimate, so with 1.96 intervals cover only 93% (`lift-simulation.spec.ts`). */
 const SHARE_Z = 2.05;
 
 export function addSides(a: ShowSide, b: ShowSide): ShowSide {
@@ -29,7 +29,7 @@ export function addSides(a: ShowSide, b: ShowSide): ShowSide {
 }
 
 /**
- * The effect on the share of first attempts that are right; null without rollouts on both sides.
+ * The effect on the share of first attempts that are right. null without rollouts on both sides.
  *
  * Newcombe 1998, "Interval estimation for the difference between independent proportions", method 10: both shares get Wilson's score
  * interval, which also holds for few rollouts and for shares near 0 and 1.
@@ -46,7 +46,7 @@ export function successEffect({ shown, withheld }: Sides, z = SHARE_Z): Effect |
   };
 }
 
-/** Wilson 1927. */
+/** Wilson's score interval (Wilson 1927). */
 function wilson({ n, right }: ShowSide, z: number) {
   const share = right / n;
   const middle = share + z ** 2 / (2 * n);
@@ -55,7 +55,7 @@ function wilson({ n, right }: ShowSide, z: number) {
   return { share, low: (middle - half) / scale, high: (middle + half) / scale };
 }
 
-/** The effect on the tokens of a rollout, by Welch's t (Welch 1947); null without two rollouts on both sides. */
+/** The effect on the tokens of a rollout, by Welch's t (Welch 1947). null without two rollouts on each side. */
 export function tokenEffect({ shown, withheld }: Sides): Effect | null {
   if (shown.n < 2 || withheld.n < 2) return null;
   const [a, b] = [meanOf(shown), meanOf(withheld)];
@@ -78,7 +78,7 @@ export function isHarmful(sides: Sides): boolean {
 
 export const hasEnough = ({ shown, withheld }: Sides) => shown.n >= SIDE_MIN && withheld.n >= SIDE_MIN;
 
-/** Why an item is to be archived; null: it stays. */
+/** Why an item should be archived. null if it should stay. */
 export function reasonToArchive(sides: Sides): string | null {
   const shows = sides.shown.n + sides.withheld.n;
   const effect = successEffect(sides);
@@ -87,19 +87,19 @@ export function reasonToArchive(sides: Sides): string | null {
   return `harmful: over ${shows} rollouts the effect on right first attempts was ${estimate} (95% interval ${low} to ${high})`;
 }
 
-/** The probability of withholding an item that seems to harm. At one half it is soon known whether the item does. */
+/** The probability of withholding an item that seems to harm. At one half, it soon becomes known whether the item harms. */
 const IN_DOUBT = 0.5;
-/** Minimum numbers of rollouts with and without an item, before it can seem to harm. */
+/** Minimum numbers of rollouts with and without an item, before the item can seem to harm. */
 const SHOWN_MIN = 10;
 const WITHHELD_MIN = 3;
 const DRAWS = 2 ** 32;
 
-/** Unique within a tenant. */
+/** The key of an item, unique within a tenant. */
 export function showKey({ owner: { agent, user }, kind, id }: Omit<FoundItem, 'layer'>): string {
   return JSON.stringify([agent, user, kind, id]);
 }
 
-/** Whether a rollout isn't shown an item. The draw depends only on rollout, item and probability, so that a replay draws the same. */
+/** Whether an item is withheld from a rollout. The draw depends only on rollout, item and probability, so a replay gives the same result. */
 export function isWithheld(rolloutId: string, item: FoundItem, probability: number): boolean {
   return Number.parseInt(hash('sha256', `${rolloutId}\n${showKey(item)}`).slice(0, 8), 16) < probability * DRAWS;
 }
@@ -110,20 +110,20 @@ export function probabilityOf(sides: Pick<ItemShows, 'shown' | 'withheld'> | nul
   return (successEffect(sides)?.estimate ?? 0) < 0 ? Math.max(standard, IN_DOUBT) : standard;
 }
 
-/** After so many offers without a use, the standing of a never used skill is halved. The standing says whether offers are worth while. */
+/** A skill's standing (0 to 1) says whether offers are worth while. This many offers without a use halve the standing of a never used skill. */
 const HALVED_AFTER = 4;
-/** How much longer a skill keeps its standing for each doubling of its uses. */
+/** Each doubling of a skill's uses adds this many times `HALVED_AFTER` to the offers that halve its standing. */
 const USE_LASTS = 8;
-/** Below this standing a skill isn't offered any more. Search finds it, and a use or a load brings it back. */
+/** A skill with a lower standing isn't offered any more. Search still finds it, and a use or a load brings it back. */
 const STANDING_MIN = 0.25;
-/** Share of the score that a skill loses at standing 0. Age costs at most as much, and so does low worth. */
+/** Share of the score that a skill loses at standing 0. It equals the largest shares for age and for low worth. */
 const STANDING_SHARE = 0.15;
-/** Weight in the score of the measured effect on right first attempts. */
+/** Weight of the measured effect on right first attempts in the score. */
 const LIFT_SHARE = 0.5;
 
 type Offered = Pick<Skill, 'usage'>;
 
-/** Standing of a skill, 0 to 1. Every 4 offers without a use halve it. After one use, 36 are needed, as in `forgettingScore`. */
+/** Standing of a skill, 0 to 1. For a never used skill, every 4 offers halve it. After one use, it takes 36 further offers to halve it. */
 function standingOf(skill: Offered): number {
   const strength = 1 + USE_LASTS * Math.log2(1 + usesOf(skill));
   return 0.5 ** (idleOffersOf(skill) / (HALVED_AFTER * strength));
@@ -136,7 +136,7 @@ export function keepsItsPlace(skill: Offered, shows: Sides | null): boolean {
 
 /**
  * The score that ranks a memory for an offer: its `fusedScore`, lowered by offers without a use, and changed by its measured effect.
- * @param skill null: the memory is not a skill
+ * @param skill null if the memory is not a skill
  */
 export function offerScore(score: number, skill: Offered | null, shows: Sides | null): number {
   const used = skill === null ? 1 : 1 - STANDING_SHARE * (1 - standingOf(skill));

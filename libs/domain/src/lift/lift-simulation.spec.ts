@@ -77,11 +77,11 @@ it('covers the true effects, and finds harmful items within 300 rollouts', () =>
 const DAYS = 30;
 const ROLLOUTS_A_DAY = 40;
 const OFFERED = 3;
-/** Number of skills that are near to the task of a rollout. */
+/** Number of skills that are similar to the task of a rollout. */
 const NEAR = 8;
 const KEY = { tenant: 'acme', agent: 'coder', user: null, name: 's', version: 1 };
 
-/** How often tasks are near to a skill of this kind, and how often it is used where it is offered. */
+/** For each kind of skill: how often tasks are similar to the skill, and how often the skill is used when it is offered. */
 const KINDS = {
   frequent: { count: 20, near: 1, used: 0.4 },
   seldom: { count: 15, near: 1, used: 0.08 },
@@ -102,7 +102,7 @@ const livesOf = (part: number) =>
     Array.from({ length: KINDS[kind].count * part }, (): Life => ({ kind, skill: skillOf({ status: 'active' }), shown: 0, used: 0 })),
   );
 
-/** A month of rollouts. Each is near to some skills, is offered the best of them and uses them by chance. */
+/** A month of rollouts. Each rollout is offered the best of the skills that are similar to its task, and uses them by chance. */
 function month(library: readonly Life[], random: () => number, forgets = true): readonly Life[] {
   for (let rollout = 0; rollout < DAYS * ROLLOUTS_A_DAY; rollout += 1) {
     const drawn = library.map((life) => ({ life, luck: random() / KINDS[life.kind].near })).toSorted((a, b) => a.luck - b.luck);
