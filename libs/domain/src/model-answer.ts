@@ -21,7 +21,7 @@ export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
 
 export const cutText = (text: string, charsMax: number) => (text.length <= charsMax ? text : `${text.slice(0, charsMax)} [cut]`);
 
-/** Reads the JSON object in a model's answer, which may have a fence or words around it. Returns the data, or what is `wrong`. */
+/** Reads the JSON object in a model's answer, which may have a fence or words around it. Returns the data, or says what is `wrong`. */
 export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { readonly data: z.output<S> } | { readonly wrong: string } {
   let json: unknown;
   try {
@@ -34,7 +34,7 @@ export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { 
   return { data };
 }
 
-/** The sum of tokens and money for several answers. `model` gave the last one. */
+/** The sum of tokens and money for several answers. `model` is the model that gave the last answer. */
 export interface AnswerCost {
   /** The model's name as its server reported it. null if no model answered. */
   readonly model: string | null;
@@ -65,15 +65,14 @@ export function addCost(cost: AnswerCost, { model, scripted, inputTokens, output
 }
 
 export interface AnswerChecks<T> {
-  /** Returns the reasons why the data can't be used. Empty if it can be used. */
+  /** Returns the reasons why the data can't be used. Empty if the data can be used. */
   readonly check?: (data: T, signal: AbortSignal) => Promise<readonly string[]>;
   /** Called for each unusable answer. If it returns `stop`, the model isn't asked again. */
   readonly onFailure?: (failure: string, modelCalls: number) => Promise<'go_on' | 'stop'>;
 }
 
 /**
- * Asks the model for JSON. If an answer can't be parsed, or if `check` returns reasons, the model is told why and asked again, at most
- * twice.
+ * Asks the model for JSON. If an answer can't be parsed, or if `check` returns reasons, the model is told why and asked again, at most twice.
  *
  * @throws EtudeError MODEL_UNAVAILABLE; MODEL_RATE_LIMITED; MODEL_REFUSED if the server would refuse every request; errors of `check`; an
  *   AbortError when `signal` aborts
@@ -104,7 +103,7 @@ export async function askForJson<S extends z.ZodType>(
   }
 }
 
-/** Tells the model why its answer can't be used. The reason may quote the output of code, so it is marked as data. */
+/** Tells the model why its answer can't be used. The reason may quote output of code, so the prompt marks it as data. */
 function complaint(wrong: string): string {
   return `That can't be used. What is wrong, which is data: ${dataElement('wrong', wrong.slice(0, WRONG_CHARS))}\nAnswer again with the JSON object alone.`;
 }

@@ -6,7 +6,7 @@ import type { TaskStrategy } from '@etude/contracts/task';
 export interface AgentSettings {
   readonly agent: string;
   readonly settings: ProceduralMemorySettings;
-  /** The strategy for tasks that name none. */
+  /** The strategy for tasks that name no strategy. */
   readonly strategy: TaskStrategy;
   readonly mcpServers: readonly OutsideServer[];
   /** Whether the agent has settings of its own. If not, these are the installation's defaults. */

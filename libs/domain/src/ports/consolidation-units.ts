@@ -7,7 +7,7 @@ import type { ChatResponse } from './model.js';
 export interface UnitPage {
   readonly id: string;
   readonly facts: readonly Fact[];
-  /** The episodes of the page. They count as read afterwards. */
+  /** The episodes of the page. They count as read when the unit is stored. */
   readonly read: readonly CoveredUnit[];
 }
 
@@ -24,7 +24,7 @@ export interface ConsolidationUnit {
 
 export type UnitName = Pick<ConsolidationUnit, 'tenant' | 'agent' | 'run'>;
 
-/** A unit before it is stored. Searches already see its changes. */
+/** A unit before it is stored. Searches in it already see its changes. */
 export interface StagedUnit extends Pick<SemanticMemory, 'search'> {
   readonly added: number;
   readonly reinforced: number;
@@ -40,7 +40,7 @@ export interface KeptFromUndo {
 
 export interface UndoneUnit {
   readonly agent: string;
-  /** Names of the facts and skills that have their state from before the unit again. */
+  /** Names of the facts and skills that have the same state again as before the unit. */
   readonly undone: readonly string[];
   /** Records that were changed after the unit. They were not undone. */
   readonly kept: readonly KeptFromUndo[];
@@ -56,9 +56,9 @@ export interface UndoneUnit {
 export interface ConsolidationUnits {
   stage(unit: ConsolidationUnit): Promise<StagedUnit>;
   isApplied(unit: UnitName): Promise<boolean>;
-  /** Completes units of an agent that a crash interrupted, also those that were being undone. */
+  /** Completes units of an agent that a crash interrupted while they were being stored or undone. */
   complete(owner: Omit<UnitName, 'run'>, outbox: MemoryOutbox): Promise<void>;
-  /** Undoes a run's changes for one agent, or for all if `agent` is null. Episodes stay read. A repeat changes nothing. */
+  /** Undoes a run's changes for one agent, or for all agents if `agent` is null. Episodes stay read. A repeat changes nothing. */
   undo(run: Omit<UnitName, 'agent'> & { readonly agent: string | null; readonly by: string }): Promise<readonly UndoneUnit[]>;
 }
 

@@ -46,7 +46,7 @@ export type LearningEnd = Pick<Learning, 'error'> & { readonly state: 'done' | '
 
 /** The journal of the learning that follows a rollout. It has its own epoch. The task stays in its final state, and no event is sent. */
 export interface LearningJournal extends Omit<Journal, 'finish'> {
-  /** The last write. The stored usage is the sum of the entries. */
+  /** Writes the end of the learning. The stored usage is the sum of the entries. */
   finish(end: LearningEnd): Promise<void>;
 }
 
@@ -55,15 +55,15 @@ export interface Question {
   /** Key of the step that asks, such as "a1.s3.t1". */
   readonly key: string;
   readonly text: string;
-  /** In ms since 1970. If there is no answer until then, the rollout goes on without it. */
+  /** Time in ms since 1970. If there is no answer by then, the rollout goes on without one. */
   readonly deadlineAt: number;
 }
 
 /**
  * Asks the task's caller.
  *
- * @returns the answer; `expired` after the deadline; null if the question is recorded and still open. In the last case, the rollout must
- * throw `RolloutWaits`. An answer or the deadline starts it again, and then the same call returns the outcome.
+ * @returns the answer; `expired` after the deadline; null if the question is recorded and still open. If null is returned, the rollout must throw
+ *   `RolloutWaits`. An answer or the deadline starts the rollout again, and then the same call returns the outcome.
  * @throws EtudeError JOURNAL_FENCED
  */
 export interface Questions {

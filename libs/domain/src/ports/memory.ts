@@ -22,7 +22,7 @@ export interface SkillKey extends SkillOwner {
 export interface SkillMove {
   readonly key: SkillKey;
   readonly to: SkillStatus;
-  /** The move is made only from these statuses. If absent, the status table alone decides. */
+  /** The move is made only if the skill has one of these statuses. If absent, only the status table limits the move. */
   readonly from?: readonly SkillStatus[];
   /** Who made the decision: the name of an API key, or of a service such as "verification". */
   readonly by: string;
@@ -30,12 +30,12 @@ export interface SkillMove {
   /** Time of the decision, in ms since 1970. */
   readonly at: number;
   readonly evidence?: readonly string[];
-  /** The results of verification, which a move to `verified` needs. A proof of null removes the stored one. */
+  /** The results of verification, which a move to `verified` needs. If `proof` is null, the stored proof is removed. */
   readonly contract?: SkillContract;
   readonly proof?: SkillProof | null;
-  /** Name of the skill to use instead. null removes the stored name. */
+  /** Name of the skill to use instead of this one. null removes the stored name. */
   readonly replacedBy?: string | null;
-  /** A skill that does the same. Its members, cues and fingerprints are added to this skill, so that they lead to it. */
+  /** A skill that does the same as this one. This skill gets its members, cues and fingerprints, so that their searches find this skill. */
   readonly absorbs?: Skill;
 }
 
@@ -43,7 +43,7 @@ export type CountedUse = Extract<MemoryWrite, { kind: 'skill_use' }>;
 
 /** A skill version that was shown to a model or an agent, or loaded for it. */
 export interface SkillOffer extends Omit<SkillKey, 'digest'> {
-  /** Time at which it was loaded for an agent's code, in ms since 1970. Absent if it was only shown. */
+  /** Time at which the skill was loaded for an agent's code, in ms since 1970. Absent if the skill was only shown. */
   readonly loadedAt?: number;
 }
 
@@ -58,11 +58,11 @@ export interface SkillOffer extends Omit<SkillKey, 'digest'> {
  * Not in it: finding skills, verification, signatures, permissions.
  */
 export interface SkillRegistry {
-  /** The versions of a skill, newest first. For equal numbers, the one without a user is first. `status` selects one status. */
+  /** The versions of a skill, newest first. Of equal numbers, the version without a user is first. `status` selects one status. */
   versions(owner: SkillOwner, name: string, status?: SkillStatus): Promise<readonly Skill[]>;
   /**
-   * Every version of a tenant's skills, or of one agent's skills, from `fromName` on. They are ordered by name, agent, user and version, and
-   * read page by page. Skills without a user come first. A user sees their own skills and those without a user.
+   * Every version of a tenant's skills, or of one agent's skills, beginning with the name `fromName`. They are read page by page, ordered by name,
+   * agent, user and version. Skills without a user come first. A user sees their own skills and skills without a user.
    */
   every(
     owner: Pick<SkillOwner, 'tenant'> & { readonly agent: string | null; readonly user?: string | null },
@@ -71,9 +71,9 @@ export interface SkillRegistry {
   ): AsyncIterable<Skill>;
   /** Counts the owner's skill names. A name whose versions are all rejected or archived is not counted. */
   countNames(owner: SkillOwner): Promise<number>;
-  /** Makes the moves, which belong to one tenant, in order. A repeat after a crash makes only those that are missing. */
+  /** Makes the moves in order. All moves must belong to one tenant. A repeat after a crash makes only the missing moves. */
   move(moves: readonly SkillMove[]): Promise<readonly Skill[]>;
-  /** The versions that call this skill and are active or wait for review. With `all`, the versions of every status that call it. */
+  /** The versions that call this skill and are active or wait for review. With `all`, versions of every status that call it. */
   dependents(key: Pick<SkillKey, 'tenant' | 'agent' | 'user' | 'name'>, options?: { readonly all?: boolean }): Promise<readonly Skill[]>;
   /** Adds one offer to the count of each version, and stores the latest load time. A lost count is not an error. */
   countOffers(offers: readonly SkillOffer[]): Promise<void>;
@@ -104,21 +104,21 @@ export interface MemoryHit extends RecalledItem {
   readonly explanation?: Readonly<Record<string, number>>;
   /** Explains the score in words and numbers. Only set if the query has `explain`. */
   readonly why?: readonly string[];
-  /** For a turn of a conversation: its speaker, its time and its position. Its text is that of the hit. */
+  /** For a turn of a conversation: its speaker, time and position. Its text is the `text` of the hit. */
   readonly turn?: Turn;
-  /** The turns before and after it, in order, with the beginnings of their texts. */
+  /** The turns before and after the found turn, in order, with the beginnings of their texts. */
   readonly before?: readonly Turn[];
   readonly after?: readonly Turn[];
 }
 
-/** Memories that a search may find. `agent: null` means all agents. A `user` limits them to that user's and those without a user. */
+/** Memories that a search may find. `agent: null` means all agents. With a `user`, only this user's memories and those without a user are found. */
 export interface ReadScope {
   readonly tenant: string;
   readonly agent: string | null;
   readonly user?: string | null;
   /**
-   * Owners of the same tenant that are read together with `agent`, such as "@user" and "@tenant". A shared owner holds memories of all users,
-   * so agent and user must be given. @throws EtudeError TENANT_MISSING if they are not
+   * Owners of the same tenant that are read together with `agent`, such as "@user" and "@tenant". A shared owner holds memories of all users, so
+   * agent and user must be given. @throws EtudeError TENANT_MISSING without agent or user
    */
   readonly also?: readonly string[];
 }
@@ -127,7 +127,7 @@ export interface ReadScope {
 export interface EpisodicMemory {
   /** Finds transitions by prompt and draft, and episodes by context, actions, skills, outcomes and reflection. */
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
-  /** All episodes made at `sinceMs` (ms since 1970) or later, read page by page. A repeat has the same order, which is that of ids. */
+  /** All episodes made at `sinceMs` (ms since 1970) or later, read page by page. They are ordered by id, so a repeat has the same order. */
   every(scope: ReadScope, sinceMs: number): AsyncIterable<Episode>;
   /** All attempts of a rollout, in order and with their full text. */
   transitions(scope: ReadScope, rolloutId: string): Promise<readonly Transition[]>;
@@ -159,19 +159,19 @@ export type SkillWords = 'ignored' | 'edited' | 'kept';
 export interface StoreSkillOptions {
   /** Who stores the skill: the name of an API key or of a service. Default: the skill's origin. */
   readonly by?: string;
-  /** The version that must still be the newest one. If absent, there is no such condition. */
+  /** The number of the version that must still be the newest. If absent, any version may be the newest. */
   readonly baseVersion?: number;
-  /** Whether a reviewer stores the skill, or it copies an approved one. Then untrusted marks of earlier versions are not carried over. */
+  /** Whether a reviewer stores the skill, or the skill copies an approved one. Then untrusted marks of earlier versions are not carried over. */
   readonly isReviewed?: boolean;
   /**
-   * Says what happens if the content is known, but its words differ: description, tags, category, examples, held-out tests. With `ignored`,
-   * the default, there is no new version, because a model words the same skill differently each time. With `edited`, there is a new version
-   * unless all versions with this content are rejected, deprecated or archived. With `kept`, there always is.
+   * What happens if the content is known, but the skill's words are new: description, tags, category, examples, held-out tests. `ignored`, the
+   * default, makes no new version, because a model words the same skill differently each time. `edited` makes a new version unless all versions with
+   * this content are rejected, deprecated or archived. `kept` always makes a new version.
    */
   readonly words?: SkillWords;
-  /** The most skill names of the owner, without rejected and archived skills. 0 or absent means no limit. */
+  /** The most skill names that the owner may have. Rejected and archived skills don't count. 0 or absent means no limit. */
   readonly namesMax?: number;
-  /** Archives a new version at once, for this reason. It doesn't count towards `namesMax`. A version that already has this content is not changed. */
+  /** The reason to archive a new version at once. This version doesn't count towards `namesMax`. An existing version is not changed. */
   readonly setAside?: string;
 }
 
@@ -186,25 +186,24 @@ export interface FoundSkill {
 /** Stores skills with their versions and status. Not in it: verification, approval. */
 export interface ProceduralMemory extends SkillRegistry {
   /**
-   * Stores a new version as a candidate. Its given status, proof and history are ignored. If the same agent, name and user have a version
-   * with this content, that version gets the sources of both (`knownVersion`). Code that is marked untrusted anywhere in the tenant is
-   * marked here too.
+   * Stores a new version as a candidate. Its given status, proof and history are ignored. If the same agent, name and user have a version with this
+   * content, that version gets the sources of both skills (`knownVersion`). Code that is marked untrusted anywhere in the tenant is marked here too.
    * @returns the stored version
-   * @throws EtudeError ABORTED if the newest version is not `baseVersion`; FAILED_PRECONDITION for a new name beyond `namesMax`, even if
-   * several are stored at the same time
+   * @throws EtudeError ABORTED if the newest version is not `baseVersion`; FAILED_PRECONDITION for a new name beyond `namesMax`, even if several new
+   *   names are stored at the same time
    */
   store(skill: Skill, options?: StoreSkillOptions): Promise<Skill>;
-  /** The given version, or the newest, or null. The reader's own skill is preferred, then one without a user, then any user's. */
+  /** The given version, or the newest, or null. The reader's own skill is preferred, then a skill without a user, then any user's skill. */
   get(scope: ReadScope, name: string, version?: number): Promise<Skill | null>;
   /** Finds active skills, the best first. */
   search(scope: ReadScope, query: SearchQuery): Promise<readonly FoundSkill[]>;
   /** The active skills that solved a task with this fingerprint. */
   byFingerprint(scope: ReadScope, fingerprint: string): Promise<readonly Skill[]>;
-  /** Adds a use to the counts and the success rate (alpha 0.1). A success also adds cue and fingerprint. Returns false for a repeat. */
+  /** Adds a use to the counts and the success rate (alpha 0.1). A success also adds its cue and fingerprint. Returns false for a repeated `useId`. */
   applyUse(useId: string, use: CountedUse): Promise<boolean>;
 }
 
-/** Reads how rollouts ended that were shown an item, and those from which it was withheld. Not in it: counting, which writes `shows` do. */
+/** Reads how rollouts ended, separately with an item shown and with it withheld. Not in it: counting, which the write `shows` does. */
 export interface ShowCounters {
   /** The counts in the order of `items`. null for an item that was never shown or withheld. */
   counters(tenant: string, items: readonly FoundItem[]): Promise<ReadonlyArray<Pick<ItemShows, 'shown' | 'withheld'> | null>>;
@@ -223,7 +222,7 @@ export function writtenIn(write: MemoryWrite): { readonly scope: Scope; readonly
   return write.kind === 'episode' ? write.episode : write.transition;
 }
 
-/** Refuses an invalid scope, in case a caller got around the types. @throws EtudeError TENANT_MISSING */
+/** Refuses an invalid scope. A caller may have got around the types. @throws EtudeError TENANT_MISSING */
 export function requireScope(scope: ReadScope): ReadScope {
   const { tenant, agent, user, also } = (scope ?? {}) as Partial<ReadScope>;
   if (typeof tenant !== 'string' || tenant.trim() === '') {
@@ -249,7 +248,7 @@ export function requireOwn(tenant: string, scope: Scope): void {
   throw new EtudeError('PERMISSION_DENIED', message);
 }
 
-/** The scope of a write. It is the whole tenant, because ids are unique across its agents. */
+/** The scope in which a write is found: the whole tenant, because ids are unique across its agents. */
 export function wholeTenant(scope: Scope | undefined): ReadScope {
   return { tenant: scope?.tenant ?? '', agent: null };
 }

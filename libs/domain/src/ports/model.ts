@@ -32,9 +32,9 @@ export interface ChatRequest {
   readonly messages: readonly ChatMessage[];
   /** If absent or empty, the model can only answer with text. */
   readonly tools?: readonly ChatTool[];
-  /** The records from which a section was made, by the section's heading. Only explanations use it. It is not sent to the server. */
+  /** The records from which each section was made, by the section's heading. Only explanations use this field. It is not sent to the server. */
   readonly sources?: Readonly<Record<string, readonly string[]>>;
-  /** If absent, the call is neither counted nor limited. It is not sent to the server. */
+  /** Who pays for the call. If absent, the call is neither counted nor limited. The account is not sent to the server. */
   readonly account?: ModelAccount;
   readonly temperature?: number;
   readonly outputTokensMax?: number;
@@ -94,6 +94,6 @@ export interface EmbedderProfile {
   readonly dimension: number;
   /** Weight of the vector similarity in a search's score, 0 to 1. BM25 has the rest. */
   readonly denseWeight: number;
-  /** Maps a raw cosine to 0 to 1. 0.7 means "probably the same task", and 0.9 "nearly the same words". A higher cosine never maps lower. */
+  /** Maps a raw cosine to 0 to 1: 0.7 means "probably the same task", and 0.9 "nearly the same words". A higher cosine never maps lower. */
   calibrate(cosine: number): number;
 }

@@ -15,20 +15,20 @@ export interface Sandboxes {
 }
 
 export interface WorkCell {
-  /** A repeat of an id runs nothing. It follows the first execution from its beginning. */
+  /** A repeat of an id runs nothing, but follows the first execution from its beginning. */
   readonly executionId: string;
   readonly code: string;
   readonly tools: readonly CellTool[];
-  /** The initial scratchpad, if the interpreter has none yet. If absent, the cell has no scratchpad. */
+  /** The initial scratchpad, used if the interpreter has none yet. If absent, the cell has no scratchpad. */
   readonly scratchpad?: Scratchpad;
 }
 
-/** The output and the end of a cell. Long streams are cut in the middle. `displays` are the values that it showed, in order. */
+/** The output and the end of a cell. Long streams are cut in the middle. `displays` are the values that the cell showed, in order. */
 export interface WorkCellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'stdout' | 'stderr' | 'error'> {
   readonly displays: readonly Display[];
   /** Whether the interpreter was restarted. Then variables are lost, but files are kept. */
   readonly stateLost: boolean;
-  /** The scratchpad after the cell. Absent if `stateLost`, or if an interrupt or a limit came while it was read; the earlier state then holds. */
+  /** The scratchpad after the cell. Absent if `stateLost`, or if a limit or an interrupt stopped its reading: the earlier one is then valid. */
   readonly scratchpad?: Scratchpad;
 }
 
@@ -44,7 +44,7 @@ export class SandboxLost extends Error {
 export interface WorkFile {
   readonly path: string;
   readonly sizeBytes: number;
-  /** In ms since 1970. */
+  /** Time in ms since 1970. */
   readonly modifiedAt: number;
 }
 
@@ -56,9 +56,8 @@ export interface WorkSandbox {
    * Runs a cell in the sandbox's interpreter, which keeps its variables from cell to cell. Each tool call of the cell waits until `answer`
    * resolves, at most 15 minutes.
    *
-   * @param answer called once for each tool call. If the cell is followed again, it is called again with the same numbers
-   * @throws what `answer` throws, after the cell was left running; `SandboxLost`;
-   * an AbortError when `signal` aborts, after the cell was stopped
+   * @param answer called once for each tool call. If the cell is followed again, `answer` is called again with the same call numbers
+   * @throws what `answer` throws, while the cell goes on running; `SandboxLost`; an AbortError when `signal` aborts, after the cell was stopped
    */
   run(cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>, signal: AbortSignal): Promise<WorkCellOutcome>;
   /** The first 1,000 regular files below the working directory, sorted by path. */

@@ -7,12 +7,12 @@ import type { SkillFinding } from '@etude/contracts/skill-proof';
  * Not in it: the decision whether a finding rejects the skill.
  */
 export interface CodeAnalyser {
-  /** @param language Python by default. In "text", such as a procedure or a file beside the code, only secrets are searched */
+  /** @param language Python by default. In "text", such as a procedure or a file beside the code, only secrets are searched for */
   analyse(code: string, signal?: AbortSignal, language?: 'python' | 'text'): Promise<readonly SkillFinding[]>;
 }
 
 /**
- * Signs proofs with the installation's key. The worker that verifies skills signs them. Every service that runs skills checks signatures.
+ * Signs proofs with the installation's key. The worker that verifies skills signs their proofs. Every service that runs skills checks signatures.
  *
  * Not in it: making the signed text; see `skill-proof.ts`.
  */
