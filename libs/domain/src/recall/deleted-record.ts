@@ -7,7 +7,7 @@ import { nameOfShown, rolloutOf, sourceOf } from '../trust/sources.js';
 
 export type RecordOfTenant = NamedRecord & Pick<Scope, 'tenant'>;
 
-/** The task whose rollout wrote this record. null if it is not a rollout's episode. */
+/** The task whose rollout wrote this record. null if the record is not a rollout's episode. */
 export function taskOfRecord({ name }: Pick<NamedRecord, 'name'>): string | null {
   const source = sourceOf(name);
   const rollout = source?.kind === 'episodes' ? rolloutOf(source.id) : null;
@@ -28,7 +28,7 @@ export function isRecalledFrom(record: RecordOfTenant, reader: Scope, item: Pick
   return nameOfShown(item) === record.name && mayRead(record, reader);
 }
 
-/** Whether `reader` may mean this record by its name. Only a skill's name can belong to several owners. */
+/** Whether this record can be the one that `reader` knows by its name. Only a skill's name can belong to several owners. */
 export function mayRead({ tenant, name, agent, user }: RecordOfTenant, reader: Scope): boolean {
   return !name.startsWith('skills/') || isReadBy({ tenant, agent, user }, reader);
 }

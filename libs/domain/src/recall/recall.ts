@@ -13,10 +13,10 @@ export interface RecallInput {
   readonly scope: Scope;
   readonly cue: string;
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
-  /** Records of this rollout are not recalled, because they are no memories of another task. */
+  /** Records of this rollout are not recalled, because they hold nothing from earlier tasks. */
   readonly rolloutId: string;
   readonly shows: (skill: Skill) => boolean;
-  /** The most tokens of all items together, by default `RECALL_TOKENS`. */
+  /** The most tokens of all items together. Default: `RECALL_TOKENS`. */
   readonly tokensMax?: number;
 }
 
@@ -26,7 +26,7 @@ export interface Recalled {
   readonly offered: Parameters<SkillRegistry['countOffers']>[0];
 }
 
-/** Twice as many skills are searched as shown, because some of them may not be shown. */
+/** Twice as many skills are searched for as shown, because `shows` may leave some of them out. */
 const FOUND_PER_SHOWN = 2;
 
 export function recallsNothing({ off, recallCount, layers }: RecallInput['policy']): boolean {
@@ -34,8 +34,8 @@ export function recallsNothing({ off, recallCount, layers }: RecallInput['policy
 }
 
 /**
- * Recalls memories for a rollout by its policy. Skills come from all owners that its agent and user can read. A rollout without a user
- * recalls only records without a user, because its own records have no user either.
+ * Recalls memories for a rollout by its policy. Skills come from all owners that its agent and user can read. If the rollout has no user, only
+ * records without a user are recalled, because the rollout's records have no user either.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE, because a rollout must not silently go on without its memories
  */
@@ -44,7 +44,7 @@ export async function recall(input: RecallInput, deps: RecollectDeps): Promise<R
   return showFound(await findMemories(input, deps));
 }
 
-/** Searches memory for a cue. Nothing is withheld yet. @throws EtudeError as `recall` does */
+/** Searches memory for a cue. The found items include those that will be withheld. @throws EtudeError as `recall` does */
 export async function findMemories(
   { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: RecallInput,
   deps: RecollectDeps,
@@ -60,7 +60,7 @@ export async function findMemories(
   return recollect(asked, { ...deps, procedural: { search } });
 }
 
-/** The found items without the withheld ones. No other items replace these. */
+/** The found items without the withheld items. Nothing replaces a withheld item. */
 export function showFound({ hits, skills }: Recollected, withheld: readonly FoundItem[] = []): Recalled {
   const hidden = new Set(withheld.map(showKey));
   const shown = hits.filter((hit) => !hidden.has(showKey(foundItem(hit))));
@@ -80,7 +80,7 @@ export function itemOf({ id, layer, kind, title, text, score, similarity, source
   return { id, layer, kind, title, text, score, similarity, sources: [...sources] };
 }
 
-/** A hit as an item for a prompt. A fact keeps all its sources. Other memories keep only untrusted ones. */
+/** A hit as an item for a prompt. A fact keeps all its sources. Other memories keep only untrusted sources. */
 function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   const { sources: _sources, ...item } = itemOf({ ...hit, text: shownText(hit) });
   const skill = skills.find((one) => isHitOf(one, hit));

@@ -31,7 +31,7 @@ const found = (id: string, layer: MemoryLayer, similarity: number, bm25: number)
   explanation: { bm25 },
 });
 const side = (right: number) => ({ n: 40, right, tokens: 0, tokensSquared: 0 });
-/** Counters of 40 rollouts that were shown each item, and 40 without it. The arguments say how many of them were right at once. */
+/** Counters of 40 rollouts that were shown each item, and 40 without it. The arguments say how many first attempts were right. */
 const lift = (shown: (id: string) => number, withheld: number): ShowCounters => ({
   counters: async (_tenant, items) => items.map(({ id }) => ({ shown: side(shown(id)), withheld: side(withheld) })),
 });

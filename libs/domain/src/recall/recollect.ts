@@ -19,22 +19,22 @@ export interface SearchedMemory {
 }
 
 export interface RecollectDeps extends SearchedMemory {
-  /** Absent: the order doesn't depend on how much items helped before. */
+  /** If absent, the order doesn't depend on how much items helped before. */
   readonly counters?: ShowCounters;
 }
 
 export interface RecollectInput {
   readonly scope: ReadScope;
   readonly cue: string;
-  /** The most memories of each layer. The layers take turns in this order. */
+  /** The most memories of each layer. In the result, the layers take turns in the order of these keys. */
   readonly counts: Readonly<Partial<Record<MemoryLayer, number>>>;
   readonly tokensMax: number;
-  /** A memory of a lower calibrated similarity is kept only if it shares rare words (BM25). Default: `SIMILARITY_RELEVANT`. */
+  /** A memory with a lower calibrated similarity is kept only if it shares rare words (BM25). Default: `SIMILARITY_RELEVANT`. */
   readonly similarityMin?: number;
   /** Whether to go on without a layer that can't be searched now. */
   readonly partial?: boolean;
   readonly leaveOut?: (hit: MemoryHit) => boolean;
-  /** Whether to leave out attempts from which a shown skill was made. Both hold the same code. */
+  /** Whether to leave out attempts from which a shown skill was made. Attempt and skill hold the same code. */
   readonly skillsForAttempts?: boolean;
 }
 
@@ -56,19 +56,19 @@ const CUE_CHARS_MAX = 6_000;
 /** The default limit is low, because every model call of a rollout pays for recalled texts. */
 export const RECALL_TOKENS = 800;
 const PROSE_CHARS_MAX = 1_200;
-/** An item that is longer with its code is shown without the code. A part of a function would mislead. */
+/** An item that is longer with its code is shown without the code. Only a part of a function would mislead. */
 const CODE_ITEM_CHARS_MAX = 2_800;
 /** Two experiences with this share of common words count as the same lesson. */
 const SAME_LESSON = 0.8;
-/** Twice as many candidates are searched as returned, so that others can replace duplicates. */
+/** Twice as many candidates are searched for as returned, so that other candidates can replace duplicates. */
 const CANDIDATES_PER_ITEM = 2;
-/** Twice as many skills are searched as wanted, because some of them are no longer offered. */
+/** Twice as many skills are searched for as wanted, because some of them are no longer offered. */
 const SKILLS_PER_CANDIDATE = 2;
 
 /**
- * Finds the best memories of each layer for a cue. Each is relevant by meaning or by rare words. No two are alike or teach the same lesson.
- * All fit into a budget of tokens. Facts come first, because they are short. Then the layers take turns. Episodes from which a found skill
- * was made come last. Code is shown whole or not at all.
+ * Finds the best memories of each layer for a cue. Each memory is relevant by meaning or by rare words, and teaches another lesson. Together they fit
+ * into a budget of tokens. Facts come first, because they are short. Then the layers take turns. Last come episodes from which a found skill was
+ * made. Code is shown whole or not at all.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE and any error of the embedder, unless `partial`
  */
@@ -162,7 +162,7 @@ function withinBudget(
   return { hits, skills, tokens };
 }
 
-/** The texts that can show a hit: if possible with its code, then without it. */
+/** The texts that can show a hit: first the text with its code, if that isn't too long, then the text without code. */
 function formsOf({ text }: MemoryHit): readonly string[] {
   const prose = withoutCode(text);
   if (prose === text) return [cutMiddle(text, PROSE_CHARS_MAX)];
@@ -170,7 +170,7 @@ function formsOf({ text }: MemoryHit): readonly string[] {
   return prose === '' ? whole : [...whole, cutMiddle(prose, PROSE_CHARS_MAX)];
 }
 
-/** Whether two experiences come from one rollout or share nearly all words. Facts are not compared: they may differ in just a number. */
+/** Whether two experiences come from one rollout or share nearly all words. Facts are not compared, because they may differ only in a number. */
 function teachesSame(a: MemoryHit, b: MemoryHit): boolean {
   if (a.layer === 'episodic' && b.layer === 'episodic' && episodeKey(a.id) === episodeKey(b.id)) return true;
   if (!isExperience(a) || !isExperience(b)) return false;
@@ -191,7 +191,7 @@ function nameOf({ kind, id, layer, agent }: MemoryHit): string {
   return JSON.stringify(layer === 'procedural' ? [what, id, agent] : [what, id]);
 }
 
-/** The keys of the turns that are shown around a turn. They need no hit of their own. */
+/** The keys of the turns that are shown around a turn. These turns need no hit of their own. */
 function shownWith({ before = [], after = [], ...hit }: MemoryHit): readonly string[] {
   return [...before, ...after].map(({ id }) => nameOf({ ...hit, id }));
 }
@@ -206,7 +206,7 @@ function isNoteOf(note: MemoryHit, { kind, id }: MemoryHit): boolean {
   return NOTES.has(note.kind) && kind === 'episode' && note.id === id;
 }
 
-/** Whether a skill was made from an experience. Then the skill suffices, because it holds the same answer, verified. */
+/** Whether a skill was made from an experience. Then the skill is enough, because it holds the same answer, verified. */
 function cameFrom(skill: MemoryHit, { kind, id, sources }: MemoryHit): boolean {
   if (skill.layer !== 'procedural' || (kind !== 'episode' && kind !== 'summary' && kind !== 'transition')) return false;
   return [id, ...sources].some((source) => skill.sources.includes(source) || skill.sources.includes(taskName(taskIdOf(source))));

@@ -6,7 +6,7 @@ export const speakerOf = ({ name, role }: Pick<Message, 'name' | 'role'>) => (na
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-/** The day of a message in UTC, such as "3 May 2026". Questions name days in this form. Empty if the time is unknown. */
+/** The day of a message in UTC, such as "3 May 2026", as questions write it. Empty if the time is unknown. */
 export const dayOf = ({ at }: Pick<Message, 'at'>) => (at === null ? '' : DAY.format(at));
 
 /** One line of a transcript: "Ann (3 May 2026): The boat is at the shed." */
@@ -25,8 +25,8 @@ const PIECE_CHARS = 1_000;
 const PIECES = new RegExp(`[^]{1,${PIECE_CHARS}}(?:\\s|$)|[^]{1,${PIECE_CHARS}}`, 'gu');
 
 /**
- * The texts that are indexed for a turn: the turn with speaker and date, and the same with the turns before it, because an answer alone
- * often doesn't name its subject. A long turn is split into pieces, so that each piece can be found.
+ * The texts that are indexed for a turn: the turn with speaker and date, and this text after the turns before it. An answer alone often doesn't name
+ * its subject. A long turn is split into pieces, so that each piece can be found.
  */
 export function turnTexts(turn: Turn): readonly string[] {
   const [first = '', ...rest] = (turn.text.match(PIECES) ?? []).map((text) => transcriptLine({ ...turn, text }));

@@ -42,7 +42,7 @@ export function calibration({ unrelated, sameTask, sameWords }: CosineAnchors): 
   ]);
 }
 
-/** Interpolates linearly between points, which are sorted by x. Outside of them the result is constant. NaN counts as too low. */
+/** Interpolates linearly between points, which are sorted by x. Outside of the points, the nearest end counts. NaN counts as too low. */
 export function through(points: ReadonlyArray<readonly [number, number]>): (x: number) => number {
   const [lowest = [0, 0]] = points;
   const highest = points.at(-1) ?? lowest;
@@ -55,7 +55,7 @@ export function through(points: ReadonlyArray<readonly [number, number]>): (x: n
   };
 }
 
-/** Whether the anchors rise and lie within 0 to 1, as `calibration` requires. */
+/** Whether the anchors rise strictly and lie within 0 to 1, as `calibration` requires. */
 export const areAnchors = ({ unrelated, sameTask, sameWords }: CosineAnchors) =>
   unrelated >= 0 && unrelated < sameTask && sameTask < sameWords && sameWords <= 1;
 
@@ -67,7 +67,7 @@ export interface ScoredPair {
 const GAP = 0.02;
 const UNRELATED_SHARE = 0.95;
 
-/** The value below which this share of `values` lies, interpolated linearly. @param values not empty @param share 0 to 1 */
+/** The value below which this share of `values` lies, interpolated linearly. @param values at least one value @param share 0 to 1 */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = share * (sorted.length - 1);
@@ -77,7 +77,7 @@ export function quantile(values: readonly number[], share: number): number {
 
 const share = (values: readonly number[], keep: (value: number) => boolean) => values.filter(keep).length / values.length;
 
-/** The value that best separates `below` from `above`. It lies in the middle between two neighbouring values. */
+/** The value that best separates `below` from `above`. It lies midway between two neighbouring values. */
 function bestCut(below: readonly number[], above: readonly number[]): number {
   const cosines = [...below, ...above].toSorted((a, b) => a - b);
   const cuts = cosines.slice(1).map((cosine, i) => (cosine + (cosines[i] ?? cosine)) / 2);
@@ -86,10 +86,10 @@ function bestCut(below: readonly number[], above: readonly number[]): number {
 }
 
 /**
- * Finds the anchors with which most pairs are judged as people judged them.
+ * Finds the anchors with which most pairs are judged in the same way as by people.
  *
  * @param unrelated cosines of unrelated texts
- * @returns null if the model distinguishes too little, or pairs of one kind are missing
+ * @returns null if the model's cosines differ too little between the kinds, or if there are no pairs of one kind
  */
 export function fitCalibration(scored: readonly ScoredPair[], unrelated: readonly number[]): CosineAnchors | null {
   const of = (...kinds: ReadonlyArray<LabelledPair['same']>) =>
@@ -107,7 +107,7 @@ export function judged(similarity: number): LabelledPair['same'] {
   return similarity >= SAME_TASK ? 'task' : 'no';
 }
 
-/** Counts the pairs judged as people judged them. `kinds` compares all three kinds, `sameness` only whether the task is the same. */
+/** Counts the pairs that are judged in the same way as by people. `kinds` compares all three kinds, `sameness` only whether the task is the same. */
 export function countRight(scored: readonly ScoredPair[], calibrate: (cosine: number) => number) {
   const kinds = scored.filter(({ same, cosine }) => judged(calibrate(cosine)) === same).length;
   const sameness = scored.filter(({ same, cosine }) => (judged(calibrate(cosine)) === 'no') === (same === 'no')).length;

@@ -19,14 +19,14 @@ const TITLE_CHARS_MAX = 100;
 const TEXT_CHARS_MAX = 4_000;
 const PART_CHARS_MAX = 1_500;
 const CODE_CHARS_MAX = 2_400;
-/** The rest of a longer text is stored, but can't be searched. */
+/** Only this much of a text can be searched. The rest is stored, too. */
 const INDEXED_CHARS_MAX = 64_000;
 const WORTH_OF_SUCCESS = 0.7;
 const WORTH_OF_FAILURE = 0.3;
-/** The worth of an unused procedure is at least this, so that searches for good skills find it too. */
+/** Minimum worth of an unused procedure, so that searches for good skills find it too. */
 const WORTH_OF_UNTRIED = 0.6;
 
-/** The row of an attempt. A failed attempt is shown without its code, because models would imitate it. Code that is too long is left out. */
+/** The row of an attempt. A failed attempt is shown without its code, because models would imitate the code. Very long code is left out, too. */
 export function transitionEntry(transition: Transition): SearchEntry {
   const { prompt, draft, code, feedback, verdict, reason } = transition;
   const parts = [
@@ -107,17 +107,17 @@ export function factEntry(fact: Fact): SearchEntry {
   };
 }
 
-/** The category of facts that rollouts found by tools. Such facts are not compared with others. Of several about one subject, the newest is valid. */
+/** Category of facts that rollouts found by tools. They are not compared with other facts. Of several about one subject, the newest is valid. */
 export const FINDING = 'finding';
 
 /** The `source` of a fact that consolidation learned from the scripted model. */
 export const SCRIPTED_SOURCE = 'consolidation (scripted)';
 const LEARNED: ReadonlySet<string> = new Set(['experience', 'consolidation', 'agent', FINDING, SCRIPTED_SOURCE]);
 
-/** Whether somebody told the fact. A learned fact must name its episodes, because any caller can send `source: "experience"`. */
+/** Whether somebody told the fact. Any caller can send `source: "experience"`, so a learned fact must also name its episodes. */
 export const isTold = ({ source, episodes }: Pick<Fact, 'source' | 'episodes'>) => !LEARNED.has(source) || episodes.length === 0;
 
-/** One row for each name, the description and each cue of a skill. The closest row decides. The names of its members are included. */
+/** One row for each name, for the description, and for each cue of a skill, members' names included. The best matching row gives the score. */
 export function skillEntries(skill: Skill): SearchEntry[] {
   const { name, description, cues, members = [] } = skill;
   const names = [name, ...members.flatMap((member) => member.skill?.name ?? [])];

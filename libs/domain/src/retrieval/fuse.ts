@@ -12,7 +12,7 @@ export interface Match {
 
 type Fusion = Pick<EmbedderProfile, 'denseWeight' | 'calibrate'> & { readonly now: number };
 
-/** The BM25 score that is mapped to one half. docs/retrieval.md explains the choice. */
+/** A record with this BM25 score gets half of the possible score for words. docs/retrieval.md explains the choice. */
 export const BM25_HALF = 40;
 const HALF_LIFE_MS = 30 * 86_400_000;
 /** The share of the score that a record of worth 0 loses. It is small, so that relevance decides. */
@@ -22,20 +22,20 @@ const RECENCY_SHARE = 0.15;
 /**
  * Scores a record by the weighted sum of calibrated similarity and saturated BM25. Age and low worth reduce the score.
  *
- * Why values and not ranks: a rank doesn't show how much better the first match is than the second, or whether it matches at all. Measured
- * in docs/retrieval.md, after Bruch, Gai and Ingber 2023.
+ * Why values and not ranks: a rank doesn't show how much better the first match is than the second, or whether it matches at all. docs/retrieval.md
+ * has measurements, which follow Bruch, Gai and Ingber 2023.
  */
 export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWeight, calibrate, now }: Fusion) {
   const words = rounded(bm25);
-  // BM25 is saturated, so that the tenth common word adds less than the first.
+  // BM25 is saturated: the tenth common word adds less than the first.
   const fused = denseWeight * calibrate(rounded(cosine)) + (1 - denseWeight) * (words / (words + BM25_HALF));
   const recency = 0.5 ** (Math.max(0, now - createdAt) / HALF_LIFE_MS);
   return { fused, recency, score: fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency)) };
 }
 
-/** 95 of 100 pairs of unrelated texts have a lower calibrated similarity, with any embedder. */
+/** With any embedder, 95 of 100 pairs of unrelated texts have a lower calibrated similarity. */
 export const SIMILARITY_RELEVANT = 0.3;
-/** 95 of 100 hits for unrelated questions have a lower BM25 score. docs/retrieval.md says how this was measured. */
+/** For unrelated questions, 95 of 100 hits have a lower BM25 score. docs/retrieval.md says how this was measured. */
 export const BM25_TELLING = 9;
 
 /** Whether a hit is related by meaning or by rare words. Without `explain` in the search, only the meaning is known. */
@@ -55,7 +55,7 @@ export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speake
   return `${shown(score)} = (${fused}) × ${lowered}${speaker === undefined ? '' : ` × ${speaker} for another speaker`}`;
 }
 
-/** One sentence that says why a hit is ranked before the next one. @param weights the weight of meaning for each of them */
+/** One sentence that says why a hit is ranked before the next hit. @param weights the weight of meaning for each of the two hits */
 export function comparedWith(hit: ScoreParts, next: ScoreParts, weights: readonly [number, number]): string {
   const partsOf = ({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker = 1, score = 0 }: ScoreParts, denseWeight: number) => ({
     meaning: denseWeight * similarity,
@@ -88,8 +88,8 @@ export interface Remembered {
 const FORGETTING_HALF_LIFE_MS = 90 * 86_400_000;
 
 /**
- * How much a record is worth keeping, 0 to 1. It is the record's worth, halved every 90 days. After one use the half-life is twice as long,
- * and each doubling of uses adds 90 days. It follows the forgetting curve with spaced repetition (Ebbinghaus 1885; MemoryBank 2023).
+ * How much a record is worth keeping, 0 to 1. It is the record's worth, halved every 90 days. After one use, it is halved every 180 days, and each
+ * doubling of uses adds about 90 days. It follows the forgetting curve with repetition (Ebbinghaus 1885; MemoryBank 2023).
  */
 export function forgettingScore({ worth, ageMs, uses }: Remembered): number {
   const strength = 1 + Math.log2(1 + Math.max(0, uses));

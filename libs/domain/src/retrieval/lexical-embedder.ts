@@ -3,7 +3,7 @@ import { through } from './calibration.js';
 import { STOP_WORDS, type Word, wordsOf } from './words.js';
 
 const DIMENSION = 384;
-/** A feature is added to this many components of the vector. Two features rarely share both, so a collision has less effect. */
+/** A feature is added to this many components of the vector. Two features rarely share both components, so collisions have less effect. */
 const PLACES = 2;
 const TEXT_CHARS_MAX = 16_000;
 
@@ -18,7 +18,7 @@ const ANCHORS: ReadonlyArray<readonly [number, number]> = [
 ];
 
 /**
- * Embeds texts by their words alone. It works offline, is deterministic, needs no download and takes 0.1 ms for a text.
+ * Embeds texts by their words alone. It works offline, gives the same vector each time, needs no download and takes 0.1 ms for a text.
  *
  * It matches stems, identifiers and small typos. It doesn't know meanings, so a paraphrase in other words is not similar.
  */
@@ -52,7 +52,7 @@ function vectorOf(text: string): Float32Array {
   return length === 0 ? vector : vector.map((value) => value / length);
 }
 
-/** A hash of 32 bits, unsigned: FNV-1a over UTF-16 units, then mixed so that the low bits depend on all others. */
+/** An unsigned hash of 32 bits: FNV-1a over UTF-16 units, then mixed, so that the low bits depend on all other bits. */
 function hashOf(text: string, seed: number): number {
   let hash = 0x811c_9dc5 ^ (seed * 0x9e37_79b1);
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x0100_0193);
@@ -70,7 +70,7 @@ const NEIGHBOURS_WEIGHT = 0.3;
 const GRAMS_WEIGHT = 0.4;
 const GRAM_CHARS = 3;
 
-/** Words that occur in most programming tasks, whatever their topic. */
+/** Words that occur in most programming tasks, whatever the topic of the task is. */
 const ROUTINE_WORDS: ReadonlySet<string> = new Set(
   wordsOf(
     [
@@ -94,7 +94,7 @@ function featuresOf(text: string): Map<string, number> {
   return features;
 }
 
-/** The words of a text. A word that names a function's argument counts as a name in code everywhere in it, because names are arbitrary. */
+/** The words of a text. The name of a function's argument counts as a name in code everywhere in the text, because such names are arbitrary. */
 function withArgumentsAsNames(text: string): Word[] {
   const signatures = [...text.matchAll(ARGUMENTS)].map((match) => match[1] ?? '').join(' ');
   const names = new Set(wordsOf(signatures).map((word) => word.text));

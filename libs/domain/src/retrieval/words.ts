@@ -1,7 +1,7 @@
 /** One searchable word: letters, marks and digits, or one emoji. It is stemmed and in lower case. */
 export interface Word {
   readonly text: string;
-  /** `whole` is an identifier of several parts, joined. `pair` and `char` are characters of a script without spaces. */
+  /** `whole` is an identifier of several parts, joined. `pair` and `char` are two or one characters of a script without spaces. */
   readonly kind: 'word' | 'number' | 'whole' | 'pair' | 'char';
   /** Whether the word is part of a name in code, such as `parse` in `parse_csv(`. */
   readonly inName: boolean;
@@ -12,7 +12,7 @@ const TEXT_CHARS_MAX = 64_000;
 /** A longer run of letters, such as a digest or base64, is searchable only by its beginning. */
 const WORD_CHARS_MAX = 48;
 const RUN = /[\p{L}\p{M}\p{N}_]+|\p{Extended_Pictographic}/gu;
-/** Texts of only ASCII are split with simpler patterns, which are much faster and give the same words. */
+/** Texts that have only ASCII are split with simpler patterns, which are much faster and give the same words. */
 const PLAIN_TEXT = /^[\0-\x7f]*$/;
 const PLAIN_RUN = /\w+/g;
 const PLAIN_WORD = /^[a-z]+$/;
@@ -118,13 +118,13 @@ export const STOP_WORDS: ReadonlySet<string> = new Set(
 /** Parameters of Okapi BM25, at their customary values. */
 const K1 = 1.2;
 const B = 0.75;
-/** The assumed average length of a text, in words. It is constant, so that a stored weight stays valid when other records come and go. */
+/** The assumed average length of a text, in words. It is constant, so a stored weight stays valid when other records are added or deleted. */
 const USUAL_WORDS = 64;
-/** More occurrences are not counted, because at 8 the weight has at least three quarters of its maximum. */
+/** More occurrences of a word in a record are not counted. At 8, the weight already has at least three quarters of its maximum. */
 export const COUNT_MAX = 8;
 const QUERY_TERMS_MAX = 32;
 
-/** The words in all searchable texts of a record, counted. */
+/** The words in all searchable texts of a record, with the number of times that each occurs. */
 export interface TermCounts {
   readonly counts: ReadonlyMap<string, number>;
   /** Number of words, repeats included. */
@@ -149,7 +149,7 @@ export function bm25Weight(count: number, words: number): number {
   return (counted * (K1 + 1)) / (counted + K1 * (1 - B + (B * words) / USUAL_WORDS));
 }
 
-/** How rare a word is. @param n number of records with words in the tenant's layer @param df number of records with this word */
+/** How rare a word is. @param n number of records in the tenant's layer that have words @param df number of records with this word */
 export function idf(n: number, df: number): number {
   return Math.log(1 + (n - df + 0.5) / (df + 0.5));
 }
@@ -159,7 +159,7 @@ export function bm25Scores(query: string, texts: readonly TermCounts[], all = te
   return texts.map(({ counts, words }) => terms.reduce((sum, [term, rare]) => sum + rare * bm25Weight(counts.get(term) ?? 0, words), 0));
 }
 
-/** The distinct words of a query. Stop words are used only if there are no others. */
+/** The distinct words of a query. Stop words are used only if the query has no other words. */
 export function queryTerms(text: string): readonly string[] {
   const words = [...new Set(queryWordsOf(text).map((word) => word.text))];
   const telling = words.filter((word) => !STOP_WORDS.has(word));
