@@ -44,7 +44,7 @@ const originOf = ({ taskId, rolloutId, scope, spec: { prompt }, fingerprint }: R
   fingerprint,
 });
 
-/** The id is made from rollout and attempt, so a repeated write of an attempt gives the same record. */
+/** The stored form of an attempt. Its id is made from rollout and attempt, so a repeated write gives the same record. */
 export function transitionOf(origin: RecordOrigin, evaluated: Attempt, before: readonly Attempt[] = []): Transition {
   const { judgement, at, ofSkill: _ofSkill, recalled, ...attempt } = evaluated;
   const { output: _output, ...judged } = judgement;
@@ -82,7 +82,7 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
   };
 }
 
-/** The sources that these attempts read: the task if it is untrusted, recalled memories, and untrusted sources of their skills. */
+/** The sources of these attempts: the task if it is untrusted, recalled memories, and untrusted sources of the skills that the attempts used. */
 export function touchedBy(
   { taskId, spec }: Pick<RecordOrigin, 'taskId' | 'spec'>,
   attempts: ReadonlyArray<Pick<Attempt, 'recalled' | 'ofSkill'>>,
@@ -114,7 +114,7 @@ export function plainSummary({ spec }: RecordOrigin, attempts: readonly Attempt[
   return `${end}: ${title.trim().slice(0, 200)}\nAttempts: ${trail.join(', then ') || 'none was evaluated'}.`;
 }
 
-/** The accepted attempt, else the attempt that passed the largest share of its cases. The latest one wins a tie. */
+/** The accepted attempt, else the attempt that passed the largest share of its cases. Of equally good attempts, the latest one. */
 export function bestOf(attempts: readonly Attempt[]): Attempt | null {
   const merit = ({ judgement }: Attempt) => (judgement.verdict === 'AC' ? 2 : judgement.casesPassed / Math.max(1, judgement.casesTotal));
   return attempts.reduce<Attempt | null>((best, attempt) => (best === null || merit(attempt) >= merit(best) ? attempt : best), null);

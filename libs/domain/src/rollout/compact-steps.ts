@@ -5,11 +5,11 @@ import { type ModelAnswer, modelStep, type RolloutContext } from './rollout-cont
 import { budgetsOf, CHARS_PER_TOKEN, earlierSteps, leftOut, shortLines, type StepHistory, type TakenStep } from './step-prompts.js';
 import { question } from '../model-answer.js';
 
-/** The lines of steps may take this share of the budget after a summary. The next summary is then some steps away. */
+/** After a summary, the lines of steps may take this share of the budget. So several steps can follow before the next summary. */
 const LINES_SHARE = 1 / 4;
 /** A summary may take this share of the budget. A longer summary is not used. */
 const SUMMARY_SHARE = 1 / 3;
-/** The model is asked for this many words per token of the budget, which is about half of a summary's share. */
+/** The model is asked for this many words per token of the budget. Such a summary takes about half of `SUMMARY_SHARE`. */
 const WORDS_PER_TOKEN = 1 / 6;
 /** After these errors the rollout goes on without a new summary. After any other error the call is repeated. */
 const NO_SUMMARY: ReadonlySet<ErrorCode> = new Set(['MODEL_REFUSED', 'MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
@@ -23,10 +23,10 @@ interface Compaction {
 }
 
 /**
- * The history of steps for the next prompt. If the history exceeds its budget, the model first summarises the old summary and the oldest
- * lines. This is a journaled step before `act`. If there is no usable summary, these lines are left out.
+ * The history of steps for the next prompt. If the history exceeds its budget, the model first summarises the oldest lines, together with the old
+ * summary. This call is a journaled step before `act`. If the summary isn't usable, the lines are left out.
  *
- * @param act key of the next step's model call. If this call is journaled, no new summary is made.
+ * @param act key of the next step's model call. If that call is journaled, no new summary is made.
  * @param onAnswer receives the model's answer, so that its cost is added to the attempt
  */
 export async function compactSteps(

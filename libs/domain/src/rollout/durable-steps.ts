@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
 
-/** The outcome of a step. Later steps may use only its `value`, because nothing else survives a crash. */
+/** The outcome of a step. Later steps may use only its `value`, because only the value is journaled. */
 export interface StepOutcome<Value> {
   readonly value: Value;
   /** One line for people. */
@@ -20,9 +20,9 @@ export type StepLimits = Pick<Limits, 'stepsMax' | 'wallMs' | 'modelTokensMax' |
 const NO_USAGE = Usage.parse({});
 
 /**
- * The steps of one rollout. Each is done once: it is journaled before the next step begins, and a later worker reads it from the journal.
+ * The steps of one rollout. Each step is done once: it is journaled before the next step begins, and a later worker reads it from the journal.
  *
- * `usage` is the sum stored with the last journaled step, so replayed steps are not counted twice.
+ * `usage` is the sum that was stored with the last journaled step, so a step that is read from the journal is not counted twice.
  */
 export class DurableSteps {
   #usage: Usage = NO_USAGE;
@@ -77,7 +77,7 @@ export class DurableSteps {
     return journaled.value;
   }
 
-  /** The values of an earlier worker's steps whose keys start with `prefix`, in order. Empty if it did not journal step `key` itself. */
+  /** The values of an earlier worker's steps whose keys start with `prefix`, in order. Empty if that worker did not journal the step `key`. */
   journaledUnder(key: string, prefix: string): readonly unknown[] {
     const { entries } = this.journal;
     if (!entries.has(key)) return [];
@@ -113,12 +113,12 @@ export class DurableSteps {
   }
 }
 
-/** Steps after the last attempt, such as "t.findings", are reported as attempt 0. */
+/** The attempt of a step. Steps after the last attempt, such as "t.findings", are reported as attempt 0. */
 function attemptOf(key: string): number {
   return Number(/^a(\d+)\./.exec(key)?.[1] ?? 0);
 }
 
-/** Ends the loop of attempts with a reason; `runRollout` catches it. Signals abort with it at a cancellation or after the wall time. */
+/** Ends the loop of attempts with a reason. `runRollout` catches it. Signals abort with this error after a cancellation or the wall time. */
 export class RolloutStop extends EtudeError {
   constructor(readonly reason: StopReason) {
     super(reason === 'wall_time' ? 'DEADLINE_EXCEEDED' : 'CANCELLED', `the rollout stops: ${reason}`);

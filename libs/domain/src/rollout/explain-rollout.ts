@@ -15,7 +15,7 @@ import { rulesOf } from '../evaluation/evaluators.js';
 import type { Judgement } from '../evaluation/judge.js';
 import { isCall, PYTHON, readStep, textOf } from './step-calls.js';
 
-/** The ports that are read when a rollout is repeated from its journal. */
+/** The ports from which an explanation reads when it repeats a rollout from its journal. */
 export interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' | 'settings' | 'checker' | 'templateFor' | 'promptBudgets'> {
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countNames'>;
 }
@@ -26,7 +26,7 @@ export interface PromptSection {
   /** The heading. Empty for the text before the first heading. */
   readonly title: string;
   readonly text: string;
-  /** Estimated as a quarter of the characters. */
+  /** Estimated number of tokens: a quarter of the characters. */
   readonly tokens: number;
   /** The records from which the text was made, such as "fact f1". */
   readonly sources: readonly string[];
@@ -34,14 +34,14 @@ export interface PromptSection {
 
 export interface StepExplanation {
   readonly step: string;
-  /** The prompt is the texts of these sections, joined by line feeds. */
+  /** The parts of the prompt. Their texts, joined by line feeds, are the whole prompt. */
   readonly sections: readonly PromptSection[];
   readonly totalTokens: number;
   readonly steps: readonly string[];
 }
 
 /**
- * Shows the prompt of one step. For this the rollout is repeated from its journal up to the step. Nothing is written or executed.
+ * Shows the prompt of one step. The rollout is repeated from its journal up to this step, but nothing is written or executed.
  *
  * @param step key of the step; null means the last step that asked the model
  * @throws EtudeError NOT_FOUND if the step asked no model; FAILED_PRECONDITION if the repeated rollout doesn't reach the step
@@ -54,7 +54,7 @@ export async function explainStep(
 ): Promise<StepExplanation> {
   const steps = modelSteps(entries);
   const wanted = step ?? steps.at(-1);
-  if (wanted === undefined) throw new EtudeError('NOT_FOUND', `The journal of task ${input.task.id} has no model call, or it was deleted.`);
+  if (wanted === undefined) throw new EtudeError('NOT_FOUND', `The journal of task ${input.task.id} has no model call or was deleted.`);
   if (!steps.includes(wanted))
     throw new EtudeError('NOT_FOUND', `Step "${wanted}" made no model call. These steps did: ${steps.join(', ')}.`);
   const { messages, tools = [], sources = {} } = await askedIn(input, entries, wanted, deps);
@@ -123,7 +123,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
 
 const UNLIMITED = { wallMs: Infinity, modelTokensMax: Infinity };
 
-/** A journal in which one step counts as not done. Its entry can still be read, because some decisions need it. */
+/** A journal in which one step counts as not done. The entry of the step can still be read, because some decisions need it. */
 function journalWithout(step: string, entries: readonly JournalEntry[], rolloutId: string): Journal & LearningJournal {
   const usage = entries[entries.findIndex(({ key }) => key === step) - 1]?.usage ?? Usage.parse({});
   const known = new Map(entries.map((entry) => [entry.key, entry.key === step ? { ...entry, usage } : entry]));
@@ -131,7 +131,7 @@ function journalWithout(step: string, entries: readonly JournalEntry[], rolloutI
   return { rolloutId, epoch: 1, startedAt: 0, elapsedMs: () => 0, entries: known, append: refuse, finish: refuse };
 }
 
-/** A request holds its tools apart from its messages. They are shown as a section of their own. */
+/** The section that lists the request's tools, which are not part of its messages. */
 function toolsSection(tools: readonly ChatTool[]): PromptSection {
   const text = tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
   return { role: 'system', title: 'Tools', text, tokens: approximateTokens(JSON.stringify(tools)), sources: [] };
@@ -156,7 +156,7 @@ function sectionsOf({ role, content }: ChatMessage): PromptSection[] {
   });
 }
 
-/** The outcome of a step, for people. Runs of hidden cases are only counted. */
+/** The outcome of a step, for people. Of runs of hidden cases, only the number is shown. */
 interface StepDetail {
   readonly step: string;
   readonly text?: string;
@@ -168,7 +168,7 @@ interface StepDetail {
   readonly records?: ReadonlyArray<Pick<RecalledItem, 'kind' | 'id' | 'title' | 'text'>>;
 }
 
-/** Journal entries are stored without a type. The fields of an entry show its kind. */
+/** The value of a journal entry. Its kind isn't stored, and shows only by its fields. */
 type Value = Partial<ChatResponse & ExecutionResult & { readonly judgement: Judgement; readonly text: string }> | null;
 
 /** Reads a step from the journal of its rollout. @throws EtudeError NOT_FOUND */

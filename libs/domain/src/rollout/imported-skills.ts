@@ -27,7 +27,7 @@ export interface ImportedSkills {
 
 const NONE: ImportedSkills = { used: [], untrusted: [], load: (code) => code };
 
-/** Finds the skills that the code imports. It can import only the skills and versions that its prompt showed. These are journaled. */
+/** Finds the skills that the code imports. It can import only skills and versions that its prompt showed and that are therefore journaled. */
 export async function importedSkills(
   { deps, scope }: RolloutContext,
   recalled: readonly RecalledItem[],
@@ -45,12 +45,12 @@ export async function importedSkills(
   return { used, untrusted: used.flatMap(untrustedOfSkill), load: (text) => bundledCode(text, needed, pins), ...place };
 }
 
-/** Makes an answer look like a skill that calls these skills, as `loadedWith` needs it. */
+/** The answer in the form of a skill that calls these skills, because `loadedWith` takes a skill. */
 export const answerImporting = (skills: readonly Skill[], scope: Scope) => {
   return { name: 'the answer', scope, dependencies: skills.map((skill) => dependencyOn(skill)), packages: [] };
 };
 
-/** Like `loadedWith`, but returns null if a skill is missing or not proven, or if no sandbox has its packages. */
+/** Calls `loadedWith`, but returns null if a skill is missing or not proven, or if no sandbox has the skills' packages. */
 export async function loadedOrNull(...asked: Parameters<typeof loadedWith>): Promise<Awaited<ReturnType<typeof loadedWith>> | null> {
   try {
     return await loadedWith(...asked);
@@ -86,7 +86,7 @@ export function tryImporting(
   });
 }
 
-/** A longer answer is a whole program, not a wrapper. The usual attempt writes programs better. */
+/** A longer answer is a whole program, not a wrapper. The usual attempt writes better programs. */
 const WRAPPER_LINES_MAX = 60;
 
 /** Whether a wrapper could call this skill: skill and task both name a function to call, and the skill's parameters are known. */
@@ -95,8 +95,8 @@ export function canBeWrapped({ kind, contract, entryPoint }: Skill, { spec }: Ro
 }
 
 /**
- * Attempt 0 with a skill that doesn't fit directly: asks the model once for a wrapper that imports the skill. The model doesn't see the
- * skill's code. Returns null if the answer doesn't import the skill or is too long. Then the skill's counts stay as they are.
+ * Attempt 0 with a skill that doesn't fit directly: asks the model once for a wrapper that imports the skill. The model doesn't see the skill's code.
+ * Returns null if the answer doesn't import the skill or is too long. Then no use of the skill is counted.
  */
 export async function wrapSkill(context: RolloutContext, skill: ReusableSkill): Promise<Attempt | null> {
   const { text, ...asked } = await askModel(context, 'a0.wrap', 'wrap', () => wrapRequest(context.promptTask, skill));

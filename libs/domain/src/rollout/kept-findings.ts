@@ -39,7 +39,7 @@ export const findingQuery = (task: string) => ({
 
 type Made = Pick<Fact, 'episodes' | 'createdAt' | 'touched'>;
 
-/** The fact that stores a finding. Its names are indexed as words too, because a task says "reset link" where code says `resetLink`. */
+/** The fact that stores a finding. Its names are also indexed as plain words, because a task says "reset link" where code says `resetLink`. */
 export function findingFact(finding: Told & Pick<Finding, 'digest'>, scope: Scope, made: Made): Fact {
   const text = findingText(finding).slice(0, 4_000);
   const id = factId(scope, text);
@@ -77,7 +77,7 @@ export interface EarlierFinding {
   readonly item: RecalledItem;
 }
 
-/** The finding of an equal call in an earlier rollout of the same agent and user, or null. The file must still have the same content. */
+/** The finding of an equal call in an earlier rollout of the same agent and user. null if there is none, or if the file's content differs. */
 export async function earlierFinding(
   context: RolloutContext,
   { tool, query, digest }: Pick<Finding, 'tool' | 'query' | 'digest'>,
@@ -91,7 +91,7 @@ export async function earlierFinding(
   return isWithheldFrom(context, { kind: 'fact', id: kept.id }) ? null : { fact: told.fact, item };
 }
 
-/** Stores the newest findings about files and outside tools as facts. Results of memory's tools are in memory already. */
+/** Stores the newest findings about files and outside tools as facts. Findings of memory tools are left out, because memory has them already. */
 export async function keepFindings(context: RolloutContext, findings: ExecutionMemory, touched: readonly string[]): Promise<void> {
   const { steps, spec, scope, tenant, rolloutId, deps } = context;
   if (spec.memory.off || spec.memory.readOnly) return;

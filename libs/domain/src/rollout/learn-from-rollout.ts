@@ -16,7 +16,7 @@ import { askModel, contextOf, type RolloutContext, type RolloutDeps, type Rollou
 
 const DESCRIPTION_CHARS_MAX = 1_000;
 const SCENARIOS_MAX = 8;
-/** A missing field, or one of a wrong type, becomes empty, because the other fields are useful without it. */
+/** Parses the model's lessons. A missing field, or one of a wrong type, becomes empty, so that the other fields can be used. */
 const Lessons = z.object({
   summary: z.string().trim().catch(''),
   reflection: z.string().trim().catch(''),
@@ -29,14 +29,14 @@ const NO_LESSONS = Lessons.parse({});
 
 export interface LearningDeps extends Pick<RolloutDeps, 'model' | 'outbox' | 'procedural' | 'settings' | 'clock' | 'givesUp' | 'tracing'> {
   readonly journal: LearningJournal;
-  /** `wallMs` counts from the first start of learning. `modelTokensMax` includes the prompts. */
+  /** `wallMs` is counted from the first start of learning. `modelTokensMax` includes the tokens of prompts. */
   readonly limits: Pick<Limits, 'wallMs' | 'modelTokensMax'>;
 }
 
 type LearningContext = RolloutContext<LearningDeps>;
 type KeepingContext = RolloutContext<Pick<LearningDeps, 'outbox' | 'procedural'>>;
 
-/** Whether learning follows a rollout. It must be in training, have made attempts, and not be cancelled or stopped by a limit. */
+/** Whether learning follows a rollout: the task is in training, attempts were made, and neither a cancellation nor a limit stopped the rollout. */
 export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'attempts'>, stopReason: StopReason): boolean {
   const isJudged = stopReason === 'solved' || stopReason === 'attempts';
   return spec.mode === 'training' && isJudged && !spec.memory.readOnly && attempts.length > 0;
@@ -46,7 +46,7 @@ export function mayTeach({ spec, attempts }: Pick<RolloutContext, 'spec' | 'atte
  * Learns from an ended rollout in training: writes its episode with summary and reflection and, on success, a skill candidate. The model is
  * asked at most once. If a limit is reached first, or the answer can't be used, the episode gets a summary made without a model.
  *
- * The model's answer is journaled. A call with the same journal doesn't ask again and writes the same records.
+ * The model's answer is journaled. A second call with the same journal doesn't ask again, and writes the same records.
  *
  * @param signal an abort with a `RolloutStop` ends learning; any other abort leaves learning to the next worker
  * @throws RolloutStop if learning was cancelled; EtudeError JOURNAL_FENCED; system errors, as `runRollout` does
@@ -73,7 +73,7 @@ export async function learnFromRollout(input: RolloutInput, deps: LearningDeps, 
 
 const failedWith = (code: string, message: string): LearningEnd => ({ state: 'failed', error: { code, message } });
 
-/** Writes the episode once, and counts the procedures that helped. Without lessons, the summary is made without a model. */
+/** Writes the episode once, and counts the procedures that helped. If there are no lessons, the summary is made without a model. */
 export async function keepEpisode(
   context: KeepingContext,
   stopReason: StopReason,
@@ -96,10 +96,10 @@ async function countProcedures({ attempts, deps, scope, rolloutId }: KeepingCont
 }
 
 const LESSONS = 't.lessons';
-/** The step that also asks for a skill's description. Its key shows a later worker that a skill was wanted. */
+/** Key of the step that also asks for a skill's description. The key shows a later worker that a skill was wanted. */
 const LESSONS_WITH_SKILL = 't.skill';
 
-/** Asks the model once for all lessons, and proposes the skill. If the first answer was accepted, only a skill can be learned. */
+/** Asks the model once for all lessons, and proposes the skill. If the first attempt was accepted, only a skill can be learned. */
 async function askForLessons(context: LearningContext): Promise<Lessons> {
   const { promptTask, spec, attempts, deps } = context;
   const skill = await wantedSkill(context);
@@ -127,7 +127,7 @@ async function askForLessons(context: LearningContext): Promise<Lessons> {
   return isReflecting ? lessons : NO_LESSONS;
 }
 
-/** The accepted code if a skill should be made from it, else null. A task solved by an existing skill needs no new skill. */
+/** The accepted code if a skill should be made from it, else null. If an existing skill solved the task, no new skill is made. */
 async function wantedSkill(context: LearningContext): Promise<SolvedTask | null> {
   const { deps, scope, taskId, spec, fingerprint, attempts, steps } = context;
   const best = bestOf(attempts);
@@ -144,7 +144,7 @@ async function wantedSkill(context: LearningContext): Promise<SolvedTask | null>
 const DOCSTRING_CHARS_MIN = 20;
 const DOCSTRING = /^[ \t]*("""|''')([^]*?)\1/;
 
-/** The docstring of the function that the task asked for, or null if there is none of a useful length. */
+/** The docstring of the function that the task asked for. null if it has no docstring of a useful length. */
 function docstringOf({ code, evaluator }: SolvedTask): string | null {
   const { entryPoint } = rulesOf(evaluator);
   if (entryPoint === undefined) return null;
@@ -153,7 +153,7 @@ function docstringOf({ code, evaluator }: SolvedTask): string | null {
   return docstring.length >= DOCSTRING_CHARS_MIN ? docstring : null;
 }
 
-/** Proposes a skill from code that the model wrote. If there is no description, the task's prompt is used. */
+/** Proposes a skill from code that the model wrote. Without a description, the task's prompt is used instead. */
 async function putSkill(context: LearningContext, solved: SolvedTask, lessons: Lessons): Promise<void> {
   const { deps, tenant, rolloutId, attempts } = context;
   const { name: called, description, scenarios } = lessons;
@@ -161,12 +161,12 @@ async function putSkill(context: LearningContext, solved: SolvedTask, lessons: L
   const built = buildSkillCandidate({ ...solved, ...told, others: await skillsCalled(context, called) });
   if (built === null) return;
   const skill = await pinnedToImports(built, deps.procedural);
-  // The code may repeat texts that the model read, so the skill gets their sources and marks.
+  // The code may repeat texts that the model read. So the skill also gets the sources and marks of these texts.
   const sources = [...new Set([...skill.sources, ...touchedBy(context, attempts)])];
   await deps.outbox.put(tenant, `${rolloutId}.skill`, { kind: 'skill', skill: withMarks({ ...skill, sources, origin: 'rollout' }) });
 }
 
-/** The owner's skills that already have one of the names possible for this task's skill. */
+/** The owner's skills whose names are among the possible names of this task's skill. */
 async function skillsCalled({ deps, scope, spec: { prompt, evaluator } }: LearningContext, called: string): Promise<readonly NamedSkill[]> {
   const { entryPoint = null } = rulesOf(evaluator);
   const names = namesLike(skillName(prompt, entryPoint, called));

@@ -8,19 +8,19 @@ import { question } from '../model-answer.js';
 
 const CODE_CHARS_MAX = 12_000;
 const FEEDBACK_CHARS_MAX = 4_000;
-/** Limit for all earlier attempts together. The newest ones are shown in full, as far as it allows. */
+/** Limit for all earlier attempts together. The newest attempts are shown in full, up to this limit. */
 const ATTEMPTS_CHARS_MAX = 40_000;
 
 export interface PromptTask {
   readonly spec: Pick<TaskSpec, 'prompt' | 'evaluator' | 'files'>;
   /**
-   * Ending of the tags' names, in letters and digits. It is computed from the task, so that prompts can be replayed. Anyone who knows the
-   * task can compute it too, so it is removed from every text between tags.
+   * Ending of the tags' names, in letters and digits. It is computed from the task, so a replay makes the same prompts. Anyone who knows the task can
+   * compute it too, so it is removed from every text between tags.
    */
   readonly boundary: string;
 }
 
-/** White space and invisible characters, which a faked boundary may have between its characters. */
+/** White space and invisible characters. A text that fakes the boundary may have them between the boundary's characters. */
 const UNSEEN = '[\\s\\p{Cf}]*';
 
 /** Puts data between tags. The model is told never to follow instructions there. */
@@ -28,7 +28,7 @@ export function block({ boundary }: PromptTask, tag: string, text: string, attri
   return `<${tag}-${boundary}${attributes}>\n${withoutBoundary(text, boundary)}\n</${tag}-${boundary}>`;
 }
 
-/** Removes the boundary from a text, in any case and with invisible characters in it, so that the text can't fake a tag. */
+/** Removes the boundary from a text, in upper or lower case and with invisible characters in it, so that the text can't fake a tag. */
 function withoutBoundary(text: string, boundary: string): string {
   return text.replaceAll(new RegExp(boundary.split('').join(UNSEEN), 'giu'), '[boundary]');
 }
@@ -39,7 +39,7 @@ export function taskSection(task: PromptTask): string {
   return `# Task\n\n${block(task, 'task', task.spec.prompt)}${listed}`;
 }
 
-/** All public information about the expected answer and how it is judged. */
+/** All public information about the expected answer, and about how it is judged. */
 export function expectationSection(task: PromptTask): string {
   const { evaluator, prompt } = task.spec;
   const parts = { prompt, block: (tag: string, text: string) => block(task, tag, text) };
@@ -50,7 +50,7 @@ function answerSection(task: PromptTask): string {
   return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }
 
-/** The title and the text. The title is left out if the text begins with it. */
+/** The title and the text, or only the text if it begins with the title. */
 const titled = ({ title, text }: RecalledItem) => (text.startsWith(title) ? text : `${title}\n${text}`);
 
 const FROM_MEMORY = 'From earlier work';
@@ -69,7 +69,7 @@ export function memorySection(task: PromptTask, recalled: readonly RecalledItem[
   return `# ${FROM_MEMORY}\n\nThis may or may not fit the task; judge for yourself.${how}\n\n${items.join('\n')}`;
 }
 
-/** The attempts in order. If they are too long together, the oldest ones show only their verdict. */
+/** The attempts in order. If they are too long together, only the verdicts of the oldest attempts are shown. */
 export function attemptsSection(task: PromptTask, attempts: readonly Attempt[]): string {
   let left = ATTEMPTS_CHARS_MAX;
   const texts = attempts.toReversed().map((attempt) => {
@@ -170,10 +170,10 @@ export function wrapRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
 }
 
 export interface LessonsMaterial {
-  /** Empty if no summary and no reflection are wanted. */
+  /** The attempts to learn from. Empty if neither a summary nor a reflection is wanted. */
   readonly attempts: readonly Attempt[];
   readonly reference: string | null;
-  /** The accepted code, which the model describes. null if no skill is wanted. */
+  /** The accepted code, which the model describes for a skill. null if no skill is wanted. */
   readonly code: string | null;
 }
 

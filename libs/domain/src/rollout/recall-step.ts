@@ -10,24 +10,24 @@ import { foundItem, type Recollected, type SearchedMemory, skillHit } from '../r
 import type { DurableSteps } from './durable-steps.js';
 import { budgetsOf } from './step-prompts.js';
 
-/** Searches memory by `opening`, the model's draft or critique, and by the prompt, because memories often use the prompt's words. */
+/** Searches memory with the text `opening` (the model's draft or critique) and with the prompt, because memories often have the prompt's words. */
 export async function findForTask(context: RolloutContext, opening: string): Promise<Recollected> {
   const { deps, spec, scope, rolloutId } = context;
   const { enabled } = await context.settings();
   const asked = {
     scope,
     cue: `${opening}\n\n${spec.prompt}`,
-    // If the agent has skills turned off, none are recalled.
+    // If the agent's skills are switched off, no skill is recalled.
     policy: { ...spec.memory, layers: spec.memory.layers.filter((layer) => layer !== 'procedural' || enabled) },
     rolloutId,
     tokensMax: budgetsOf(context).memory,
-    // Only code is executed, so a skill in words needs no proof.
+    // Only code needs a proof, so a skill in words can be shown without one.
     shows: (skill: Skill) => isInWords(skill) || isProven(skill, deps.checker),
   };
   return findMemories(asked, deps.withholding === undefined ? deps : { ...deps, counters: deps.withholding.counters });
 }
 
-/** @param found the result of an earlier search; null: `findForTask` searches now */
+/** @param found the result of an earlier search. If null, this step searches with `findForTask` */
 export async function recallStep(
   context: RolloutContext,
   attempt: number,
@@ -56,12 +56,12 @@ export interface Withholding {
 
 const KEY = 'a1.shows';
 
-/** The items that an earlier worker chose to show or withhold in the first attempt. */
+/** The items that an earlier worker showed or withheld in the first attempt, by the journal. */
 export function journaledShows(steps: DurableSteps): ItemShow[] {
   return (steps.journaledUnder(KEY, KEY) as ItemShow[][]).flat();
 }
 
-/** The found items that are withheld from this rollout. The choices of the first attempt hold for later attempts. */
+/** The found items that are withheld from this rollout. Later attempts repeat the choices of the first attempt. */
 async function withheldItems(context: RolloutContext, attempt: number, found: readonly FoundItem[]): Promise<readonly FoundItem[]> {
   const { deps, tenant, rolloutId, steps } = context;
   const { probability = 0, counters } = deps.withholding ?? {};
@@ -85,7 +85,7 @@ export function isWithheldFrom({ shows }: Pick<RolloutContext, 'shows'>, { kind,
   return shows.some((show) => !show.shown && show.kind === kind && show.id === id);
 }
 
-/** Memory as the agent's tools search it: without the items withheld from its rollout. */
+/** Memory as the agent's tools search it: without the items that are withheld from the agent's rollout. */
 export function searchedWithoutWithheld(context: RolloutContext): SearchedMemory {
   const { deps } = context;
   const isShown = (item: Pick<ItemShow, 'kind' | 'id'>) => !isWithheldFrom(context, item);
@@ -98,7 +98,7 @@ export function searchedWithoutWithheld(context: RolloutContext): SearchedMemory
   };
 }
 
-/** Counts for each shown or withheld item whether the first attempt was right, and how many tokens the rollout took. */
+/** Counts for each shown or withheld item whether the first attempt was right, and how many tokens the rollout used. */
 export async function putShows({ attempts, deps, tenant, scope, rolloutId, spec, shows }: RolloutContext): Promise<void> {
   const first = attempts.find(({ attempt }) => attempt === 1);
   if (shows.length === 0 || first === undefined || isUnjudged(first.judgement) || spec.memory.readOnly) return;

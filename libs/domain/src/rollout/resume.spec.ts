@@ -59,7 +59,7 @@ const STORIES: Record<string, Story> = {
   },
 };
 
-/** The answers of two attempts, with a cell that calls tools and keeps a value, and with tool calls by the model. */
+/** The answers of two attempts: a cell that calls tools and keeps a value, and tool calls by the model itself. */
 const AGENTS_STEPS = [
   '```python\nfs_write("b.txt", fs_read("a.txt")["content"] * 2)\nstore("n", len(fs_list()["files"]))\n```',
   '```python\nprint(n, open("b.txt").read())\nobserve("it was written")\n```',
@@ -97,7 +97,7 @@ function outcomeOf(world: World) {
   return { end, learning, told, writes: [...world.outbox.writes] };
 }
 
-/** Runs one worker per death, of the rollout or of its learning, then workers that finish. */
+/** Runs one worker for each death, in the rollout or in its learning, and then workers that finish. */
 async function runDying(world: World, deaths: ReadonlyArray<{ n: number; when: 'before' | 'after' }>): Promise<void> {
   for (const death of [...deaths, null, null]) {
     try {
@@ -119,7 +119,7 @@ describe.each(Object.entries(STORIES))('%s', (_, story) => {
     const writes = undisturbed.steps.length + 1;
     for (let n = 1; n <= writes + 2; n += 1) {
       const world = worldOf(story);
-      // The last two deaths happen while it learns: after the model's answer, and at the end.
+      // The last two deaths happen during learning: after the model's answer, and at the end.
       await runDying(
         world,
         n <= writes

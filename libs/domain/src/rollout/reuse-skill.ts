@@ -25,14 +25,14 @@ import { useOf } from '../skills/life/usage.js';
 type KeptSkill = Omit<Skill, 'tests' | 'cues' | 'evidence'>;
 const kept = ({ tests: _tests, cues: _cues, evidence: _evidence, ...skill }: Skill): KeptSkill => skill;
 
-/** A skill as the journal stores it, so that exactly the checked code runs after a crash too. */
+/** A skill as the journal stores it, so that a worker that continues after a crash runs exactly the checked code. */
 export interface ReusableSkill extends KeptSkill {
   /** The skills that this one calls, in the order of loading. */
   readonly needed: readonly KeptSkill[];
   /** The sandbox template with the packages of this skill and of `needed`. Absent means the default template. */
   readonly template?: string;
   readonly ofSkill: readonly string[];
-  /** The model must write a wrapper that calls the skill. `needed` then contains the skill itself. */
+  /** Whether the model must write a wrapper that calls the skill. Then `needed` contains the skill itself, too. */
   readonly isToWrap?: boolean;
 }
 
@@ -42,10 +42,10 @@ const CANDIDATES_MAX = 3;
 const FAILURE_CHARS_MAX = 4_000;
 
 /**
- * Attempt 0: before any code is generated, tries a skill that solved the same task, or else a similar skill. If the most similar skill
- * doesn't fit directly, the model is asked for a wrapper.
+ * Attempt 0, before any code is generated: tries a skill that solved the same task, or else a similar skill. If the most similar skill doesn't fit
+ * directly, the model is asked for a wrapper.
  *
- * Returns null if there is no such skill, or if the model found no arguments or wrapper. Every use is recorded, also a failed one.
+ * Returns null if there is no such skill, or if the model found no arguments or wrapper. Every use is recorded, even a failed one.
  */
 export async function reuseSkill(context: RolloutContext): Promise<Attempt | null> {
   const skill = await findSkill(context);
@@ -72,7 +72,7 @@ export async function reuseSkill(context: RolloutContext): Promise<Attempt | nul
   });
 }
 
-/** If no skill is found, nothing is journaled. After a crash before the next step, another worker searches again. */
+/** Finds a skill, and journals it. If none is found, nothing is journaled, so another worker searches again after a crash at this point. */
 async function findSkill(context: RolloutContext): Promise<ReusableSkill | null> {
   const { steps, spec, deps } = context;
   const { off, preferSkills, layers, readOnly } = spec.memory;
@@ -107,7 +107,7 @@ async function findReusable(context: RolloutContext): Promise<{ skill: ReusableS
   return wrappable === null ? null : { skill: wrappable, how: 'is near the task, but needs a wrapper' };
 }
 
-/** Skills that solved a task with this fingerprint. The skills of the narrowest owner come first. */
+/** The proven skills for a task with this fingerprint. Skills of the narrowest owner come first. */
 async function skillsThatSolved(fingerprint: string, reader: SkillReader, { procedural }: RolloutDeps): Promise<readonly Skill[]> {
   const views = new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, viewOf(owner, reader.user)]));
   return (await Promise.all([...views.values()].map((view) => procedural.byFingerprint(view, fingerprint)))).flat();
@@ -137,7 +137,7 @@ function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluato
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
 }
 
-/** Whether the skill can take the task's calls. If its name differs from the asked one, cases or the signature in the prompt decide. */
+/** Whether the skill can take the task's calls. If its function has another name than asked, cases or the signature in the prompt decide. */
 function takesCalls(skill: Skill, { evaluator, prompt }: TaskSpec): boolean {
   const asked = rulesOf(evaluator).entryPoint;
   if (asked === undefined || asked === skill.entryPoint || skill.contract === undefined) return true;
@@ -149,7 +149,7 @@ function takesCalls(skill: Skill, { evaluator, prompt }: TaskSpec): boolean {
   return count !== null && parameters.filter(({ required }) => required).length <= count && (isRest || count <= parameters.length);
 }
 
-/** Whether a case has the same types of arguments as one of the skill's tests, and, if the case is public, of the value. */
+/** Whether a case has the same types of arguments as a test of the skill. A public case must also have the same type of value. */
 function hasShapesOf({ tests }: Skill, cases: Extract<Evaluator, { kind: 'function_cases' }>['cases']): boolean {
   const calls = tests.filter((test) => test.kind === 'call');
   if (calls.length === 0) return true;
@@ -163,7 +163,7 @@ function hasShapesOf({ tests }: Skill, cases: Extract<Evaluator, { kind: 'functi
   );
 }
 
-/** Whether two values have the same type; for lists, the first items decide. null fits any value, an empty list fits any list. */
+/** Whether two values have the same type. For lists, the first items decide. null fits any value, and an empty list fits any list. */
 function haveOneShape(a: Json, b: Json): boolean {
   if (a === null || b === null) return true;
   if (!Array.isArray(a) || !Array.isArray(b)) return !Array.isArray(a) && !Array.isArray(b) && typeof a === typeof b;
@@ -172,7 +172,7 @@ function haveOneShape(a: Json, b: Json): boolean {
 
 const PARAMETER = /^\s*[A-Za-z_]\w*\s*(?::[^,=]*)?(?:=[^,]*)?$/;
 
-/** The number of parameters in the function's signature in the text, such as 2 for "solve(text, limit)". null without a signature. */
+/** The number of parameters in the signature of the function `name`, such as 2 for "solve(text, limit)". null if the text has no signature. */
 function parameterCount(name: string, text: string): number | null {
   for (const [, inside = ''] of text.matchAll(new RegExp(`\\b${name}\\s*\\(([^()]*)\\)`, 'g'))) {
     const parts = inside.trim() === '' ? [] : inside.split(',');
@@ -211,7 +211,7 @@ async function answerOf(context: RolloutContext, skill: ReusableSkill): Promise<
   return { code: boundCode(skill, binding.text), binding };
 }
 
-/** A program that calls the skill with the model's arguments and prints the result. null if the arguments are missing or don't fit. */
+/** A program that calls the skill with the model's arguments and prints the result. null if arguments are missing or don't fit. */
 function boundCode(skill: ReusableSkill, answer: string): string | null {
   const read = readJsonAnswer(z.record(z.string(), Json), answer);
   if ('wrong' in read || Object.keys(read.data).length === 0) return null;
@@ -230,7 +230,7 @@ async function recordFailedBinding(context: RolloutContext, skill: ReusableSkill
   });
 }
 
-/** Describes the use for the skill's record. A failure stores the prompt as input, because people see failures but not hidden cases. */
+/** Describes the use for the skill's record. A failure stores the prompt as its input, because people see failures but not hidden cases. */
 function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, results }: Ran): HowItWent {
   const success = judgement.verdict === 'AC';
   if (!success) return { success, at, failure: { input: inputOf(context), error: judgement.reason.slice(0, FAILURE_CHARS_MAX) } };
@@ -241,7 +241,7 @@ function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, 
 
 const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS_MAX);
 
-/** Records the use. After a failure, `fellBack` means that the model wrote the code instead. */
+/** Records the use. `fellBack` means that the skill failed and the model wrote the code instead. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
   skill: ReusableSkill,

@@ -56,7 +56,7 @@ export interface RolloutDeps {
   readonly givesUp: (error: unknown) => boolean;
 }
 
-/** @template Deps the ports of the rollout, or those of its learning */
+/** @template Deps the ports of the rollout, or of its learning */
 export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly tenant: string;
   readonly deps: Deps;
@@ -67,7 +67,7 @@ export interface RolloutContext<Deps = RolloutDeps> extends RecordOrigin {
   readonly agentSettings: () => Promise<AgentSettings>;
   readonly settings: () => Promise<ProceduralMemorySettings>;
   readonly promptTask: PromptTask;
-  /** The attempts so far. Each is added as soon as it is evaluated, so that it is kept if the rollout stops. */
+  /** The attempts so far. Each attempt is added as soon as it is evaluated, so that it is kept if the rollout stops. */
   readonly attempts: Attempt[];
   /** The items that were shown to the first attempt or are withheld from the rollout. Empty if no item was recalled or withholding is off. */
   readonly shows: ItemShow[];
@@ -143,10 +143,10 @@ function calledBy(calls: ChatResponse['toolCalls'] = []): string {
 }
 
 /**
- * Two tasks with the same fingerprint count as the same task. It is the sha256, in hex, of the prompt and of all public data of the evaluator.
+ * The sha256, in hex, of the prompt and of all public data of the evaluator. Two tasks with the same fingerprint count as the same task.
  *
- * White space at line ends, blank lines and the style of line breaks are ignored. So are hidden cases, because they may differ when a task
- * is submitted again. Case and inner spacing count: "print A" is not "print a".
+ * White space at line ends, blank lines and the style of line breaks are ignored. Hidden cases are ignored too, because they may differ when a task
+ * is submitted again. Case and inner spacing make a difference: "print A" is not "print a".
  */
 export function fingerprintOf({ prompt, evaluator }: Pick<TaskSpec, 'prompt' | 'evaluator'>): string {
   const { entryPoint = '', visible } = rulesOf(evaluator);

@@ -9,7 +9,7 @@ import type { RolloutContext } from './rollout-context.js';
 const LISTED_MAX = 1_000;
 const DIGEST_CHARS = 16;
 
-/** The name of the sandbox that a rollout opened last, from its journal. null if it opened none. */
+/** The name of the sandbox that a rollout opened last, from the rollout's journal. null if it opened no sandbox. */
 export function lastSandboxIn(entries: readonly JournalEntry[]): string | null {
   const opened = entries.findLast(({ key }) => key.endsWith('.open'))?.value as Filled | undefined;
   return opened?.name ?? null;
@@ -21,7 +21,7 @@ interface Filled {
   readonly name: string;
 }
 
-/** A rollout's sandbox. It is opened at its first use, gets the task's files once, and is replaced if it is lost. */
+/** A rollout's sandbox. It is opened when it is first used, gets the task's files once, and is replaced if it is lost. */
 export class RolloutSandbox {
   #sandbox: Promise<WorkSandbox> | null = null;
   #losses = 0;
@@ -44,11 +44,11 @@ export class RolloutSandbox {
       throw error;
     });
     if (this.#filled?.number === number) {
-      // A controller forgets a sandbox some time after its end. Then the same request opens an empty sandbox.
+      // A controller forgets a sandbox some time after the sandbox ended. Then the same request opens an empty sandbox.
       if (sandbox.name === this.#filled.name) return sandbox;
       throw new SandboxLost('it ended while the task rested');
     }
-    // Files are written only before the first action, because a later worker must not undo the agent's changes.
+    // The task's files are written once for each sandbox, when it is opened. A later worker must not undo the agent's changes.
     this.#filled = await steps.run<Filled>(`${key}.open`, 'sandbox', async () => {
       for (const { path, contentBase64 } of spec.files) await sandbox.write(path, Buffer.from(contentBase64, 'base64'), signal);
       return {
@@ -60,11 +60,11 @@ export class RolloutSandbox {
     return sandbox;
   }
 
-  /** A digest of path, size and time of one file, or of all files. If it is unchanged, the files are unchanged. */
+  /** A digest of path, size and time of one file, or of all files. An equal stamp means that these files are unchanged. */
   async stamp(key: string, filePath: string | undefined): Promise<string> {
     const files = await (await this.open(key)).list(this.context.signal);
     const of = files.filter(({ path }) => filePath === undefined || path === filePath.replace(/^\.\//, ''));
-    // The list may be cut. Then it can't show that all files are unchanged, so each call gets a stamp of its own.
+    // The list may be cut. A cut list can't show that all files are unchanged, so each call gets a stamp of its own.
     if (files.length >= LISTED_MAX && of.length !== 1) return key;
     return contentDigest(of.map(({ path, sizeBytes, modifiedAt }) => [path, sizeBytes, modifiedAt]));
   }

@@ -16,18 +16,17 @@ import { critiqueRequest, draftRequest, generateRequest } from './prompts.js';
 import { addCost, NO_COST } from '../model-answer.js';
 
 /**
- * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and
- * records, until one is accepted or a limit is reached. With the strategy `codeact`, an attempt acts in steps instead (`run-steps.ts`). In
- * training, learning follows as a job of its own (`learn-from-rollout.ts`).
+ * Solves a task by attempts. A fitting skill is tried first. Each attempt drafts or criticises, recalls, generates, executes, evaluates and records,
+ * until an attempt is accepted or a limit is reached. With the strategy `codeact`, an attempt acts in steps instead (`run-steps.ts`). In training,
+ * learning follows as a job of its own (`learn-from-rollout.ts`).
  *
- * Every step is journaled before the next begins. Called again with the same journal, it continues after the last entry and repeats no
- * model call.
+ * Every step is journaled before the next begins. A second call with the same journal continues after the last entry and repeats no model call.
  *
  * @param signal an abort with a `RolloutStop` ends the rollout. Any other abort throws its AbortError and leaves the rollout to the next
  * worker
- * @throws EtudeError JOURNAL_FENCED; system errors such as MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE or MEMORY_UNAVAILABLE. A retry continues
- * where this call stopped. If `deps.givesUp` says that there is no retry, the task has failed with that error.
- * The loop and the use of memory follow CoALA (Sumers et al. 2023), the critique Reflexion (Shinn et al. 2023).
+ * @throws EtudeError JOURNAL_FENCED; system errors such as MODEL_UNAVAILABLE, SANDBOX_UNAVAILABLE or MEMORY_UNAVAILABLE. A retry continues where this
+ *   call stopped. If `deps.givesUp` says that there is no retry, the task has failed with that error.
+ * The loop and the use of memory follow CoALA (Sumers et al. 2023), the critique follows Reflexion (Shinn et al. 2023).
  */
 export async function runRollout(input: RolloutInput, deps: RolloutDeps, signal: AbortSignal): Promise<RolloutEnd> {
   const context = contextOf(input, deps, signal);
@@ -60,7 +59,7 @@ async function attemptUntilStopped(context: RolloutContext): Promise<StopReason>
     }
     return await ended('solved');
   } catch (error) {
-    // After any other error the sandbox stays open for the next worker.
+    // After any other error, the sandbox stays open for the worker that continues.
     if (error instanceof RolloutStop) return ended(error.reason);
     throw error;
   }
@@ -101,7 +100,7 @@ async function runAttempt(context: RolloutContext, attempt: number): Promise<Att
 
 const NO_OPENING = { text: '', ...NO_COST };
 
-/** Whether this worker decides if a draft is made. If an earlier worker went beyond this point, its decision is in the journal. */
+/** Whether this worker decides if a draft is made. If an earlier worker has passed this point, the journal has that worker's decision. */
 function mayDraft({ spec, steps }: RolloutContext, attempt: number): boolean {
   if (recallsNothing(spec.memory)) return false;
   return ['draft', 'recall', 'generate'].every((step) => steps.replay(`a${attempt}.${step}`) === undefined);

@@ -123,7 +123,7 @@ describe('an agent that acts in steps', () => {
       ],
       ['"content":"two two"'],
     ],
-    // If a worker dies after the edit and before its journal entry, the next worker repeats the edit.
+    // If a worker dies after the edit and before the edit's journal entry, the next worker repeats the edit.
     ['an edit that was made once, though its new text holds the old one', [keepsEdit, keepsEdit, readA], ['"content":"# one\\nx = 1"']],
     ['that an edit has no place', [edit('no such text', '1')], ['occurs 0 times in "a.py", not once. The new text is there already.']],
     [

@@ -17,9 +17,9 @@ import { Workbench } from './workbench.js';
 import { addCost, type AnswerCost, NO_COST } from '../model-answer.js';
 
 const ACTIONS_MAX = 10;
-/** The attempt ends after this many answers in a row that hold no step. */
+/** The attempt ends after this many answers in a row that hold neither a call nor a final answer. */
 const IDLE_MAX = 3;
-/** The attempt ends after this many equal steps in a row. From the second one on, a remark warns the model. */
+/** The attempt ends after this many equal steps in a row. From the second equal step on, a remark warns the model. */
 const REPEATS_MAX = 4;
 
 /** An agent that works on one task: the recalled memories, its tools and its workbench. */
@@ -29,7 +29,7 @@ export interface AgentAtWork {
   readonly bench: Workbench;
 }
 
-/** Recalls memories and opens the tools. This happens once per rollout, not per attempt. */
+/** Recalls memories and opens the tools, once per rollout and not per attempt. */
 export async function beginWork(context: RolloutContext): Promise<AgentAtWork> {
   const recalled = await recallStep(context, 1, '');
   const tools = await StepTools.open(context, {
@@ -52,14 +52,14 @@ async function touchedIn(context: RolloutContext, work: AgentAtWork): Promise<re
   return touchedBy(context, [{ recalled, ofSkill: await untrustedOfTools(context, work) }]);
 }
 
-/** The untrusted sources of skills that were run by name. If the agent has outside servers, the task counts as untrusted too. */
+/** The untrusted sources of skills that the agent ran by name. If the agent has outside servers, the task counts as untrusted too. */
 async function untrustedOfTools({ taskId, scope, deps }: RolloutContext, { bench, tools }: AgentAtWork): Promise<readonly string[]> {
   const used = await Promise.all([...bench.usedSkills].map((id) => skillWithId(id, scope, deps.procedural)));
   const outside = tools.readsOutside ? [`untrustedTasks/${taskId}`] : [];
   return [...used.flatMap((skill) => (skill === null ? [] : untrustedOfSkill(skill))), ...outside];
 }
 
-/** One attempt in steps: the model acts and sees the outcome, until it answers or reaches a limit. The loop follows CodeAct (Wang et al. 2024). */
+/** One attempt in steps: the model acts and sees the outcome, until it answers or a limit is reached. Follows CodeAct (Wang et al. 2024). */
 export async function runSteps(context: RolloutContext, attempt: number, work: AgentAtWork): Promise<Attempt> {
   const stepsMax = context.spec.limits.agentStepsMax;
   const taken: TakenStep[] = [];
@@ -94,11 +94,11 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
 /** A final answer. If it names a file, `answer` is the file's text. */
 interface CompletedAnswer {
   readonly answer: string;
-  /** Whether the answer was read from a file. Its text is then code as it is, without fences. */
+  /** Whether the answer was read from a file. Then its whole text is code, without fences. */
   readonly isFile: boolean;
 }
 
-/** Completes the final answer. `wrong` says why it can't be taken; the agent then goes on. */
+/** Completes the final answer. If the answer can't be taken, `wrong` says why, and the agent goes on. */
 async function completed(
   { spec: { evaluator } }: RolloutContext,
   key: string,
@@ -126,14 +126,14 @@ function remarkOn({ calls, final }: StepAnswer, taken: readonly TakenStep[], sai
   return repeats > 1 ? `You have taken this very step ${repeats} times. Do something else, or give your final answer.` : null;
 }
 
-/** The reason why the attempt ends without an answer, or null if it goes on. */
+/** The reason why the attempt ends without an answer. null if the attempt goes on. */
 function whyStuck(taken: readonly TakenStep[]): string | null {
   const idle = taken.slice(-IDLE_MAX).filter(({ said, observations }) => observations.length === 0 && (said.toolCalls ?? []).length === 0);
   if (idle.length === IDLE_MAX) return `${IDLE_MAX} answers in a row held no step`;
   return repeatsOf(taken) >= REPEATS_MAX ? `the same step ${REPEATS_MAX} times in a row` : null;
 }
 
-/** The number of equal steps at the end. A step that was answered with an earlier task's finding counts as different. */
+/** The number of equal steps at the end of `taken`. A step that showed the finding of an earlier task is never equal to another. */
 function repeatsOf(taken: readonly TakenStep[]): number {
   const digests = taken.map(({ step, said: { text, toolCalls }, observations }) =>
     observations.some(({ isOffer }) => isOffer)
@@ -168,7 +168,7 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
 const codeOf = (taken: readonly TakenStep[]) =>
   taken.flatMap(({ observations }) => observations.filter(({ call }) => call.tool === PYTHON).map(({ query }) => query));
 
-/** The judgement of an attempt without code. An answer in words is accepted; a missing answer fails. */
+/** The judgement of an attempt without code. An answer in words is accepted. A missing answer fails. */
 function judgementOf(isInWords: boolean, end: EndedSteps['end'], text: string): Judgement {
   const nothing = { casesPassed: 0, casesTotal: 0, output: text };
   if (isInWords && typeof end !== 'string') return { verdict: 'AC', reason: 'the agent answered', feedback: '', ...nothing };

@@ -41,10 +41,10 @@ const DEPTH_MAX = 100;
 const FINAL_LINE = /^[ \t]*(?:#+[ \t]*|\*\*)?FINAL ANSWER\b:?(?:\*\*)?:?[ \t]*/im;
 
 /**
- * Reads the calls, in order, and the final answer from a model's answer. Without tool calls, the text may hold a fenced Python block to run,
- * or a final answer after "FINAL ANSWER" at the start of a line. Without any of them, the answer holds no step.
+ * Reads the calls, in order, and the final answer from a model's answer. Without tool calls, the text may hold a fenced Python block to run, or a
+ * final answer after "FINAL ANSWER" at the start of a line. Otherwise the answer holds no step.
  *
- * @param nameOf returns the name of the tool that was offered to the model under a name
+ * @param nameOf returns the own name of the tool that the model knows by another name
  */
 export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | 'toolCalls'>, nameOf: (name: string) => string): StepAnswer {
   const calls = toolCalls.map(({ id, name, arguments: given }) => ({ id, tool: nameOf(name), args: argumentsIn(given) }));
@@ -64,7 +64,7 @@ function argumentsIn(text: string): StepCall['args'] {
 
 function finalOf(args: unknown): FinalAnswer {
   const { data, error } = Final.safeParse(args);
-  if (error) return { answer: '', file: null, problem: 'its arguments are "answer" or "file", of which one is needed.' };
+  if (error) return { answer: '', file: null, problem: 'it needs the argument "answer" or "file".' };
   const { answer = '', file = '' } = data;
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   const isEmpty = text.trim() === '' && file === '';
@@ -81,11 +81,11 @@ export interface ToolValue {
   readonly outcome: ToolOutcome | { readonly success: true; readonly result: Json };
   /** Digest of the files' state at the time of the call. */
   readonly stamp?: string;
-  /** The call was not made. The outcome is that of an earlier equal call, because nothing has changed since. */
+  /** The call was not made, because nothing has changed since an earlier equal call. The outcome is that call's outcome. */
   readonly again?: true;
   /** Digest of the file's content before the call. */
   readonly digest?: string;
-  /** The call was not made. The outcome is this finding of an earlier rollout. */
+  /** The call was not made. The outcome is this finding, which an earlier rollout stored. */
   readonly earlier?: EarlierFinding;
   readonly lost?: string;
 }
@@ -94,7 +94,7 @@ export interface ToolValue {
 export const offerOf = ({ fact }: EarlierFinding): string =>
   `(Not read: an earlier task of this agent read this file while it had the same content, by its digest, and found:)\n${fact}\n(Call again to read the file.)`;
 
-/** Whether a journaled value is that of a tool call. Keys below a call also hold the opening of a sandbox, for example. */
+/** Whether a journaled value belongs to a tool call. Keys below a call's key hold other values too, such as the opening of a sandbox. */
 export const isCall = (value: unknown): value is ToolValue => typeof value === 'object' && value !== null && 'outcome' in value;
 
 export function textOf(outcome: ToolValue['outcome']): string {
@@ -122,9 +122,9 @@ export function cellText(outcome: WorkCellOutcome): string {
   });
   const parts = [cutMiddle(stdout.trimEnd(), STREAM_CHARS_MAX), cutMiddle(stderr.trimEnd(), STREAM_CHARS_MAX), ...shown];
   const { error, ...ended } = outcome;
-  // If the code raised, stderr shows the traceback. If a limit ended it, the reason must be added.
+  // If the code raised an exception, stderr shows the traceback. If a limit ended the code, the reason must be added.
   if (exit === 'nonzero' && error !== undefined) parts.push(stderr === '' ? endingOf(outcome) : '');
   else if (exit !== 'ok') parts.push(endingOf(ended));
-  if (stateLost) parts.push('The interpreter was restarted: names are lost but for the scratchpad, files are kept.');
+  if (stateLost) parts.push('The interpreter was restarted. Files and the scratchpad are kept, but all other names are lost.');
   return parts.filter((part) => part !== '').join('\n') || '(no output)';
 }

@@ -31,11 +31,11 @@ export interface TakenStep {
   readonly remark: string | null;
 }
 
-/** The summary of the oldest steps. It replaces their lines when these exceed the budget. */
+/** The summary of the oldest steps. It replaces the lines of these steps when the lines exceed the budget. */
 export interface StepHistory {
   /** The last step that is shown without lines. 0 if all steps have lines. */
   readonly to: number;
-  /** The model's summary. Empty if there is none. */
+  /** The model's summary. Empty if the model gave none. */
   readonly summary: string;
   /** The last step that the summary covers. Later steps up to `to` are left out of the prompt. */
   readonly summaryTo: number;
@@ -53,12 +53,12 @@ interface NextStep {
 }
 
 export const CHARS_PER_TOKEN = 4;
-/** The last steps are shown in full. Older ones become lines, two steps at a time, so that two prompts in a row mostly begin alike. */
+/** This many last steps are shown in full. Older steps become lines, two at a time, so that two prompts in a row mostly begin with the same text. */
 const KEPT_STEPS = 4;
 const CUT_AT_ONCE = 2;
 const CUT_CHARS = 200;
 
-/** The older steps, which are shown as lines, in a summary, or not at all. */
+/** The steps that are too old to be shown in full. They are shown as lines, in a summary, or not at all. */
 export function earlierSteps(taken: readonly TakenStep[]): readonly TakenStep[] {
   return taken.slice(0, Math.max(0, Math.floor((taken.length - KEPT_STEPS) / CUT_AT_ONCE) * CUT_AT_ONCE));
 }
@@ -115,7 +115,7 @@ function opening(
 
 const summaryTitle = ({ summaryTo }: StepHistory) => `Summary of steps 1 to ${summaryTo}`;
 
-/** A line that names the steps left out. No line if there are none. */
+/** A line that names the steps left out of the prompt. Empty if there are none. */
 export function leftOut({ summaryTo, to }: StepHistory): readonly string[] {
   return to > summaryTo ? [`- steps ${summaryTo + 1} to ${to}: left out`] : [];
 }
@@ -156,7 +156,7 @@ function stepMessages({ said, observations, remark }: TakenStep, context: Rollou
   ];
 }
 
-/** Cuts long texts in arguments, because otherwise each later prompt would contain the whole text of a written file. */
+/** Cuts long texts in arguments. Otherwise the whole text of a written file would stay in all later prompts. */
 function shortArguments({ arguments: text }: ChatToolCall, chars: number): string {
   try {
     return JSON.stringify(JSON.parse(text, (_key, value: unknown) => (typeof value === 'string' ? cutMiddle(value, chars) : value)));
@@ -180,7 +180,7 @@ function stateText(context: RolloutContext, { tools, bench }: AgentAtWork, step:
   return sections.filter((section) => section !== '').join('\n\n');
 }
 
-/** Puts the text of a section between tags. The section's first line is its title. */
+/** Puts the text of a section between tags, except for its first line, which is its title. */
 function dataSection(task: PromptTask, section: string, tokens: number): string {
   if (section === '') return '';
   const end = section.indexOf('\n');

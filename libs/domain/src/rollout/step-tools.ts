@@ -16,7 +16,7 @@ import type { UseSkillToolDeps } from '../tools/use-skill-tool.js';
 import type { RolloutContext } from './rollout-context.js';
 import { FINAL, PYTHON } from './step-calls.js';
 
-/** If there are more tools than this, the prompt lists only Etude's own. The model finds those of outside servers with `search`. */
+/** If there are more tools than this, the prompt lists only Etude's own tools. The model finds tools of outside servers with `search`. */
 const OFFERED_MAX = 14;
 const FOUND_MAX = 5;
 const DESCRIPTION_CHARS_MAX = 600;
@@ -38,14 +38,14 @@ const ENDS: readonly ChatTool[] = [
 
 type ListedTool = Pick<ToolDefinition, 'name' | 'title' | 'inputSchema' | 'describe'>;
 
-/** The tools of a rollout's agent: Etude's own, and those of the MCP servers in the agent's settings. */
+/** The tools of a rollout's agent: Etude's own tools, and the tools of the MCP servers in the agent's settings. */
 export class StepTools {
   todos: readonly Todo[] = [];
   readonly #registry: ToolRegistry;
   readonly #listed: readonly ListedTool[];
   /** Whether the prompt leaves out tools of outside servers until `search` finds them. */
   readonly #isMany: boolean;
-  /** The name of each tool as the model sees it, by the tool's own name. */
+  /** The names of the tools as the model sees them, by the tools' own names. */
   readonly #wireNames: ReadonlyMap<string, string>;
   readonly #loaded = new Set<string>();
 
@@ -67,7 +67,7 @@ export class StepTools {
     this.#wireNames = wireNames([...ENDS, ...this.#listed].map(({ name }) => name));
   }
 
-  /** Lists the agent's tools. A server that is down contributes none. */
+  /** Lists the agent's tools. If a server is down, the list has none of its tools. */
   static async open(
     context: RolloutContext,
     { sandbox, touched }: { readonly sandbox: () => Promise<WorkSandbox>; readonly touched: () => Promise<readonly string[]> },
@@ -84,7 +84,7 @@ export class StepTools {
     });
     const own = agentTools({
       workspace: sandbox,
-      // The workbench keeps the plan. It reads it from the journaled call.
+      // The workbench keeps the plan, which it reads from the journaled call.
       todos: { putTodos: async () => {} },
       skills: off ? undefined : skillsOf(context),
       memory: off ? undefined : () => Promise.resolve(searchedWithoutWithheld(context)),
@@ -105,7 +105,7 @@ export class StepTools {
     return [...ENDS, ...tools];
   }
 
-  /** The name of the tool that the model knows as `offered`. */
+  /** The own name of the tool that the model knows as `offered`. */
   nameOf = (offered: string): string => [...this.#wireNames].find(([, wire]) => wire === offered)?.[0] ?? offered;
 
   forCells(): readonly CellTool[] {
@@ -179,7 +179,7 @@ function skillsOf({ deps }: RolloutContext): UseSkillToolDeps {
   };
 }
 
-/** The tools of outside servers. The list is journaled, so that a later worker and `explainStep` have the same list. */
+/** The tools of outside servers. The list is journaled, so that a later worker and `explainStep` see the same tools. */
 function listedTools({ steps, deps, signal }: RolloutContext, caller: OutsideCaller): Promise<readonly OutsideTool[]> {
   return steps.run('a1.tools', 'tool', async () => {
     const { tools, problems } = await deps.outsideTools.list(caller, signal);

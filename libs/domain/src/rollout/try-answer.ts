@@ -6,7 +6,7 @@ import { type Attempt, transitionOf } from './attempt-record.js';
 import { keepEpisode, mayTeach } from './learn-from-rollout.js';
 import type { RolloutContext } from './rollout-context.js';
 
-/** If the sandbox is lost, the answer is executed again in a new one, up to this many executions. */
+/** If the sandbox is lost, the answer is executed again in a new sandbox. This is the maximum number of executions. */
 const EXECUTIONS_MAX = 3;
 
 export interface Ran {
@@ -15,17 +15,17 @@ export interface Ran {
 }
 
 interface TryOptions {
-  /** Writes further records about the attempt, under their own ids. Runs in the journaled step that records the attempt. */
+  /** Writes further records about the attempt, under ids of their own, in the journaled step that records the attempt. */
   readonly alsoRecord?: (attempt: Attempt, ran: Ran) => Promise<void>;
-  /** Puts the skills that the code calls in front of it. The attempt stores the code without them. */
+  /** Puts the skills that the code calls in front of the code. The attempt stores the code without these skills. */
   readonly load?: (code: string) => string;
-  /** The judgement if there is no code. Absent means that of `judgeWithoutCode`. */
+  /** The judgement if there is no code. Default: the result of `judgeWithoutCode`. */
   readonly judgement?: Judgement;
   /** The sandbox template to run in. undefined means the default template. */
   readonly template?: string | undefined;
 }
 
-/** Executes an answer, judges it, adds it to `context.attempts` and records it. @param code null if there is none; then no sandbox is used */
+/** Executes an answer, judges it, adds it to `context.attempts` and records it. @param code null if there is none. Then no sandbox is used */
 export async function tryAnswer(
   context: RolloutContext,
   said: Omit<Attempt, 'judgement' | 'at' | 'code'>,
@@ -56,7 +56,7 @@ function execute(
     tenant,
     files: [...spec.files, ...(rules.files?.(code) ?? [])],
     limits: spec.limits.sandbox,
-    // The first failing run decides the verdict. Without the stop, a thousand cases that each time out would take hours.
+    // The first failing run decides the verdict. Without this stop, a thousand cases that all time out would take hours.
     stopOnFailure: rules.cases !== undefined,
     runs,
     ...(template === undefined ? {} : { template }),
@@ -109,7 +109,7 @@ async function record(context: RolloutContext, attempt: Attempt, alsoRecord: () 
     await Promise.all([
       deps.outbox.put(tenant, writeId, { kind: 'transition', transition }),
       alsoRecord(),
-      // The episode is written together with the last transition, so that the task's end needn't wait for another write.
+      // The episode is written together with the last transition, so that the end of the task needn't wait for another write.
       ...(isLast ? [keepEpisode(context, 'solved')] : []),
     ]);
     return { value: { writeId }, summary: 'the transition is stored' };

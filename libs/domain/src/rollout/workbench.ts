@@ -23,7 +23,7 @@ export interface Observation {
   readonly query: string;
   readonly text: string;
   readonly success: boolean;
-  /** The call was not made: the text is a finding of an earlier rollout. An equal call later is made. */
+  /** Whether the call was not made because a finding of an earlier rollout is offered. If the model repeats the call, it is made. */
   readonly isOffer?: true;
 }
 
@@ -38,11 +38,11 @@ const Code = z.object({ code: z.string().min(1).max(256_000) });
 const ARGUMENTS = 'Wrong arguments. They must be one JSON object.';
 const UNKNOWN = 'The call was interrupted, and it may have been made. Find out before you call again.';
 const ASK = 'ask_caller';
-/** The most characters that all answers of tools to code may take in a rollout's journal. */
+/** The most characters of tools' answers to code that a rollout's journal may take. */
 const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
 const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one task. Read files with open() instead.';
 
-/** The state of one rollout. Every action is a journaled step. The state changes only by journaled values, so that a later worker can rebuild it. */
+/** The state of one rollout. Every action is a journaled step. Only journaled values change the state, so that a later worker can rebuild it. */
 export class Workbench {
   readonly findings = new ExecutionMemory();
   readonly recalled: RecalledItem[] = [];
@@ -74,7 +74,7 @@ export class Workbench {
     return { call, query, text: told, success: outcome.success, ...(earlier && { isOffer: true }) };
   }
 
-  /** The text of a workspace file, or null if it is missing or larger than 1 MiB. Journaled, because it is judged as the answer. */
+  /** The text of a workspace file, journaled because it is judged as the answer. null if the file is missing or larger than 1 MiB. */
   file(key: string, path: string): Promise<string | null> {
     this.sandbox.noticeOpened(key);
     return this.context.steps.run(key, 'sandbox', async () => {
@@ -92,7 +92,7 @@ export class Workbench {
     if (code === undefined) return { call, query: '', text: 'Wrong arguments. "code" must be the Python to run.', success: false };
     const { steps } = this.context;
     this.sandbox.noticeOpened(key);
-    // If the cell is journaled, it isn't run again. The effects of its calls are then taken from the journal.
+    // If the cell is journaled, it isn't run again. Then the effects of its calls are taken from the journal.
     for (const value of steps.journaledUnder(key, `${key}.t`)) if (isCall(value)) this.#apply(step, value);
     const value = await steps.run<CellValue>(key, 'cell', async () => {
       const cell = await this.#run(key, step, code);
@@ -115,7 +115,7 @@ export class Workbench {
     try {
       const sandbox = await this.sandbox.open(key);
       const cell = { executionId: `${rolloutId}.${key}`, code, tools: this.tools.forCells(), scratchpad };
-      // A cell of its own first loads the skills that the code imports.
+      // A separate cell first loads the skills that the code imports.
       const imports = await importedSkills(context, [...this.shown, ...this.recalled], code);
       const loading = { ...cell, executionId: `${cell.executionId}.skills`, code: imports.load('pass') };
       const loaded = imports.used.length === 0 ? null : await this.#follow(sandbox, loading, answer);
@@ -131,7 +131,7 @@ export class Workbench {
     }
   }
 
-  /** Runs a cell. If this worker shuts down, the cell goes on and the next worker attaches to it. If the rollout ends, the cell is stopped. */
+  /** Runs a cell. If this worker shuts down, the cell goes on, and the next worker follows it. If the rollout ends, the cell is stopped. */
   async #follow(sandbox: WorkSandbox, cell: WorkCell, answer: (call: CellToolCall) => Promise<CellToolAnswer>): Promise<WorkCellOutcome> {
     const { signal } = this.context;
     const [stop, left] = [new AbortController(), Promise.withResolvers<never>()];
@@ -199,8 +199,8 @@ export class Workbench {
   }
 
   /**
-   * Makes a call. If an equal call was answered and nothing has changed since, that answer is returned. If an earlier rollout has read the
-   * same file, the model is offered its finding instead, once. Code needs the content and gets no such offer.
+   * Makes a call. If an equal call was answered and nothing has changed since, that answer is returned. If an earlier rollout has read the same file,
+   * the model is once offered the finding of that rollout instead. Code gets no such offer, because it needs the content.
    */
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
     const path = args?.['path'];
@@ -228,7 +228,7 @@ export class Workbench {
     }
   }
 
-  /** Journals the start of an outside call. Returns false if an earlier worker started it and died, so that it may have been made. */
+  /** Journals the start of an outside call. Returns false if an earlier worker journaled it and died. Then the call may have been made already. */
   async #begins(key: string): Promise<boolean> {
     const { steps } = this.context;
     if (steps.replay(`${key}.begin`) !== undefined) return false;
