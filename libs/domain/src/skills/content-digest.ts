@@ -13,7 +13,7 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.join(',')}}`;
 }
 
-/** Removes values of equal content. The last of them stays, at the position of the first. */
+/** Removes duplicates (values of equal content). The last duplicate stays, at the position of the first. */
 export function distinct<T>(values: readonly T[]): T[] {
   return [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 }
@@ -29,8 +29,8 @@ type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
 
 /**
  * The digest of the content that an approval covers: code, entry point, declared parameters, tests, dependencies, packages and files. Empty fields
- * are left out. A dependency counts by name and digest, not by its owner. For a procedure in words the digest covers only the description; for
- * another procedure it covers it as well. For a snippet it also covers the kind, because its code was never run.
+ * are left out. A dependency counts by name and digest, not by its owner. For a procedure in words, only the description is covered. For any other
+ * procedure, the description is covered too. For a snippet, the kind is covered too, because the snippet's code was never run.
  */
 export function skillDigest(skill: Content): string {
   const { code, entryPoint, tests, parameters, dependencies, packages, files } = skill;
@@ -58,16 +58,16 @@ function filled<T>(items: readonly T[] | undefined): readonly T[] | undefined {
 }
 
 /**
- * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a
- * procedure without code it covers the description. null: the skill has neither code nor a description.
+ * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a procedure without
+ * code, it covers the description. null if the skill has neither code nor a description.
  *
  * Codes that differ only in indentation, for example, share a digest. So a skill may be marked without need, but no copy is missed.
  */
 export function codeDigest(skill: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
   const { code, entryPoint, kind, description } = skill;
-  // Lines end as in Python: U+2028 is part of a comment, a carriage return ends it.
+  // Lines end as in Python: a carriage return ends a comment, but U+2028 doesn't.
   const bare = code.replaceAll(/#[^\r\n]*/g, '');
-  // Without the entry point's name, renamed code is recognised. A Python name has no special characters of a regular expression.
+  // The entry point's name is left out, so that renamed code is recognised. A Python name has no special characters of a regular expression.
   const isName = entryPoint !== null && /^\w+$/.test(entryPoint);
   const nameless = isName ? bare.replaceAll(new RegExp(`\\b${entryPoint}\\b`, 'g'), '_') : bare;
   const dense = nameless.replaceAll(/\s|\\(?=[\r\n])/g, '');
@@ -76,12 +76,12 @@ export function codeDigest(skill: Pick<Skill, 'code' | 'entryPoint' | 'kind' | '
   return words === '' ? null : digestOf(`words\n${words}`);
 }
 
-/** Whether the skill's tests come from the cases of a task, some of which are hidden, and not from its author. */
+/** Whether the skill's tests come from the cases of a task and not from the skill's author. Some of these cases are hidden. */
 export function hasHiddenTests({ origin = 'rollout', hiddenTests = false }: Pick<Skill, 'origin' | 'hiddenTests'>): boolean {
   return hiddenTests || origin === 'rollout' || origin === 'consolidation';
 }
 
-/** The signed text of a proof: canonical JSON of everything but the signature. */
+/** The signed text of a proof: canonical JSON of all its fields except the signature. */
 export function proofText(proof: SkillProof): string {
   return canonicalJson({ ...proof, signature: undefined });
 }

@@ -20,7 +20,7 @@ export function callersFirst(skills: readonly Skill[]): Skill[] {
   while (left.size > 0) {
     const called = new Set([...left.values()].flatMap(calledVersions));
     const free = [...left].filter(([key]) => !called.has(key));
-    // If no skill is free, skills call each other in a circle. Verified skills never do.
+    // If no skill is free, the skills call each other in a circle. Verified skills never do this.
     for (const [key, skill] of free.length > 0 ? free : [...left]) {
       ordered.push(skill);
       left.delete(key);
@@ -38,10 +38,10 @@ export interface MovedVersion {
 }
 
 /**
- * Requires that each skill in use or in review can call the versions with which it was verified. A called version must be callable when its caller
- * comes into use. A called version can't be archived, unless its proof is withdrawn as well.
+ * Requires that each skill in use or in review can call the versions with which it was verified. When a caller comes into use, the versions that it
+ * calls must be callable. A called version can't be archived, unless its proof is withdrawn as well.
  *
- * @param graph as it was before the moves `moved`, which are made at once
+ * @param graph the graph before the moves `moved`, which are all made at once
  * @throws EtudeError FAILED_PRECONDITION
  */
 export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<void> {
@@ -75,13 +75,13 @@ async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
   const own = callers.filter(({ scope }) => scope.tenant === called.scope.tenant);
   const foreign = callers.length - own.length;
   const texts = own.map(({ name, version, scope, status }) => `${name}@${version} of "${scope.agent}" (${status})`);
-  // The decider may not see the skills of other tenants, so they are only counted.
+  // Skills of other tenants are only counted, because who decides may not see them.
   if (foreign > 0) texts.push(`skills of other tenants (${foreign}; each tenant sees its own in a review of ${called.name})`);
-  const message = `skill "${called.name}" is called by ${texts.join(', ')}; archive these callers first, or store them without the call. RevokeSource withdraws an untrusted source with all its callers.`;
+  const message = `skill "${called.name}" is called by ${texts.join(', ')}; archive these callers first, or store them without the call. To withdraw a skill together with its callers, use RevokeSource.`;
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'name' });
 }
 
-/** The skills in use that call this version, directly or through versions out of use, to which callers stay pinned. */
+/** The skills in use that call this version. Callers out of use are followed to their own callers, which stay pinned to them. */
 async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();
   const open = [called];
@@ -100,7 +100,7 @@ export function isPinOf(pin: SkillDependency, { name, scope }: Pick<Skill, 'name
   return pin.name === name && isSameOwner(pin, scope);
 }
 
-/** Whether a skill calls any version of this owner's skill. If `user` is absent, the skill may be of any user. */
+/** Whether a skill calls any version of this owner's skill. If `user` is absent, the called skill may belong to any user. */
 export function mayCall(
   { dependencies = [] }: Pick<Skill, 'dependencies'>,
   { tenant, agent, user, name }: SkillOwner & Pick<Skill, 'name'>,
@@ -108,17 +108,17 @@ export function mayCall(
   return dependencies.some((pin) => isPinOf(pin, { name, scope: { tenant, agent, user: user === undefined ? pin.user : user } }));
 }
 
-/** The most skills that one skill may need, at any depth. */
+/** The most skills that one skill may need, directly or through other skills. */
 const NEEDED_MAX = 200;
 
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;
 
 /**
- * All skills that this skill needs, at any depth, in the pinned versions. Each skill comes after the skills that it needs.
+ * All skills that this skill needs, directly or through others, in the pinned versions. Each skill comes after the skills that it needs.
  *
- * @param isProven whether a skill's proof holds; absent: proofs aren't checked
- * @throws EtudeError FAILED_PRECONDITION for a circle of calls, or too many skills. Also for a skill that is missing, out of use, changed,
- *   unproven, unreadable for its caller, or has nothing to call
+ * @param isProven whether a skill's proof is valid. If absent, proofs aren't checked
+ * @throws EtudeError FAILED_PRECONDITION for a circle of calls, or too many skills. Also for a skill that is missing, out of use, changed, unproven,
+ *   or unreadable for its caller, or that has nothing to call
  */
 export async function neededSkills(
   registry: SkillVersions,
@@ -142,7 +142,7 @@ export async function neededSkills(
   return [...found.values()];
 }
 
-/** Why other code can't call the skill; null where it can. */
+/** Why other code can't call the skill. null if it can. */
 export function nothingToCall({ kind, entryPoint }: Pick<Skill, 'kind' | 'entryPoint'>): string | null {
   if (kind === 'snippet') return 'is a snippet, whose code was never run; read it, and copy what you need';
   if (kind === 'procedure') return 'is a procedure in words; read it and do as it says';

@@ -6,11 +6,11 @@ import { canonicalJson, codeDigest, distinct, hasHiddenTests, skillDigest } from
 import { GONE, LIVING, newSkill, wasOnlyTold } from './skill-life.js';
 
 /**
- * The existing version with the content of the given skill; null where a new version is needed. `changed`: this version with new sources and their
- * marks (reasons for a review); null: nothing is added. An active version gets no first mark: the same content from an untrusted source becomes
- * another, marked version.
+ * The existing version with the content of the given skill. null if a new version is needed. `changed` is this version with the sources and marks
+ * (reasons for a review) of both skills, or null if these add nothing. An active version gets no first mark. Instead, the same content from an
+ * untrusted source becomes another, marked version.
  *
- * @param own the owner's versions, newest first
+ * @param own the owner's versions of the skill, newest first
  */
 export function knownVersion(given: Skill, own: readonly Skill[], words: SkillWords = 'ignored') {
   const digest = skillDigest(given);
@@ -37,7 +37,7 @@ function hasSameWords(stored: Skill, given: Skill): boolean {
 /** A mark is added only to a version that is not active, or that has a mark already. */
 const takesMarks = ({ status, untrusted = [] }: Skill) => status !== 'active' || untrusted.length > 0;
 
-/** null: the version has all sources and marks already. */
+/** The version with the sources and marks of both skills. null if the version has them all already. */
 function withSources(version: Skill, given: Skill): Skill | null {
   const sources = [...new Set([...version.sources, ...given.sources])];
   const untrusted = [...new Set([...marksOf(version), ...marksOf(given)])];
@@ -47,12 +47,12 @@ function withSources(version: Skill, given: Skill): Skill | null {
 }
 
 /**
- * The next version of a name, as it is first stored: with the members of an earlier version, the marks of earlier ones, and a mark for code
- * that is marked elsewhere in the tenant.
+ * The next version of a name, as it is first stored. It has the members and marks of earlier versions, and a mark if its code is marked elsewhere in
+ * the tenant.
  *
- * @param versions all of this name that the owner has, newest first
+ * @param versions all versions of this name that the owner has, newest first
  * @param isMarked whether the tenant has a marked skill with this code
- * @throws EtudeError ABORTED for an edit of a version that is not the newest
+ * @throws EtudeError ABORTED if the edited version is not the newest
  */
 export function nextVersion(given: Skill, versions: readonly Skill[], isMarked: boolean, options: StoreSkillOptions): Skill {
   if (options.baseVersion !== undefined) requireNewest(given.name, options.baseVersion, versions);
@@ -64,7 +64,7 @@ export function nextVersion(given: Skill, versions: readonly Skill[], isMarked: 
   );
 }
 
-/** Requires that an edit starts from the newest version that isn't rejected. @param versions those of the same owner and user, newest first */
+/** Requires that an edit starts from the newest version that isn't rejected. @param versions all of the same owner and user, newest first */
 function requireNewest(name: string, baseVersion: number, versions: readonly Skill[]): void {
   const isKnown = versions.some(({ version }) => version === baseVersion);
   const newer = versions.find(({ version, status }) => version > baseVersion && status !== 'rejected');
@@ -76,8 +76,8 @@ function requireNewest(name: string, baseVersion: number, versions: readonly Ski
 }
 
 /**
- * Adds what carries over from earlier versions: held-out tests, and the flag that some tests are hidden, whoever the author of the edit is.
- * @param versions all of this name that the owner has, newest first
+ * Adds what carries over from earlier versions, whoever edits: held-out tests, and the flag that some tests are hidden.
+ * @param versions all versions of this name that the owner has, newest first
  */
 export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skill {
   const heldOut = joinedTests(versions[0]?.heldOut, skill.heldOut);
@@ -89,7 +89,7 @@ export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skil
   };
 }
 
-/** Keeps the earlier version's members, so that their names and tasks still run it with their arguments. @param versions newest first */
+/** Keeps the earlier version's members. So the members' names and tasks still run the skill with their arguments. @param versions newest first */
 function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Skill {
   const members = skill.members ?? versions.find((version) => version.members !== undefined)?.members;
   return members === undefined ? skill : { ...skill, members };
@@ -102,15 +102,15 @@ export function joinedTests(known: readonly SkillTest[] = [], more: readonly Ski
 /** The mark of a copy for more readers. It says nothing against the code, and isn't passed on to other skills. */
 export const PROMOTED_MARK = 'it was promoted, and approved for fewer readers only';
 
-/** The mark of code that a marked skill of another owner has too. It names neither that owner nor the sources of that skill. */
+/** The mark of code that a marked skill of another owner has too. The mark names neither that owner nor the sources of that skill. */
 export const SAME_CODE_MARK = 'its code is also that of a marked skill of this tenant';
 
 /**
- * Adds the marks of the owner's earlier versions. A rejected or archived version counts only if it was edited or has the same code. An edit
- * of a marked version is marked, even if a person approved that version. A reviewer who stores a version vouches for its whole content, so
- * nothing is added.
+ * Adds the marks of the owner's earlier versions. A rejected or archived version counts only if it is the one that was edited, or has the same code.
+ * An edit of a marked version is marked, even if a person approved that version. If a reviewer stores the version, nothing is added, because the
+ * reviewer vouches for the whole content.
  *
- * @param versions all of this name that the owner has
+ * @param versions all versions of this name that the owner has
  */
 export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { baseVersion, isReviewed = false }: StoreSkillOptions): Skill {
   if (isReviewed) return skill;
@@ -119,14 +119,14 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
   return marked(skill, [...new Set([skill, ...before].flatMap(marksOf))]);
 }
 
-/** Whether equal marked code elsewhere may mark this skill. Not if a reviewer stores it, it has a mark, or its owner uses the code unmarked. */
+/** Whether equal marked code elsewhere marks this skill. No if a reviewer stores it, it has a mark, or its owner uses the code unmarked. */
 function needsMarkOfCode(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): boolean {
   if (isReviewed || marksOf(skill).length > 0) return false;
   const code = codeDigest(skill);
   return !versions.some((version) => version.status === 'active' && marksOf(version).length === 0 && codeDigest(version) === code);
 }
 
-/** The digest by which a copy of marked code is recognised; null: no mark, or only that of a told procedure, which several people may tell. */
+/** The digest by which copies of marked code are recognised. null without a mark. The mark of a told procedure doesn't count: several may tell it. */
 export function markedCode(skill: Skill): string | null {
   const toldIn = reasonsNotTrusted(skill.sources.filter((name) => sourceOf(name)?.kind === 'procedures'));
   return marksOf(skill).some((mark) => mark !== PROMOTED_MARK && !toldIn.includes(mark)) ? codeDigest(skill) : null;
@@ -142,8 +142,8 @@ function marked(skill: Skill, untrusted: readonly string[]): Skill {
 }
 
 /**
- * The untrusted sources of records that are learned while this skill is shown. A reviewer vouches for one version only, so the marks of a
- * reviewed skill count here. A procedure that was only told counts even without a mark.
+ * The untrusted sources of records that are learned while this skill is shown. A reviewer vouches only for one version of a skill, not for such
+ * records. So the marks of a reviewed skill count here. A procedure that was only told counts even without a mark.
  */
 export function untrustedOfSkill(skill: Skill): string[] {
   const named = untrustedAmong(skill.sources);

@@ -13,7 +13,7 @@ export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillReg
 export interface Verified {
   readonly passed: boolean;
   readonly evidence: readonly string[];
-  /** Why it did not pass; empty where it did. */
+  /** Why the skill did not pass. Empty if it passed. */
   readonly reason: string;
   readonly contract?: SkillContract | null;
   readonly proof?: SkillProof;
@@ -35,8 +35,8 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
 
 /**
  * Gives a verified skill its next status, by the agent's settings. A skill from untrusted sources, or with a finding of severity "error", waits for a
- * person. An activated skill replaces the version in use. A skill whose callee was archived meanwhile is rejected. A second call after a crash
- * finishes the first.
+ * person. An activated skill replaces the version in use. A skill is rejected if a skill that it calls was archived during verification. After a
+ * crash, a second call finishes the first.
  *
  * @throws EtudeError ABORTED if the skill was verified against a version that is not the one in use
  */
@@ -63,7 +63,7 @@ export function isVerifiedAgainst({ kind, proof }: Skill, replaced: Skill | null
   return (proof?.kept ?? []).some((one) => isPinOf(one, replaced) && one.version === version && one.digest === digest);
 }
 
-/** Why the skill waits for review. null: it may be used at once. Empty: only the setting asks for a review. */
+/** Why the skill waits for review. null if it may be used at once. Empty if only the setting asks for a review. */
 function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceThreshold: min }: Approval): string | null {
   const reasons = reasonsForReview(skill);
   if (reasons.length > 0) return reasons.join('; ');
@@ -72,7 +72,7 @@ function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceT
   return approvalMode === 'review' ? '' : null;
 }
 
-/** Why a late verification waits: a newer version is active already. null: no newer version is active. */
+/** Why a late verification waits: a newer version is active already. null if no newer version is active. */
 async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<string | null> {
   const newer = (await activeVersions(procedural, skill)).find(({ version }) => version > skill.version);
   return newer === undefined ? null : `version ${newer.version} is active already`;
@@ -82,9 +82,8 @@ async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<stri
  * Activates a skill that somebody reviewed. Approving an active skill leaves it as it is.
  *
  * @param decision.digest digest of the reviewed content
- * @param decision.merge another skill of the same owner that does the same. It is deprecated, and a search for its name finds the approved
- *   skill
- * @throws EtudeError ABORTED where the digest or the version in use changed, or no review is due; FAILED_PRECONDITION without a proof
+ * @param decision.merge another skill of the same owner that does the same. It is deprecated, and a search for its name then finds the approved skill
+ * @throws EtudeError ABORTED if the digest or the version in use changed, or if no review is due; FAILED_PRECONDITION without a proof
  */
 export async function approveSkill(
   procedural: SkillRegistry,
@@ -106,10 +105,11 @@ export async function approveSkill(
   return activate(procedural, skill, { by, at, reason: reason === '' ? `approved by ${by}` : reason }, also);
 }
 
-/** @throws EtudeError INVALID_ARGUMENT for the skill itself, FAILED_PRECONDITION where the other skill has readers that this one lacks */
+/** @throws EtudeError INVALID_ARGUMENT for the skill itself; FAILED_PRECONDITION if the other skill has readers that this skill lacks */
 async function mergedVersions(procedural: SkillRegistry, skill: Skill, other: Skill): Promise<readonly Skill[]> {
   const [a, b] = [skill.scope, other.scope];
-  if (skill.name === other.name) throw refusal('INVALID_ARGUMENT', 'merge', `skill "${skill.name}" can't be merged with itself`);
+  if (skill.name === other.name)
+    throw refusal('INVALID_ARGUMENT', 'merge', `skill "${skill.name}" can't be merged with itself; name another skill`);
   if (a.tenant !== b.tenant || a.agent !== b.agent || (a.user !== null && a.user !== b.user)) {
     const readers = `skill "${other.name}" has other readers than "${skill.name}"`;
     throw refusal('FAILED_PRECONDITION', 'merge', `${readers}; only skills of one owner can be merged`);
@@ -124,10 +124,10 @@ export function rejectSkill(procedural: SkillRegistry, skill: Skill, decision: D
 }
 
 /**
- * Activates an earlier version in place of the present one. The same decision again changes nothing.
+ * Activates an earlier version in place of the active version. A repeat of the same decision changes nothing.
  *
- * @param decision.toVersion absent: the newest that was in use before the present one
- * @throws EtudeError NOT_FOUND for an unknown version; FAILED_PRECONDITION for one that was never in use, is archived, or has no proof
+ * @param decision.toVersion if absent, the newest version that was in use before the active one
+ * @throws EtudeError NOT_FOUND for an unknown version; FAILED_PRECONDITION for a version that was never in use, is archived, or has no proof
  */
 export async function rollbackSkill(
   procedural: SkillRegistry,
@@ -154,9 +154,9 @@ export async function rollbackSkill(
 const isRestorable = (skill: Skill) => wasActive(skill) && CALLABLE.has(skill.status);
 
 /**
- * Activates the skill and deprecates the owner's other active versions and the skill's members, in one call with the moves `also`.
+ * Activates the skill and deprecates the owner's other active versions and the skill's members, in one call together with the moves `also`.
  *
- * @throws EtudeError ABORTED where a skill that was never in use has not passed the tests of the version in use
+ * @throws EtudeError ABORTED if a skill that was never in use has not passed the tests of the version in use
  */
 async function activate(procedural: SkillRegistry, skill: Skill, decision: Decision, also: readonly SkillMove[] = []): Promise<Skill> {
   const { name, version, status } = skill;
@@ -180,8 +180,8 @@ async function activeVersions(procedural: SkillRegistry, skill: Skill): Promise<
 }
 
 /**
- * The active version of the same owner that this one would replace; null where there is none. For a skill in review any active version
- * counts, because a later version may be activated before the approval. For other skills only an earlier version counts.
+ * The active version of the same owner that this skill would replace, or null. For a skill in review any active version counts, because a later
+ * version may be activated before the approval. For other skills only an earlier version counts.
  */
 export async function activeVersion(procedural: SkillRegistry, skill: Skill): Promise<Skill | null> {
   const active = await activeVersions(procedural, skill);
@@ -195,9 +195,9 @@ async function moveOne(procedural: Pick<SkillRegistry, 'move'>, move: SkillMove)
 const refusal = (code: ErrorCode, field: string, message: string) => new EtudeError(code, message, { field });
 
 /**
- * Takes a skill out of use. A search for its name then finds the skill `replacedBy`.
+ * Takes a skill out of use. If `replacedBy` is given, a search for its name then finds that skill.
  *
- * @throws EtudeError INVALID_ARGUMENT where the skill would replace itself; NOT_FOUND where its readers have no active skill `replacedBy`
+ * @throws EtudeError INVALID_ARGUMENT if the skill would replace itself; NOT_FOUND if its readers have no active skill `replacedBy`
  */
 export async function deprecateSkill(
   procedural: Pick<SkillRegistry, 'move' | 'versions'>,
@@ -214,7 +214,7 @@ export async function deprecateSkill(
   return moveOne(procedural, moveOf(skill, 'deprecated', decision, { from: ['active', 'deprecated'], ...named }));
 }
 
-/** Archives these versions, all or none. @throws EtudeError FAILED_PRECONDITION where a skill in use or in review calls one, at any depth */
+/** Archives these versions, all or none. @throws EtudeError FAILED_PRECONDITION if a skill in use or in review calls one, at any depth */
 export async function archiveSkill(
   procedural: Pick<SkillRegistry, 'move'>,
   versions: readonly Skill[],
@@ -224,13 +224,12 @@ export async function archiveSkill(
 }
 
 /**
- * Undoes archiving: each version gets its earlier status back. `active` and `pending_review` come back only with a proof for the content;
- * an active procedure needs none. `active` comes back only while no other version is in use. Otherwise a version that was ever in use
- * becomes deprecated. Any other version becomes a candidate and is verified again.
+ * Undoes archiving: each version gets its earlier status back. `active` and `pending_review` come back only with a proof for the content, except for
+ * an active procedure in words. `active` comes back only while no other version is active. Otherwise a version that was ever in use becomes
+ * deprecated, and any other version becomes a candidate and is verified again.
  *
- * @param versions archived ones of one owner's skill
- * @throws EtudeError ABORTED for a version that isn't archived; FAILED_PRECONDITION if a version that comes into use calls an archived
- *   skill
+ * @param versions archived versions of one owner's skill
+ * @throws EtudeError ABORTED for a version that isn't archived; FAILED_PRECONDITION if a version that comes into use calls an archived skill
  */
 export async function restoreSkill(procedural: SkillRegistry, versions: readonly Skill[], decision: Decision): Promise<readonly Skill[]> {
   const moves: SkillMove[] = [];

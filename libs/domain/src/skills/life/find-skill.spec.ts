@@ -108,7 +108,7 @@ it('shows nobody the skills of another tenant, agent or user', async () => {
   );
 });
 
-/** The visibility rule again, written without the owners' list. */
+/** The rule about who sees a skill, written again without the list of owners. */
 function isAllowed(owner: Scope, reader: Scope): boolean {
   if (owner.user !== null && owner.user !== reader.user) return false;
   if (owner.tenant === '@global') return true;

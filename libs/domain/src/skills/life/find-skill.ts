@@ -5,7 +5,7 @@ import type { SkillScope, SkillStatus } from '@etude/contracts/skill-proof';
 import { isSameOwner } from './skill-life.js';
 import type { FoundSkill, ProceduralMemory, ReadScope, SearchQuery, SkillKey, SkillVersions } from '../../ports/memory.js';
 
-/** Who reads skills; the tenant comes from authentication. Without a user, skills of users are not visible. */
+/** Who reads skills. The tenant comes from authentication. A reader without a user sees no skills of users. */
 export type SkillReader = Scope;
 
 /** A name that no user has. A reader with this name sees only skills without a user. */
@@ -21,7 +21,7 @@ export function ownersFor({ tenant, agent, user }: SkillReader): readonly Scope[
   return user === null ? [own, ...shared] : [{ ...own, user }, own, { tenant, agent: USER_AGENT, user }, ...shared];
 }
 
-/** The records of one tenant and agent that a user sees: their own, and those without a user. */
+/** The records of one tenant and agent that a user sees: the user's own records, and records without a user. */
 export function viewOf({ tenant, agent }: Pick<Scope, 'tenant' | 'agent'>, user: string | null): ReadScope {
   return { tenant, agent, user: user ?? NOBODY };
 }
@@ -52,9 +52,9 @@ export function isReadBy(owner: Scope, reader: SkillReader): boolean {
 }
 
 interface FindOptions {
-  /** Exactly this version, in any status unless `status` says otherwise. */
+  /** The number of the version to find, in any status unless `status` is given. */
   readonly version?: number;
-  /** The newest version with this status. Absent: the active version; if there is none, the active skill that replaces the deprecated one. */
+  /** Finds the newest version with this status. Default: the active version, or else the active replacement of a deprecated version. */
   readonly status?: SkillStatus | 'any';
 }
 
@@ -63,13 +63,13 @@ export interface SkillSearch extends SearchQuery {
   readonly tags?: readonly string[];
 }
 
-/** A search asks for so many times its limit, because equal names and other tags are removed afterwards. */
+/** A search asks for this many times its limit, because skills of equal names or with other tags are removed afterwards. */
 const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
 
 /**
- * Finds a skill by its name: the active version of the narrowest owner that the reader sees. If no version is active, finds the replacement
- * of a deprecated version. With a version or a status it finds only such a version. null: there is no such skill.
+ * Finds a skill by its name: the active version of the narrowest owner that the reader sees. If no version is active, finds the replacement of a
+ * deprecated version. With a version or a status, finds only a version that has them. Returns null if there is no such skill.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */
@@ -93,7 +93,7 @@ export async function findSkill(
   return null;
 }
 
-/** The best matches among all skills that a reader sees, best first. Among skills of one name only the narrowest owner's is found. */
+/** The best matches among all skills that a reader sees, best first. Of several skills with one name, only the narrowest owner's is found. */
 export async function searchSkills(
   procedural: Pick<ProceduralMemory, 'search'>,
   reader: SkillReader,
@@ -101,7 +101,7 @@ export async function searchSkills(
 ): Promise<readonly FoundSkill[]> {
   const owners = Map.groupBy(ownersFor(reader), ({ tenant }) => tenant);
   const asked = { ...query, limit: limit * (tags.length === 0 ? PER_HIT : PER_TAGGED_HIT) };
-  // Each tenant takes one search, with a view of all its owners.
+  // For each tenant there is one search, which covers all owners of that tenant.
   const searches = [...owners].map(([tenant, ofTenant]) => {
     const [agent = '', ...also] = new Set(ofTenant.map((owner) => owner.agent));
     return procedural.search({ ...viewOf({ tenant, agent }, reader.user), also }, asked);
@@ -120,7 +120,7 @@ function versionsSeen(procedural: SkillVersions, reader: SkillReader, name: stri
   return Promise.all(ownersFor(reader).map((owner) => procedural.versions(owner, name, status)));
 }
 
-/** The narrowest active skill; else the narrowest deprecated one that has a replacement. */
+/** The active skill of the narrowest owner. If there is none, the deprecated skill of the narrowest owner that has a replacement. */
 async function findInUse(procedural: SkillVersions, reader: SkillReader, name: string): Promise<Skill | null> {
   const [inUse] = (await versionsSeen(procedural, reader, name, 'active')).flat();
   if (inUse !== undefined) return inUse;
@@ -128,7 +128,7 @@ async function findInUse(procedural: SkillVersions, reader: SkillReader, name: s
   return retired.map(([newest]) => newest).find((skill) => skill?.replacedBy !== undefined) ?? null;
 }
 
-/** The version that a key names; null where there is none. A key without a user names a skill without a user. */
+/** The version that a key names, or null. A key without a user names a skill without a user. */
 export async function versionOfKey(
   registry: SkillVersions,
   { tenant, agent, user = null, name, version }: SkillKey,

@@ -9,15 +9,15 @@ type Who = Pick<Decision, 'by' | 'at'>;
 const MERGED = 'merged into ';
 const nameOf = ({ name, version }: Named) => `${name}@${version}`;
 
-/** Whether an active skill was merged earlier, and somebody activated it again. Such a skill isn't merged any more. */
+/** Whether a skill was merged earlier and then activated again by somebody. Such a skill isn't merged any more. */
 export const wasBroughtBack = ({ history = [] }: Skill) => history.some(({ reason }) => reason.startsWith(MERGED));
 
-/** The arguments with which the skill acts like its member of this name, which was merged into it; empty for the skill's own name. */
+/** The arguments with which the skill acts like the merged member that has the name `called`. Empty for the skill's own name. */
 export function fixedFor({ name, members = [] }: Pick<Skill, 'name' | 'members'>, called: string): SkillMember['fixed'] {
   return called === name ? {} : (members.find(({ skill }) => skill?.name === called)?.fixed ?? {});
 }
 
-/** The skill, with the arguments of the member that solved this task. null: members have fixed arguments, and none of them solved it. */
+/** The skill, with the arguments of the member that solved this task. null if members have fixed arguments, but none of them solved the task. */
 export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'>>(skill: S, fingerprint: string): S | null {
   const { members = [], entryPoint, code } = skill;
   if (members.every(({ fixed }) => Object.keys(fixed).length === 0)) return skill;
@@ -29,7 +29,7 @@ export function asMember<S extends Pick<Skill, 'code' | 'entryPoint' | 'members'
   return { ...skill, code: `${code}\n\n\n${wrapper}\n`, entryPoint: '_member' };
 }
 
-/** The moves that deprecate the members of a skill that comes into use. Members that were changed or brought back since stay in use. */
+/** The moves that deprecate the members of a skill that comes into use. Members that somebody changed or brought back stay in use. */
 export async function membersReplaced(procedural: SkillVersions, skill: Skill, { by, at }: Decision): Promise<readonly SkillMove[]> {
   const named = (skill.members ?? []).flatMap((member) => member.skill ?? []).filter(({ name }) => name !== skill.name);
   const found = await Promise.all(
@@ -41,7 +41,7 @@ export async function membersReplaced(procedural: SkillVersions, skill: Skill, {
   return found.flat().map((member) => mergeInto(skill, member, { by, at }));
 }
 
-/** The moves that bring members back when their skill goes, unless they were merged elsewhere or have another active version. */
+/** The moves that bring a skill's members back when it goes out of use. Left out: members merged elsewhere, or with another active version. */
 export async function membersBack(procedural: SkillVersions, skill: Skill, decision: Decision): Promise<readonly SkillMove[]> {
   const named = skill.status === 'active' ? (skill.members ?? []).flatMap((member) => member.skill ?? []) : [];
   const found = await Promise.all(named.map(({ name }) => procedural.versions(skill.scope, name)));
@@ -54,7 +54,7 @@ function mergeInto(skill: Named, other: Skill, { by, at }: Who): SkillMove {
   return moveOf(other, 'deprecated', { by, at, reason: `${MERGED}${nameOf(skill)}` }, { replacedBy: skill.name });
 }
 
-/** The moves that merge `other` into an active skill. Only a skill of the same owner gets its cues and fingerprints. */
+/** The moves that merge `other` into an active skill. The skill gets its cues and fingerprints only if both have the same owner. */
 export function mergeMoves(skill: Skill, other: Skill, who: Who): readonly SkillMove[] {
   const reason = `took over ${nameOf(other)}, which does the same`;
   const more = { from: ['active'], absorbs: other } as const;

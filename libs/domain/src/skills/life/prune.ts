@@ -6,14 +6,14 @@ import { calledVersions, callersFirst, versionKey } from './call-graph.js';
 import { GONE, moveOf, wasBefore } from './skill-life.js';
 import { usesOf } from './usage.js';
 
-/** The rules for archiving. A rule with 0 or without a value archives nothing. */
+/** The rules for archiving. A rule that is 0 or absent archives nothing. */
 export interface PrunePolicy {
-  /** Active, and neither used nor made active for so many days. */
+  /** Archives active versions that were neither used nor activated for at least this many days. */
   readonly unusedDays?: number;
-  /** Active, used at least `failingUsesMin` times, and with a success rate below this. */
+  /** Archives active versions that were used at least `failingUsesMin` times and have a lower success rate than this. */
   readonly failingRateMax?: number;
   readonly failingUsesMin?: number;
-  /** Deprecated for so many days. */
+  /** Archives versions that have been deprecated for at least this many days. */
   readonly supersededDays?: number;
 }
 
@@ -22,19 +22,19 @@ export interface PlannedPrune {
   readonly reason: string;
 }
 
-/** A version that the policy names, and that stays because others call it. */
+/** A version that the policy names, but that stays because other versions call it. */
 export interface KeptFromPrune extends PlannedPrune {
-  /** Versions that stay and call it. */
+  /** The calling versions, which stay. */
   readonly calledBy: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>;
 }
 
 export interface PruneInput {
   readonly tenant: string;
-  /** null: every owner of the tenant. */
+  /** null means every owner of the tenant. */
   readonly agent: string | null;
-  /** Empty: nothing more is archived, and the answer lists the versions that this pruning archived before. */
+  /** If empty, nothing more is archived, and the answer lists the versions that this pruning archived before. */
   readonly policy: PrunePolicy;
-  /** The name of this pruning, for `undoPrune`. A second call with it finishes the first. Letters, digits and "-". */
+  /** The name of this pruning, in letters, digits and "-". `undoPrune` takes it. A second call with the same name finishes the first call. */
   readonly pruneId: string;
   readonly by: string;
   readonly dryRun: boolean;
@@ -47,10 +47,10 @@ export interface PruneDeps {
 }
 
 /**
- * Archives the versions that the policy names, callers first. A version stays if another one that stays calls it. The answer also has the
- * versions that an earlier call with this id archived. A dry run only plans.
+ * Archives the versions that the policy names, callers first. A version stays if a version that stays calls it. The answer includes versions that an
+ * earlier call with the same id archived. A dry run only plans.
  *
- * @throws EtudeError ABORTED where somebody moved one of them meanwhile, MEMORY_UNAVAILABLE; earlier moves stay
+ * @throws EtudeError ABORTED if somebody moved one of the versions meanwhile, MEMORY_UNAVAILABLE. Earlier moves are not undone
  */
 export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps) {
   const { tenant, agent, policy, pruneId, by, dryRun, at } = input;
@@ -68,7 +68,7 @@ export async function pruneSkills(input: PruneInput, { procedural }: PruneDeps) 
   const callers = Map.groupBy(calls, ({ key }) => key);
   const planned = new Map<string, Skill>();
   const kept: KeptFromPrune[] = [];
-  // Callers come first, so it is known which of them stay.
+  // Callers come first, so that for each skill it is known which callers stay.
   for (const skill of callersFirst([...named.keys()])) {
     const calledBy = (callers.get(versionKey(skill)) ?? [])
       .map(({ caller }) => caller)
@@ -109,9 +109,9 @@ const mark = (pruneId: string) => `pruned (${pruneId}): `;
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
 
 /**
- * Restores the status of the versions that one pruning archived, callees before their callers. A version that somebody moved since is left
- * alone. If the registry refuses a version, it stays archived, and a later call may restore it. `skills`: restored by this call, or by an
- * earlier one with the same `at`. `left`: still archived, with the reason.
+ * Restores the status of the versions that one pruning archived, callees before their callers. A version that somebody moved afterwards is left
+ * alone. If the registry refuses a version, it stays archived, and a later call may restore it. `skills` are the versions restored by this call, or
+ * by an earlier call with the same `at`. `left` are the versions that are still archived, with the reason.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */

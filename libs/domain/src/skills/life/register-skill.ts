@@ -19,14 +19,14 @@ export interface RegistrationDeps {
 }
 
 /**
- * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. Equal content returns the existing version
- * with the sources of both; in other words (description, tags, category, examples, held-out tests), it becomes the next version. Held-out tests carry
- * over.
+ * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. If a version has equal content and equal
+ * words, it is returned, with the sources of both. Equal content with other words (description, tags, category, examples, held-out tests) becomes the
+ * next version. Held-out tests carry over.
  *
- * @param options.setAside see `StoreSkillOptions`; such a version needs no room
- * @param options.baseVersion the version that was edited; absent: the newest
- * @throws EtudeError ABORTED where `baseVersion` isn't the newest; FAILED_PRECONDITION where skills are switched off, there is no room, the version
- *   in use has another kind, or the version with this content is out of use
+ * @param options.setAside the reason to archive the version at once (`StoreSkillOptions`). Such a version doesn't count towards the limit of names
+ * @param options.baseVersion the version that was edited. Default: the newest
+ * @throws EtudeError ABORTED if `baseVersion` isn't the newest; FAILED_PRECONDITION if skills are switched off, the limit of names is reached, the
+ *   version in use has another kind, or the version with this content is out of use
  */
 export async function registerSkill(
   candidate: Skill,
@@ -48,7 +48,7 @@ export async function registerSkill(
   return stored;
 }
 
-/** Refuses to register a version that was taken out of use. Other calls restore it. @throws EtudeError FAILED_PRECONDITION */
+/** Refuses to register a version that was taken out of use, because other calls restore it. @throws EtudeError FAILED_PRECONDITION */
 function requireLiving(stored: Skill, versions: readonly Skill[]): void {
   const { name, version, status } = stored;
   if (status !== 'deprecated' && status !== 'archived') return;
@@ -58,16 +58,16 @@ function requireLiving(stored: Skill, versions: readonly Skill[]): void {
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'skill', metadata: { version: String(version), status } });
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where skills are switched off for the agent */
+/** @throws EtudeError FAILED_PRECONDITION if skills are switched off for the agent */
 export function requireEnabled(agent: string, { enabled }: Pick<ProceduralMemorySettings, 'enabled'>): void {
   if (enabled) return;
-  const message = `Skills are off for agent "${agent}". A reviewer sets procedural_memory_settings.enabled with UpdateAgent, or the operator ETUDE_SKILLS_ENABLED for all.`;
+  const message = `Skills are off for agent "${agent}". A reviewer turns them on with UpdateAgent (procedural_memory_settings.enabled), or the operator turns them on for all agents (ETUDE_SKILLS_ENABLED).`;
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'enabled' });
 }
 
 /**
- * Whether a skill that nobody asked for may be registered: the agent's settings allow it, and there is room. A new version of an existing skill needs
- * no room. The store enforces the limit too. @param planned number of skills that will be registered before this one
+ * Whether a skill that nobody asked for may be registered: the settings allow it, and the limit of names (also enforced by the store) isn't reached.
+ * A new version of an existing skill is within the limit. @param planned number of skills that will be registered before this one
  */
 export async function mayLearn(
   { name, scope }: Pick<Skill, 'name' | 'scope'>,
@@ -80,18 +80,18 @@ export async function mayLearn(
   return !needsRoom(await registry.versions(scope, name));
 }
 
-/** Why this version can't replace the active one; null: it can. Its kind must be the same, for the tests and for the callers. */
+/** Why this version can't replace the active version, or null. The kind must stay the same, because tests and callers depend on it. */
 export function otherKindReason(skill: Pick<Skill, 'kind'>, replaced: Pick<Skill, 'kind' | 'version'> | null): string | null {
   if (replaced === null || replaced.kind === skill.kind) return null;
   return `the new version is a ${skill.kind}, but the active version ${replaced.version} is a ${replaced.kind}; use another name`;
 }
 
-/** Whether the next version counts towards the limit of names. @param versions all of the name that the owner has */
+/** Whether the next version of a name counts towards the limit of names. @param versions all versions of the name that the owner has */
 export function needsRoom(versions: ReadonlyArray<{ readonly status: SkillStatus }>): boolean {
   return versions.every(({ status }) => GONE.has(status));
 }
 
-/** @param namesMax 0: any number. @throws EtudeError FAILED_PRECONDITION where the limit is reached */
+/** @param namesMax 0 means no limit. @throws EtudeError FAILED_PRECONDITION if the limit is reached */
 export function requireRoom({ agent }: Pick<SkillOwner, 'agent'>, names: number, namesMax: number): void {
   if (namesMax === 0 || names < namesMax) return;
   const message = `"${agent}" has as many skills as it may have (max_skills is ${namesMax}); archive some, or raise the setting`;
@@ -100,21 +100,21 @@ export function requireRoom({ agent }: Pick<SkillOwner, 'agent'>, names: number,
 
 const ROOM_FIELD = 'max_skills';
 
-/** Whether an error is the refusal of `requireRoom`, also from another process. */
+/** Whether `requireRoom` threw this error, perhaps in another process. */
 export function isWithoutRoom(error: unknown): boolean {
   return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === ROOM_FIELD;
 }
 
-/** The copy starts without cues, fingerprints, members and counts, which belong to the earlier readers. */
+/** A copy starts without cues, fingerprints, members and counts, because these belong to the earlier readers. */
 const ANEW = { cues: [], fingerprints: [], members: [], executionCount: 0, successRate: 1 } satisfies Partial<Skill>;
 
 /**
- * Stores a copy of a skill for more readers, as a candidate. The copy is verified anew, because the old evidence may name skills that the
- * new readers can't see. Then it waits for review. A repeated call finds the copy.
+ * Stores a copy of a skill for more readers, as a candidate. The copy is verified anew, because the old evidence may name skills that the new readers
+ * can't see. After that, it waits for review. A repeated call returns the same copy.
  *
- * @param decision.namesMax how many skills the new owner may have; 0: any number
- * @throws EtudeError INVALID_ARGUMENT for a scope that isn't wider; FAILED_PRECONDITION for a skill that is not in use, has no proof for
- *   its content, or calls a skill that the new readers can't see, and where they have no room
+ * @param decision.namesMax the most skill names that the new owner may have. 0 means no limit
+ * @throws EtudeError INVALID_ARGUMENT for a scope that isn't wider; FAILED_PRECONDITION for a skill that is not in use, has no proof for its content,
+ *   or calls a skill that the new readers can't see, and if the new owner's limit of names is reached
  */
 export async function promoteSkill(
   procedural: ProceduralMemory,
@@ -132,7 +132,7 @@ export async function promoteSkill(
   }
   const owner = ownerOf(scope, skill.scope);
   const needed = await Promise.all((skill.dependencies ?? []).map((one) => readablePin(procedural, one, owner)));
-  // A global copy names no users: other tenants must not read these names, and global skills are never revoked by user.
+  // A global copy names no users. Other tenants must not read users' names, and global skills are never revoked by user.
   const sources = skill.sources.filter((name) => scope !== 'global' || sourceOf(name)?.kind !== 'users');
   const untrusted = [...new Set([...(skill.untrusted ?? []), PROMOTED_MARK])];
   const { by, reason, at } = decision;
@@ -142,7 +142,7 @@ export async function promoteSkill(
   return procedural.store(copy, { by, isReviewed: true, words: 'kept', namesMax });
 }
 
-/** A pin of the same content under an owner whose skills the new readers see. The proof still holds, because it covers content. */
+/** A pin of the same content, under an owner whose skills the new readers see. The old proof still holds, because a proof covers only content. */
 async function readablePin(procedural: ProceduralMemory, pin: SkillDependency, owner: Scope): Promise<SkillDependency> {
   for (const view of ownersFor(owner)) {
     const versions = await procedural.versions(view, pin.name);

@@ -22,7 +22,7 @@ class Learned {
     this.kept = [...facts];
   }
 
-  /** The same records, and the skills of a shelf. */
+  /** These records, together with the skills of a shelf. */
   with(shelf: Shelf): LearnedRecords {
     const { told } = this;
     return {
@@ -39,7 +39,7 @@ class Learned {
   }
 }
 
-/** Revokes a source in the name of Ann, at 9 ms. */
+/** Revokes a source as Ann does at time 9 (ms since 1970). */
 const revokeOn = (shelf: Shelf, over: Partial<Parameters<typeof revokeSource>[0]> = {}, learned = new Learned()) =>
   revokeSource(
     { tenant: 'acme', source: POISON, reason: '', by: 'ann', dryRun: false, at: 9, ...over },

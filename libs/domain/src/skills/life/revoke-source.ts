@@ -9,40 +9,40 @@ import { codeDigest } from '../content-digest.js';
 import { moveOf } from './skill-life.js';
 import { episodeKey, rolloutOf, type Source, sourceOf, sourcesOfMarks } from '../../trust/sources.js';
 
-/** Looks up records of a tenant by the names of the records that they rest on. @throws EtudeError MEMORY_UNAVAILABLE */
+/** Finds records of a tenant by the names of their sources (the records from which they were made). @throws EtudeError MEMORY_UNAVAILABLE */
 export interface LearnedRecords {
-  /** The skills and episodes that rest on one of the names by `RESTS_ON`, in no order. One may come twice. */
+  /** The skills and episodes that have one of the names as a source (`RESTS_ON`), in no order. A record may come twice. */
   restingOn(tenant: string, names: readonly string[]): AsyncIterable<Skill | Episode>;
   /**
-   * Replaces each fact that still holds and rests on one of the names by `change(fact)`; null leaves it. Calls `change` again for a fact that
-   * changed meanwhile.
+   * Replaces each current fact that has one of the names as a source by `change(fact)`, unless that is null. If a fact changed meanwhile, `change` is
+   * called again for it.
    */
   reviseFacts(tenant: string, names: readonly string[], change: (fact: Fact) => Fact | null): Promise<void>;
 }
 
 export interface RevokeInput {
   readonly tenant: string;
-  /** The revoked record, of any owner, such as "tasks/{task}", "users/{user}" or "skills/{name}@{version}". */
+  /** The name of the revoked record, of any owner, such as "tasks/{task}", "users/{user}" or "skills/{name}@{version}". */
   readonly source: string;
   readonly reason: string;
   readonly by: string;
   readonly dryRun: boolean;
-  /** Whether copies promoted to all tenants are withdrawn too; for operators. Ignored for users, whose names repeat in other tenants. */
+  /** Whether copies promoted to all tenants are withdrawn too; for operators. Ignored for users, whose names other tenants may use too. */
   readonly global?: boolean;
   /** ms since 1970 */
   readonly at: number;
 }
 
 /**
- * Withdraws everything that rests on a source, directly or through other records:
+ * Withdraws everything that rests on a source, which means that it was made from the source, directly or through other records:
  * - skills that name the source, with their callers, later versions and marked copies;
  * - records that were made while a withdrawn episode or skill was shown;
  * - facts without other support, and facts that were made where a revoked untrusted source was read.
  *
- * A withdrawn skill is archived and loses its proof. If it is restored, it must be verified again. The answer lists the skills that this or an
- * earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run lists the same and changes nothing.
+ * A withdrawn skill is archived and loses its proof. After a restore, it must be verified again. The answer lists the skills that this call or an
+ * earlier call withdrew, callers first, and the texts of the withdrawn facts. A dry run gives the same answer and changes nothing.
  *
- * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED where a skill was moved meanwhile, MEMORY_UNAVAILABLE
+ * @throws EtudeError INVALID_ARGUMENT for an unknown kind of source, ABORTED if a skill was moved meanwhile, MEMORY_UNAVAILABLE
  */
 export async function revokeSource(
   input: RevokeInput,
@@ -62,7 +62,7 @@ export async function revokeSource(
   if (dryRun || left.length === 0) return { skills, facts };
   const reason = `${becauseOf(input.source)}${input.reason === '' ? '' : `: ${input.reason}`}`;
   const moves = left.map((skill) => moveOf(skill, 'archived', { by, reason, at }, { proof: null }));
-  // Global skills call no skills of a tenant, so this order still moves callers first.
+  // Global skills call no skills of a tenant, so callers still move first.
   const moved: Skill[] = [];
   for (const one of tenants) moved.push(...(await deps.procedural.move(moves.filter(({ key }) => key.tenant === one))));
   return { skills: [...moved, ...skills.filter((skill) => !left.includes(skill))], facts };
@@ -79,20 +79,20 @@ function requireSource(name: string): Source {
 
 const becauseOf = (source: string) => `its source ${source} was revoked`;
 
-/** A record, with the names by which other records refer to it, and the names that it refers to itself. */
+/** A record, with the names by which other records refer to it (`names`), and the names of its own sources (`restsOn`). */
 interface Node {
   readonly owner: Scope;
   readonly names: readonly Name[];
   readonly restsOn: readonly string[];
 }
 
-/** `seenIn`: only readers of this owner's records mean this record by the name. Absent: everybody does. */
+/** A name of a record. If `seenIn` is given, only records of owners who can read this owner's records can mean the record by this name. */
 interface Name {
   readonly name: string;
   readonly seenIn?: Scope;
 }
 
-/** Finds everything that rests on the source, directly or not: a walk from names to the records that refer to them, one look-up per step. */
+/** Finds everything that rests on the source. Each step looks up the records that refer to the last step's names, and takes their names. */
 async function taintedBy(source: Source, tenants: readonly string[], learned: LearnedRecords) {
   const found = new Map<string, Skill | null>();
   const names = new Set<string>();
@@ -116,7 +116,7 @@ async function taintedBy(source: Source, tenants: readonly string[], learned: Le
   return { names, skills: skills.toSorted((a, b) => (a.name === b.name ? a.version - b.version : a.name < b.name ? -1 : 1)) };
 }
 
-/** The names under which records refer to the source. A source that is a skill is withdrawn under every owner. */
+/** The names under which records refer to the source. If the source is a skill, the skills of all owners with this name are withdrawn. */
 function namesOfSource({ kind, id }: Source): Name[] {
   if (kind === 'episodes') return namesOfEpisode(id);
   const name = `${kind}/${id}`;
@@ -124,7 +124,7 @@ function namesOfSource({ kind, id }: Source): Name[] {
   return kind === 'skills' ? [{ name }, { name: `itself/${id}` }] : [{ name }];
 }
 
-/** All rollouts of a task count as one, since each may have learned from the others. */
+/** The names of an episode. All rollouts of a task count as one, because each may have learned from the others. */
 function namesOfEpisode(id: string): Name[] {
   const rollout = rolloutOf(id);
   return [{ name: `episodes/${episodeKey(id)}` }, ...(rollout === null ? [] : [{ name: `tasks/${taskIdOf(rollout)}` }])];
@@ -138,7 +138,7 @@ function nodeOfEpisode({ id, taskId, scope, touched = [] }: Episode): Node {
   };
 }
 
-/** The names that a record refers to, by which memory indexes it. */
+/** The names of a record's sources, by which memory indexes the record. */
 export const RESTS_ON = {
   skill: (skill: Skill) => nodeOfSkill(skill).restsOn,
   episode: (episode: Episode) => nodeOfEpisode(episode).restsOn,
@@ -149,7 +149,7 @@ export const RESTS_ON = {
   ],
 };
 
-/** A copy of marked code has `SAME_CODE_MARK`. Its later versions have other code, so they are found by a name that begins with `copies`. */
+/** A copy of marked code has `SAME_CODE_MARK`. Its later versions have other code, so they are found by a name that begins with "copies". */
 function nodeOfSkill(skill: Skill): Node {
   const { scope, name, version, untrusted = [] } = skill;
   const id = `${name}@${version}`;
@@ -174,7 +174,7 @@ function nodeOfSkill(skill: Skill): Node {
   };
 }
 
-/** The names that a source in a record refers to. Untrusted tasks and marked skills have kinds of their own. Facts name episodes by bare ids. */
+/** The names that a record's source stands for. Untrusted tasks and marked skills have kinds of their own. Facts name episodes only by id. */
 function referencesOf(name: string): string[] {
   const source = sourceOf(name);
   if (source === null) return [`episodes/${name}`];
@@ -185,7 +185,7 @@ function referencesOf(name: string): string[] {
   return [`episodes/${episodeKey(source.id)}`, ...(rollout === null ? [] : [`rolloutsOf/${taskIdOf(rollout)}`])];
 }
 
-/** Whether this owner may have read records of `seen`. A shared record keeps the sources of its original, which may be any agent's. */
+/** Whether `owner` may have read records of `seen`. A shared record keeps the sources of its original, which may belong to any agent. */
 function mayHaveSeen(owner: Scope, seen: Scope): boolean {
   if (owner.tenant === GLOBAL_TENANT || owner.agent === TENANT_AGENT) return true;
   if (owner.agent === USER_AGENT) return seen.user === null || seen.user === owner.user;

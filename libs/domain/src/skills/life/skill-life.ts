@@ -7,7 +7,7 @@ import { canonicalJson, isInWords, proofText, skillDigest } from '../content-dig
 import { withMarks } from '../../trust/sources.js';
 import { absorbed } from './usage.js';
 
-/** Later versions do not build on skills in these statuses, and the skills do not count towards the limit of names. */
+/** Later versions don't build on skills in these statuses. Such skills don't count towards the limit of names. */
 export const GONE: ReadonlySet<SkillStatus> = new Set(['rejected', 'archived']);
 
 export const NOT_GONE: readonly SkillStatus[] = SKILL_STATUSES.filter((status) => !GONE.has(status));
@@ -18,15 +18,15 @@ export const LIVING: ReadonlySet<SkillStatus> = new Set(['candidate', 'verified'
 /** Skills in these statuses run or wait for approval, so their callees must stay callable. */
 export const IN_USE: ReadonlySet<SkillStatus> = new Set(['active', 'pending_review']);
 
-/** A caller may be pinned to skills in these statuses. */
+/** Pinned callers can call skills in these statuses. */
 export const CALLABLE: ReadonlySet<SkillStatus> = new Set(['active', 'deprecated']);
 
 /**
  * The statuses that a skill may move to, by its status. Nothing else changes a status.
  *
- * A status may move to itself. `active`, `pending_review` and `verified` do so when a new verification gives a new proof. `deprecated` does
- * so when its replacement is named, `archived` when its proof is removed. `archived` returns to `pending_review` or `rejected` only where
- * that was its status before. A move to `candidate` drops the proof, and the skill is verified anew.
+ * A status may move to itself. `active`, `pending_review` and `verified` do so when a new verification gives a new proof. `deprecated` does so when
+ * its replacement is named, and `archived` when its proof is removed. `archived` returns to `pending_review` or `rejected` only if the skill had that
+ * status before. A move to `candidate` drops the proof, and the skill is verified anew.
  */
 export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: ['verified', 'rejected', 'archived'],
@@ -38,14 +38,14 @@ export const TRANSITIONS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> 
   rejected: ['candidate', 'archived'],
 };
 
-/** An archived skill returns to these only where it had that status before. */
+/** An archived skill moves to one of these statuses only if it had that status before. */
 const UNDONE: ReadonlySet<SkillStatus> = new Set(['pending_review', 'rejected']);
 export const VERIFIER = 'verification';
 
 /** A skill reaches these statuses only with a proof for exactly its content. */
 export const PROVEN: ReadonlySet<SkillStatus> = new Set(['verified', 'pending_review', 'active']);
 
-/** Whether the proof is for exactly the skill's content, whose digest is computed again. The signature is not checked. */
+/** Whether the proof covers exactly the skill's content, whose digest is computed again. The signature is not checked. */
 export function isProofOf(skill: Skill, proof: SkillProof | undefined): boolean {
   return proof !== undefined && proof.digest === skill.digest && proof.digest === skillDigest(skill);
 }
@@ -73,10 +73,10 @@ export function newCandidate({ at, ...given }: Pick<Skill, Given> & Partial<Skil
 }
 
 /**
- * A skill as it is first stored, whatever its author claims: a candidate without proof or history, with the marks of its sources.
+ * A skill as it is first stored: a candidate without proof or history, with the marks of its sources. The author's other claims are ignored.
  *
- * @param options.by who stored it; its origin by default
- * @param options.setAside why it is archived at once
+ * @param options.by who stored the skill. Default: its origin
+ * @param options.setAside the reason to archive the skill at once
  */
 export function newSkill(given: Skill, version: number, { by, setAside }: Pick<StoreSkillOptions, 'by' | 'setAside'> = {}): Skill {
   const { proof: _proof, contract: _contract, usage: _usage, replacedBy: _replacedBy, ...skill } = structuredClone(given);
@@ -88,10 +88,10 @@ export function newSkill(given: Skill, version: number, { by, setAside }: Pick<S
 }
 
 /**
- * The skill after a move that `TRANSITIONS` allows; the same skill where the move took place before.
+ * The skill after a move that `TRANSITIONS` allows. If the move took place before, the skill is returned unchanged.
  *
- * @param checker checks the signatures under proofs; null: they are checked where a skill is run
- * @throws EtudeError ABORTED for another status or content than the move expects; FAILED_PRECONDITION where a proof or a review is missing
+ * @param checker checks the signatures of proofs. If null, signatures are checked only when a skill is run
+ * @throws EtudeError ABORTED for another status or content than the move expects; FAILED_PRECONDITION if a proof or a review is missing
  */
 export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker | null = null): Skill {
   requireDigest(skill, move.key);
@@ -103,12 +103,12 @@ export function movedSkill(skill: Skill, move: SkillMove, checker: ProofChecker 
   return moved;
 }
 
-/** Whether the skill comes into use for the first time without a review. A skill that was in use before was approved then. */
+/** Whether the skill comes into use for the first time and without a review. A skill that was in use before was approved at that time. */
 function isFirstUse(skill: Skill): boolean {
   return skill.status === 'verified' || (skill.status !== 'pending_review' && !wasActive(skill));
 }
 
-/** The status before archiving; null where the history has none. */
+/** The status before the last archiving. null if the history has no archiving. */
 export function wasBefore({ history = [] }: Skill): SkillStatus | null {
   return history.findLast(({ from, to }) => to === 'archived' && from !== 'archived')?.from ?? null;
 }
@@ -122,7 +122,7 @@ export function wasOnlyTold(skill: Skill): boolean {
   return skill.status === 'active' && isInWords(skill) && (skill.history ?? []).length <= 1;
 }
 
-/** Whether this move is in the history already, or another one had the same effect. */
+/** Whether this move is in the history already, or another move had the same effect. */
 function tookPlace({ status, history = [], proof, replacedBy }: Skill, move: SkillMove): boolean {
   const isRepeat = history.some(({ at, by, to, reason }) => at === move.at && by === move.by && to === move.to && reason === move.reason);
   if (isRepeat || move.absorbs !== undefined) return isRepeat;
@@ -164,7 +164,7 @@ function requireStatus(skill: Skill, { key, to, from = [skill.status] }: SkillMo
   throw new EtudeError('ABORTED', message);
 }
 
-/** A procedure in words has no proof. It may become active again unchanged, because it contains no code. */
+/** Requires a proof. Only a procedure in words may become active again without one if it is unchanged, because it has no code. */
 function requireProof(before: Skill, moved: Skill, checker: ProofChecker | null): void {
   const { proof } = moved;
   if (isProofOf(moved, proof) && (checker === null || isSigned(proof, checker))) return;
@@ -183,7 +183,7 @@ function requireTrusted(moved: Skill): void {
   throw new EtudeError('FAILED_PRECONDITION', `skill ${nameOf(moved)} has to be reviewed before it is used: ${reasons.join('; ')}`);
 }
 
-/** The reasons why only a person may approve it; empty where approval may be automatic. */
+/** The reasons why only a person may approve the skill. Empty if approval may be automatic. */
 export function reasonsForReview(skill: Pick<Skill, 'untrusted' | 'proof' | 'history'>): readonly string[] {
   const { untrusted = [], proof } = skill;
   const errors = (proof?.findings ?? []).filter(({ severity }) => severity === 'error');
@@ -205,7 +205,7 @@ export interface Decision {
   readonly at: number;
 }
 
-/** A move of exactly this version and content. It starts from the skill's present status unless `more.from` names others. */
+/** A move of exactly this version and content. It starts from the skill's present status, unless `more.from` names other statuses. */
 export function moveOf(
   skill: Skill,
   to: SkillStatus,
@@ -231,7 +231,7 @@ export function isSameOwner(a: Scope, b: Scope): boolean {
   return a.tenant === b.tenant && a.agent === b.agent && a.user === b.user;
 }
 
-/** @param versions of the skill's name and owner, after the moves. @throws EtudeError ABORTED where another version is active beside it */
+/** @param versions all of the skill's name and owner, after the moves. @throws EtudeError ABORTED if another version is active too */
 export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): void {
   const other = versions.find(({ status, version }) => status === 'active' && version !== skill.version);
   if (other === undefined) return;
@@ -239,12 +239,12 @@ export function requireOnlyActive(skill: Skill, versions: readonly Skill[]): voi
   throw new EtudeError('ABORTED', message, { field: 'version', metadata: { active_version: String(other.version) } });
 }
 
-/** The version that stays active: the one activated last. Only a store without transactions can hold several active versions. */
+/** The version that stays active, which is the last activated one. Only a store without transactions can hold several active versions. */
 export function lastActivated(active: readonly Skill[]): Skill | undefined {
   return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
 }
 
-/** When the skill was activated last, in ms since 1970; 0 if it never was. */
+/** Time when the skill was last activated, in ms since 1970. 0 if it never was. */
 export function activatedAt({ history = [] }: Skill): number {
   return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? 0;
 }

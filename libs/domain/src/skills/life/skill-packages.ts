@@ -1,9 +1,9 @@
 import { EtudeError } from '@etude/contracts/errors';
 
-/** Packages beyond the standard library, as "name==version", by the name of the kind of sandbox that has them. */
+/** Packages beyond the standard library, as "name==version". The key is the name of the kind of sandbox that has them. */
 export type SandboxPackages = Readonly<Record<string, readonly string[]>>;
 
-/** Returns the kind of sandbox that has these packages; undefined: the default kind. */
+/** Returns the kind of sandbox that has these packages. undefined means the default kind. */
 export type TemplateFor = (packages: readonly string[]) => string | undefined;
 
 const DEFAULT = 'default';
@@ -12,7 +12,7 @@ const DEFAULT = 'default';
  * The kind of sandbox with all of these packages, in these versions: the default kind if it has them, else the kind with the fewest
  * packages. Nothing is installed when a skill runs.
  *
- * @throws EtudeError FAILED_PRECONDITION naming the requested and the available packages
+ * @throws EtudeError FAILED_PRECONDITION, which names the requested and the available packages
  */
 export const templatesOf =
   (templates: SandboxPackages): TemplateFor =>
@@ -33,7 +33,7 @@ function allowed(templates: SandboxPackages): string {
   return `A skill can use one of these sets: ${kinds.map(([name, has]) => `${has.join(', ')} (${name})`).join('; or ')}.`;
 }
 
-/** A package in its normal form: case doesn't matter in its name, and "-", "_" and "." mean the same. */
+/** A package in its normal form. In its name, case makes no difference, and "-", "_" and "." mean the same. */
 function normal(text: string): string {
   const [name = '', version = ''] = text.split('==');
   return `${name.toLowerCase().replaceAll(/[-_.]+/g, '-')}==${version}`;

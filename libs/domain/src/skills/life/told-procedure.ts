@@ -8,7 +8,7 @@ import type { MemoryOutbox, SkillVersions } from '../../ports/memory.js';
 import { findSkill, type SkillReader } from './find-skill.js';
 import { useOf } from './usage.js';
 
-/** The success rate of an untried procedure. A function that passed its tests starts at 1. */
+/** The success rate of a procedure that nobody has tried. A function that passed its tests starts at 1. */
 const RATE_AT_FIRST = 0.5;
 const ID_CHARS = 16;
 
@@ -16,19 +16,19 @@ export interface Telling {
   readonly scope: Scope;
   readonly name: string;
   readonly words: string;
-  /** The procedure as consolidation learned it from actions; absent: somebody told it. */
+  /** The procedure that consolidation learned from actions. Absent if somebody told the procedure. */
   readonly learned?: Skill | undefined;
-  /** Who told it, for the history. */
+  /** Name of who told the procedure, for the history. */
   readonly by: string;
-  /** ms since 1970 */
+  /** Time in ms since 1970. */
   readonly at: number;
 }
 
 /**
  * The version for a told procedure. A new name becomes active at once. The next version of a procedure that was only told becomes active too, and
- * keeps the counts. After a person's decision, and for words of a marked skill, it is a candidate. Equal words return the existing version.
+ * keeps the counts. After a person's decision, or for words of a marked skill, it is a candidate. Equal words return the existing version.
  *
- * @param versions all of this name that the owner has, newest first
+ * @param versions all versions of this name that the owner has, newest first
  * @param isMarked whether the tenant has a marked skill with these words
  * @throws EtudeError FAILED_PRECONDITION for the name of a skill with code, and for words that were taken out of use
  */
@@ -58,7 +58,7 @@ export function toldProcedure(
   return { version: candidate, isNew: true };
 }
 
-/** The told versions before the active one, deprecated. A crashed writer may leave several active. @param versions all of the owner, newest first */
+/** The told versions before the active one, moved to `deprecated`. A writer that crashed may leave several active. @param versions of one owner */
 export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versions: readonly Skill[]): readonly Skill[] {
   const inUse = versions.find(({ status }) => status === 'active');
   if (inUse === undefined) return [];
@@ -68,7 +68,7 @@ export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versio
     .map((skill) => movedSkill(skill, { key: keyOf(skill), to: 'deprecated', by, reason, at }));
 }
 
-/** The new version keeps the counts of the earlier one, since callers know a procedure by its name. */
+/** The new version, active in place of `before`. It keeps the counts, because callers know a procedure by its name. */
 function inUseInPlaceOf(made: Skill, before: Skill | undefined, { by, at }: Telling): Skill {
   const { executionCount, successRate, cues, fingerprints, usage } = before ?? made;
   return {
@@ -87,31 +87,31 @@ export function procedureSource(scope: Skill['scope'], name: string, version: nu
   return `procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`;
 }
 
-/** A told procedure is its own source, and untrusted. A learned one has episodes as sources, and the success rate of these. */
+/** A told procedure is its own, untrusted source. A learned procedure has episodes as sources, and their success rate. */
 function wordedProcedure({ scope, name, words, learned, at }: Telling, version: number): Skill {
   if (learned !== undefined) return withMarks({ ...learned, version, status: 'active', statusReason: 'learned from actions' });
   const made = newProcedure(words, { name, scope, sources: [procedureSource(scope, name, version)], scripted: false, at });
   return withMarks({ ...made, version, status: 'active', statusReason: 'told in words', successRate: RATE_AT_FIRST });
 }
 
-/** A candidate that is read and not run. @param given `at`: ms since 1970 */
+/** A candidate that is read, not run. @param given `at` is in ms since 1970 */
 export function newProcedure(description: string, given: Pick<Skill, 'name' | 'scope' | 'sources' | 'scripted'> & { at: number }): Skill {
   return newCandidate({ kind: 'procedure', description, code: '', entryPoint: null, tests: [], model: null, ...given });
 }
 
 interface WordsUse {
-  /** "moor_boat" or "moor_boat@2". */
+  /** Names of the used procedures and skills, such as "moor_boat" or "moor_boat@2". */
   readonly names: readonly string[];
   readonly success: boolean;
-  /** Accepted code, which may contain a copy of a shown skill; absent: there is none. */
+  /** Accepted code, which may contain a copy of a shown skill. Absent if there is none. */
   readonly code?: string;
-  /** Identifies the use, such as the id of an episode: each procedure is counted once for it. */
+  /** Identifies the use, such as the id of an episode. For one id, each procedure is counted only once. */
   readonly useId: string;
-  /** ms since 1970 */
+  /** Time of the use, in ms since 1970. */
   readonly at: number;
 }
 
-/** Counts a use of each named procedure that the reader sees, and of each named skill that the code has copied. Runs are counted elsewhere. */
+/** Counts a use of each named procedure that the reader sees, and of each named skill that `code` has copied. Runs are counted elsewhere. */
 export async function countWordsUsed(
   { procedural, outbox }: { readonly procedural: SkillVersions; readonly outbox: MemoryOutbox },
   reader: SkillReader,
@@ -129,7 +129,7 @@ export async function countWordsUsed(
 
 const dense = (text: string) => text.replaceAll(/\s+/g, '');
 
-/** Whether accepted code has a class of the snippet's name, or a whole copy of the function. */
+/** Whether accepted code has a class with the snippet's name, or contains the whole code of the function. */
 function isPartOf({ kind, entryPoint, code: own }: Skill, code: string): boolean {
   if (kind === 'snippet') return entryPoint !== null && new RegExp(`^class[ \\t]+${entryPoint}\\b`, 'm').test(code);
   return kind === 'function' && own.trim() !== '' && dense(code).includes(dense(own));

@@ -5,7 +5,7 @@ import type { SkillUsage } from '@etude/contracts/skill-proof';
 import type { SkillOffer, CountedUse } from '../../ports/memory.js';
 import { contentDigest } from '../content-digest.js';
 
-/** The maximum number of cues of a skill, each the prompt of a solved task. More would slow search down. */
+/** Maximum number of cues of a skill. Each cue is the prompt of a solved task. More cues would slow search down. */
 export const SKILL_CUES_MAX = 64;
 
 export const UNUSED: SkillUsage = {
@@ -18,16 +18,16 @@ export const UNUSED: SkillUsage = {
   nondeterministic: false,
 };
 
-/** The possible owners of a used skill, likeliest first. @throws EtudeError PERMISSION_DENIED for another tenant's skill that is not global */
+/** The possible owners of a used skill, likeliest first. @throws EtudeError PERMISSION_DENIED for a skill of another tenant that is not global */
 export function ownersOfUse({ scope, owner }: CountedUse): readonly Scope[] {
   const { tenant, agent } = owner ?? scope;
   if (tenant !== scope.tenant && tenant !== GLOBAL_TENANT)
-    throw new EtudeError('PERMISSION_DENIED', `tenant "${scope.tenant}" can't have used a skill of tenant "${tenant}"`);
+    throw new EtudeError('PERMISSION_DENIED', `tenant "${scope.tenant}" can't use a skill of tenant "${tenant}"`);
   const users = owner?.user === undefined ? [...new Set([null, scope.user])] : [owner.user];
   return users.map((user) => ({ tenant, agent, user }));
 }
 
-/** The write that counts a use of a skill by `scope`. Unless `more` has a cue and a fingerprint, the skill learns no task from it. */
+/** The write that counts a use of a skill by `scope`. Without a cue and a fingerprint in `more`, the skill learns no task from the use. */
 export function useOf(
   { name, version, scope: { tenant, agent, user } }: Pick<Skill, 'name' | 'version' | 'scope'>,
   scope: Scope,
@@ -41,8 +41,8 @@ const LISTED_MAX = 10;
 const FAILING_RATE_MAX = 0.5;
 
 /**
- * The counts of each agent's skills, all versions together, and lists of at most ten skills. `fellBackCount`: used, and a model had to do the work
- * afterwards. `failing`: active and failing in more than half of the uses. `unused`: active, and never used nor loaded.
+ * The counts of each agent's skills, all versions together, and lists of at most ten skills. `fellBackCount` counts uses after which a model had to
+ * do the work. `failing` skills are active and fail in more than half of their uses. `unused` skills are active and were never used or loaded.
  */
 export async function skillStats(skills: AsyncIterable<Skill> | Iterable<Skill>) {
   const counts = new Map<string, ReturnType<typeof statsOf>>();
@@ -73,7 +73,7 @@ function statsOf(skill: Skill, before = NO_COUNTS) {
   };
 }
 
-/** Keeps the first ten in the list. */
+/** Inserts the skill into the ordered list, and keeps the first ten. */
 function insertInto(list: Skill[], skill: Skill, order: (a: Skill, b: Skill) => number): void {
   const sorted = [...list, skill].toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1));
   list.splice(0, list.length, ...sorted.slice(0, LISTED_MAX));
@@ -94,10 +94,10 @@ export function afterOffers(skill: Skill, offers: readonly SkillOffer[]): Skill 
   return { ...skill, usage: { ...usage, offered: offered + 1, idle, lastUsedAt: lastUse } };
 }
 
-/** Offers since the last use or load. */
+/** Number of offers since the last use or load. */
 export const idleOffersOf = ({ usage = UNUSED }: Pick<Skill, 'usage'>) => usage.idle ?? (usage.lastUsedAt === null ? usage.offered : 0);
 
-/** The skill with the members, cues and fingerprints of another one that does the same. A repeat adds nothing. */
+/** The skill with the members, cues and fingerprints of another skill that does the same. A repeat adds nothing. */
 export function absorbed(skill: Skill, { name, version, fingerprints, cues, members = [] }: Skill): Skill {
   const known = skill.members ?? [];
   const isNew = ({ skill: one }: SkillMember) => !known.some((member) => one !== undefined && member.skill?.name === one.name);
@@ -148,7 +148,7 @@ function usageAfter(skill: Skill, use: CountedUse): SkillUsage {
   };
 }
 
-/** The failure to store. If a user used a shared skill, only the kind of error is kept, because messages quote the input. */
+/** The failure to store. If a user used a shared skill, only the kind of error is stored, because messages quote the input. */
 function failureOf(skill: Skill, use: CountedUse, { input, error }: NonNullable<CountedUse['failure']>): SkillUsage['failures'][number] {
   if (mayBeTold(skill, use)) return { at: use.at, input, error };
   return { at: use.at, input: '', error: /^[A-Za-z_][\w.]*(?=:)/.exec(error)?.[0] ?? (error.includes(':') ? 'an error' : error) };
@@ -161,8 +161,8 @@ function digestsOf({ digest }: Skill, { inputDigest, outputDigest }: CountedUse)
 }
 
 /**
- * Whether the skill may keep the task of this use, as a cue or a digest. A user's task is kept only in that user's own skills: other users
- * could read it in a shared one, and erasure would miss it. Tasks stay within their tenant for the same reasons.
+ * Whether the skill may keep the task of this use, as a cue or a digest. A user's task is kept only in that user's own skills. In a shared skill,
+ * other users could read it, and erasure would miss it. For the same reasons, tasks stay within their tenant.
  */
 function mayBeTold({ scope }: Skill, use: CountedUse): boolean {
   return use.scope.tenant === scope.tenant && (use.scope.user === null || use.scope.user === scope.user);
