@@ -102,7 +102,7 @@ describe('verification again', () => {
   });
 });
 
-/** The ids of the executions of a check. */
+/** The ids of the executions that a check makes. */
 async function ids(check: typeof checkSkill): Promise<readonly string[]> {
   const sandboxes = new PythonSandboxes();
   await check(candidate(), { ...admissionDeps(new FakeProceduralMemory()), sandboxes }, signal);
@@ -170,14 +170,14 @@ const four = active('four', 'from skills import step, twice\ndef four(n):\n    r
   tests: [call([1], 5)],
   needs: [step, twice],
 });
-/** Another implementation with the same results. */
+/** A second version of `step`, with other code and the same results. */
 const newStep = skillOf('step', 'def step(n):\n    return 1 + n', { tests: [call([1], 2), call([7], 8)], version: 2, status: 'candidate' });
 
 function registry(...skills: Skill[]) {
   const procedural = new FakeProceduralMemory().keep(...skills);
   const requested: Skill[] = [];
   const deps = admissionDeps(procedural, {}, requested);
-  /** Verifies all requested skills in order until no request is left; returns the requests. */
+  /** Verifies all requested skills in order until no request is left. Returns the requests. */
   const drain = async (over: Partial<AdmissionDeps> = {}): Promise<string[]> => {
     const done: string[] = [];
     for (let next = requested.shift(); next !== undefined && done.length < 20; next = requested.shift()) {
@@ -266,7 +266,7 @@ const ANNS: Scope = { ...OWN, user: 'ann' };
 const TENANT: Scope = { ...OWN, agent: '@tenant' };
 const GLOBAL: Scope = { ...TENANT, tenant: '@global' };
 
-/** Verifies a new version that is wrong below zero, and then its caller. Only the tests of the caller have numbers below zero. */
+/** Verifies a new version that is wrong for numbers below zero, and then its caller. Only the caller's tests have such numbers. */
 async function admitted(owner: Scope, caller: Scope) {
   const known = proven(skillOf('step', 'def step(n):\n    return n + 1', { scope: owner, tests: [call([1], 2), call([5], 6)] }));
   const code = 'def step(n):\n    return 1 + abs(n)';

@@ -17,17 +17,17 @@ import type { Clock } from '../../ports/clock.js';
 import { dependencyOn } from './bundle-code.js';
 
 export interface AdmissionDeps extends Omit<CheckDeps, 'round'>, ReverificationDeps {
-  /** The agent's settings say who approves. */
+  /** Reads the agent's settings, which say who approves skills. */
   readonly settings: AgentSettingsReader;
   readonly signer: ProofSigner;
 }
 
-/** `round` asks for a new verification, even of content that was verified before. */
+/** The skill version to admit. A new `round` verifies it again, even if its content was verified before. */
 export type Admission = SkillKey & { readonly round?: number | undefined };
 
 /**
  * Brings a skill into use: verifies it in a sandbox, signs the evidence, and approves it by its agent's settings. A failed verification
- * rejects it with the reason. Its callers are then verified with it. A repeated call continues where the last one stopped.
+ * rejects it with the reason. Its callers are then verified with it. A repeated call continues where the last call stopped.
  *
  * A skill in use or waiting for review is verified again for a new `round`. A skill without a signed proof, or with a proof of an unknown
  * key, is verified again too.
@@ -38,7 +38,7 @@ export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: Ab
   const skill = await versionOfKey(deps.procedural, key);
   if (skill === null) throw noSuchSkill(key);
   if (skill.digest !== key.digest) {
-    const changed = `version ${key.version} of skill "${key.name}" has digest ${skill.digest}; the request is for digest ${key.digest}`;
+    const changed = `version ${key.version} of skill "${key.name}" has digest ${skill.digest}, not the requested ${key.digest}; send a new request`;
     throw new EtudeError('ABORTED', changed);
   }
   try {
@@ -67,7 +67,7 @@ async function verifiedNow(skill: Skill, { round }: Admission, deps: AdmissionDe
   return recordVerification(procedural, skill, { ...found, ...proof }, clock.now());
 }
 
-/** Approves the skill as the settings say, then repins its callers. */
+/** Approves the skill as the settings say. Then its callers are pinned to the new version. */
 async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
@@ -77,7 +77,7 @@ async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps)
   return admitted;
 }
 
-/** The status of the stored skill with this name and digest; null while its verification or approval goes on. */
+/** The status of the stored skill with this name and digest. null while its verification or approval goes on. */
 export async function settledStatus(
   procedural: ProceduralMemory,
   { scope, name, digest }: Pick<Skill, 'scope' | 'name' | 'digest'>,
@@ -91,10 +91,10 @@ export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
   readonly checker: ProofChecker;
 }
 
-/** `confidence`: 0 to 1; 0 where the skill did not pass. */
+/** The result of a verification. `confidence` is from 0 to 1. It is 0 if the skill did not pass. */
 type SkillCheck = Verification & { readonly digest: string; readonly confidence: number };
 
-/** Drafts have a round of their own, so that a later verification doesn't reuse their executions. */
+/** Drafts have a round of their own, so that a later verification doesn't reuse a draft's executions. */
 const ROUND_OF_DRAFTS = 0;
 
 /** The verification that a draft would get if it were registered now. Nothing is stored. @throws as `examineSkill` */
@@ -113,7 +113,7 @@ export async function examineSkill(version: Skill, deps: CheckDeps, signal: Abor
   const digest = skillDigest(version);
   const skill = { ...version, digest };
   const { procedural, checker } = deps;
-  // A callee that can't be loaded is the skill's fault, not the system's.
+  // If a callee can't be loaded, the fault is the skill's, not the system's.
   const ground = await gatherGround(skill, procedural, (needed) => isProven(needed, checker)).catch(refusalOf);
   const verification =
     typeof ground === 'string' ? verificationOf([{ reason: ground }], null) : await verifySkill(skill, { ...deps, ground }, signal);
@@ -128,8 +128,8 @@ interface ReverificationDeps {
 }
 
 /**
- * Stores a new version of each active caller, pinned to this newly active skill and to the present versions of its other callees. That
- * version is verified like any other. An earlier version with these pins is activated again. A repeated call changes nothing.
+ * Stores a new version of each active caller, pinned to this newly active skill and to the active versions of its other callees. The new version is
+ * verified as usual. If an earlier version has these pins, it is activated again instead. A repeated call changes nothing.
  *
  * The recursion ends, because no skill calls itself at any depth, and equal pins never give a second version.
  * @throws EtudeError MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE
@@ -167,14 +167,14 @@ async function repinned(dependent: Skill, { procedural, clock }: ReverificationD
   return procedural.store({ ...next, statusReason, digest: skillDigest(next) }, { by: 'verification', isReviewed: true, words: 'kept' });
 }
 
-/** The pin of the owner's active version; the given pin where none is active. */
+/** A pin of the owner's active version, or the given pin if no version is active. */
 async function presentPin(pin: SkillDependency, procedural: ProceduralMemory): Promise<SkillDependency> {
   const { tenant, agent, user, name } = pin;
   const [active] = await procedural.versions({ tenant, agent, user }, name, 'active');
   return active === undefined ? pin : dependencyOn(active);
 }
 
-/** Approves a version in review if only its pins differ from the one in use, because its code and its callees were approved before. */
+/** Approves a version in review that differs from the version in use only by its pins. Its code and its callees were approved before. */
 async function carryApprovalOver(skill: Skill, replaced: Skill | null, deps: ReverificationDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   if (skill.status !== 'pending_review' || replaced === null || replaced.status !== 'active') return skill;

@@ -15,25 +15,25 @@ export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'd
 const LOADER = pythonText('load_skills');
 
 /**
- * The code with a loader in front, so that `from skills import NAME` and `import skills; skills.NAME(...)` work. Used for all code that a
- * sandbox runs as a module: programs, calls, checked runs, cells. Each skill runs in its own module. Lines of the code keep their numbers,
- * and `from __future__` imports remain the first statement. Without skills the code is unchanged.
+ * The code with a loader in front, so that `from skills import NAME` and `import skills; skills.NAME(...)` work. It is used for all code that a
+ * sandbox runs as a module: programs, calls, checked runs, cells. Each skill runs in its own module. Lines of the code keep their numbers, and `from
+ * __future__` imports remain the first statement. Without skills the code is unchanged.
  *
- * @param needed skills in the order of loading; see `neededSkills`
- * @param direct pins of the skills that the code itself calls; absent: the last skill of each name
+ * @param needed skills in the order of loading, as `neededSkills` returns them
+ * @param direct pins of the skills that the code itself calls. If absent, the code calls the last skill of each name
  */
 export function bundledCode(code: string, needed: readonly NeededSkill[], direct?: readonly SkillDependency[]): string {
   if (needed.length === 0) return code;
   const text = JSON.stringify(code);
   const file = '__import__("sys")._getframe().f_code.co_filename';
-  // The statement is below the code's last line. Otherwise a traceback would show a line of the code for it.
+  // The statement is below the code's last line. Otherwise a traceback would show a line of the code in place of the statement.
   const below = '\n'.repeat(code.split('\n').length);
   return `${loadingCode(needed, direct, file, text)}${below}exec(compile(${text}, ${file}, "exec", dont_inherit=True), globals())\n`;
 }
 
 /**
- * The loader as one line, for an interpreter that runs the code later, such as a session's. It defines the module `skills` and binds no
- * name. Each skill has its own module and file in tracebacks, such as "skills/parse_csv@2".
+ * The loader as one line, for an interpreter that runs the code later, such as a session's interpreter. The line defines the module `skills` and
+ * binds no name. Each skill has its own module, and its own file name in tracebacks, such as "skills/parse_csv@2".
  */
 export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[], ...shown: readonly string[]): string {
   const modules = new Map<string, string>();
@@ -55,9 +55,9 @@ export function loadingCode(needed: readonly NeededSkill[], direct?: readonly Sk
 }
 
 /**
- * The skill, pinned to the active skills with the names that it calls. Every reader of the skill must be able to read them.
+ * The skill, pinned to the active skills with the names that it calls. Every reader of the skill must be able to read the called skills.
  *
- * @throws EtudeError FAILED_PRECONDITION naming the skill that is missing, can't be called, or calls this one; see `isWithoutDependency`
+ * @throws EtudeError FAILED_PRECONDITION, which names a called skill that is missing, can't be called, or calls the given skill
  */
 export async function pinnedTo(names: readonly string[], skill: Skill, procedural: SkillVersions): Promise<Skill> {
   const dependencies = await Promise.all(
@@ -80,7 +80,7 @@ export async function pinnedTo(names: readonly string[], skill: Skill, procedura
   return { ...pinned, digest: skillDigest(pinned) };
 }
 
-/** Names of skills in `from skills import NAME`, and in `skills.NAME` after `import skills`. "*" imports all. */
+/** Names of skills in `from skills import NAME`, and in `skills.NAME` after `import skills`. "*" stands for all skills. */
 export function importedNames(code: string): ReadonlySet<string> {
   const lists = [...code.matchAll(/^[ \t]*from[ \t]+skills[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)/gm)].map(([, list = '']) => list);
   const parts = lists.flatMap((list) => list.replaceAll(/#[^\n]*|[()]/g, '').split(','));
@@ -90,7 +90,7 @@ export function importedNames(code: string): ReadonlySet<string> {
   return new Set(names.filter((name) => name !== ''));
 }
 
-/** Pins a candidate to the active skills that it imports. If one can't be pinned, the candidate stays unpinned and fails verification. */
+/** Pins a candidate to the active skills that it imports. If a skill can't be pinned, the candidate stays unpinned and fails verification. */
 export async function pinnedToImports(candidate: Skill, procedural: SkillVersions): Promise<Skill> {
   try {
     return await pinnedTo([...importedNames(candidate.code)], candidate, procedural);
@@ -112,7 +112,7 @@ export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name
   return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }
 
-/** The function that other code calls. @throws EtudeError FAILED_PRECONDITION where there is none */
+/** The function that other code calls. @throws EtudeError FAILED_PRECONDITION if the skill has none */
 export function entryPointOf(skill: NeededSkill): string {
   const nothing = nothingToCall(skill);
   if (nothing !== null) throw refusal(`${skill.name}@${skill.version} ${nothing}`);
@@ -125,9 +125,9 @@ export interface LoadedFunction {
   readonly name: string;
   readonly version: number;
   readonly digest: string;
-  /** "def parse_csv(text: str) -> list[list[str]]" */
+  /** The signature in Python, such as "def parse_csv(text: str) -> list[list[str]]". */
   readonly signature: string;
-  /** The author's words, which are only data in a prompt. */
+  /** The author's words. In a prompt they are only data. */
   readonly description: string;
 }
 
@@ -138,11 +138,11 @@ interface LoadDeps {
 }
 
 /**
- * Loads functions for code that will be written later, with the skills that they need, in the versions that were verified together. Each
- * function counts as offered and loaded. If one is refused, none is counted. With `pins` the same versions can be loaded again. `code` makes
- * each function callable by its name, and importable from `skills`.
+ * Loads functions for code that will be written later, together with the skills that they need, in the versions that were verified together. Each
+ * function counts as offered and loaded. If one function is refused, none is counted. `pins` can load the same versions again. `code` makes each
+ * function callable by its name, and importable from `skills`.
  *
- * @throws EtudeError NOT_FOUND naming all that are missing; FAILED_PRECONDITION where one has nothing to call or is not proven
+ * @throws EtudeError NOT_FOUND, which names all missing functions; FAILED_PRECONDITION if a function can't be called or is not proven
  */
 export async function loadFunctions(reader: SkillReader, names: readonly string[], deps: LoadDeps) {
   const wanted = [...new Set(names)];

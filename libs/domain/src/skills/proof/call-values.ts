@@ -8,10 +8,10 @@ import type { SandboxRun } from '@etude/contracts/sandbox';
 
 type Arguments = Readonly<Record<string, unknown>>;
 /**
- * Checks arguments against the skill's contract and returns those that were given. Defaults are left to Python, which has the exact value; JSON may
- * lack it (a tuple, 1.0).
+ * Checks arguments against the skill's contract and returns the given arguments. Default values are left to Python, because JSON may lack their exact
+ * values (a tuple, 1.0).
  *
- * @throws EtudeError INVALID_ARGUMENT listing each wrong argument as "parameters.NAME"; FAILED_PRECONDITION if it can't be called
+ * @throws EtudeError INVALID_ARGUMENT, which lists each wrong argument as "parameters.NAME"; FAILED_PRECONDITION if the skill can't be called
  */
 export function validateArguments(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint' | 'contract'>, given: Arguments): Arguments {
   const contract = requireContract(skill);
@@ -33,7 +33,7 @@ function ownArguments(given: Arguments): Record<string, unknown> {
   return own;
 }
 
-/** @throws EtudeError FAILED_PRECONDITION where there is nothing to call; the message says what to do instead */
+/** Requires a skill that can be called. @throws EtudeError FAILED_PRECONDITION, which says what to do instead */
 export function requireCallable(skill: Pick<Skill, 'name' | 'kind' | 'entryPoint'>): void {
   if (skill.kind !== 'function') throw new EtudeError('FAILED_PRECONDITION', `${skill.name} ${nothingToCall(skill)}.`);
 }
@@ -65,11 +65,11 @@ function faultOf(issue: z.core.$ZodIssue): string {
 type Call = Extract<SandboxRun, { kind: 'call' }>;
 
 /**
- * Turns arguments given by name into those of a Python call. A parameter before "/" is passed by position. The list for `*rest` follows all
- * parameters before it. Others are passed by name. An omitted parameter keeps the function's default.
+ * Turns arguments given by name into the arguments of a Python call. A parameter before "/" is passed by position, as is each parameter before
+ * `*rest`, whose list follows. All other parameters are passed by name. An omitted parameter keeps the function's default.
  *
  * @param given the result of `validateArguments`
- * @throws EtudeError INVALID_ARGUMENT where a parameter is omitted before one that is passed by position
+ * @throws EtudeError INVALID_ARGUMENT if a parameter is omitted that comes before a parameter passed by position
  */
 export function placedArguments(
   { name, contract }: Pick<Skill, 'name' | 'contract'>,
@@ -87,7 +87,7 @@ export function placedArguments(
   const leftOut = places.find((place) => !Object.hasOwn(kwargs, place.name));
   if (leftOut !== undefined) {
     const field = `parameters.${leftOut.name}`;
-    const message = `The arguments of ${name} are wrong: ${field} is missing; ${last.name} follows it and is passed by position.`;
+    const message = `The arguments of ${name} are wrong: ${field} is missing. Give it too, because the later ${last.name} is passed by position.`;
     throw new EtudeError('INVALID_ARGUMENT', message, { field });
   }
   const args = places.map((place) => kwargs[place.name]!);
@@ -95,15 +95,15 @@ export function placedArguments(
   return { args: [...args, ...behind], kwargs };
 }
 
-/** A lone surrogate in the text of `JSON.stringify`, which writes all others as characters. A backslash before it would be doubled. */
+/** The escape of a lone surrogate in JSON. `JSON.stringify` escapes no other characters this way. A backslash in the text would be doubled. */
 const LONE = /(?<!\\)((?:\\\\)*)\\u(?=d[89a-f])/g;
 
-/** The value of a call with lone surrogates, which UTF-8 can't hold, as Python's escapes such as "\ud800". */
+/** The value of a call, with lone surrogates as Python's escapes, such as "\ud800", because UTF-8 can't hold lone surrogates. */
 export const validUnicode = (value: Json): Json => JSON.parse(JSON.stringify(value).replaceAll(LONE, String.raw`$1\\u`)) as Json;
 
 /**
- * The return value of a call as plain JSON, which a skill's `outputSchema` describes. Sets become lists, complex numbers pairs, and bytes
- * base64. Dictionaries with other keys than texts become lists of pairs. Numbers that JSON lacks become texts; lone surrogates are escaped.
+ * The return value of a call as plain JSON, as a skill's `outputSchema` describes it. Sets become lists, complex numbers pairs, and bytes base64. A
+ * dictionary with keys other than texts becomes a list of pairs. Numbers that JSON lacks become texts. Lone surrogates are escaped.
  */
 export const plainValue = (value: Json): unknown => plain(validUnicode(value));
 
@@ -129,5 +129,5 @@ const CHANGED = /\{"\$(?:int|float)":|\\ud[89a-f]/;
 const NOTE =
   'In the result whole numbers beyond 2^53, nan and infinities are texts, and halves of surrogate pairs are escapes such as \\ud800.';
 
-/** A note on the numbers and texts that `plainValue` changes; empty where this value has no such parts. */
+/** A note on the numbers and texts that `plainValue` changes. Empty if this value has none of them. */
 export const noteOfPlainValue = (value: unknown): string => (CHANGED.test(JSON.stringify(value) ?? '') ? NOTE : '');

@@ -11,15 +11,15 @@ import { contentDigest } from '../content-digest.js';
 
 const INSPECT_PROGRAM = pythonProgram('inspect_skill', ['top_level', 'contract', 'mutants']);
 
-/** The size limit of a skill's code. A skill is one tool, not a library, and each mutant is a copy of it. */
+/** The size limit of a skill's code. A skill is one tool, not a library, and each mutant is a copy of the whole code. */
 export const CODE_MAX_BYTES = 256 * 1024;
 /** The most mutants of one skill. A mutant is a copy of the code that is broken in one place. */
 export const MUTANTS_MAX = 16;
-/** Parsing takes milliseconds. Code that needs seconds attacks the parser. */
+/** Parsing takes milliseconds. Code that needs seconds is meant to block the parser. */
 const LIMITS = SandboxLimits.parse({ outputKiB: 16_384, cpuMs: 5_000, wallMs: 10_000, memoryMiB: 512 });
 
 const CodeProblem = z.strictObject({
-  /** From 1; null: the problem concerns the whole code. */
+  /** Number of the line, from 1. null if the problem concerns the whole code. */
   line: z.number().int().nullable(),
   message: z.string(),
 });
@@ -33,12 +33,12 @@ const Mutant = z.strictObject({
 export type Mutant = z.infer<typeof Mutant>;
 
 const InspectedCode = z.strictObject({
-  /** `function`: called by its entry point. `program`: run whole. `snippet`: shown, never run; `note` says why. */
+  /** A `function` is called by its entry point. A `program` is run whole. A `snippet` is shown and never run, for the reason in `note`. */
   kind: z.enum(['function', 'program', 'snippet']),
   /** null for a program, and for a snippet without an entry point. */
   entryPoint: z.string().nullable(),
   contract: SkillContract,
-  /** Names of the skills that it calls. */
+  /** Names of the skills that the code calls. */
   uses: z.array(z.string()),
   note: z.string(),
   mutants: z.array(Mutant),
@@ -50,7 +50,7 @@ export type Inspection = z.infer<typeof Inspection>;
 
 export interface InspectionRequest {
   readonly code: string;
-  /** Empty or null means the only function at the top level, or the one with the skill's name. */
+  /** Name of the function to call. Empty or null means the only function at the top level, or the function with the skill's name. */
   readonly entryPoint: string | null;
   readonly name?: string;
   /** Whether the code is run as a whole, and may do things when it is loaded. */
@@ -60,7 +60,7 @@ export interface InspectionRequest {
 
 export interface InspectionPlace extends Pick<ExecutionRequest, 'tenant' | 'owner'> {
   readonly sandboxes: Sandboxes;
-  /** Absent: a digest of the request, so that equal requests run once. */
+  /** Default: a digest of the request, so that equal requests are executed once. */
   readonly executionId?: string;
 }
 

@@ -11,24 +11,24 @@ import type { Stage } from './proof.js';
 import { runTrial, SHORT_LIMITS, type TestPlace, testsByName, type Trial } from './run-skill-tests.js';
 
 export interface VerificationGround {
-  /** The active version that the skill would replace. The skill must pass its tests too. null: the skill replaces no version. */
+  /** The active version that the skill would replace. The skill must also pass that version's tests. null if the skill replaces no version. */
   readonly replaced: Skill | null;
-  /** The skills that it calls, at any depth, in the order of loading. */
+  /** The skills that this skill calls, directly or through others, in the order of loading. */
   readonly needed: readonly Skill[];
   /**
-   * Active callers that all readers of the skill can read. Their tests must pass with this version in place of the one that they call. Any
-   * other caller stays pinned to the old version, until a new version of the caller passes its tests with this one.
+   * Active callers that all readers of the skill can read. Their tests must pass when they call this version instead of the present one. Any other
+   * caller stays pinned to the old version, until a new version of the caller passes its tests with this version.
    */
   readonly dependents: readonly OtherSkill[];
-  /** Skills similar to its name and description, or to its first cue, most similar first. `similarity` is calibrated. */
+  /** Skills similar to the name and description, or to the first cue, most similar first. `similarity` is calibrated. */
   readonly similar: ReadonlyArray<OtherSkill & { readonly similarity: number }>;
 }
 
 export interface OtherSkill {
   readonly skill: Skill;
-  /** The skills that its code calls in this verification. */
+  /** The skills that this skill's code calls in this verification. */
   readonly pins: readonly SkillDependency[];
-  /** The skills that it needs with these pins, in the order of loading. */
+  /** The skills that this skill needs with these pins, in the order of loading. */
   readonly needed: readonly Skill[];
 }
 
@@ -36,7 +36,7 @@ export interface OtherSkill {
 const SIMILARITY_MIN = 0.85;
 const SIMILAR_MAX = 3;
 
-/** @throws EtudeError FAILED_PRECONDITION where a called skill can't be loaded, MEMORY_UNAVAILABLE */
+/** @throws EtudeError FAILED_PRECONDITION if a called skill can't be loaded, MEMORY_UNAVAILABLE */
 export async function gatherGround(
   skill: Skill,
   procedural: ProceduralMemory,
@@ -66,7 +66,7 @@ async function similarTo(
 ): Promise<VerificationGround['similar']> {
   if (skill.kind !== 'function') return [];
   const texts = [`${skill.name.replaceAll('_', ' ')} ${skill.description}`, ...skill.cues.slice(0, 1)];
-  // Asks for one more, because the skill's own active version is among the most similar.
+  // Searches for one more, because the skill's own active version is among the most similar.
   const asked = { limit: SIMILAR_MAX + 1, similarityMin: SIMILARITY_MIN };
   const found = (await Promise.all(texts.map((text) => searchSkills(procedural, skill.scope, { ...asked, text })))).flat();
   const byKey = Map.groupBy(
@@ -83,7 +83,7 @@ async function similarTo(
   return (await Promise.all(similar)).flat();
 }
 
-/** Runs the held-out tests, those of the replaced version, and those of callers with this version. All must pass. */
+/** Runs the held-out tests, the tests of the replaced version, and the tests of callers with this version. All tests must pass. */
 export async function keepWhatWorked(
   skill: Skill,
   trial: Trial,
@@ -99,7 +99,7 @@ async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, 
   const tests = joinedTests(skill.heldOut, replaced?.heldOut);
   if (tests.length === 0) return {};
   const { passed, reason } = await runTrial({ ...trial, step: 'held-out', tests, isAuthors: false }, place);
-  // The reason doesn't say which test failed: a held-out test must stay unknown.
+  // The reason doesn't say which test failed, because nobody may learn anything about a held-out test.
   if (!passed) return { reason: `its held-out tests fail: ${reason.replace(/^test \d+ of \d+: /, '')}` };
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
 }
@@ -140,10 +140,10 @@ function trialOf({ skill, pins, needed }: OtherSkill): Trial {
   return { step, code, entryPoint, tests, load: (text) => bundledCode(text, needed, pins) };
 }
 
-/** The maximum number of tests of a similar skill that are run. More would add nothing. */
+/** Maximum number of tests of a similar skill that are run. More tests would add nothing. */
 const TESTS_MAX = 20;
 
-/** Finds out whether skills with similar descriptions do the same: each runs on the other's tests. */
+/** Finds out whether skills with similar descriptions do the same: each of them is run on the other's tests. */
 export async function compareAlike(own: Trial, similar: VerificationGround['similar'], place: TestPlace): Promise<Stage> {
   const compared = similar.map(async (other) => {
     const { name, version, scope } = other.skill;
@@ -161,7 +161,7 @@ export async function compareAlike(own: Trial, similar: VerificationGround['simi
   return { evidence, found: { alike } };
 }
 
-/** Whether the code passes the tests of `tested`. These call the entry point of `tested`. */
+/** Whether `code` passes the tests of `tested`, which call the entry point of `tested`. */
 async function passes(code: Trial, tested: Trial, step: string, place: TestPlace): Promise<boolean> {
   if (isProgram(code) !== isProgram(tested)) return false;
   const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);

@@ -10,14 +10,14 @@ import { runTests, SHORT_LIMITS, type TestPlace, type Trial } from './run-skill-
 type Input = Exclude<SkillTest, { kind: 'python' }>;
 
 const INPUTS_MAX = 24;
-/** With fewer new inputs, a skill isn't judged by them. */
+/** With fewer new inputs than this, a skill isn't judged by them. */
 const INPUTS_MIN = 4;
 const NEEDED = 'add held-out tests, or tests of calls with arguments, from which new inputs can be made';
 const REMEDY = 'if it has only a few possible answers, let two tests share an answer, or add held-out tests';
 
 /**
  * A shared skill must work for more than the tests of its author. So it is run on new inputs, which are varied copies of its tests' inputs. Nobody
- * knows the right answers. But code that only knows its tests fails, gives all the same answer, or repeats answers of its tests.
+ * knows the right answers. But code that only knows its tests fails, gives the same answer to all inputs, or repeats answers of its tests.
  *
  * A correct skill with few possible answers, such as the names of months, may do the same. So a skill with held-out tests isn't refused, and the
  * reviewer gets a note instead. If no new inputs can be made, the skill needs held-out tests, or the cases of a task as tests.
@@ -42,7 +42,7 @@ function withoutNewInputs(skill: Skill): Stage {
   return { reason: `a skill that others share needs more than the tests of its author: ${NEEDED}` };
 }
 
-/** How the answers show that the code only knows its tests; null where they don't. */
+/** How the answers show that the code only knows its tests. null if they don't show this. */
 function problemOf(tests: readonly Input[], inputs: readonly Input[], results: readonly RunResult[]): string | null {
   const expected = distinct(tests.map(expectedOf));
   const echoes = tests.some((test) => isEcho(test, expectedOf(test)));
@@ -67,13 +67,13 @@ const isEcho = (test: Input, answer: Json) =>
     ? test.stdin.trim() === answer
     : [...test.args, ...Object.values(test.kwargs)].some((given) => sameValue(given, answer, 0));
 
-/** undefined: an error, or a program that printed nothing. */
+/** The answer of a run. undefined after an error, or if a program printed nothing. */
 function answerOf({ exit, error, value, stdout }: RunResult): Json | undefined {
   if (exit !== 'ok' || error !== undefined) return undefined;
   return value === undefined ? stdout.trim() || undefined : value;
 }
 
-/** Variations of the tests' inputs, all different from these. The tests take turns, so that each of them is varied. */
+/** Variations of the tests' inputs, none of which is the input of a test. The tests take turns, so that each of them is varied. */
 export function newInputs(tests: readonly SkillTest[]): Input[] {
   const given = tests.filter(isInput);
   const key = (input: Input) => canonicalJson(input.kind === 'io' ? input.stdin : [input.args, input.kwargs]);
@@ -110,7 +110,7 @@ function nearValues(value: Json): Json[] {
   return Object.entries(value).flatMap(([name, one]) => nearValues(one).map((near) => ({ ...value, [name]: near })));
 }
 
-/** Variations keep the sign, because a count, for example, can't be negative. */
+/** Variations of an integer. They keep its sign, because a count, for example, can't be negative. */
 const nearInteger = (value: number): number[] => [value + 1, value * 2, value - 1, value + 3].filter((near) => near >= 0 === value >= 0);
 
 /** The text with another digit or letter in one place, shorter, longer, and with its words in another order. */
@@ -123,7 +123,7 @@ function nearText(text: string): string[] {
   return [...changed, text.slice(0, -1), `${text}${text}`, text.slice(1), words.toReversed().join('')];
 }
 
-/** The next digit or letter; "9", "z" and "Z" become the first one. Other characters stay. */
+/** The next digit or letter. After "9", "z" and "Z" the first one follows. Other characters stay as they are. */
 function nextCharacter(character: string): string {
   const ring = ['0123456789', 'abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'].find((all) => all.includes(character));
   return ring === undefined ? character : ring.charAt((ring.indexOf(character) + 1) % ring.length);

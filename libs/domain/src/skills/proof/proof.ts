@@ -18,7 +18,7 @@ export const NOTHING_FOUND: ProofFindings = {
   alike: [],
 };
 
-/** With fewer mutants, noticing all of them may be chance. */
+/** With fewer mutants than this, it may be chance that all of them are noticed. */
 export const MANY_MUTANTS = 4;
 
 /** A proof for exactly this content. @param verifiedAt ms since 1970 */
@@ -36,8 +36,8 @@ export function isProven(skill: Skill, checker: ProofChecker): boolean {
 }
 
 /**
- * The confidence from the evidence, 0 to 1. It is the product of four factors: the share of noticed mutants; a quarter per mutant, at most
- * 1; 1 - 0.5^n for n passed tests, held-out tests included; 0.95 per warning of an analyser. An error of an analyser gives 0.
+ * The confidence from the evidence, 0 to 1. It is the product of four factors: the share of noticed mutants; a quarter per mutant, at most 1; 1 -
+ * 0.5^n for n passed tests, held-out tests included; 0.95 per warning of an analyser. An error of an analyser gives 0.
  */
 export function confidenceOf({ testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings }: ProofFindings): number {
   if (findings.some(({ severity }) => severity === 'error')) return 0;
@@ -51,6 +51,6 @@ export function confidenceOf({ testsPassed, heldOutPassed, mutantsMade, mutantsN
 export interface Stage {
   readonly evidence?: readonly string[];
   readonly found?: Partial<ProofFindings>;
-  /** Why the skill is not verified; absent where the stage passed. */
+  /** Why the skill is not verified. Absent if the stage passed. */
   readonly reason?: string;
 }

@@ -7,12 +7,12 @@ import { rulesOf } from '../../evaluation/evaluators.js';
 import type { Sandboxes } from '../../ports/sandboxes.js';
 import type { Mutant } from './inspect-code.js';
 
-/** The most runs in one execution, so that others get sandboxes in between. */
+/** The most runs in one execution, so that other requests get sandboxes in between. */
 const RUNS_MAX = 200;
 /** The most characters of code in one execution. Requests are kept in memory until they have run. */
 const CODE_MAX = 8_000_000;
 
-/** The owner of the code, and the prefix of execution ids. A repeated id answers with the first result. */
+/** The owner of the code, and the prefix of execution ids. An execution with a repeated id returns the first result. */
 export interface TestPlace extends Pick<ExecutionRequest, 'tenant' | 'owner' | 'template'> {
   readonly sandboxes: Sandboxes;
   readonly idPrefix: string;
@@ -25,7 +25,7 @@ export interface Trial {
   readonly code: string;
   readonly entryPoint: string | null;
   readonly tests: readonly SkillTest[];
-  /** Adds the called skills to the code; lines keep their numbers. */
+  /** Adds the called skills to the code. Lines of the code keep their numbers. */
   readonly load?: (code: string) => string;
   readonly hashSeed?: number;
   readonly limits?: SandboxLimits;
@@ -35,7 +35,7 @@ export interface Trial {
 
 export interface TrialOutcome {
   readonly passed: boolean;
-  /** Such as "test 2 of 3: wrong answer", with the failed call for an author's own tests; empty where all passed. */
+  /** The first failure, such as "test 2 of 3: wrong answer", with the failed call for an author's own tests. Empty if all tests passed. */
   readonly reason: string;
   readonly results: readonly RunResult[];
 }
@@ -46,7 +46,7 @@ interface PlannedTest {
 }
 
 const LIMITS = SandboxLimits.parse({});
-/** For inputs and tests that the code wasn't written for. It may run endlessly on them, for example. */
+/** Limits for inputs and tests that the code wasn't written for. The code may run endlessly on such an input, for example. */
 export const SHORT_LIMITS = SandboxLimits.parse({ cpuMs: 2_000, wallMs: 4_000 });
 
 function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Trial, 'step'>): PlannedTest[] {
@@ -59,9 +59,9 @@ function planTrial({ code, entryPoint, tests, load = (text) => text }: Omit<Tria
 }
 
 /**
- * How a test failed; null where it passed.
+ * How a test failed. null if the test passed.
  *
- * @param isAuthors false: only the kind of failure. Lines and names of exceptions could reveal a hidden input over many registrations
+ * @param isAuthors if false, only the kind of failure is told. Lines and names of exceptions could reveal a hidden input over many registrations
  * @throws EtudeError SANDBOX_UNAVAILABLE (retryable), CANCELLED
  */
 function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefined, isAuthors = false): string | null {
@@ -79,7 +79,7 @@ function inExecutions(planned: readonly PlannedTest[]): ReadonlyArray<readonly P
 
 type Options = Pick<ExecutionRequest, 'limits' | 'hashSeed' | 'stopOnFailure'> & { readonly step: string };
 
-/** Runs the tests in as few executions as possible. Results are in the order of the tests; undefined: not run after a failure. */
+/** Runs the tests in as few executions as possible. Results are in the order of the tests. A test that was not run after a failure has undefined. */
 async function runPlanned(
   planned: readonly PlannedTest[],
   { step, ...options }: Options,
@@ -120,8 +120,8 @@ export async function runTrial(trial: Trial, place: TestPlace): Promise<TrialOut
 }
 
 /**
- * The first difference between two runs of the same tests, such as "test 1 of 2: it printed something else"; null where there is none. It
- * counts even where the test accepts both results. The output of Python tests is discarded when they run, so it isn't compared.
+ * The first difference between two runs of the same tests, such as "test 1 of 2: it printed something else", or null. A difference counts even if the
+ * test accepts both results. The output of Python tests isn't compared, because it is discarded when they run.
  */
 export function differenceOf(tests: Trial['tests'], first: readonly RunResult[], second: readonly RunResult[]): string | null {
   const changes = first.map((run, at) => changeOf(run, second[at]));
@@ -137,10 +137,10 @@ function changeOf(run: RunResult, other: RunResult | undefined): string | null {
 }
 
 /**
- * Runs the tests on every mutant, in few executions, and returns the mutants that passed all. The first test notices most mutants. Later
- * rounds have more tests and run only on the remaining mutants. A mutant that runs out of time or memory counts as noticed.
+ * Runs the tests on every mutant, in few executions, and returns the mutants that passed all tests. The first test notices most mutants. Later rounds
+ * have more tests and run only on the remaining mutants. A mutant that runs out of time or memory counts as noticed.
  *
- * @param results of the tests on the unbroken code; they set the limits of the mutants
+ * @param results of the tests on the unbroken code, which set the limits of the mutants
  * @throws EtudeError as `Sandboxes.execute`
  */
 export async function survivingMutants(
@@ -171,7 +171,7 @@ function brokenLimits(results: readonly RunResult[]): SandboxLimits {
   });
 }
 
-/** A skill's tests from an evaluator's cases. Empty where the evaluator judges something other than the code's answers. */
+/** A skill's tests from an evaluator's cases. Empty if the evaluator judges something other than the code's answers. */
 export function testsFrom(evaluator: Evaluator): SkillTest[] {
   return rulesOf(evaluator).tests ?? [];
 }
@@ -189,15 +189,15 @@ export function evaluatorOf(test: SkillTest, entryPoint: string | null): Evaluat
 }
 
 /**
- * Tests that call a function by the name `called`, changed for code that names it `name`. The alias is defined in the process of the tests,
- * because code that saw it could tell whose tests it runs.
+ * Tests that call a function by the name `called`, changed for code in which it has the name `name`. The alias for the name is defined in the process
+ * of the tests, because code that saw the alias could tell whose tests it runs.
  */
 export function testsByName(tests: readonly SkillTest[], called: string | null, name: string | null): readonly SkillTest[] {
   if (called === name || called === null || name === null) return tests;
   return tests.map((test) => (test.kind === 'python' ? { ...test, tests: withName(test.tests, `${called} = ${name}\n`) } : test));
 }
 
-/** Inserts a line behind `from __future__` imports, which Python requires first. */
+/** Inserts a line after `from __future__` imports, which Python requires to be first. */
 function withName(tests: string, line: string): string {
   const [future = ''] = /^(?:(?:from __future__ import .*|#.*|[ \t]*)\n)*/.exec(tests) ?? [];
   return `${future}${line}${tests.slice(future.length)}`;
@@ -207,8 +207,8 @@ function withName(tests: string, line: string): string {
 const SHOWN_MAX = 200;
 
 /**
- * The call of a failed test and its result, to append to a verdict: `; {"args":["a"],"kwargs":{"n":2},"expected":"y"} gave "x"`. Only for
- * readers who may see the test. Empty for a Python test.
+ * The call of a failed test and its result, to append to a verdict: `; {"args":["a"],"kwargs":{"n":2},"expected":"y"} gave "x"`. Only readers who may
+ * see the test get it. Empty for a Python test.
  */
 function failedCall(test: SkillTest | undefined, result: RunResult | undefined): string {
   if (test === undefined || test.kind === 'python') return '';
@@ -218,7 +218,7 @@ function failedCall(test: SkillTest | undefined, result: RunResult | undefined):
   return `; ${shown(said)}${got === undefined ? '' : ` gave ${shown(got)}`}`;
 }
 
-/** As JSON on one line, without control characters, which JSON may leave unescaped. */
+/** The value as JSON on one line, without control characters, which JSON may leave unescaped. */
 function shown(value: unknown): string {
   const line = JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, ' ');
   return line.length <= SHOWN_MAX ? line : `${line.slice(0, SHOWN_MAX - 1)}…`;

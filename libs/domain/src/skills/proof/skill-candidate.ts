@@ -12,15 +12,15 @@ export interface SkillOrigin {
   readonly fingerprint: string;
   readonly code: string;
   readonly description: string;
-  /** Situations in which the skill will be useful; appended to the description. */
+  /** Situations in which the skill will be useful. They are appended to the description. */
   readonly scenarios: readonly string[];
   readonly model: string | null;
   readonly scripted: boolean;
-  /** ms since 1970 */
+  /** Time in ms since 1970. */
   readonly at: number;
-  /** Name that the model proposed; empty: none. */
+  /** Name that the model proposed. Empty if it proposed none. */
   readonly called?: string;
-  /** Skills of the same owner. If one of another task has the name already, the new skill's name gets a number. */
+  /** Skills of the same owner. If a skill of another task has the name already, the new skill's name gets a number. */
   readonly others?: readonly NamedSkill[];
 }
 
@@ -31,13 +31,13 @@ export interface SolvedTask extends SkillOrigin {
   readonly evaluator: Evaluator;
 }
 
-/** A candidate from code that its evaluator accepted; null if the evaluator has no cases that can become tests. */
+/** A candidate from code that its evaluator accepted. null if the evaluator has no cases that can become tests. */
 export function buildSkillCandidate({ taskId, evaluator, ...origin }: SolvedTask): Skill | null {
   const { entryPoint = null } = rulesOf(evaluator);
   return candidateFromTests({ ...origin, entryPoint, tests: testsFrom(evaluator), sources: [`tasks/${taskId}`] });
 }
 
-/** A candidate from stored tests; null without tests or code. `sources`: the tasks or episodes that it was learned from. */
+/** A candidate from stored tests. null without tests or code. `sources` are the tasks or episodes from which it was learned. */
 export function candidateFromTests(
   origin: SkillOrigin & { entryPoint: string | null; tests: readonly SkillTest[]; sources: readonly string[] },
 ): Skill | null {
@@ -51,7 +51,7 @@ export function candidateFromTests(
   return newCandidate({ ...found, cues: [prompt], fingerprints: [fingerprint], sources: [...sources] });
 }
 
-/** Code that works alone. An answer to `python_tests` may rely on the setup's imports and helpers, or be only the stub's body. */
+/** The code, completed so that it works alone. An answer to `python_tests` may use the setup's imports and helpers, or be only the stub's body. */
 function standaloneCode(code: string, tests: readonly SkillTest[], entryPoint: string | null): string {
   const python = tests.find((test) => test.kind === 'python');
   if (entryPoint === null || python === undefined) return code;
@@ -70,7 +70,7 @@ function inOneText(ground: string, answer: string): string {
   return [first, ...rest].filter((text) => text !== '').join('\n\n\n');
 }
 
-/** Whether the entry point is a function. A class can't be called across processes, as a skill is. */
+/** Whether the entry point is a function. A skill is called across processes, which isn't possible with a class. */
 function isCallable(code: string, entryPoint: string): boolean {
   return definesName(code, entryPoint) && !new RegExp(`^class[ \\t]+${entryPoint}\\b`, 'm').test(code);
 }
@@ -90,7 +90,7 @@ const STOP_WORDS = new Set(
     ' ',
   ),
 );
-/** Entry points that tell nothing about the task. */
+/** Names of entry points that say nothing about the task. */
 const GENERIC = new Set(['solve', 'solution', 'main', 'run', 'f', 'func', 'function', 'answer', 'candidate', 'task']);
 
 const snake = (text: string) =>
@@ -109,11 +109,11 @@ export function skillName(prompt: string, entryPoint: string | null, called = ''
   return names.find((name) => name !== '')!.slice(0, NAME_MAX);
 }
 
-/** The names that `freeName` tries, so that callers know which skills to pass. */
+/** The names that `freeName` tries. Callers pass it the skills that have one of these names. */
 export const namesLike = (name: string): readonly string[] =>
   Array.from({ length: NAMES_TRIED }, (_, at) => (at === 0 ? name : `${name}_${at + 1}`));
 
-/** The name, numbered if other tasks have skills of that name. Better code for the same task is a new version of its skill. */
+/** The name, numbered if other tasks have skills with it. Better code for the same task is a new version of that task's skill. */
 function freeName(name: string, fingerprint: string, others: readonly NamedSkill[]): string {
   const isFree = (one: string) => {
     const known = others.filter((skill) => skill.name === one);

@@ -228,7 +228,7 @@ describe('a result', () => {
     expect(result).toEqual(expected);
     const schema = z.fromJSONSchema(contract.outputSchema ?? false);
     expect(schema.safeParse(result)).toMatchObject({ success: true });
-    // A dictionary may have any key; nothing else is written as an object.
+    // Only a dictionary, which may have any key, is written as an object.
     expect(schema.safeParse({ $set: [1] }).success).toBe(
       type.startsWith('dict') && type !== 'dict[str, bytes]' && type !== 'dict[int, str]',
     );

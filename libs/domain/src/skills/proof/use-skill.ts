@@ -22,13 +22,13 @@ export interface SkillCall {
   readonly reader: SkillReader;
   readonly name: string;
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Standard input of a program; a function takes none. */
+  /** Standard input of a program. A function takes none. */
   readonly stdin?: string;
   /** Files that lie beside the skill when it runs. */
   readonly files?: readonly SandboxFile[];
   /** A repeated use with this id and the same input is run and counted once. */
   readonly useId: string;
-  /** Claims `useId` for this call, after all checks. Absent: nobody else can have the id. */
+  /** Claims `useId` for this call, after all checks. Absent if no other call can have this id. */
   readonly claim?: () => Promise<unknown>;
 }
 
@@ -38,9 +38,9 @@ export interface UseSkillDeps {
   readonly outbox: MemoryOutbox;
   readonly checker: ProofChecker;
   readonly clock: Clock;
-  /** The limits of a use. Absent: the defaults of `SandboxLimits`. */
+  /** The limits of a use. Default: those of `SandboxLimits`. */
   readonly limits?: SandboxLimits;
-  /** Returns the kind of sandbox that has these packages; throws where none has. Absent: always the default kind. */
+  /** Returns the kind of sandbox that has these packages, or throws if no kind has them. If absent, the default kind is used. */
   readonly templateFor?: (packages: readonly string[]) => string | undefined;
 }
 
@@ -48,12 +48,12 @@ export interface SkillUse {
   readonly success: boolean;
   readonly name: string;
   readonly version: number;
-  /** The function's return value as plain JSON; null for a program, and where it failed. */
+  /** The function's return value as plain JSON. null for a program, and after a failure. */
   readonly result: unknown;
-  /** How `result` writes numbers and texts that differ from the returned ones; empty where none differ. */
+  /** Says how `result` writes numbers and texts that differ from the returned ones. Empty if there are no differences. */
   readonly resultNote: string;
   readonly output: string;
-  /** Empty where it succeeded. */
+  /** Empty if the use succeeded. */
   readonly error: string;
   readonly durationMs: number;
 }
@@ -63,11 +63,11 @@ const REASON_MAX = 300;
 
 /**
  * Runs an active skill with these arguments and counts the use. No model is asked. A procedure in words answers with its words. If the named skill
- * was merged into another one, that one runs, with the arguments that make it do the same. null: there is no such skill.
+ * was merged into another skill, the other skill runs with the arguments that make it do the same. Returns null if there is no such skill.
  *
- * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT naming each wrong argument; FAILED_PRECONDITION
- * if the skill is not active or can't be called, or if the proof of the skill or of a needed one is for other code; SANDBOX_UNAVAILABLE,
- * SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
+ * An error of the code or an exceeded limit is a normal outcome. @throws EtudeError INVALID_ARGUMENT, which names each wrong argument;
+ * FAILED_PRECONDITION if the skill is not active or can't be called, or if it or a needed skill has other code than its proof covers;
+ * SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE, QUEUE_UNAVAILABLE, CANCELLED
  */
 export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: AbortSignal): Promise<SkillUse | null> {
   const skill = await findSkill(deps.procedural, call.reader, call.name);
@@ -86,7 +86,7 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   const result = await execute(skill, { run, input, ...place }, call, deps, signal);
   const error = errorOf(result, run);
   const { tenant, agent, user } = call.reader;
-  // Tenants share one space of job ids, so the id covers the tenant.
+  // Tenants share one space of job ids, so the id is made from the tenant too.
   const writeId = `use-${contentDigest({ tenant, agent, user, useId: call.useId })}`;
   const use = useOf(skill, { tenant, agent, user }, went({ result, error, input, at: deps.clock.now() }));
   await deps.outbox.put(tenant, writeId, use);
@@ -102,7 +102,7 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   };
 }
 
-/** The words as output. A caller that asks for them by name counts as following them. @throws EtudeError INVALID_ARGUMENT for arguments */
+/** Returns the words as output. A caller that asks for them by name counts as following them. @throws EtudeError INVALID_ARGUMENT for arguments */
 async function useWords(skill: Skill, call: SkillCall, deps: UseSkillDeps): Promise<SkillUse> {
   const { name, version, description: output } = skill;
   const { reader, parameters, stdin = '', useId } = call;
@@ -114,7 +114,7 @@ async function useWords(skill: Skill, call: SkillCall, deps: UseSkillDeps): Prom
   return { success: true, name, version, result: null, resultNote: '', output, error: '', durationMs: 0 };
 }
 
-/** Throws where the skill exists but isn't active, because after null the caller would request the skill again. */
+/** Throws if the skill exists but isn't active. If it returned null then, the caller would request the skill again. */
 async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkillDeps): Promise<null> {
   const known = await findSkill(procedural, reader, name, { status: 'any' });
   if (known === null) return null;
@@ -124,9 +124,9 @@ async function whyNotActive({ reader, name }: SkillCall, { procedural }: UseSkil
 }
 
 /**
- * The skills that a skill needs, in the order of loading. `template`: the kind of sandbox that has all their packages; absent: the default.
+ * The skills that a skill needs, in the order of loading. `template` is the kind of sandbox with all their packages; absent means the default kind.
  *
- * @throws EtudeError FAILED_PRECONDITION as `neededSkills`, and where no sandbox has the packages
+ * @throws EtudeError FAILED_PRECONDITION as `neededSkills` does, and if no sandbox has the packages
  */
 export async function loadedWith(
   skill: Pick<Skill, 'name' | 'scope' | 'dependencies' | 'packages'>,
@@ -138,7 +138,7 @@ export async function loadedWith(
   return template === undefined ? { needed } : { needed, template };
 }
 
-/** The run. `input`: its arguments or its standard input, for digests and reports of failures. */
+/** The run of a use. `input` is its arguments or its standard input, for digests and for reports of failures. */
 function executableOf(skill: Skill, { parameters, stdin = '' }: SkillCall, code: string): { run: SandboxRun; input: unknown } {
   requireCallable(skill);
   const { name, entryPoint } = skill;
@@ -177,7 +177,7 @@ async function execute(
   return runs[0]!;
 }
 
-/** Why a use failed, in a line or two; empty where it did not. */
+/** Why a use failed, in one or two lines. Empty if the use succeeded. */
 function errorOf(result: RunResult, { kind }: SandboxRun): string {
   const [, limit] = LIMIT_VERDICTS[result.exit] ?? [];
   if (limit !== undefined) return `it ${limit}`;
@@ -195,8 +195,8 @@ function went({ result, error, input, at }: { result: RunResult; error: string; 
 }
 
 /**
- * The digest of the output that the same input should give again: value and printed text, or the type of the code's exception. The message
- * of the exception may hold addresses, so the digest omits it. A limit or a kill gives no digest, because a busy machine may be the cause.
+ * The digest of the output that the same input should give again: value and printed text, or the type of the code's exception. The digest omits the
+ * exception's message, which may hold addresses. A limit or a kill gives no digest, because a busy machine may be the cause.
  */
 function outputDigestOf(result: RunResult, success: boolean): { outputDigest?: string } {
   if (success) return { outputDigest: contentDigest({ value: result.value ?? null, stdout: result.stdout }) };

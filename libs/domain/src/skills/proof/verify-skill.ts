@@ -19,14 +19,14 @@ import { pythonCall, pythonText } from '../../python-files.js';
 export interface VerificationDeps {
   readonly sandboxes: Sandboxes;
   readonly analyser: CodeAnalyser;
-  /** The share of mutants that the tests must notice, 0 to 1. At least one must be noticed, and two if four or more were made. */
+  /** The share of mutants that the tests must notice, 0 to 1. At least one mutant must be noticed, and at least two of four or more. */
   readonly mutationScoreMin: number;
   readonly ground: VerificationGround;
-  /** Chooses the kind of sandbox by the packages. Absent: always the default kind. */
+  /** Chooses the kind of sandbox by the packages. If absent, the default kind is used. */
   readonly templateFor?: TemplateFor;
-  /** Number of the attempt, from 1. Within one attempt, a repeated execution is not run again. */
+  /** Number of the attempt, from 1. Executions are repeated in a new attempt, but not within one attempt. */
   readonly attempt?: number;
-  /** Raised to verify the same content again; 1 by default. */
+  /** A higher number verifies the same content again. Default: 1. */
   readonly round?: number;
 }
 
@@ -34,9 +34,9 @@ export interface Verification {
   readonly passed: boolean;
   /** The checks and their outcomes, one line each. */
   readonly evidence: readonly string[];
-  /** Why it did not pass; empty where it did. */
+  /** Why the skill did not pass. Empty if it passed. */
   readonly reason: string;
-  /** The contract that was read from the code; null where it could not be read. */
+  /** The contract that was read from the code. null if it could not be read. */
   readonly contract: SkillContract | null;
   readonly found: ProofFindings;
 }
@@ -45,9 +45,9 @@ export interface Verification {
 const OTHER_HASH_SEED = 4_242_424_242;
 
 /**
- * Decides without a person whether a skill may be used. Its code must match the declaration and hold no secret. Its tests must pass twice
- * with equal results, the second time with another hash seed and clock, and fail on mutants. Tests of earlier versions and of callers must
- * pass. A skill that others share must answer new inputs, too. The answer includes findings that don't reject the skill.
+ * Decides without a person whether a skill may be used. Its code must match the declaration and hold no secret. Its tests must pass twice with equal
+ * results, the second time with another hash seed and clock, and fail on mutants. Tests of earlier versions and of callers must pass. A shared skill
+ * must answer new inputs, too. The result includes findings that don't reject the skill.
  *
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (retryable), FAILED_PRECONDITION; an AbortError when `signal` aborts
  *
@@ -67,7 +67,7 @@ export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: 
   return verificationOf([looked, ...stages], contract);
 }
 
-/** Joins the stages. The first failed one gives the reason. */
+/** Joins the stages. The first failed stage gives the reason. */
 export function verificationOf(stages: readonly Stage[], contract: SkillContract | null): Verification {
   const reason = stages.find((stage) => stage.reason !== undefined)?.reason ?? '';
   const kept = stages.flatMap(({ found }) => found?.kept ?? []);
@@ -75,7 +75,7 @@ export function verificationOf(stages: readonly Stage[], contract: SkillContract
   return { passed: reason === '', reason, evidence: stages.flatMap(({ evidence = [] }) => evidence), contract, found };
 }
 
-/** Equal executions of one attempt get equal ids. These cover tenant and held-out tests, which the digest of a skill omits. */
+/** Equal executions of one attempt get equal ids. The ids cover tenant and held-out tests, which the digest of a skill omits. */
 function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: VerificationDeps): Omit<TestPlace, 'signal'> {
   const { scope, name, version, digest, code } = skill;
   const heldOut = [skill.heldOut ?? [], ground.replaced?.heldOut ?? []];
@@ -88,7 +88,7 @@ function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: Ve
   };
 }
 
-/** The kind of sandbox for the whole verification; a failed stage where no kind has all the packages. */
+/** The kind of sandbox for the whole verification, or a failed stage if no kind has all the packages. */
 function templateOf(
   skill: Skill,
   { templateFor, ground }: VerificationDeps,
@@ -102,7 +102,7 @@ function templateOf(
   }
 }
 
-/** null for a procedure, which is not Python. */
+/** Inspects the skill's code. null for a procedure, which is not Python. */
 async function inspect(skill: Skill, place: TestPlace): Promise<Inspection | null> {
   if (skill.kind === 'procedure') return null;
   const { code, entryPoint, name, kind } = skill;
@@ -119,7 +119,7 @@ function lookedAt(skill: Skill, inspected: Inspection | null, findings: readonly
   return { evidence: [...parsed, findingText(findings), ...shown], found };
 }
 
-/** Why the skill is refused before its code is run; null where it is accepted so far. */
+/** Why the skill is refused before its code is run. null if it is accepted so far. */
 function reasonBeforeRun(skill: Skill, inspected: Inspection | null, findings: readonly SkillFinding[]): string | null {
   const secret = findings.find(({ rule }) => rule.startsWith(SECRET_RULE_PREFIX));
   if (secret !== undefined) {
@@ -156,7 +156,7 @@ function declaredOtherwise(skill: Skill, inspected: InspectedCode): string | nul
     : null;
 }
 
-/** Runs the tests once, then all other stages at the same time, because another interpreter starts slowly. */
+/** Runs the tests once. Then runs all other stages at the same time, because another interpreter starts slowly. */
 async function runStages(skill: Skill, inspected: InspectedCode, deps: VerificationDeps, place: TestPlace): Promise<readonly Stage[]> {
   const { ground, mutationScoreMin } = deps;
   const { code, tests, dependencies = [] } = skill;
@@ -172,7 +172,7 @@ async function runStages(skill: Skill, inspected: InspectedCode, deps: Verificat
     answerNewInputs(skill, trial, place),
     compareAlike(trial, ground.similar, place),
   ];
-  // Waits for all stages, so that no stage runs on after the answer. Throws the first error in this order.
+  // Waits for all stages, so that no stage goes on after the answer. Throws the error of the first failed stage in this order.
   await Promise.allSettled(stages);
   return (await Promise.all(stages)).flat();
 }
@@ -207,11 +207,11 @@ async function noticeMutants(
   return { ...stage, reason: [few, ...which].join('; ') };
 }
 
-/** About seven years, in s. Weekday, month and hour differ too. */
+/** How far the other clock is ahead: about seven years, in s. Weekday, month and hour differ too. */
 const AHEAD_S = 222_222_222.25;
 const CLOCK = pythonText('other_clock');
 
-/** The code under a clock that is years ahead; its lines keep their numbers. */
+/** The code under a clock that is years ahead. Lines of the code keep their numbers. */
 export function underOtherClock(code: string): string {
   const file = '__import__("sys")._getframe().f_code.co_filename';
   const move = pythonCall(CLOCK, 'move', [String(AHEAD_S)]);
@@ -224,8 +224,8 @@ const WORDS = ['description', 'displayName', 'category', 'tags', 'examplePrompts
 type Analysed = Pick<Skill, 'kind' | 'code' | 'tests'> & Partial<Skill>;
 
 /**
- * Analyses a skill's code, tests, descriptions and files. Python code is analysed as such. Tests, descriptions, other files and a
- * procedure's code are searched for secrets as text. A finding outside the code names its place in the message and has no line.
+ * Analyses a skill's code, tests, descriptions and files. Python code is analysed as Python. Tests, descriptions, other files and a procedure's code
+ * are only searched for secrets. A finding outside the code names its place in the message and has no line.
  *
  * @throws every error of the analyser
  */
@@ -240,7 +240,7 @@ export async function analyseSkill(skill: Analysed, analyser: CodeAnalyser, sign
   found.push(...placed('its words', await analyser.analyse(said, signal, 'text')));
   for (const { path, contentBase64 } of files) {
     const text = Buffer.from(contentBase64, 'base64').toString('utf8');
-    // Binary files are skipped: they hold no readable key.
+    // Binary files are skipped, because they hold no readable key.
     if (text.includes('\0')) continue;
     const isTest = path.startsWith('tests/');
     found.push(...placed(path, await analyser.analyse(text, signal, path.endsWith('.py') && !isTest ? 'python' : 'text')));

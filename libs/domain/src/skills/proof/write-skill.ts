@@ -54,9 +54,9 @@ export function writeSkill(
 export interface Writer {
   readonly model: string | null;
   readonly scripted: boolean;
-  /** ms since 1970 */
+  /** Time in ms since 1970. */
   readonly at: number;
-  /** Name of the reviewer who asked for it; null: nobody vouches for the words of the request. */
+  /** Name of the reviewer who asked for the skill. If null, nobody vouches for the words of the request. */
   readonly vouchedBy: string | null;
 }
 
