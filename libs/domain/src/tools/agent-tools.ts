@@ -14,7 +14,7 @@ import { type WorldParts, worldTools } from './world-tools.js';
 
 /** The dependencies of the tools. If a part is absent, the tools that need it are left out. */
 export interface ToolParts {
-  /** For tools that run code in their own sandboxes, and for those that find and register skills. Only the gateway gives it. */
+  /** For tools that run code in their own sandboxes, and for tools that find and register skills. Only the gateway sets it. */
   readonly code?: CodeInterpreterDeps & { readonly embedder: Embedder };
   readonly workspace?: SandboxNow;
   readonly todos: Pick<ToolSessions, 'putTodos'>;
@@ -23,11 +23,11 @@ export interface ToolParts {
   readonly memory?: () => Promise<SearchedMemory>;
   readonly remember?: RememberDeps;
   readonly world?: WorldParts;
-  /** Only an agent of a task has a caller to ask. */
+  /** For asking the caller. Only an agent that works on a task has a caller. */
   readonly asking?: AskCallerDeps;
 }
 
-/** Etude's own tools, for the gateway and for tasks. The most important come first, because an MCP client shows only the first ten. */
+/** Etude's own tools, for the gateway and for tasks. The most important tools come first, because an MCP client shows only the first ten. */
 export function agentTools({ code, workspace, todos, skills, memory, remember, world, asking }: ToolParts): readonly ToolDefinition[] {
   const tools: readonly ToolDefinition[] = [
     ...madeOf(workspace, workspaceTools),
@@ -35,7 +35,7 @@ export function agentTools({ code, workspace, todos, skills, memory, remember, w
     ...madeOf(skills, useSkillTool),
     ...madeOf(code, executeCodeTool, loadFunctionsTool, registerSkillTool),
     writeTodosTool(todos),
-    // To keep the first ten varied, only one of the recall tools and one of the list tools is among them.
+    // Only one of the recall tools and one of the list tools is among the first ten, so that the ten are varied.
     ...madeOf(code && memory, recallTool),
     ...madeOf(remember, rememberTool),
     ...madeOf(code, listCategoriesTool),

@@ -12,7 +12,7 @@ export interface AskCallerDeps {
 const ANSWER_HOURS = 72;
 const HOUR_MS = 3_600_000;
 
-/** Asks the task's caller. The rollout pauses until the answer comes. Until then, a call throws `RolloutWaits`. */
+/** Asks the task's caller. A call throws `RolloutWaits` until the answer comes, which pauses the rollout. */
 export function askCallerTool({ questions, clock, rolloutId }: AskCallerDeps): ToolDefinition {
   return defineTool({
     name: 'ask_caller',

@@ -31,7 +31,7 @@ const Input = z.strictObject({
 });
 type Input = z.output<typeof Input>;
 
-/** Each operation sets only its own fields. `execute` and `use_skill` set the same ones. */
+/** Each operation sets only its own fields, but `execute` and `use_skill` set the same fields. */
 const Output = z.strictObject({
   results: z.array(z.unknown()).optional().describe('Value of the last expression, or of the skill. Empty if there is no value.'),
   output: z.string().optional().describe('The printed text.'),

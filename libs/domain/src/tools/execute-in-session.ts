@@ -29,9 +29,9 @@ export interface SessionResult {
 }
 
 /**
- * Runs Python in the sandbox of the caller's session, with its loaded functions. If no sandbox can be had, `unavailable` is the reason.
+ * Runs Python in the sandbox of the caller's session, with the session's loaded functions. If no sandbox can be opened, `unavailable` says why.
  *
- * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION if a file is missing, a loaded function was withdrawn, or its packages are missing
+ * @throws EtudeError as `CodeSessions`; FAILED_PRECONDITION if a file, or a package of a loaded function, is missing, or a function was withdrawn
  */
 export async function executeInSession(
   { code, fileNames }: { readonly code: string; readonly fileNames: readonly string[] },
@@ -85,14 +85,14 @@ export async function readSessionFiles(
     for (const path of new Set(fileNames.map(pathOf))) {
       const content = (await session.sandbox.read(path, left + 1, signal)) ?? new Uint8Array();
       left -= content.byteLength;
-      if (left < 0) throw refused('The files in "file_names" have more than 8 MiB together. A skill can\'t be given so much.');
+      if (left < 0) throw refused('The files in "file_names" are larger than 8 MiB together. Give the skill fewer or smaller files.');
       files.push({ path, contentBase64: Buffer.from(content).toString('base64') });
     }
     return files;
   }, signal);
 }
 
-/** The error for a call that names files, if no sandbox is available that could hold them. */
+/** The error for a call that names files when no sandbox is available that could hold them. */
 export function withoutFiles(fileNames: readonly string[], why: string): EtudeError {
   const names = fileNames.join(', ').slice(0, 300);
   return refused(
@@ -120,13 +120,13 @@ function ended(outcome: WorkCellOutcome, session: CodeSession, files: readonly s
   return error === '' ? { success: true, result } : { success: false, error, result };
 }
 
-/** The value of a display: its JSON, its table as JSON, or else the value read from its text. */
+/** The value of a display: its JSON, or else its table as JSON, or else the value read from its text. */
 function shownValue(display: Display): unknown {
   const text = display['text/plain'];
   return display['application/json'] ?? display[TABLE] ?? (typeof text === 'string' ? literalOf(text) : null);
 }
 
-/** Checks that the session has these files. @throws EtudeError FAILED_PRECONDITION that names the missing files */
+/** Checks that the session has these files. @throws EtudeError FAILED_PRECONDITION, which names the missing files */
 async function requireFiles(names: readonly string[], session: CodeSession, signal: AbortSignal): Promise<void> {
   if (names.length === 0) return;
   const known = await filesOf(session, signal);
@@ -176,8 +176,8 @@ export interface CodeSessions {
   /**
    * Returns the session's sandbox, or opens a sandbox from `template`. Returns `unavailable` with the reason if none can be opened.
    *
-   * @param key `session` may also be the id of an open sandbox of the tenant. Then that sandbox is used and assigned to the key's agent and
-   * user. It expires as before
+   * @param key `session` may also be the id of an open sandbox of the tenant. Then that sandbox is used and assigned to the key's agent and user. Its
+   *   end stays at the same time
    * @throws EtudeError FAILED_PRECONDITION if that sandbox has ended or belongs to another agent or user; SANDBOX_UNAVAILABLE
    */
   open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }>;

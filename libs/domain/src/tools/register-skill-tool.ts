@@ -73,7 +73,7 @@ const Output = z.strictObject({
 });
 type Registered = z.input<typeof Output>;
 
-/** A skill that an agent registers. If `entryPoint` is null, the function with the skill's name is called, or the only function. */
+/** A skill that an agent registers. If `entryPoint` is null, the function with the skill's name is called, or else the only function. */
 export interface ToolSkillDraft extends Omit<z.output<typeof RegisterInput>, 'entry_point' | 'tests' | 'examples'> {
   readonly entryPoint: string | null;
   readonly tests: readonly SkillTest[];
@@ -106,7 +106,7 @@ export interface RegisterSkillToolDeps {
   readonly skillPath: (tenant: string, name: string) => string;
 }
 
-/** Registers an agent's skill. A faulty one gets the status `rejected` and a `reason`. @throws EtudeError SANDBOX_UNAVAILABLE; other system errors */
+/** Registers an agent's skill. A faulty skill is `rejected` with a `reason`. @throws EtudeError of the system, such as SANDBOX_UNAVAILABLE */
 export async function registerSkillByTool(
   { examples, tests: given, entry_point: wanted, ...asked }: z.output<typeof RegisterInput>,
   context: ToolContext,

@@ -24,7 +24,7 @@ const TOOL_SIMILARITY_MIN = 0.3;
 type Query = Parameters<ToolSkills['search']>[1];
 type Hit = Awaited<ReturnType<ToolSkills['search']>>[number];
 
-/** Finds skills for a text, best first, and counts each as offered. */
+/** Finds skills for a text, best first, and counts each of them as offered. */
 export async function offeredSkills(query: Query, context: ToolContext, skills: ToolSkills): Promise<readonly Hit[]> {
   const hits = await skills.search(context, query);
   await skills.countOffers(hits.map(({ skill }) => skill));
@@ -91,7 +91,7 @@ const NONE = new Float32Array();
 
 type NamedTool = Pick<ToolDefinition, 'name' | 'title' | 'describe'>;
 
-/** Finds tools by meaning. The first search embeds their texts. */
+/** Finds tools by meaning. The first search embeds the tools' texts. */
 export class NearTools {
   readonly #vectors = new Map<string, Float32Array>();
 
@@ -117,7 +117,7 @@ export class NearTools {
 /** The embedded text of a tool. It doesn't depend on an agent's settings, so one vector serves all agents. */
 const textOf = ({ title, name }: NamedTool): string => `${title} (${name.replaceAll('_', ' ')})`;
 
-/** Stands for "no category". No category can have this name. */
+/** Marks skills without a category. No category can have this name. */
 const UNCATEGORISED = '(none)';
 const LISTED_MAX = 200;
 

@@ -43,7 +43,7 @@ export interface ToolDefinition {
   readonly readOnly: boolean;
   /** Whether an equal second call changes nothing more. */
   readonly idempotent: boolean;
-  /** Whether the answer can change through others, as in a world with several agents. A rollout then repeats equal calls. */
+  /** Whether others can change the answer, as in a world with several agents. Then a rollout makes equal calls again. */
   readonly volatile?: boolean;
   call(args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome>;
 }
@@ -54,14 +54,14 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends 
 > {
   readonly description: string | ((settings: ProceduralMemorySettings) => string);
   readonly input: I;
-  /** The schema of results, for success and failure. A field that only one of them has is optional. */
+  /** The schema of results, for success and failure. A field of only one of the two is optional. */
   readonly output: O;
   /** Agents whose procedural memory is off can't use this tool. */
   readonly needsSkills?: true;
   run(args: z.output<I>, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome<z.input<O>>>;
 }
 
-/** Makes a tool. Its two zod schemas are published as JSON Schema, and arguments and results are checked against them. */
+/** Makes a tool. Its two zod schemas are published as JSON Schema. Arguments and results are checked against these schemas. */
 export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpec<I, O>): ToolDefinition {
   const { name, title, description, input, output, readOnly, idempotent, volatile } = spec;
   return {
@@ -122,18 +122,18 @@ export interface ToolSkills {
   ): Promise<ReadonlyArray<Pick<FoundSkill, 'skill' | 'similarity'>>>;
   /** The active skill of that name with the narrowest owner, or null. */
   find(reader: SkillReader, name: string): Promise<Skill | null>;
-  /** All active skills, sorted by name. If several have the same name, only the one with the narrowest owner. */
+  /** All active skills, sorted by name. Of several skills with one name, only the narrowest owner's. */
   list(reader: SkillReader): Promise<readonly Skill[]>;
-  /** Counts each skill as offered. Losing a count is not an error. */
+  /** Counts each skill as offered. A lost count is not an error. */
   countOffers(skills: readonly Skill[]): Promise<void>;
   /** Runs a skill without a model. Returns null if the reader has no skill of that name in any status. */
   use(reader: SkillReader, call: SkillCall, signal: AbortSignal): Promise<SkillUse | null>;
-  /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND that names all missing functions */
+  /** Finds functions to load, and pins their versions. @throws EtudeError NOT_FOUND, which names all missing functions */
   load(
     reader: SkillReader,
     names: readonly string[],
   ): Promise<{ readonly functions: ReadonlyArray<Omit<LoadedFunction, 'digest'>>; readonly pins: readonly SkillDependency[] }>;
-  /** Puts the module `skills` in front of `code`. It holds these functions and all that they call, in the pinned versions. */
+  /** Puts the module `skills` in front of `code`. The module holds these functions and all skills that they call, in the pinned versions. */
   bundle(reader: SkillReader, pins: readonly SkillDependency[], code: string): Promise<BundledCode>;
 }
 
@@ -162,7 +162,7 @@ export interface ToolSessions {
 
 export interface SkillWish {
   readonly name: string;
-  /** Text of a caller. It is data, not instructions. */
+  /** Text of a caller, to be read as data and not as instructions. */
   readonly description: string;
   readonly example: Readonly<Record<string, unknown>> | null;
 }

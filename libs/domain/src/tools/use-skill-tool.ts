@@ -45,7 +45,7 @@ export type UsedSkill = z.input<typeof Output>;
 /**
  * Runs a skill without a model. A skill that doesn't exist is requested.
  *
- * @throws EtudeError FAILED_PRECONDITION if the skill has other code than its proof says; SANDBOX_UNAVAILABLE and other system errors
+ * @throws EtudeError FAILED_PRECONDITION if the skill's code differs from the code that its proof covers; SANDBOX_UNAVAILABLE and other system errors
  */
 export async function useSkillByTool(
   { skill_id: skillId, action_description: description, difficulty_modifier: difficulty, files = [], ...given }: UseOfSkill,

@@ -11,17 +11,17 @@ const Inventory = z.record(z.string(), z.number().int());
 const World = z.string().min(1).max(64).optional().describe('Name of the world; default: that of the task.');
 
 /**
- * Applies a move in the world of that name. A repeat with the same id changes nothing and returns the same outcome. Only an observation is
- * made again.
+ * Applies a move in the world of that name. A repeat with the same id changes nothing and returns the first outcome. Only an observation is made
+ * again.
  *
- * @param moveId must be unique for the mover and the world
+ * @param moveId unique for the mover and the world
  * @throws EtudeError NOT_FOUND if there is no such world; ALREADY_EXISTS if the id was used for another move; QUEUE_UNAVAILABLE
  */
 export type MoveInWorld = (mover: Scope, name: string, move: Move, moveId: string) => Promise<WorldOutcome>;
 
 export interface WorldParts {
   readonly move: MoveInWorld;
-  /** The world for calls that name none. If it is null, such calls fail. */
+  /** The world for calls that name no world. If null, such calls fail. */
   readonly world: string | null;
 }
 

@@ -1,8 +1,8 @@
 import type { RecalledItem, Skill } from '@etude/contracts/memory';
 
 /**
- * The kinds of records that something was learned from. A skill's id is "name@version"; `procedures` are procedures in words. An untrusted
- * task or a marked skill has its own kind, since its id alone doesn't show that it is not trusted.
+ * The kinds of records from which something was learned. A skill's id is "name@version". `procedures` are procedures in words. An untrusted task or a
+ * marked skill has its own kind, because its id alone doesn't show that it is not trusted.
  */
 export const SOURCE_KINDS = [
   'tasks',
@@ -26,29 +26,29 @@ export interface Source {
 }
 
 const SOURCE = /^([A-Za-z]+)\/([A-Za-z0-9][A-Za-z0-9._@:-]{0,199})$/;
-/** Matches the ids of rollouts' episodes, also without "episodes/". Episodes that an outside agent told have other ids. */
+/** Matches the ids of rollouts' episodes, such as "t0192f0c8a1b2-r1" or "t0192f0c8a1b2-r1.episode". Told episodes have other ids. */
 const OF_A_ROLLOUT = /^(t[0-9a-z]{8,40}-r[0-9]{1,6})(?:\..*)?$/;
 
-/** Reads the name of a source; null for a text that names no record, such as one with line breaks. */
+/** Reads the name of a source. null for a text that names no record, such as a text with line breaks. */
 export function sourceOf(name: string): Source | null {
   const [, kind = '', id = ''] = SOURCE.exec(name) ?? [];
   if ((SOURCE_KINDS as readonly string[]).includes(kind)) return { kind: kind as SourceKind, id };
   return OF_A_ROLLOUT.test(name) ? { kind: 'episodes', id: name } : null;
 }
 
-/** The rollout whose episode this is; null for an episode that was told. */
+/** The rollout to which this episode belongs. null for an episode that was told. */
 export function rolloutOf(episode: string): string | null {
   return OF_A_ROLLOUT.exec(episode)?.[1] ?? null;
 }
 
-/** The name of an episode among sources: its rollout where it has one, else its id. */
+/** The name of an episode among sources: the id of its rollout, or its own id if it has no rollout. */
 export function episodeKey(episode: string): string {
   return rolloutOf(episode) ?? episode;
 }
 
 /**
- * The reasons why something with these sources is never approved automatically; empty if approval may be automatic. Documents, imports, words of
- * outside agents, and unknown names are not trusted. Naming a source can only reduce trust.
+ * The reasons why something with these sources is never approved automatically. Empty if approval may be automatic. Documents, imports, words of
+ * outside agents, and unknown names are not trusted. More sources can only reduce trust.
  */
 export function reasonsNotTrusted(sources: readonly string[]): string[] {
   return [...new Set(sources.flatMap(reasonAgainst))];
@@ -75,7 +75,7 @@ function reasonAgainst(name: string): string[] {
 
 const NAMED = /\b(?:tasks|episodes|documents|conversations|facts|procedures|skills|imports)\/[A-Za-z0-9][A-Za-z0-9._@:-]*/g;
 
-/** The sources that these marks name. The next version of a skill, for example, takes over the mark but not the source. */
+/** The sources that these marks name. The next version of a skill, for example, has the mark of the earlier version, but not the source. */
 export function sourcesOfMarks(marks: readonly string[]): string[] {
   return marks.flatMap((mark) => {
     const named = mark.match(NAMED) ?? [];
@@ -84,7 +84,7 @@ export function sourcesOfMarks(marks: readonly string[]): string[] {
   });
 }
 
-/** The skill's marks, stored ones and those that its sources give it. Sources are read again, since a stored mark may be missing. */
+/** The skill's marks: stored marks, and marks that its sources give it. Sources are read again, because a stored mark may be missing. */
 export function marksOf({ untrusted = [], sources }: Pick<Skill, 'sources' | 'untrusted'>): readonly string[] {
   return [...new Set([...untrusted, ...reasonsNotTrusted(sources)])];
 }
@@ -94,7 +94,7 @@ export function withMarks<S extends Pick<Skill, 'sources' | 'untrusted'>>(skill:
   return untrusted.length === 0 ? skill : { ...skill, untrusted };
 }
 
-/** The maximum number of untrusted sources kept with a memory. One suffices for a mark. Revoking also follows episodes. */
+/** Maximum number of untrusted sources that are kept with a memory. One is enough for a mark. Revoking a source also follows episodes. */
 const CARRIED_MAX = 32;
 
 /**
@@ -111,7 +111,7 @@ export function touchedSources(shown: readonly Shown[]): string[] {
   return [...new Set(shown.flatMap((one) => [...touched(one), ...untrustedAmong(one.sources ?? [])]))];
 }
 
-/** The untrusted sources among these names. A memory keeps those that were read when it was made. */
+/** The untrusted sources among these names. A memory keeps the untrusted sources that were read when it was made. */
 export function untrustedAmong(names: readonly string[]): string[] {
   const untrusted = names.filter((name) => sourceOf(name) !== null && reasonsNotTrusted([name]).length > 0);
   return [...new Set(untrusted)].slice(0, CARRIED_MAX);
@@ -123,7 +123,7 @@ function touched(shown: Shown): string[] {
   return name === null ? [] : [name];
 }
 
-/** The name of a memory among sources; that of its document, conversation or episode, if it is part of one. */
+/** The name of a memory among sources. A part of a document, conversation or episode has the name of the whole. */
 export function nameOfShown({ id, kind }: Pick<Shown, 'id' | 'kind'>): string | null {
   if (kind === 'fact') return `facts/${id}`;
   if (kind === 'document') return `documents/${id}`;
@@ -141,7 +141,7 @@ export function recordOfSource(source: string): string {
     .replace(/^markedSkills/, 'skills');
 }
 
-/** A fact names its episodes by their bare ids. */
+/** The full name of a source. A fact names its episodes only by their ids. */
 function restsOn(name: string): string {
   const source = sourceOf(name);
   if (source !== null && source.kind !== 'episodes') return name;

@@ -30,9 +30,9 @@ export type Move =
       readonly message: string;
     };
 
-/** Ten-thousandths of stamina: the cost of one cell of distance and of one gathered unit, and the gain of a rest alone. */
+/** Ten-thousandths of stamina: the cost of one cell of distance, the cost of one gathered unit, and the gain of resting alone. */
 const [PER_CELL, PER_UNIT, PER_REST] = [100, 200, 1_000];
-/** Agents see this many cells far. Two that meet must be at most `NEAR` cells apart. */
+/** Agents see this many cells far. Two characters that meet must be at most `NEAR` cells apart. */
 export const SEEN = 10;
 const NEAR = 2;
 
@@ -42,7 +42,7 @@ export type WorldOutcome =
 
 interface Step {
   readonly outcome: WorldOutcome;
-  /** The changed character. Absent if it didn't change. */
+  /** The character after the move. Absent if the move didn't change it. */
   readonly me?: Character;
   readonly taken?: Cell;
 }

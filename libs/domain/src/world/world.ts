@@ -27,7 +27,7 @@ const FOUND: Readonly<Record<Terrain, Readonly<Record<string, number>>>> = {
 };
 export const RESOURCES: readonly string[] = Object.values(FOUND).flatMap(Object.keys);
 
-/** A pseudo-random number from 0 to 1, made from these words by FNV-1a. It uses whole numbers only, so it is equal on every machine. */
+/** A pseudo-random number from 0 to 1, made from these words by FNV-1a. Only whole numbers are used, so every machine gets the same result. */
 function chance(...words: ReadonlyArray<string | number>): number {
   let hash = 0x811c9dc5;
   for (const char of words.join(',')) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
@@ -123,10 +123,10 @@ export const Character = z.object({
   name: z.string(),
   x: z.number().int(),
   y: z.number().int(),
-  /** In ten-thousandths, because sums of whole numbers have no rounding errors. */
+  /** Stamina in ten-thousandths, because sums of whole numbers have no rounding errors. */
   stamina: z.number().int().min(0).max(STAMINA_MAX),
   inventory: z.record(z.string(), z.number().int()),
-  /** Time of its first move, in ms since 1970. The store of worlds sets it. */
+  /** Time of the character's first move, in ms since 1970. The store of worlds sets it. */
   since: z.number().optional(),
 });
 export type Character = Readonly<z.infer<typeof Character>>;
