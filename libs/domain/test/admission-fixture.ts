@@ -11,7 +11,7 @@ import { candidateFromTests } from '../src/skills/proof/skill-candidate.js';
 
 export const scope = { tenant: 'acme', agent: 'solver', user: null };
 
-/** A program that doubles, with one test. If an entry point is given and the code has no such function, it is a snippet. */
+/** A program that doubles a number, with one test. If an entry point is given that the code doesn't define as a function, it is a snippet. */
 export function candidate({
   code = 'print(int(input()) * 2)',
   tests = [io('2', '4')],
@@ -24,7 +24,7 @@ export function candidate({
   return { ...skill, digest: skillDigest({ ...skill, ...over }), ...over };
 }
 
-/** Dependencies with the machine's Python and an analyser that finds nothing. They keep the requests for verification. */
+/** Dependencies with the machine's Python and an analyser that finds nothing. They record the requests for verification. */
 export function admissionDeps(
   procedural: ProceduralMemory,
   settings: Partial<ProceduralMemorySettings> = {},

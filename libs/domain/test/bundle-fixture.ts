@@ -26,7 +26,7 @@ export interface SkillGiven extends Partial<Skill> {
   readonly needs?: readonly Skill[];
 }
 
-/** An active skill of a test; its entry point is its name. */
+/** An active skill for tests. Its entry point has the skill's name. */
 export function skillOf(name: string, code: string, { needs = [], ...more }: SkillGiven = {}): Skill {
   const pins = needs.length === 0 ? {} : { dependencies: needs.map(dependencyOn) };
   return recordOf({ ...UNTRIED, name, code, scope, description: `Does what ${name} does.`, entryPoint: name, ...pins, ...more });
@@ -48,7 +48,7 @@ export async function printed(code: string): Promise<string> {
   return run?.exit === 'ok' ? run.stdout.trim() : `failed: ${run?.stderr}`;
 }
 
-/** "CODE: message" of a refusal, or "none" if the work succeeds. */
+/** The refusal as "CODE: message", or "none" if the work succeeds. */
 export const errorOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'none',

@@ -2,7 +2,7 @@ import { errorCode, isAbort } from '@etude/contracts/errors';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ChatModel, ChatRequest } from '../src/ports/model.js';
 
-/** The answer that the model under test must give to one prompt. Prompts are distinct, so a script can match them. */
+/** The answer that the model under test must give to one prompt. No two prompts are equal, so a script can find the answer by the prompt. */
 export interface ConformanceAnswer {
   readonly prompt: string;
   readonly text?: string;

@@ -32,7 +32,7 @@ export function episode(id: string, over: Partial<Episode> = {}): Episode {
   });
 }
 
-/** The more first letters of words two prompts share, the more similar they are. */
+/** An embedder by the first letters of words: two prompts are more similar the more of these letters they share. */
 export const embedder: Embedder = {
   profile: { model: 'words', dimension: 26, denseWeight: 1, calibrate: (cosine) => Math.max(0, cosine) },
   embed: async (texts) =>
@@ -55,7 +55,7 @@ export function ignoreCrash(error: unknown): void {
 
 const unitNameOf = ({ run: id, agent }: Pick<ConsolidationUnit, 'run' | 'agent'>) => `${id}/${agent}`;
 
-/** A memory that applies outbox writes at once. After `dieAfter(n)` it throws after the n-th effect. */
+/** A memory that applies outbox writes at once. After `dieAfter(n)`, it throws after its n-th effect. */
 export function world(
   episodes: readonly Episode[],
   answer: (text: string, call: number) => string = () => FACTS,
@@ -152,7 +152,7 @@ export function world(
     return consolidate({ run: id, tenant: 'acme', agent: null, days: 7, dryRun: false, now: NOW, budget, ...more }, deps, signal);
   };
   let runs = 0;
-  /** A new run, with the lines of its agents. */
+  /** Makes a new run, without the lines and answers of earlier runs. Returns its outcome and plan. */
   const run = async (dryRun = false, more: Partial<ConsolidationInput> = {}) => {
     lines.clear();
     answers.clear();

@@ -14,8 +14,8 @@ export const neverAnswers = (_request: ChatRequest, signal: AbortSignal) =>
 /**
  * Answers from a list, in the order of the calls, and keeps every request.
  *
- * @throws Error naming the request when the list is empty: the test makes more calls than it declared.
- * Tokens are about characters / 4 unless an answer gives them. Every response is marked as scripted.
+ * @throws Error, which names the request, if the list is empty because the test makes more calls than it declared.
+ * The number of tokens is the number of characters / 4, unless an answer gives it. Every response is marked as scripted.
  */
 export class FakeChatModel implements ChatModel {
   readonly requests: ChatRequest[] = [];

@@ -1,6 +1,6 @@
 import type { Clock } from '../src/ports/clock.js';
 
-/** A clock that only `advance` moves. Milliseconds since 1970. */
+/** A clock that only `advance` moves. Its time is in ms since 1970. */
 export class FakeClock implements Clock {
   #now: number;
 

@@ -16,8 +16,8 @@ export interface FakeTask {
 }
 
 /**
- * One rollout's journal in memory. Each opening stands for a worker that takes the rollout over.
- * Values go through JSON, as in a real journal.
+ * One rollout's journal in memory. Each opening stands for a worker that takes over the rollout.
+ * Values are converted to JSON and back, as in a real journal.
  */
 export class FakeJournalStore {
   readonly events: TaskEvent[] = [{ type: 'state', state: 'queued' }];
@@ -36,7 +36,7 @@ export class FakeJournalStore {
     return this.#task;
   }
 
-  /** Returns null if the task is final. */
+  /** Returns null if the task is in its final state. */
   open(): Journal | null {
     if (isFinal(this.#task.state)) return null;
     const epoch = ++this.#epoch;
@@ -79,7 +79,7 @@ export class FakeJournalStore {
     return [...this.#entries.values()];
   }
 
-  /** Requests cancellation; the next `append` reports the request. */
+  /** Requests cancellation. The result of the next `append` says so. */
   cancel(): void {
     this.#cancelRequested = true;
   }

@@ -11,7 +11,7 @@ export class FakeMemoryOutbox implements MemoryOutbox {
     return Promise.resolve();
   }
 
-  /** The writes of one kind, in the order they came. */
+  /** The writes of one kind, in the order in which they came. */
   of<Kind extends MemoryWrite['kind']>(kind: Kind): Array<Extract<MemoryWrite, { kind: Kind }>> {
     return [...this.writes.values()].filter((write): write is Extract<MemoryWrite, { kind: Kind }> => write.kind === kind);
   }

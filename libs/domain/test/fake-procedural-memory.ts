@@ -23,7 +23,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
   readonly #clock: Clock;
   readonly #checker: ProofChecker | null;
 
-  /** Without a checker each signature counts as valid. */
+  /** If `checker` is null, every signature counts as valid. */
   constructor(clock: Clock = { now: () => 0 }, checker: ProofChecker | null = null) {
     this.#clock = clock;
     this.#checker = checker;
@@ -55,7 +55,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
 
   async get(scope: ReadScope, name: string, version?: number): Promise<Skill | null> {
     const found = this.#visible(scope).filter((skill) => skill.name === name && (version === undefined || skill.version === version));
-    // The reader's own skill comes first, then one without a user, then any other user's.
+    // The reader's own skill comes first, then a skill without a user, then other users' skills.
     const place: Order = ({ scope: { user } }) => (user === null ? 1 : user === scope.user ? 0 : 2);
     return sorted(found, place, byUser, newestFirst)[0] ?? null;
   }
@@ -163,7 +163,7 @@ export class FakeProceduralMemory implements ProceduralMemory {
     return found;
   }
 
-  /** The version of the key's user. Without a user in the key, a skill without a user comes first. */
+  /** The version of the key's user. If the key has no user, a skill without a user is preferred. */
   #known({ name, version, ...owner }: Omit<SkillKey, 'digest'>): Skill | undefined {
     const found = this.#owned(owner).filter((skill) => skill.name === name && skill.version === version);
     return found.find(({ scope }) => scope.user === null) ?? found[0];

@@ -2,10 +2,10 @@ import type { ExecutionRequest, ExecutionResult, RunResult, SandboxRun } from '@
 import type { Sandboxes } from '../src/ports/sandboxes.js';
 import { CLEAN_RUN } from './run-results.js';
 
-/** The fields of a run's result that differ from a clean exit without output. */
+/** Returns the fields of a run's result that differ from a clean exit without output. */
 export type FakeRun = (run: SandboxRun, request: ExecutionRequest) => Partial<RunResult> | Promise<Partial<RunResult>>;
 
-/** Answers every run from one function and keeps every executed request. Runs no code. */
+/** Answers every run by one function, records every request, and runs no code. */
 export class FakeSandboxes implements Sandboxes {
   readonly requests: ExecutionRequest[] = [];
   readonly #results = new Map<string, ExecutionResult>();

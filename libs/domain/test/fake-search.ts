@@ -19,7 +19,7 @@ export interface FakeFound<T> extends FakeItem<T> {
 
 const embedder = new LexicalEmbedder();
 
-/** Search over a list, scored as the stores score it. Each record is found once, by its closest entry. */
+/** Searches a list, with the same scores as the stores. A record with several entries is found once, by its closest entry. */
 export async function fakeSearch<T>(items: readonly FakeItem<T>[], query: SearchQuery, now: number): Promise<FakeFound<T>[]> {
   const { profile } = embedder;
   const [asked = new Float32Array(), ...vectors] = await embedder.embed([query.text, ...items.map(({ entry }) => entry.indexed)]);
@@ -44,7 +44,7 @@ export async function fakeSearch<T>(items: readonly FakeItem<T>[], query: Search
     .map(({ explanation, ...item }) => (query.explain ? { ...item, explanation } : item));
 }
 
-/** Whether a record of this owner may be seen in this scope. */
+/** Whether a search in this scope may see a record of this owner. */
 export function isWithin(owner: Scope, scope: ReadScope): boolean {
   const { tenant, agent, user, also = [] } = requireScope(scope);
   const mayUser = typeof user !== 'string' || owner.user === null || owner.user === user;

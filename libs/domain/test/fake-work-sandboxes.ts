@@ -25,8 +25,8 @@ interface Execution {
 }
 
 /**
- * Runs a test's own code in the runner's own interpreter, in a Python process for each sandbox.
- * There is no isolation and no limit, so use it for code of tests only.
+ * Runs a test's own code in the interpreter of the real runner, in one Python process for each sandbox.
+ * There is no isolation and no limit, so use it only for code of tests.
  */
 export class FakeWorkSandboxes implements WorkSandboxes {
   private readonly opened = new Map<string, FakeWorkSandbox>();

@@ -6,7 +6,7 @@ import { proven } from './bundle-fixture.js';
 
 export const DAY_MS = 86_400_000;
 
-/** An active skill with the proof for its content, for tests; made active on New Year's Day. */
+/** An active skill for tests, with the proof for its content. It became active on New Year's Day. */
 export function provenSkill(name: string, changes: Partial<Skill> = {}): Skill {
   const skill: Partial<Skill> = {
     name,
@@ -19,7 +19,7 @@ export function provenSkill(name: string, changes: Partial<Skill> = {}): Skill {
   return proven(skillOf(skill));
 }
 
-/** Skills in a list, with the moves that were made. */
+/** Skills in a list. Records the moves that are made. */
 export class Shelf extends FakeProceduralMemory {
   readonly moves: SkillMove[] = [];
   readonly procedural = this;

@@ -5,14 +5,14 @@ import { type Journal, type JournalEntry, LEARN_FROM, type LearningJournal, type
 
 /** One rollout of a newly accepted task, as callers see it. */
 export interface JournalSubject {
-  /** Takes the rollout over, as a worker does. null when there is nothing to run. */
+  /** Takes over the rollout, as a worker does. null if there is nothing to run. */
   open(): Promise<Journal | null>;
-  /** Every event of the task so far, the first one being `queued`. */
+  /** Every event of the task so far. The first event is `queued`. */
   events(): Promise<readonly TaskEvent[]>;
-  /** Takes its learning over. null when none is pending. */
+  /** Takes over the learning of the rollout. null if no learning is pending. */
   openLearning(): Promise<LearningJournal | null>;
   task(): Promise<{ state: TaskState; usage: Usage; learning: Learning }>;
-  /** Asks to cancel, as a caller does. */
+  /** Requests cancellation of the task, as a caller does. */
   cancel(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ const FENCED = { code: 'JOURNAL_FENCED' };
 
 const learn = async (subject: JournalSubject): Promise<LearningJournal> => (await subject.openLearning())!;
 
-/** The promises of every `Journal`. `make` returns a new rollout each time. */
+/** The promises of every `Journal`. Each call of `make` returns a new rollout. */
 export function journalConformance(make: () => Promise<JournalSubject>): void {
   describe('journal', () => {
     let subject: JournalSubject;

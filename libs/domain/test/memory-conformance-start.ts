@@ -9,14 +9,14 @@ export interface MemoryUnderTest<T> {
 
 export type MakeMemory<T> = () => Promise<MemoryUnderTest<T>>;
 
-/** Opens a memory for one test and closes it with that test. */
+/** Opens a memory for one test, and closes it when the test ends. */
 export async function start<T>(make: MakeMemory<T>): Promise<T> {
   const made = await make();
   onTestFinished(async () => made.close?.());
   return made.memory;
 }
 
-/** `it` for tests that get an empty memory of their own, which is closed with the test. */
+/** `it` for tests that each get an empty memory of their own, which is closed when the test ends. */
 export const withMemory = <T>(make: MakeMemory<T>) =>
   it.extend<{ memory: T }>({
     memory: async ({ task: _task }: TestContext, use: (memory: T) => Promise<void>) => {
@@ -26,10 +26,10 @@ export const withMemory = <T>(make: MakeMemory<T>) =>
     },
   });
 
-/** The scope of all agents and users of the tenant. */
+/** The scope of the whole tenant: all its agents and users. */
 export const ALL = { tenant: 'acme', agent: null };
 
-/** Scopes that the types forbid but that a faulty caller can pass. */
+/** Scopes that the types forbid, but that a faulty caller can pass. */
 export const SCOPES_WITHOUT_TENANT = [
   { tenant: '', agent: null },
   { tenant: '  ', agent: 'coder' },
@@ -45,7 +45,7 @@ export const SCOPES_WITHOUT_TENANT = [
   { tenant: 'acme', agent: 'coder', also: [undefined as unknown as string], user: 'ann' },
 ];
 
-/** Requires that every call is refused, because its scope has no tenant. */
+/** Requires that every call is refused because its scope has no tenant. */
 export async function requireRefusals(...calls: ReadonlyArray<Promise<unknown>>): Promise<void> {
   const codes = await Promise.all(calls.map((call) => call.then(() => 'none', errorCode)));
   expect(codes).toEqual(calls.map(() => 'TENANT_MISSING'));

@@ -6,7 +6,7 @@ import type { MemoryHit, CountedUse } from '../src/ports/memory.js';
 import { skillDigest } from '../src/skills/content-digest.js';
 
 export const SCOPE: Scope = { tenant: 'acme', agent: 'coder', user: null };
-/** 2026-01-01, ms since 1970. */
+/** 2026-01-01, in ms since 1970. */
 export const NEW_YEAR = 1_767_225_600_000;
 
 /** The fields that an attempt and its episode share. */
@@ -77,7 +77,7 @@ export function factOf(changes: Partial<Fact> = {}): Fact {
   };
 }
 
-/** A fact with the id that follows from its owner and text. */
+/** A fact with the id that is made from its owner and text. */
 export function storedFactOf(changes: Partial<Fact> = {}): Fact {
   const fact = factOf(changes);
   return { ...fact, id: factId(fact.scope, fact.text) };
@@ -123,7 +123,7 @@ export function hitOf(changes: Partial<MemoryHit> & Pick<MemoryHit, 'id'>): Memo
   };
 }
 
-/** A skill with the digest of its content, unless `changes` gives another digest. */
+/** A skill with the digest of its content, unless `changes` has another digest. */
 export function skillOf(changes: Partial<Skill> = {}): Skill {
   const skill = {
     name: 'sum_even',

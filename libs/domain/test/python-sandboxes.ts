@@ -7,7 +7,7 @@ const TIMEOUT_MS = 60_000;
 
 /**
  * Runs a test's own code with the machine's Python, under the requested hash seed.
- * There is no isolation and only a time limit, so use it for code of tests, never for an answer.
+ * There is no isolation and only a time limit, so use it only for code of tests, never for answers of a model.
  */
 export class PythonSandboxes implements Sandboxes {
   readonly requests: ExecutionRequest[] = [];
@@ -30,7 +30,7 @@ function pythonRun(run: SandboxRun, hashSeed = 0): RunResult {
   return run.kind === 'checked' ? { ...result, passed: status === 0 } : result;
 }
 
-/** Encodes values as the runner of a real sandbox does; see `RunResult.value`. */
+/** Encodes values like the runner of a real sandbox, as `RunResult.value` describes. */
 const PLAIN = String.raw`
 def __plain(value):
     if isinstance(value, (list, tuple)):

@@ -22,7 +22,7 @@ export const REFERENCE = 'reference-91bc';
 
 export type SpecGiven = Partial<z.input<typeof TaskSpec>>;
 
-/** The task to double a number. Code is right if it has the word "right". */
+/** The task to double a number. Code counts as right if it contains the word "right". */
 export function specOf(given: SpecGiven = {}): TaskSpec {
   return TaskSpec.parse({
     prompt: 'The baker doubles her loaves.\nPrint twice the number you read.',
@@ -39,7 +39,7 @@ export function specOf(given: SpecGiven = {}): TaskSpec {
 
 const STDOUT: Record<string, string> = { 1: '2', [`${HIDDEN}-in`]: `${HIDDEN}-out` };
 
-/** Code with the word "crash" crashes, code with "right" is right, all other code is wrong. */
+/** The result of a run: a crash for code with the word "crash", a right answer for code with "right", else a wrong answer. */
 export const runsCode: FakeRun = (run) => {
   const code = 'code' in run ? run.code : '';
   if (code.includes('crash'))
@@ -50,7 +50,7 @@ export const runsCode: FakeRun = (run) => {
 
 const valueOf = (run: SandboxRun) => (run.kind === 'call' ? (run.args[0] ?? null) : undefined);
 
-/** A model whose answers depend on the request. Keeps the texts of all requests. */
+/** A model whose answers depend on the request. It records the texts of all requests. */
 export class AnsweringModel implements ChatModel {
   readonly asked: string[] = [];
 
@@ -89,7 +89,7 @@ export interface WorldGiven {
   readonly skills?: ReadonlyArray<{ skill: Skill; similarity: number }>;
   readonly deps?: GivenDeps;
   readonly learning?: Partial<LearningDeps['limits']>;
-  /** Settings of the task's agent. By default skills are learned and used. */
+  /** Settings of the task's agent. By default, skills are learned and used. */
   readonly settings?: Partial<ProceduralMemorySettings>;
 }
 
@@ -98,7 +98,7 @@ const LEARNS = ProceduralMemorySettings.parse({ enabled: true, autoRegisterSkill
 export class World {
   readonly clock = new FakeClock(1_000);
   readonly outbox = new FakeMemoryOutbox();
-  /** Skills that were counted as offered, as name@version. */
+  /** Skills that were counted as offered, as "name@version". */
   readonly offered: string[] = [];
   readonly journals = new FakeJournalStore('t00000000-r1', 1_000, () => this.clock.now());
   readonly sandboxes: FakeSandboxes;
@@ -146,7 +146,7 @@ export class World {
     };
   }
 
-  /** Runs the rollout in one worker, and then its learning. @returns the end of the rollout */
+  /** Runs the rollout in one worker, and then the learning from it. @returns the end of the rollout */
   async run(signal: AbortSignal = new AbortController().signal) {
     const journal = this.journals.open();
     if (!journal) throw new Error('the task is final');
@@ -167,7 +167,7 @@ export class World {
     return this.journals.events.flatMap((event) => (event.type === 'step' ? event.step : []));
   }
 
-  /** The steps of learning that asked the model. */
+  /** Keys of the steps of learning that asked the model. */
   get learned(): string[] {
     return this.journals.entries.flatMap(({ key }) => (key === 't.lessons' || key === 't.skill' ? key : []));
   }

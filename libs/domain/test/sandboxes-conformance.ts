@@ -66,7 +66,7 @@ async function started(make: () => Promise<SandboxesUnderTest>): Promise<Sandbox
   return made.sandboxes;
 }
 
-/** The promise of Sandboxes that keep results. A driver's Sandboxes don't, because the queue keeps them. */
+/** The promise of Sandboxes that keep results. Those of a driver keep none, because the queue keeps the results. */
 export function repeatsConformance(make: () => Promise<SandboxesUnderTest>): void {
   it('returns the first result for a repeated execution', async () => {
     const sandboxes = await started(make);
@@ -76,7 +76,7 @@ export function repeatsConformance(make: () => Promise<SandboxesUnderTest>): voi
   });
 }
 
-/** The promises of every Sandboxes, fake or real. */
+/** The promises of every Sandboxes adapter, fake or real. */
 export function sandboxesConformance(make: () => Promise<SandboxesUnderTest>): void {
   const start = () => started(make);
 

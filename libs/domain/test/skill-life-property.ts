@@ -14,7 +14,7 @@ import { TEST_SIGNER } from './bundle-fixture.js';
 import { NEW_YEAR, skillOf } from './memory-records.js';
 import { decideOn, proofOf } from './skill-lives.js';
 
-/** A crash of a process, before or after its n-th change to the registry. */
+/** When a process crashes: before or after its n-th change to the registry. */
 export interface Death {
   readonly change: number;
   readonly when: 'before' | 'behind';
@@ -27,7 +27,7 @@ const OWNERS = [
   { tenant: 'acme', agent: 'coder', user: 'ann' },
   { tenant: 'beta', agent: 'coder', user: null },
 ] as const;
-/** Each skill calls the active skill whose name precedes it here. */
+/** Each skill calls the active skill whose name is the one before its own in this list. */
 const NAMES = ['one', 'two', 'three'] as const;
 const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
 const FINDINGS = { ...NOTHING_FOUND, testsPassed: 3, mutantsMade: 4, mutantsNoticed: 4 };
@@ -60,7 +60,7 @@ const CALL = fc.record({
   owner: fc.constantFrom(0, 0, 0, 0, 1, 2),
   name: fc.constantFrom('one', 'one', 'one', 'two', 'two', 'three'),
   letter: fc.constantFrom(...LETTERS),
-  /** Index among the existing versions, newest first. */
+  /** Index of the version among the existing versions, newest first. */
   place: fc.nat(2),
   version: fc.integer({ min: 1, max: 4 }),
   to: fc.constantFrom(...SKILL_STATUSES),
@@ -84,12 +84,12 @@ type Call = typeof CALL extends fc.Arbitrary<infer T> ? T : never;
 export const TURNS = fc.array(fc.array(CALL, { minLength: 1, maxLength: 4 }), { minLength: 10, maxLength: 60 });
 
 /**
- * Makes calls in any order, at the same time over all registries, repeated and with crashes. Requires that each verified, reviewed or active
- * skill has a proof that verification signed for exactly its content, and that each status was reached by `TRANSITIONS`.
+ * Makes calls in any order, at the same time in all registries, with repeats and crashes. Requires that each verified, reviewed or active skill has a
+ * proof that verification signed for exactly its content, and that only moves in `TRANSITIONS` led to its status.
  *
- * @param registries over one store
- * @param writesWhole then at most one version of a skill is active, and each skill in use or in review can run
- * @returns how many skills were active after a turn, over all turns, and how many of those in use call another
+ * @param registries registries that share one store
+ * @param writesWhole if true, also requires that at most one version of a skill is active, and that each skill in use or in review can run
+ * @returns how many skills were active after a turn, over all turns, and how many of the skills in use call another skill
  */
 export async function liveThrough(
   registries: readonly [ProceduralMemory, ...ProceduralMemory[]],
@@ -127,7 +127,7 @@ class Town {
     for (const skill of await this.#everything()) this.#requireLawful(skill);
   }
 
-  /** Requires that one version at most is active, and that callers can run. */
+  /** Requires that at most one version of each skill is active, and that callers can run. */
   async requireWhole(): Promise<void> {
     const inUse = (await this.#everything()).filter(({ status }) => IN_USE.has(status));
     const active = inUse.filter(({ status }) => status === 'active').map(({ name, scope }) => JSON.stringify([name, scope]));
@@ -168,7 +168,7 @@ class Town {
       case 'settle':
         return settleVerified(registry, skill, settings, decision.at);
       case 'move':
-        // Such a forged move removes the proof, and could then archive a skill that others call.
+        // Such a forged move would remove the proof. Then it could archive a skill that others call.
         if (call.to === 'archived' || call.to === 'candidate') return Promise.resolve();
         return registry.move([{ key: { ...keyOf(skill), digest }, to: call.to, ...decision, ...this.#forged(call, skill) }]);
       default: {
@@ -179,7 +179,7 @@ class Town {
     }
   }
 
-  /** A verification of the content, whatever the record claims. */
+  /** Verifies the content of a skill, whatever its record claims. */
   async #verify(call: Call, skill: Skill, registry: ProceduralMemory): Promise<Skill> {
     const findings = call.finds ? [ERROR_FINDING] : [];
     const kept = (await registry.versions(skill.scope, skill.name, 'active')).map(dependencyOn);
@@ -259,7 +259,7 @@ function lawless(skill: Skill, why: string): Error {
   return new Error(`${skill.status} skill ${skill.name}@${skill.version} of ${skill.scope.agent} ${why}: ${JSON.stringify(skill.history)}`);
 }
 
-/** A marked skill is approved by somebody before it is used for the first time. */
+/** Whether somebody approved the skill in a review. A marked skill needs this before it is used for the first time. */
 function wasReviewed(steps: ReadonlyArray<readonly [SkillStatus | null, SkillStatus]>): boolean {
   return steps.some(([from, to]) => from === 'pending_review' && to === 'active');
 }
@@ -269,7 +269,7 @@ function requireRefusal(error: unknown): void {
   throw error;
 }
 
-/** A registry that throws once, at the n-th change. */
+/** A registry that throws once, at its n-th change. */
 function mortal(registry: ProceduralMemory, { change, when }: Death): ProceduralMemory {
   let left = change;
   const dying = async <T>(work: () => Promise<T>): Promise<T> => {

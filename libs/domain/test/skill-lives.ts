@@ -36,7 +36,7 @@ export const moveOf = (skill: Skill, to: SkillMove['to'], more: Partial<SkillMov
   ...more,
 });
 
-/** The allowed moves from a stored skill to each status. */
+/** The moves that bring a stored skill to each status. */
 const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
   candidate: [],
   verified: ['verified'],
@@ -50,7 +50,7 @@ const WAYS: Readonly<Record<SkillStatus, readonly SkillStatus[]>> = {
 /** Options for the moves of a stored skill. */
 export interface SkillLife {
   readonly at?: number;
-  /** The result of verifying it, including the tests of the `active` version. */
+  /** Makes the proof for the stored skill. The proof includes the tests of the `active` version. */
   readonly proof?: (stored: Skill, active: readonly Skill[]) => SkillProof;
   readonly contract?: SkillContract;
 }
@@ -82,7 +82,7 @@ export async function storeAt(
 /** A decision on a skill. */
 export interface Decided extends Decision {
   readonly what: string;
-  /** The digest that is approved; the skill's by default. */
+  /** The digest that is approved. Default: the skill's digest. */
   readonly digest?: string;
   readonly replacedBy?: string | undefined;
   readonly toVersion?: number | undefined;
@@ -109,5 +109,5 @@ export function decideOn(registry: ProceduralMemory, skill: Skill, { what, diges
   }
 }
 
-/** How many names a tenant may have in tests. */
+/** Maximum number of skill names of a tenant in tests. */
 const PROMOTED_MAX = 2;

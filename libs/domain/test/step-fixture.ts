@@ -7,7 +7,7 @@ import { type SpecGiven, World, type WorldGiven } from './rollout-fixture.js';
 
 export const file = (path: string, text: string) => ({ path, contentBase64: Buffer.from(text).toString('base64') });
 
-/** An answer that calls tools by the server's own function calling. */
+/** An answer with tool calls, as from a server that has function calling. */
 export function calls(...called: ReadonlyArray<readonly [name: string, args: object]>): Partial<ChatResponse> {
   return {
     text: '',
@@ -33,12 +33,12 @@ export const textOf = (request: ChatRequest | undefined): string => (request?.me
 
 export const last = (model: FakeChatModel) => textOf(model.requests.at(-1));
 
-/** Rollouts of an agent that acts in steps, in sandboxes of this spec file. */
+/** Rollouts of an agent that acts in steps, in sandboxes of this spec file only. */
 export function stepWorlds() {
   const workSandboxes = new FakeWorkSandboxes();
   afterAll(() => workSandboxes.close());
   let rollouts = 0;
-  /** Sandboxes that share no names with those of other tests. */
+  /** Sandboxes for one rollout. Their names differ from those of other rollouts. */
   const own = (): Pick<FakeWorkSandboxes, 'open'> => {
     const prefix = `${(rollouts += 1)}-`;
     return { open: (request, signal) => workSandboxes.open({ ...request, requestId: prefix + request.requestId }, signal) };
@@ -54,12 +54,12 @@ export function stepWorlds() {
     });
     return { world, model };
   };
-  /** Such a rollout after its end. */
+  /** The same as `worldOf`, but the rollout has already run to its end. */
   const ran = async (...given: Parameters<typeof worldOf>) => {
     const made = worldOf(...given);
     return { ...made, end: await made.world.run() };
   };
-  /** Ends the latest rollout's first sandbox, as if its machine had failed. */
+  /** An answer that first ends the latest rollout's first sandbox, as if its machine had failed. */
   const lose: FakeAnswer = () => {
     const sandboxes = workSandboxes as unknown as { opened: Map<string, { lose: (why: string) => void }> };
     sandboxes.opened.get(`${rollouts}-t00000000-r1.w0`)!.lose('its machine went away');

@@ -34,13 +34,13 @@ export const skillOf = (name: string, more: Partial<Skill> = {}): Skill =>
     ...more,
   });
 
-/** The outcome of a call that is refused with these words. */
+/** The outcome of a call that was refused with these words. */
 export const refusal = (words: string | RegExp) => ({
   success: false,
   error: (typeof words === 'string' ? expect.stringContaining(words) : expect.stringMatching(words)) as string,
 });
 
-/** A list of skills, all with the same similarity. */
+/** A list of skills. In a search, all have the same similarity. */
 export class FakeSkills implements ToolSkills, SkillRegistrar, SkillWishes {
   readonly offered: string[] = [];
   readonly used: SkillCall[] = [];
@@ -120,7 +120,7 @@ export class FakeToolSessions implements ToolSessions {
   }
 }
 
-/** One sandbox for every named session, or the reason why there is none. `cell` returns the result of a cell. */
+/** One sandbox for all named sessions, or the reason why there is none. `cell` returns the result of a cell. */
 export class FakeCodeSessions implements CodeSessions {
   unavailable = '';
   isReplaced = false;
@@ -163,7 +163,7 @@ const remembers = {
 const memory = () => Promise.resolve({ episodic: remembers, semantic: remembers, procedural: { search: () => Promise.resolve([]) } });
 const skillPath = (tenant: string, name: string) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}`;
 
-/** The tools over fakes. `run` returns the result of code. */
+/** The tools, with fakes for what they use. `run` returns the result of code. */
 export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Partial<RunResult> = () => ({ value: {} })) {
   const fake = new FakeSkills(skills);
   const sandboxes = new FakeSandboxes(run);

@@ -13,7 +13,7 @@ import { decideOn, storeAt } from './skill-lives.js';
 const TENANT = 'acme';
 const NAMES = ['one', 'two', 'three'] as const;
 const NAMES_MAX = 2;
-/** The names are similar, so that a wrong key could mix up the two users. */
+/** Names of two users. They are similar, so that a wrong key could mix up the users. */
 const [SEEN, UNSEEN] = ['ann', 'an'] as const;
 
 const CALL = fc.record({
@@ -51,11 +51,10 @@ export const STEPS: fc.Arbitrary<readonly Step[]> = fc
   .map((steps) => steps.map(({ call, who }) => ({ ...call, who }) as const));
 
 /**
- * Makes the same calls over two stores, over the second without the other user's calls. One user, and callers without a user, must get
- * equal answers and refusals from both.
+ * Makes the same calls in two stores, but leaves out the other user's calls in the second store. One user, and callers without a user, must get equal
+ * answers and refusals from both stores.
  *
- * Scores are not compared, because they depend on words of the whole tenant. Marks are not compared, because they follow marked code to
- * every user.
+ * Scores are not compared, because they depend on words of the whole tenant. Marks are not compared, because marked code marks every user's copies.
  *
  * @returns how many answers were compared, and how many calls of the other user took place
  */
@@ -86,7 +85,7 @@ function requireSame(step: Step, there: unknown, alone: unknown): void {
   );
 }
 
-/** The answer, or the refusal with its whole text. */
+/** The answer of a call, or the whole text of its refusal. */
 async function answerOf(asked: () => Promise<unknown>): Promise<unknown> {
   try {
     return (await asked()) ?? null;
@@ -141,7 +140,7 @@ function decide(registry: ProceduralMemory, skill: Skill, step: Step, at: number
   return decideOn(registry, skill, { what, by: 'ann', reason: '', at, replacedBy, toVersion: version === 3 ? undefined : version });
 }
 
-/** All answers that a reader can get about skills. */
+/** All answers about skills that a reader can get. */
 async function sightOf(registry: ProceduralMemory, step: Step): Promise<unknown> {
   const reader = readerOf(step);
   const owners = ownersFor(reader);

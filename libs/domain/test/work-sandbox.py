@@ -61,7 +61,7 @@ class Host:
         while True:
             watched = [0, self.interpreter.control, *self.interpreter.streams] if self.interpreter else [0]
             ready = select.select(watched, [], [])[0]
-            # Printed text first.
+            # Printed text is read first.
             for fd in [fd for fd in ready if self.interpreter and fd in self.interpreter.streams]:
                 self.read_output(fd)
             if self.interpreter and self.interpreter.control in ready:
