@@ -76,7 +76,7 @@ function openGateway(address: string, apiKey: string | undefined, tls: TlsSettin
   return { address, ...services, close: () => clients.forEach(([, client]) => client.close()) };
 }
 
-/** Opens the gateway of the flags, else of the environment, else of the local stack. @throws CliError if there is none */
+/** Connects to the gateway of the flags, else of the environment, else of the local stack. @throws CliError if no gateway is found */
 async function findGateway(cli: Cli): Promise<Gateway> {
   const { globals, settings, home } = cli;
   const address = globals.address ?? settings.ETUDE_ADDRESS;
@@ -146,7 +146,7 @@ export function createCli(
   };
 }
 
-/** Opens the gateway for one command and always closes it. @throws failed calls as CliErrors: see `explain` */
+/** Opens the gateway for one command and always closes it. @throws CliError for a failed call */
 export async function withGateway<T>(cli: Cli, work: (gateway: Gateway) => Promise<T>): Promise<T> {
   const gateway = await findGateway(cli);
   try {

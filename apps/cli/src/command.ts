@@ -40,7 +40,7 @@ export interface Hand<O> {
   readonly command: string;
   readonly help: string;
   readonly flags?: Flags;
-  /** Message that the flags fill, by the names of its fields: see `fieldsOf`. */
+  /** Message whose fields get the values of the flags with the same names. */
   readonly fills?: DescMessage;
   readonly run: (cli: Cli, options: O, args: readonly string[]) => Promise<number>;
 }
@@ -65,7 +65,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   readonly after?: (answer: MessageShape<O>, given: Given) => MessageShape<O> | Promise<MessageShape<O>>;
   /** Columns of a table with the answer's list, as paths of fields. All pages of the list are read, up to `--limit` items. */
   readonly columns?: readonly string[];
-  /** Note on stderr if the text is empty. Default for a list: "no" and its name. */
+  /** Note on stderr if the text is empty. Default for a list: "no" and the list's name. */
   readonly none?: string | ((given: Given) => string);
   /** Default: a table with `columns`, else all fields of the answer. */
   readonly text?: (answer: MessageShape<O>, given: Given) => string | Promise<string>;

@@ -72,7 +72,7 @@ export function table(rows: ReadonlyArray<readonly string[]>): string {
 
 const BAR_WIDTH = 40;
 
-/** Bars of text, one line for each value, as long as its share of the largest. */
+/** One bar of text per line, as long as the value's share of the largest value. */
 export function bars(rows: ReadonlyArray<readonly [label: string, value: number]>): string {
   const largest = Math.max(1, ...rows.map(([, value]) => value));
   const width = Math.max(...rows.map(([label]) => label.length));

@@ -39,7 +39,7 @@ const NOUNS = [
   addEval,
 ];
 
-/** The whole command line. Wrong flags throw a CommanderError. A missing command prints its help on stderr, except with `json`. */
+/** The whole command line. Wrong flags throw a CommanderError. Without a command, the help is printed on stderr, except with `json`. */
 export function buildProgram(start: Start, json = false): Command {
   const program = new Command('etude')
     .description('Solves tasks by writing code, running the code in a sandbox, and learning from the results.')
@@ -52,10 +52,10 @@ export function buildProgram(start: Start, json = false): Command {
     .showSuggestionAfterError()
     .version(VERSION, '--version', 'print the version')
     .exitOverride();
-  // Set before the commands are added, because they inherit it.
+  // Set first, because the commands that are added later inherit this setting.
   program.configureOutput({ outputError: () => undefined, ...(json ? { writeErr: () => undefined } : {}) });
   for (const add of NOUNS) add(program, start);
-  // Last, because it reads all commands: `completion bash` prints a script, whose shell asks the hidden command `complete`.
+  // Added last, because it reads all commands. `completion bash` prints a script that calls the hidden command `complete`.
   tab(program, { completionCommandName: 'completion' });
   program.commands.find((one) => one.name() === 'completion')?.description('print a script that completes commands and flags in a shell');
   return program;

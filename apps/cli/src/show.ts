@@ -87,7 +87,7 @@ function lineOf(type: DescMessage, message: Message): string {
 
 const setFields = (type: DescMessage, message: Message) => type.fields.filter((field) => isFieldSet(message, field));
 
-/** A row for each set field that is one word, number or text, except for those that are left out. */
+/** A row for each set field that is one word, number or text, except for the fields in `leftOut`. */
 export const wordRows = (type: DescMessage, message: Message, leftOut: readonly string[]): Array<[string, string]> =>
   setFields(type, message)
     .filter((field) => (field.fieldKind === 'scalar' || field.fieldKind === 'enum') && !leftOut.includes(field.localName))

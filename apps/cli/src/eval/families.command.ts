@@ -144,7 +144,7 @@ async function runRound(cli: Cli, gateway: Gateway, { run, round, problems, opti
 /**
  * Consolidates one agent and waits until its skills are verified. If a run of this request id has failed already, starts another one.
  *
- * @throws CliError if the run fails while this waits for it
+ * @throws CliError if the run fails during the wait
  */
 async function consolidated(cli: Cli, gateway: Gateway, requestId: string, agent: string): Promise<ConsolidationRun> {
   for (let again = 0; ; again++) {

@@ -64,7 +64,7 @@ export function figuresOf(lines: readonly RunLine[]) {
 
 type Spent = Pick<TaskLine, 'modelCalls' | 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
-/** @param kind `all`: tasks of every kind. In the arm with memory, its sums include the consolidation after the round. */
+/** @param kind `all`: tasks of every kind. With memory, the sums of `all` include the consolidation after the round. */
 function rowOf(round: number, arm: Arm, kind: Kind | 'all', tasks: readonly TaskLine[], spenders: readonly Spent[]) {
   const total = (pick: (line: Spent) => number) => spenders.reduce((sum, line) => sum + pick(line), 0);
   return {

@@ -36,7 +36,7 @@ export async function filesOfZip(zipped: Buffer, path: string, isWanted: (path: 
     const zip = await fromBufferPromise(zipped, { lazyEntries: true, strictFileNames: true });
     for await (const entry of zip.eachEntry() as AsyncIterable<Entry>) {
       if (entry.fileName.endsWith('/') || !isWanted(entry.fileName)) continue;
-      // The library refuses a file that unpacks to more than its head states.
+      // The library refuses a file that unpacks to more bytes than its header states.
       refuseBeyondMax((bytes += entry.uncompressedSize), path);
       files.set(entry.fileName, await buffer(await zip.openReadStreamPromise(entry)));
     }
@@ -62,7 +62,7 @@ const Group = z.looseObject({ output_validator_flags: Flags, output_validator_ar
 
 const CONFIG = 'problem.yaml';
 
-/** The problems of all packages among the files. @param path of the folder or archive; gives a package at its root its id */
+/** The problems of all packages among the files. @param path of the folder or archive; names a package at the root */
 export function kattisProblems(files: PackedFiles, path: string): Array<Problem | RefusedProblem> {
   const configs = [...files.keys()].filter((file) => basename(file) === CONFIG);
   const roots = configs.map((file) => file.slice(0, -CONFIG.length)).toSorted();
@@ -138,7 +138,7 @@ function groupFlags(files: PackedFiles, folder: string): string {
   return folder === 'data' ? '' : groupFlags(files, posix.dirname(folder));
 }
 
-/** The English statement, else the first one, in Markdown or LaTeX. */
+/** The English statement, else the first statement, in Markdown or LaTeX. */
 function statementOf({ name }: Config, files: PackedFiles): string {
   const statements = [...files.keys()].filter((file) => /^(?:problem_)?statement\/problem(?:\.[\w-]+)?\.(?:md|tex)$/.test(file)).toSorted();
   const [path] = [...statements.filter((file) => /problem(?:\.en[\w-]*)?\.\w+$/.test(file)), ...statements];

@@ -8,7 +8,7 @@ type Test = z.infer<typeof Test> & { readonly public: boolean };
 const Tests = z.array(Test);
 const Metadata = z.looseObject({ func_name: z.string().nullish() });
 
-/** One line of LiveCodeBench's test.jsonl (data set livecodebench/code_generation_lite). Tests and metadata are JSON in a text. */
+/** One line of LiveCodeBench's test.jsonl (data set livecodebench/code_generation_lite). Tests and metadata are strings of JSON. */
 const Entry = z.object({
   question_id: z.string().min(1),
   question_title: z.string(),
@@ -45,7 +45,7 @@ function testsOf({ public_test_cases, private_test_cases }: Entry): Test[] {
   return [...of('public_test_cases', public_test_cases, true), ...of('private_test_cases', private_test_cases, false)];
 }
 
-/** Private tests are JSON, or the pickle of a JSON text, compressed by zlib, in base64. */
+/** Private tests are JSON, or a JSON text that was pickled, compressed by zlib and encoded in base64. */
 function unpacked(text: string): string {
   if (text === '' || /^\s*\[/.test(text)) return text;
   return unpickledText(inflateSync(Buffer.from(text, 'base64'), { maxOutputLength: UNPACKED_MAX_BYTES }));

@@ -55,8 +55,8 @@ const sandbox = { cpuTime: { seconds: 30n }, wallTime: { seconds: 60n } };
 const names = (code: string, pattern: RegExp) => [...code.matchAll(pattern)].map((match) => match[1] ?? '');
 
 /**
- * The first name called in the tests that the reference defines. Nested calls come later in the text, so they are not first.
- * Functions are preferred to classes, because tests use classes only to build arguments. null if none is found.
+ * The first name that the tests call and the reference solution defines. Nested calls come later in the text, so they are not first.
+ * Functions are preferred to classes, because tests use classes only to build arguments. null if no such name is found.
  */
 function entryPointOf(code: string, testList: readonly string[]): string | null {
   const called = testList.flatMap((test) => names(test, /\b([A-Za-z_]\w*)\s*\(/g));
@@ -128,7 +128,7 @@ function entriesOf(text: string): ReadonlyArray<{ readonly where: string; readon
 
 const reasonOf = (error: unknown) => {
   const [issue] = error instanceof z.ZodError ? error.issues : [];
-  return issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : (error as Error).message;
+  return issue ? `${issue.path.join('.') || 'the entry'}: ${issue.message}` : (error as Error).message;
 };
 
 /** Parses each line or entry with `readEntry`; ids must be unique. @throws CliError with the line that is wrong */
@@ -182,7 +182,7 @@ export interface ProgramCase {
 /** A task may have 16 MiB in all. */
 const SPEC_MAX_BYTES = 15 * 1024 * 1024;
 
-/** The problem, or the reason why it can't be judged. @param specJson returns a TaskSpec as proto JSON; throws that reason */
+/** The problem, or the reason why it can't be judged. @param specJson returns a TaskSpec as proto JSON; throws an Error with the reason */
 export function judgedProblem(id: string, specJson: () => object): Problem | RefusedProblem {
   try {
     const spec = specOf(specJson());
@@ -197,7 +197,7 @@ export function judgedProblem(id: string, specJson: () => object): Problem | Ref
 const OUTPUT_KIB = { usual: 256, max: 16_384 };
 const WALL_SECONDS_MIN = 20;
 
-/** Limits that a problem asks for. If one is unset or 0, Etude's default applies. */
+/** Limits that a problem asks for. For a limit that is unset or 0, Etude's default applies. */
 interface ProblemLimits {
   /** CPU time. */
   readonly seconds?: number | null | undefined;
@@ -205,7 +205,7 @@ interface ProblemLimits {
 }
 
 /**
- * The sandbox limits of a program: the problem's limits, within those of Etude, and room for the longest expected output.
+ * The sandbox limits of a program: the problem's limits, at most Etude's limits, and room for the longest expected output.
  * @throws Error if an expected output is longer than a sandbox keeps
  */
 export function programLimits(cases: readonly ProgramCase[], { seconds, memoryMiB }: ProblemLimits): object {

@@ -24,7 +24,7 @@ import { parseLines } from './problems.js';
 
 const PIXELS_PER_UNIT = 2;
 const FONTS = ['DejaVuSans', 'DejaVuSans-Bold'];
-/** Set once the renderer was started. A process can start it only once. */
+/** Set once the renderer was started. A process can start the renderer only once. */
 let started: Promise<void> | undefined;
 
 /** Renders a picture in its own font, so that it looks the same on every machine. */
@@ -111,8 +111,8 @@ export const REPORT = hand<ReportOptions>({
   help: 'draw the learning curves of runs of families; a run is its id, or its file of JSON lines',
   flags: {
     '--html <file>': 'write a page with all curves',
-    '--svg <file>': 'write a picture of the main curves',
-    '--png <file>': 'write the same picture in pixels',
+    '--svg <file>': 'write an SVG picture of the main curves',
+    '--png <file>': 'write a PNG picture of the main curves',
   },
   run: report,
 });

@@ -64,7 +64,7 @@ export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => 
 }
 
 /**
- * The request id of a sample. A resumed run makes the same one, so that it finds the task again.
+ * The request id of a sample. A resumed run makes the same id, so that it finds the task again.
  *
  * @param again number of this sample's tasks that have already ended in an error
  */
@@ -180,7 +180,7 @@ export function summarize(run: string, results: readonly SampleResult[], samples
 }
 
 /**
- * Chance that at least one of `k` samples is right, estimated without bias from `n` samples of which `c` were:
+ * Chance that at least one of `k` samples is right, estimated without bias from `n` samples of which `c` were right:
  * 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, "Evaluating Large Language Models Trained on Code", section 2.1).
  * Computed as a product, since the binomials overflow.
  */

@@ -33,7 +33,7 @@ export type StackOptions = z.infer<typeof StackOptions>;
 export const Report = z.object({ note: z.string().optional(), ready: z.boolean().optional(), failed: z.string().optional() });
 export type Report = z.infer<typeof Report>;
 
-/** State of a running stack. Its supervisor sends the state on a socket of its home: see `findStack`. */
+/** State of a running stack. Its supervisor sends the state on a socket, which `findStack` reads. */
 export const StackState = z.object({
   /** Process id of the supervisor, which owns all the other processes. */
   pid: z.number().int(),
@@ -111,7 +111,7 @@ export async function findStack(home: string): Promise<StackState | null> {
  * 30 MiB less than by default, and a tenth more processor time.
  */
 export const SERVICE_NODE_ARGS: readonly string[] = ['--max-semi-space-size=2', '--optimize-for-size'];
-/** Flags of V8 for the gateway, which computes more. Compared with the flags above, it takes a fifth less processor time and 13 MiB more. */
+/** Flags of V8 for the gateway, which computes more. Compared with SERVICE_NODE_ARGS, it takes a fifth less processor time and 13 MiB more. */
 export const GATEWAY_NODE_ARGS: readonly string[] = ['--max-semi-space-size=8'];
 /** Without the compile cache, a service takes 10 MiB less. With these malloc limits, the C library returns freed memory. */
 export const SERVICE_ENVIRONMENT = { NODE_DISABLE_COMPILE_CACHE: '1', MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' };

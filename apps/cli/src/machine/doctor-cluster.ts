@@ -4,7 +4,7 @@ import type { Cli } from '../cli.js';
 import { CliError, EXIT } from '../errors.js';
 import { type Finding, report } from './doctor.js';
 
-/** Runs kubectl. Returns its stdout. @throws Error with its message */
+/** Runs kubectl. Returns its stdout. @throws Error with kubectl's message */
 export type Kubectl = (...args: readonly string[]) => string;
 
 const SERVICES = ['gateway', 'rollout-worker', 'consolidation-worker', 'sandbox-controller'] as const;
@@ -44,14 +44,14 @@ interface Seen {
   readonly pods: readonly Item[];
 }
 
-/** @returns the state and the problem; null: no problem */
+/** @returns the state, and the problem or null */
 type Look = (seen: Seen) => readonly [state: string, wrong: string | null];
 
 const serviceOf = ({ spec }: Item): Service | undefined => SERVICES.find((name) => spec.selector?.matchLabels[NAME] === `etude-${name}`);
 const isReady = ({ status }: Item) => status.containerStatuses.length > 0 && status.containerStatuses.every((one) => one.ready);
 const listed = (names: readonly string[]) => (names.length === 0 ? null : names.join(', '));
 
-/** The answer of a ready pod of a service at a path of its health port, through the API server. */
+/** Asks a ready pod of a service for a path of its health port, through the API server. */
 function ask({ kubectl, pods }: Seen, service: Service, path: string): string {
   const pod = pods.find((one) => one.metadata.labels[NAME] === `etude-${service}` && isReady(one));
   if (pod === undefined) throw new Error(`no pod of ${service} is ready`);
@@ -115,7 +115,7 @@ const CHECKS: ReadonlyArray<readonly [name: string, look: Look, cost: string, fi
   [
     'sandboxes',
     partsOf('sandbox-controller'),
-    'no code runs, or it waits',
+    'code waits or never runs',
     'docs/kubernetes.md; kubectl get events in the namespace of the sandboxes',
   ],
 ];

@@ -83,7 +83,7 @@ const CHECKS: readonly Check[] = [
   likes(
     'sandbox users',
     "code in one sandbox can exhaust the kernel's limits per user, so that code in other sandboxes fails",
-    'As the line above says; ETUDE_SANDBOX_UIDS sets the range of users',
+    'Follow the line above; ETUDE_SANDBOX_UIDS sets the range of users',
     sandboxUsers,
   ),
   ...Object.entries(OF_TESTS).map(([name, tests]) => likes(name, `${tests} are skipped`, apt(name), () => runs(name, '--version'))),
@@ -101,7 +101,7 @@ export const inspectNeeds = (machine: Machine, forTests = false): Finding[] =>
 
 export const missingToRun = (findings: readonly Finding[]) => findings.filter(({ ok, needed }) => needed && !ok);
 
-/** Prints findings and a verdict. Returns 0 if all needed checks passed, else 4. @param bad verdict if not; the names of the failed checks follow */
+/** Prints findings and a verdict. Returns 0 if all needed checks passed, else 4. @param bad verdict if a needed check failed */
 export function report({ out }: Pick<Cli, 'out'>, findings: readonly Finding[], good: string, bad: string): number {
   const missing = missingToRun(findings);
   const ok = missing.length === 0;

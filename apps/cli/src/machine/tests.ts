@@ -27,7 +27,7 @@ interface Outcome {
 /** Exit code of test/cluster if this machine can't run a cluster. test/cluster prints the reason. */
 const NO_CLUSTER = 3;
 
-/** Runs vitest once. Ctrl-C ends vitest and all processes of its tests. @param through command to put before that of vitest */
+/** Runs vitest once. Ctrl-C ends vitest and all processes of its tests. @param through a command that runs vitest's command */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<Outcome> {
   const nothing: Outcome = { passed: 0, failed: [], skipped: [] };
   if (files.length === 0) return nothing;
@@ -129,7 +129,7 @@ function summarize(cli: Cli, { passed, failed, skipped }: Outcome, skippedHere: 
 }
 
 const SUFFIX = '.bench.js';
-/** Runs a benchmark's `run(args)`, which returns an exit code. `await` makes it a module; with --input-type, threads could not start. */
+/** Runs a benchmark's `run(args)`, which returns an exit code. `await` makes this text a module; with --input-type, threads could not start. */
 const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (await run(process.argv.slice(2))) ?? 0;';
 
 /** Runs Node.js in the checkout, on this process's stdout and stderr, until its end or Ctrl-C. @returns its exit code */
@@ -153,7 +153,7 @@ async function bench(cli: Cli, name: string | undefined, args: readonly string[]
     cli.out.data({ benchmarks: known }, known.join('\n'));
     return EXIT.ok;
   }
-  if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`there are: ${known.join(', ') || 'none'}`]);
+  if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`the benchmarks are: ${known.join(', ') || 'none'}`]);
   // The benchmark runs in the checkout, so paths of the caller's folder are made absolute.
   const given = args.map((arg) => (existsSync(arg) ? resolve(arg) : arg));
   const url = pathToFileURL(join(folder, `${name}${SUFFIX}`)).href;

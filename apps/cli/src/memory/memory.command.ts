@@ -120,7 +120,7 @@ const READING: readonly Entry[] = [
     flags: {
       ...WHOSE,
       '--days <n>': 'days to look back (default: 7; with --skill: all)',
-      '--limit <n>': { help: 'how many (default: 10; with --skill: 5)', parse: integer(1, 1_000) },
+      '--limit <n>': { help: 'most episodes (default: 10; with --skill: 5)', parse: integer(1, 1_000) },
       '--skill <name>': 'only episodes that used this skill',
     },
     text: ({ episodes }) => recordsText(episodes),
@@ -225,7 +225,7 @@ const TRANSFER: readonly Entry[] = [
     help: 'import Markdown, text, HTML or PDF files, folders of them, or an export (.jsonl)',
     flags: {
       ...OWNER,
-      '--media-type <type>': 'media type, if the name has no known extension, such as text/markdown',
+      '--media-type <type>': 'media type, such as text/markdown, if the name has no known extension',
       '--name <name>': 'name of the document (default: its path)',
     },
     run: (cli, options, paths) => (isExport(paths) ? importMemory(cli, paths[0] ?? '') : importDocuments(cli, paths, options)),

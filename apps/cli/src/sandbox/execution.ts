@@ -34,7 +34,7 @@ function printDisplay({ out }: Cli, { text, binary, json }: RichOutput): void {
   const plain = text['text/plain'];
   if (plain) out.stream('stdout', plain.endsWith('\n') ? plain : `${plain}\n`);
   const others = Object.keys({ ...binary, ...text, ...json }).filter((type) => type !== 'text/plain');
-  if (others.length > 0) out.note(`(${others.join(', ')}; --json prints it)`);
+  if (others.length > 0) out.note(`(${others.join(', ')}; --json prints all forms)`);
 }
 
 function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {

@@ -24,7 +24,7 @@ export const REVIEWING: readonly Entry[] = [
       const named = versionWords(skill);
       return [
         `to approve it: ${commandLine(cli, `skills approve ${named} --digest ${skill.digest}`)}`,
-        `or not: ${commandLine(cli, `skills reject ${named} --reason TEXT`)}`,
+        `to reject it: ${commandLine(cli, `skills reject ${named} --reason TEXT`)}`,
       ];
     },
   }),

@@ -18,7 +18,7 @@ const HINT = [
   './etude skills get SKILL lists the arguments',
 ];
 
-/** Arguments of a call, from NAME=VALUE pairs or from one JSON object. @throws CliError for both at once or malformed ones */
+/** Arguments of a call, from NAME=VALUE pairs or from one JSON object. @throws CliError for malformed arguments, or pairs and JSON at once */
 export function argumentsOf(pairs: readonly string[], json: string | undefined): JsonObject {
   if (json !== undefined && pairs.length > 0) throw new CliError(EXIT.usage, 'give arguments as NAME=VALUE or with --json-args, not both');
   if (json !== undefined) return objectOf(json, '--json-args');
@@ -126,7 +126,7 @@ const READING: readonly Entry[] = [
     flags: {
       ...READER,
       ...TAGS,
-      '--limit <n>': { help: 'how many (default: 5)', field: 'maxResults' },
+      '--limit <n>': { help: 'most results (default: 5)', field: 'maxResults' },
       '--similarity-min <x>': { help: 'least similarity (default: 0.7, "probably the same task")', field: 'minSimilarity' },
     },
     columns: ['similarity', ...SKILL_COLUMNS.map((column) => `skill.${column}`)],
@@ -143,7 +143,7 @@ const READING: readonly Entry[] = [
     help: 'show the changes between two versions',
     flags: {
       ...READER,
-      '--from <n>': { help: 'version (default: the one before)', field: 'fromVersion' },
+      '--from <n>': { help: 'version (default: the previous version)', field: 'fromVersion' },
       '--to <n>': { help: 'version (default: the newest)', field: 'toVersion' },
     },
   }),

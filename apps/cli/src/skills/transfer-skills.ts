@@ -44,7 +44,7 @@ function exportSkill(cli: Cli, options: ExportOptions, [skill = '', to = '']: re
   });
 }
 
-/** Writes a skill's files below `to`. @throws CliError if `to` is not empty without `force`, or a path is outside of `to` */
+/** Writes a skill's files below `to`. @throws CliError if a path is outside of `to`, or `to` has files and `force` is false */
 export function writeSkill(to: string, files: readonly SkillFileOnDisk[], force: boolean): void {
   const there = statSync(to, { throwIfNoEntry: false });
   const isFull = there !== undefined && (!there.isDirectory() || readdirSync(to).length > 0);

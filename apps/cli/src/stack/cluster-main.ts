@@ -11,7 +11,7 @@ import type { ClusterReady } from './programs.js';
 /** Namespace of the manifests in k8s/. */
 const NAMESPACE = 'etude-sandboxes';
 const PODS_MAX = 24;
-/** Memory of a pod with the limits that apply by default. */
+/** Memory of a pod with the default limits. */
 const POD_BYTES = 768 * 1_048_576;
 const KUBECTL_TIMEOUT_MS = 60_000;
 

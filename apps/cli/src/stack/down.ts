@@ -13,7 +13,7 @@ const STATS_TIMEOUT_MS = 3_000;
 
 /**
  * Whether a process runs. A process that has ended (a zombie) stays in the process table until its parent, or process 1, reads its
- * exit status. Some never do.
+ * exit status. Some parents never do.
  */
 export function isAlive(pid: number): boolean {
   try {

@@ -51,7 +51,7 @@ export interface Setup {
   readonly sandboxToken: string;
   /** null if code runs in processes of this machine. */
   readonly cluster: ClusterReady | null;
-  /** Socket of this stack's embedding process. null if the stack starts none: the environment names another embedder, or a running process. */
+  /** Socket of this stack's embedding process. null if the environment names another embedder or a running process. */
   readonly embedderSocket: string | null;
 }
 
@@ -71,12 +71,12 @@ async function bind(port: number): Promise<number> {
   return bound;
 }
 
-/** The first of these ports of loopback that is free, else any free port. The port is not reserved: see `onFreePorts`. */
+/** The first of these ports of loopback that is free, else any free port. The port is not reserved, so `onFreePorts` retries. */
 async function choosePort([first, ...others]: readonly number[]): Promise<number> {
   return first === undefined ? bind(0) : bind(first).catch(() => choosePort(others));
 }
 
-/** Chooses the stack's ports: the preferred ones, else those of its last start, else free ones. So its addresses rarely change. */
+/** Chooses the stack's ports: the preferred ones, else those of its last start, else free ones. So the stack's addresses rarely change. */
 export async function choosePorts(preferred: Partial<Ports>, home: string): Promise<Ports> {
   const path = portsPath(home);
   const last = lastPorts(path);
@@ -131,7 +131,7 @@ function redisProgram(setup: Setup): Program {
     'appendfsync always',
     'save ""',
     'maxmemory-policy noeviction',
-    // A backup reads as a replica does. There are no others to wait for.
+    // Only a backup connects as a replica, so Redis need not wait for more replicas.
     'repl-diskless-sync-delay 0',
     `requirepass ${setup.redisPassword}`,
   ];

@@ -16,7 +16,7 @@ import { up, type UpOptions } from './up.js';
 const MAIN = 'apps/consolidation-worker/dist/backup-main.js';
 const FILES_OF_HOME = [keyPath, keysPath, proofPublicKeysPath, proofSigningKeyPath, recordPath];
 
-/** Whether the environment names another installation than this home. Its settings then come from the environment. */
+/** Whether the environment names another installation than this home, with all settings of that installation. */
 const isElsewhere = ({ settings }: Cli) => Boolean(settings.environment['ETUDE_REDIS_URL']);
 const filesOf = (home: string) => FILES_OF_HOME.map((path) => path(home)).filter((path) => existsSync(path));
 const run = (cli: Cli, args: readonly string[], env: Record<string, string>) =>

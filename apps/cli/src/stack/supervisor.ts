@@ -22,7 +22,7 @@ const TAKEN = /port \d+ on \S+ is taken|address already in use|EADDRINUSE/i;
  * Then all programs are started again on other ports.
  *
  * @param clear stops the started programs before the next try
- * @throws the error of `start` if it has another reason, or after the last try
+ * @throws the error of `start` if it isn't about a port, or after the last try
  */
 export async function onFreePorts(start: () => Promise<void>, clear: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
@@ -103,7 +103,7 @@ class Stack {
     deps.report({ ready: true });
   }
 
-  /** Starts all programs at once. @throws the first failure, after the others were stopped; an AbortError once the stack is to stop */
+  /** Starts all programs at once. @throws the first failure, after all programs were stopped; an AbortError once the stack has to stop */
   async #startAll(programs: readonly Program[]): Promise<void> {
     this.deps.signal.throwIfAborted();
     const added = programs.map((program) => new ManagedProcess(program, (note) => this.deps.report({ note })));

@@ -67,7 +67,7 @@ export async function startStack(options: StackOptions, { environment, onNote, s
     clearTimeout(timer);
   };
   const ready = new Promise<void>((accept, reject) => {
-    signal.addEventListener('abort', () => reject(new DOMException('interrupted while it started', 'AbortError')), { once: true });
+    signal.addEventListener('abort', () => reject(new DOMException('interrupted during the start', 'AbortError')), { once: true });
     child.once('exit', (code, by) =>
       reject(new CliError(EXIT.unavailable, `the stack ended during its start (${code ?? by})`, [`see ${log}`])),
     );

@@ -20,14 +20,14 @@ export interface WatchOptions {
   readonly text?: boolean;
 }
 
-/** Yields a task's events up to its `finished`. @throws the last ServiceError after the gateway was unreachable for two minutes */
+/** Yields a task's events up to its `finished`. @throws the last ServiceError after the gateway was unreachable for a minute */
 const watchTask = (gateway: Gateway, name: string, signal: AbortSignal, { from = '', text = false }: WatchOptions = {}, note?: Note) =>
   resuming<TaskEvent>(new RideOut(signal, note, AWAY_MAX_MS), from, {
     open: (token) => gateway.tasks.watchTask({ name, resumeToken: token, text }, { signal }),
     isLast: ({ event }) => event.case === 'finished',
   });
 
-/** Waits until the task is finished and returns it. @throws as `watchTask` does */
+/** Waits until the task is finished and returns it. @throws ServiceError like `watchTask` */
 export async function waitForTask(
   gateway: Gateway,
   name: string,
