@@ -10,7 +10,7 @@ const sources = ['{src,public}/**', '*.{html,json,mjs}', '../../libs/contracts/s
 const changed = (time) => globSync(sources, { cwd: root }).some((path) => statSync(join(root, path)).mtimeMs > time);
 
 if (!existsSync(index) || changed(statSync(index).mtimeMs)) {
-  // Set even if a test builds: otherwise React's development build is taken.
+  // A test that starts this build sets another value, with which Vite would take React's development build.
   process.env.NODE_ENV = 'production';
   await build({
     root,

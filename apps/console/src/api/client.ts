@@ -85,7 +85,7 @@ export function useApi(): Api {
 }
 
 interface ReadOptions<T = unknown> {
-  /** How often the page reads again while it is visible, in ms, or a function of the last answer. false: only when it is shown again. */
+  /** How often the page reads again while it is visible, in ms, or a function of the last answer. false: only when the page is shown again. */
   readonly everyMs?: number | false | ((last: T | undefined) => number | false);
   readonly enabled?: boolean;
   /** Reads by POST with this body, as searches do. */
@@ -140,7 +140,7 @@ export interface Streamed<S extends DescMessage> {
 }
 
 /**
- * Events of one of the gateway's streams, from first to last. After a lost connection it resumes behind the last event seen.
+ * Events of one of the gateway's streams, from first to last. After a lost connection, the stream resumes after the last event seen.
  *
  * @throws ApiError if the gateway refuses the call
  */

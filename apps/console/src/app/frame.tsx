@@ -35,7 +35,7 @@ function moveInList(by: number): void {
   links[Math.min(Math.max(now + by, 0), links.length - 1)]?.focus();
 }
 
-/** Handles keyboard shortcuts of the whole page. Returns a function that stops this. */
+/** Handles keyboard shortcuts of the whole page. Returns a function that removes the handler. */
 function listenToKeys(onHelp: () => void): () => void {
   let isGoing = false;
   const act = (event: KeyboardEvent) => {

@@ -83,7 +83,7 @@ const Shown = ({ receipt }: { readonly receipt: ErasureReceipt }) => (
         ['Finished', receipt.finishTime && <When key="finished" at={receipt.finishTime} />],
         ['Removed', counts(receipt.removed)],
         ['Found afterwards', counts(receipt.left)],
-        ['Kept, though based on it', receipt.supported.join(', ')],
+        ['Kept, though based on removed records', receipt.supported.join(', ')],
         ['Notes', receipt.notes.join(' ')],
         ['Error', receipt.error],
       ]}

@@ -56,7 +56,7 @@ function Alike({ alike }: { readonly alike: readonly SkillLikeness[] }) {
         {alike.map(({ name, agent, version, similarity, passesTheirs, theyPass }) => (
           <li key={`${name} ${agent}`}>
             <Link to={placeOfSkill({ name, agent, user: '' })}>{`${name}@${version}`}</Link> · similarity {similarity.toFixed(2)} ·{' '}
-            {passesTheirs ? 'passes its tests' : 'fails its tests'} · {theyPass ? 'it passes these' : 'it fails these'}
+            this skill {passesTheirs ? 'passes' : 'fails'} its tests · it {theyPass ? 'passes' : 'fails'} this skill’s tests
           </li>
         ))}
       </ul>

@@ -170,7 +170,7 @@ function Versions({ skill }: { readonly skill: Skill }) {
             cell: ({ version }) => <Link to={hrefWith({ to: String(version) })}>{`show changes of ${version}`}</Link>,
           },
         ]}
-        empty={<p>You may see no version of this skill.</p>}
+        empty={<p>No version of this skill is visible to you.</p>}
       />
       <Loaded read={diff}>
         {({ fromVersion, toVersion, codeDiff, fieldsDiff }) => {
@@ -209,7 +209,7 @@ function decisionsFor({ status }: Skill): Decision[] {
   if (status === ACTIVE)
     return [
       VERIFY,
-      { verb: 'deprecate', title: 'Deprecate', says: 'The skill is no longer offered. Skills that call it still can.' },
+      { verb: 'deprecate', title: 'Deprecate', says: 'The skill is no longer offered. Skills that call it still work.' },
       { verb: 'rollback', title: 'Roll back', says: 'The previously active version becomes active again.' },
       ARCHIVE,
     ];

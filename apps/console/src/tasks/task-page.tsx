@@ -17,7 +17,7 @@ export function TaskPage({ name: id }: PageProps) {
   const client = useQueryClient();
   const { events, finished } = watched;
   const last = events.findLast(({ event }) => event.case !== 'stepFinished' && event.case !== 'attemptStarted')?.resumeToken;
-  // Such an event means that the task itself has changed.
+  // Reads the task again after an event that changes more than steps.
   useEffect(() => {
     if (last !== undefined) void client.invalidateQueries({ queryKey: [`/v1/tasks/${id}`] });
   }, [client, id, last]);
@@ -64,7 +64,7 @@ function Shown({ task, watched }: { readonly task: Task; readonly watched: Watch
   );
 }
 
-/** The step to show if none is chosen: the last one with results. */
+/** The step to show if none is chosen: the last step with results. */
 const lastShown = (events: readonly TaskEvent[]) =>
   events.flatMap(({ event }) => (event.case === 'stepFinished' && !QUIET_KINDS.has(event.value.kind) ? [event.value.step] : [])).at(-1) ??
   '';

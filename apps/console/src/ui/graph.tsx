@@ -19,7 +19,7 @@ const SHOWN_MAX = 8;
 
 const cut = (title: string) => (title.length > 28 ? `${title.slice(0, 27)}…` : title);
 
-/** A record in the middle, its sources on the left, and what is based on it on the right. Screen readers get the same as a list. */
+/** A record in the middle, its sources on the left, and what is based on it on the right. Screen readers get a list of the same records. */
 export function Graph({ label, from, centre, onto }: GraphProps) {
   const [left, right] = [from.slice(0, SHOWN_MAX), onto.slice(0, SHOWN_MAX)];
   const height = Math.max(left.length, right.length, 1) * ROW + 10;

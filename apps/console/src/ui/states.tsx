@@ -4,9 +4,9 @@ import { Button } from './button.js';
 
 /** What the user can do about an error, by its code. */
 const ADVICE: Readonly<Record<string, string>> = {
-  PERMISSION_DENIED: 'Sign in with a key that has this role; docs/authentication.md describes how to make one.',
+  PERMISSION_DENIED: 'Sign in with a key that has the named role; docs/authentication.md describes how to make one.',
   UNAUTHENTICATED: 'Sign out, and sign in with a valid key.',
-  NOT_FOUND: 'It may have been deleted, or belong to another tenant. Go back to the list.',
+  NOT_FOUND: 'The record may have been deleted, or belong to another tenant. Go back to the list.',
   UNREACHABLE: 'The page tries again automatically.',
 };
 
