@@ -24,7 +24,7 @@ export class Connection {
     channel.watchConnectivityState(state, until, (late) => {
       if (late) {
         const stuck = this.client;
-        this.client = this.open({ 'grpc.use_local_subchannel_pool': 1 }); // the shared pool would give the same attempt again
+        this.client = this.open({ 'grpc.use_local_subchannel_pool': 1 }); // the shared pool would return the stuck attempt again
         stuck.close();
       }
       this.#watch();

@@ -15,7 +15,7 @@ export interface InterpreterOptions {
   readonly ttlMs?: number;
 }
 
-/** A code interpreter for agents of other frameworks. It opens a sandbox at the first use, and another one after that has ended. */
+/** A code interpreter for agents of other frameworks. It opens a sandbox at the first use, and a new one once the old one has ended. */
 export class Interpreter {
   readonly #client: Etude;
   #sandbox: Sandbox | null = null;

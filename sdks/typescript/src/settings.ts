@@ -15,7 +15,7 @@ export interface Tls {
 export interface ClientSettings {
   /** "host:port" of the gateway. Default: ETUDE_ADDRESS, or the local stack. */
   readonly address?: string;
-  /** Default: ETUDE_API_KEY, or the local stack's. */
+  /** Default: ETUDE_API_KEY, or the local stack's key. */
   readonly apiKey?: Key;
   /** Default: plain text. */
   readonly tls?: Tls;

@@ -56,7 +56,7 @@ export class Skills {
   /**
    * Runs a skill. Returns its result as plain data, or for a program its output.
    *
-   * @param requestMissing request a skill that doesn't exist
+   * @param requestMissing whether to request a skill that doesn't exist
    * @throws SkillFailedError
    */
   async use(

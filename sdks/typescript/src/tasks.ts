@@ -79,7 +79,7 @@ export class Task {
   /**
    * All events of the task, from its start until it is finished. A broken stream resumes automatically.
    *
-   * @param text also the model's text while it is written; this text may be lost
+   * @param text whether to also yield the model's text while it is written; this text may be lost
    */
   watch({ text = false, signal }: { readonly text?: boolean; readonly signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent, void> {
     return this.calls.resuming(Service.method.watchTask, { name: this.name, text }, ({ event }) => event.case === 'finished', signal);
@@ -101,7 +101,7 @@ export class Task {
   /**
    * Waits for the accepted answer.
    *
-   * @throws TaskFailedError if the task ended without one or asks a question; Error after `timeoutMs`
+   * @throws TaskFailedError if the task ended without an accepted answer or asks a question; Error after `timeoutMs`
    */
   async result(options: WaitOptions = {}): Promise<TaskResult> {
     const task = await this.wait(options);

@@ -17,7 +17,7 @@ _SHOWN_CHARS = 20_000
 
 
 class Interpreter:
-    """Runs code in a sandbox. It opens one at the first use, and another one after that has ended.
+    """Runs code in a sandbox. It opens a sandbox at the first use, and a new one once the old one has ended.
 
     ttl: seconds that the sandbox lives after its last use.
     """

@@ -37,7 +37,7 @@ def _home() -> Path | None:
 
 
 def find_address(given: str | None) -> str:
-    """The gateway's "host:port": the given one, else that of ETUDE_ADDRESS, else that of the local stack."""
+    """The gateway's "host:port": the given address, else ETUDE_ADDRESS, else the local stack's address."""
     address = given or os.environ.get("ETUDE_ADDRESS")
     if address:
         return address
@@ -53,7 +53,7 @@ def is_local(given: str | None) -> bool:
 
 
 def find_key(given: Key | None, *, local: bool) -> Key:
-    """The given key, else that of ETUDE_API_KEY, else for the local stack its own key; "" if there is none."""
+    """The given key, else ETUDE_API_KEY, else the local stack's key if the client uses that stack; "" without a key."""
     key = given or os.environ.get("ETUDE_API_KEY")
     if key:
         return key

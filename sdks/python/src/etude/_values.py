@@ -124,7 +124,7 @@ def task_name(name: str) -> str:
 
 
 def document_of(source: str | os.PathLike[str] | bytes, name: str | None) -> tuple[str, bytes]:
-    """Name and content of a document: of the file at a path, or of bytes with a name."""
+    """The name and content of a document, given as the path of a file, or as bytes with a name."""
     if isinstance(source, bytes):
         if name is None:
             raise ValueError("bytes need a name; pass name")

@@ -45,7 +45,7 @@ class AsyncSkills:
     ) -> Any:
         """Runs a skill. Returns its result as plain data, or for a program its output.
 
-        request_missing: request a skill that doesn't exist. Raises SkillFailedError.
+        request_missing: whether to request a skill that doesn't exist. Raises SkillFailedError.
         """
         request = pb.UseSkillRequest(
             name=skill_name(name),

@@ -30,7 +30,7 @@ class AsyncTask:
     async def watch(self, *, text: bool = False) -> AsyncIterator[pb.TaskEvent]:
         """All events of the task, from its start until it is finished. A broken stream resumes automatically.
 
-        text: also the model's text while it is written; this text may be lost.
+        text: whether to also yield the model's text while it is written; this text may be lost.
         """
 
         def open_from(token: str) -> pb.WatchTaskRequest:
@@ -55,7 +55,7 @@ class AsyncTask:
     async def result(self, timeout: float | None = None) -> pb.TaskResult:
         """Waits for the accepted answer.
 
-        Raises TaskFailedError if the task ended without one or asks a question, and TimeoutError after `timeout` seconds.
+        Raises TaskFailedError if the task ended without an accepted answer or asks a question, and TimeoutError after `timeout` seconds.
         """
         task = await self.wait(timeout)
         state = pb.TaskState.Name(task.state).removeprefix("TASK_STATE_")

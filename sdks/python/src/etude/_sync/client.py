@@ -17,7 +17,7 @@ class Etude:
     """A client of one gateway. It can be used in `with`, which closes it.
 
     address: "host:port"; None: ETUDE_ADDRESS, or the local stack.
-    api_key: a key or a JWT, or a function that returns one; None: ETUDE_API_KEY, or the local stack's.
+    api_key: a key or a JWT, or a function that returns one; None: ETUDE_API_KEY, or the local stack's key.
     tls: settings of TLS; None: plain text.
     timeout: timeout of one call, in seconds.
     retry_for: seconds for which calls are repeated while the gateway is unreachable; 0: never.

@@ -46,7 +46,7 @@ class Skills:
     ) -> Any:
         """Runs a skill. Returns its result as plain data, or for a program its output.
 
-        request_missing: request a skill that doesn't exist. Raises SkillFailedError.
+        request_missing: whether to request a skill that doesn't exist. Raises SkillFailedError.
         """
         request = pb.UseSkillRequest(
             name=skill_name(name),
