@@ -9,7 +9,7 @@ import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 import { z } from 'zod';
 import { pythonFindings, type Triple, typescriptFindings } from './other-findings.js';
 
-/** A finding, as tool, query and fact, and a task in other words that needs it. */
+/** A finding as tool, query and fact, and a task that needs the finding but uses other words. */
 const Line = z.strictObject({ finding: z.tuple([z.string(), z.string(), z.string()]), task: z.string() });
 
 const SCOPE = { tenant: 'findings', agent: 'coder', user: null };
@@ -17,7 +17,7 @@ const START = Date.UTC(2026, 0, 1);
 const FIRST = 3;
 type Embedder = Awaited<ReturnType<typeof embedderFrom>>;
 
-/** Stores 1,000 findings of one agent as facts, and searches as a rollout does for the tasks that need one of them. Two kinds of code. */
+/** For Python and for TypeScript: stores 1,000 findings of one agent as facts, and searches them for each task as a rollout does. */
 export async function findingFigures(say: (text: string) => void) {
   const embedder = await embedderFrom(embedderConfig.parse(process.env), { warn: say });
   const python = await figuresOf(linesOf('findings.jsonl'), pythonFindings(), embedder, say);

@@ -4,7 +4,7 @@ import { type Action, agentTask, SLOW, SLOW_FIRST_MS, SLOW_MS } from './agent-sc
 import { percentile, round } from './figures.js';
 import type { TasksClient } from './rollout-load.js';
 
-/** Kinds of steps, each by the key of the step after which the worker is killed. */
+/** Kinds of steps, each with a pattern of the step keys after which the worker is killed. */
 const KINDS: Readonly<Record<string, RegExp>> = {
   recall: /recall/,
   'model call': /s1\.act$/,
@@ -24,7 +24,7 @@ const PLAN: readonly Action[] = [
   ['end', 'log.txt'],
 ];
 
-/** Kills the worker n times after each kind of step of a task, each time with a standby that is ready. */
+/** Kills the worker n times after each kind of step, while a second worker is ready to take over. */
 export async function killFigures(stack: TestStack, tasks: TasksClient, first: TestProcess, n: number) {
   let worker = first;
   let [models, tools] = [0, 0];
@@ -39,7 +39,7 @@ export async function killFigures(stack: TestStack, tasks: TasksClient, first: T
   return { resumed: resumed.length, resume_p50_s: percentile(resumed, 50), repeated_model_calls: models, repeated_tool_calls: tools };
 }
 
-/** `seconds`: from SIGKILL to the next journaled step, without the time that the script's model takes for it; NaN if none follows. */
+/** `seconds`: from SIGKILL to the next journaled step, without the scripted model's delay in that step. NaN if no step follows. */
 async function killOnce(stack: TestStack, tasks: TasksClient, victim: TestProcess, [about, after]: readonly [string, RegExp]) {
   const before = await answeredCalls(stack);
   const task = agentTask(`${SLOW} ${about}`, PLAN, { 'notes.txt': 'one\ntwo\n' });
@@ -49,7 +49,7 @@ async function killOnce(stack: TestStack, tasks: TasksClient, victim: TestProces
   let [killedAt, seconds, isTakenOver] = [0, Number.NaN, false];
   const keys: string[] = [];
   for await (const { event } of tasks.watchTask({ name })) {
-    // The victim holds the task, and waits for its first answer while the standby starts.
+    // The second worker starts only now, so that the first worker holds the task.
     standby ??= event.case === 'stepFinished' ? stack.startRolloutWorker() : undefined;
     if (event.case === 'finished') {
       const { result, usage } = event.value.task!;

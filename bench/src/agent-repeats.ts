@@ -18,7 +18,7 @@ const pathOf = (n: number) => `src/part${String(n % 20).padStart(2, '0')}/file${
 const textOf = (n: number) => `# tag-${n % 75}\nLIMIT_${n} = ${n * 7_919}\n\n\ndef part_${n}(value):\n    return value + LIMIT_${n}\n`;
 const TREE: ReadonlyMap<string, string> = new Map(Array.from({ length: FILES }, (_, n) => [pathOf(n), textOf(n)]));
 
-/** A plan that reads and searches some things two or three times, and how many of its calls a perfect cache makes. */
+/** A plan that repeats some reads and searches once or twice. `needed`: number of calls that a perfect cache makes. */
 function planOf(i: number): { readonly plan: readonly Action[]; readonly needed: number } {
   const [a, b, tag] = [pathOf((i * 37) % FILES), pathOf((i * 53 + 11) % FILES), `tag-${(i * 37) % 75}`];
   const [readA, readB, search] = [['read', a] as const, ['read', b] as const, ['search', tag] as const];
@@ -37,7 +37,7 @@ interface Call {
   readonly outcome: { readonly result?: { content?: string; matches?: ReadonlyArray<{ path: string; line: number; text: string }> } };
 }
 
-/** Calls of tasks over a tree of 300 files: all, those that were made, those that a perfect cache would make, and wrong answers. */
+/** Counts of calls over 300 files: all calls, executed calls, calls that a perfect cache would execute, and wrong answers. */
 export async function repeatFigures(redis: Redis, tasks: TasksClient, n: number) {
   let [all, made, least, wrong] = [0, 0, 0, 0];
   const files = { 'tree.json': JSON.stringify(Object.fromEntries(TREE)), 'unpack.py': UNPACK };
@@ -57,7 +57,7 @@ export async function repeatFigures(redis: Redis, tasks: TasksClient, n: number)
   return { calls_all: all, calls_made_ratio: made / all, calls_needed_ratio: least / all, answers_wrong: wrong };
 }
 
-/** What the files hold at each step, kept here beside the sandbox. */
+/** The right answers of the plan's calls, computed without a sandbox. `end`: content of the last step's file. */
 function expectedOf(plan: readonly Action[]) {
   const tree = new Map(TREE);
   const answers: Array<{ readonly step: number; readonly answer: string }> = [];
@@ -77,7 +77,7 @@ const linesWith = (tree: ReadonlyMap<string, string>, text: string) =>
     .flatMap(([path, content]) => content.split('\n').flatMap((line, at) => (line.includes(text) ? [`${path}:${at + 1}:${line}`] : [])))
     .join('\n');
 
-/** The answer as the model read it: a file's lines, or the lines found. */
+/** The answer that the model read: the lines of a file, or the found lines. */
 function answerOf({ outcome: { result = {} } }: Call): string | undefined {
   return result.content ?? result.matches?.map(({ path, line, text }) => `${path}:${line}:${text}`).join('\n');
 }

@@ -8,7 +8,7 @@ import type { Spec, TasksClient } from './rollout-load.js';
 export type Action = readonly ['code' | 'read' | 'search' | 'end', string] | readonly ['write', string, string];
 
 const STEPS = 20;
-/** In a task with this word the model takes so long for its first step and for the others: a kill finds it waiting. */
+/** In a task with this word, the model waits SLOW_FIRST_MS in the first step and SLOW_MS in later steps, so that a kill finds it waiting. */
 export const SLOW = 'unhurried';
 export const SLOW_FIRST_MS = 2_500;
 export const SLOW_MS = 100;
@@ -53,7 +53,7 @@ export function agentTask(about: string, plan: readonly Action[], files: Readonl
 
 export interface Step {
   readonly step: string;
-  /** When its event arrived, in ms. */
+  /** When the step's event arrived, in ms. */
   readonly at: number;
   readonly inputTokens: number;
   readonly summary: string;

@@ -12,7 +12,7 @@ const never = new AbortController().signal;
 const median = (values: readonly number[]) => percentile(values, 50);
 const PASSES: readonly Action[] = [...Array.from({ length: 19 }, (_, i) => ['code', `pass  # ${i}`] as const), ['end', 'a.txt']];
 
-/** Tasks of 20 steps whose cells do nothing, beside the same client's calls of the same model, and cells of a sandbox that nothing journals. */
+/** Times tasks of 20 steps whose cells do nothing. Baselines: bare calls of the same model, and cells of a sandbox without a journal. */
 export async function stepFigures(stack: TestStack, tasks: TasksClient, sandbox: WorkSandbox, n: number) {
   const runs: Array<readonly Step[]> = [];
   for (let i = 0; i <= n; i++) runs.push((await followSteps(tasks, agentTask(`steps ${i}`, PASSES, { 'a.txt': 'done\n' }))).steps);
@@ -32,7 +32,7 @@ export async function stepFigures(stack: TestStack, tasks: TasksClient, sandbox:
 
 const notAsked = () => Promise.resolve({ success: false as const, error: 'not asked' });
 
-/** From the event of one cell to that of the next: steps 2, 3 and so on. */
+/** Time between the events of consecutive cells, from step 2 on. */
 const durations = (steps: readonly Step[]): readonly number[] =>
   steps.flatMap(({ step, at }, i) => (step.endsWith('.c1') && !step.startsWith('a1.s1.') ? [at - steps[i - 2]!.at] : []));
 
@@ -50,7 +50,7 @@ const TODOS = `from probe import probe; probe("todos.json", lambda i: write_todo
 const READS = `from probe import probe; probe("reads.json", lambda i: fs_read("f%d.txt" % (i % 30)))`;
 const WRITES = `from probe import probe; probe("writes.json", lambda i: fs_write("w%d.txt" % i, "text"))`;
 
-/** Median in ms of calls from code, as the code sees it: in a rollout, and in a sandbox whose calls are answered at once. */
+/** Median in ms of a tool call from code: in a rollout, and in a sandbox whose calls are answered at once. */
 export async function callFigures(tasks: TasksClient, sandbox: WorkSandbox, n: number) {
   const files = { 'probe.py': PROBE, ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}.txt`, `text ${i}\n`])) };
   const measured = async (code: string, file: string) => {

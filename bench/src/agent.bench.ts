@@ -19,8 +19,8 @@ const TOKEN = 'a-token-of-the-bench';
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 /**
- * `etude bench agent [--json] [--quick] [--only steps|calls|prompts|repeats|kills|findings]`: what an agent that acts in steps costs beside
- * its model. The sandbox of the baselines is reached as that of a rollout.
+ * `etude bench agent [--json] [--quick] [--only steps|calls|prompts|repeats|kills|findings]`: what an agent in steps costs in addition to its
+ * model. The baselines reach their sandbox in the same way as a rollout.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const options = { json: { type: 'boolean' }, quick: { type: 'boolean' }, only: { type: 'string' } } as const;

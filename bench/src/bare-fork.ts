@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** What a sandbox's interpreter has loaded before it forks, so that both are warmed alike. */
+/** Folder of the modules that a sandbox's interpreter loads before it forks. The baseline loads these modules too. */
 const RUNNER = fileURLToPath(new URL('../../libs/sandbox', import.meta.url));
 
-/** Reads a program per line (JSON text), runs it in a fork of this warm interpreter, answers a line when it has ended. */
+/** Reads one program per line, as a JSON string. Runs it in a fork of this warm interpreter, and prints a line when the fork has ended. */
 const FORK_SERVER = `
 import json, os, sys
 sys.path.insert(0, ${JSON.stringify(RUNNER)})
@@ -31,7 +31,7 @@ export interface BareFork {
   close(): Promise<void>;
 }
 
-/** The baseline of an execution: fork a warm interpreter and run the code, with no sandbox, queue or record around it. */
+/** The baseline of an execution: forks a warm interpreter and runs the code, without a sandbox, queue or record. */
 export function startBareFork(): BareFork {
   const child = spawn('/usr/bin/python3', ['-I', '-S', '-B', '-c', FORK_SERVER], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

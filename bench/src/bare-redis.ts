@@ -2,7 +2,7 @@ import { Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { repeat, spread } from './figures.js';
 
-/** ms of each of n writes of a step's size: HSET and XADD in one MULTI, with whatever durability the server has. */
+/** Durations in ms of n writes as large as a step: HSET and XADD in one MULTI, with the durability that the server has. */
 export async function bareWrites(url: string, n: number, value: string): Promise<number[]> {
   const redis = new Redis(url);
   try {

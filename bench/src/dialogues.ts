@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Message } from '@etude/contracts/conversation';
 import { randomOf } from './memory-data.js';
 
-/** What is asked of a dialogue, with the places of the turns that hold the answer. */
+/** A question about a dialogue, with the places of the turns that hold the answer. */
 export interface Question {
   readonly text: string;
   readonly evidence: readonly number[];
@@ -28,8 +28,8 @@ type Scene = ReadonlyArray<{ readonly speaker: string; readonly text: string; re
 type Random = () => number;
 
 /**
- * A dialogue of 22 sessions, the same in every run: its hand-written scenes in a shuffled order, each second part of a story in a later
- * session than the first, and between them exchanges of small talk about the same kinds of things.
+ * A dialogue of 22 sessions, equal in every run. Its hand-written scenes are shuffled, but the second part of a story is in a later session
+ * than the first part. Between the scenes is small talk about similar things.
  */
 export function makeDialogue(name: (typeof DIALOGUES)[number], seed: number): Dialogue {
   const random = randomOf(seed);
@@ -85,7 +85,7 @@ function sceneOf(block: string, speakers: readonly [string, string]): Scene {
   });
 }
 
-/** Exchanges with blanks, which are filled alike within one exchange. */
+/** Exchanges with named blanks. Within one exchange, a blank has one value. */
 function smallTalks() {
   const [slots = '', ...templates] = readBlocks('small-talk');
   const values = new Map(slots.split('\n').map((line) => [line.split(' = ')[0]!, line.split(' = ')[1]!.split(' | ')] as const));

@@ -1,8 +1,8 @@
 import { embedderConfig, embedderFrom } from '@etude/model/model-config';
 
-/** One embedder in a process of its own, measured: one JSON line. `embed-child-main lexical|sentence`. */
+/** Program `embed-child-main lexical|sentence`: measures one embedder in its own process and prints one JSON line. */
 const WORDS = 'read the lines of a file and count how often each word occurs then print them sorted by number'.split(' ');
-/** About one token each. */
+/** A text whose words have about one token each. */
 const textOf = (words: number, nth: number) => Array.from({ length: words - 2 }, (_, i) => WORDS[(i * 7 + nth) % WORDS.length]).join(' ');
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const MIB = 1024 * 1024;
@@ -18,7 +18,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** Median wall time of a text asked for alone, and processor time, which other work on the machine changes less. */
+/** Median wall time and processor time of embedding a single text. Other processes change the processor time less. */
 async function perText(words: number, rounds: number): Promise<{ wallMs: number; cpuMs: number }> {
   const times: number[] = [];
   const before = process.cpuUsage();
@@ -45,7 +45,7 @@ process.stdout.write(
     cpu_ms_200_tokens: long.cpuMs,
     ms_of_32_long: batchMs / batch.length,
     loaded_mib: (rssLoaded - rssBefore) / MIB,
-    // The system's own count of the most that was ever there, in KiB.
+    // maxRSS is the process's peak so far, in KiB.
     peak_mib: process.resourceUsage().maxRSS / 1024 - rssBefore / MIB,
   })}\n`,
 );

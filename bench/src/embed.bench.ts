@@ -12,7 +12,7 @@ async function measure(embedder: string): Promise<z.infer<typeof Figures>> {
   return Figures.parse(JSON.parse(stdout));
 }
 
-/** What an embedder costs a service: time for a text and memory, each in a process of its own. The cache is off. */
+/** The cost of each embedder for a service: time per text, and memory. Each embedder has its own process. The cache is off. */
 export async function run(args: readonly string[]): Promise<number> {
   const json = args.includes('--json');
   const figures: Record<string, number> = {};

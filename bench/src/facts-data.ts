@@ -4,7 +4,7 @@ interface Topic {
   readonly again: (value: string) => string;
   readonly ask: string;
   readonly values: readonly string[];
-  /** How a newer value is told, where there is only one at a time. */
+  /** Tells a newer value. Only for topics that have one value at a time. */
   readonly change?: (value: string) => string;
 }
 
@@ -20,9 +20,9 @@ export interface FactQuery {
   readonly user: number;
   readonly about: string;
   readonly text: string;
-  /** In the text of the right answer, in lower case. */
+  /** Part of the right answer's text, in lower case. */
   readonly value: string;
-  /** The value before; null where it never changed. */
+  /** The replaced value; null if the value never changed. */
   readonly stale: string | null;
 }
 
@@ -143,7 +143,7 @@ const TOPICS: readonly Topic[] = [
   ),
 ];
 
-/** Always the same: a user's facts, some of them told again, some of them changed later, and questions about them. */
+/** Facts of users, of which some are repeated and some change later, and questions about the facts. Equal in every run. */
 export function factsData(): FactsData {
   const random = randomOf(7);
   const fresh = Array.from({ length: USERS }, (_, user) =>
@@ -225,7 +225,7 @@ function shuffle<T>(values: readonly T[], random: () => number): T[] {
     .map(({ value }) => value);
 }
 
-/** Mulberry32: 0 to 1. */
+/** A Mulberry32 generator of numbers from 0 to 1. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

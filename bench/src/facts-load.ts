@@ -9,18 +9,18 @@ const RECALLED = 5;
 const START = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;
 
-/** What the memory's chat model was asked while facts were stored; nothing where it has none. */
+/** The requests to memory's chat model while facts were stored. All 0 without a chat model. */
 export interface AskedModel {
   readonly calls: number;
   readonly promptTokens: number;
 }
 
 /**
- * Stores 500 experiences of 20 users, one after the other, with 50 repeats (half of them in other words) and 25 contradictions, then
- * asks 200 questions in other words than the facts have.
+ * Stores 500 experiences of 20 users one by one, with 50 repeats (half of them reworded) and 25 contradictions. Then asks 200 questions
+ * whose words differ from those of the facts.
  *
- * `facts_recall5`: share of questions whose answer is among the first five hits; `facts_copies`: current facts beyond one for each thing
- * told; `facts_stale_ahead`: old values in a hit before the new one; `facts_stale_current`: old values that are still current.
+ * `facts_recall5`: share of questions whose answer is among the first five hits; `facts_copies`: current facts that repeat another one;
+ * `facts_stale_ahead`: old values in a hit before the new one; `facts_stale_current`: old values that are still current.
  */
 export async function factsLoad(
   memory: Memory,
@@ -68,7 +68,7 @@ async function hitTexts(memory: Memory, { user, text }: FactQuery): Promise<read
   return hits.map((hit) => hit.text.toLowerCase());
 }
 
-/** A text that has the old value and is not the new one, before the new one or without it. */
+/** Whether a hit with only the old value is ranked before the answer, or no answer was found. */
 function isStaleAhead(texts: readonly string[], { stale, value }: FactQuery, answer: number): boolean {
   if (stale === null) return false;
   return texts.some(

@@ -20,7 +20,7 @@ async function firstSuccess(write: () => Promise<unknown>): Promise<number> {
   return performance.now() - from;
 }
 
-/** How long after the death of Redis' primary a task is accepted again, beside a bare client's SET on the same servers. */
+/** Time from the death of Redis' primary until a task is accepted again, and until a bare client's SET succeeds. */
 async function gaps(): Promise<readonly [tasks: number, bare: number]> {
   const group = new RedisGroup();
   const { primary, sentinels, url } = await group.watched();
@@ -46,7 +46,7 @@ async function gaps(): Promise<readonly [tasks: number, bare: number]> {
   }
 }
 
-/** @param rounds each on servers of its own */
+/** @param rounds number of rounds; each has its own servers */
 export async function failoverFigures(rounds: number): Promise<Record<string, number>> {
   const measured: Array<readonly [number, number]> = [];
   for (let i = 0; i < rounds; i++) measured.push(await gaps());

@@ -1,4 +1,4 @@
-/** The p-th percentile (0 to 100) of some measurements; NaN of none. */
+/** The p-th percentile (0 to 100) of some measurements; NaN without measurements. */
 export function percentile(values: readonly number[], p: number): number {
   const sorted = [...values].toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor((p / 100) * sorted.length))] ?? Number.NaN;
@@ -13,14 +13,14 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** Runs `work` n times, one after the other; each duration in ms. */
+/** Runs `work` n times, one after the other. Returns each duration in ms. */
 export async function repeat(n: number, work: (i: number) => Promise<unknown>): Promise<number[]> {
   const durations: number[] = [];
   for (let i = 0; i < n; i++) durations.push(await timed(() => work(i)));
   return durations;
 }
 
-/** Runs `work` n times, `width` at once; the whole duration in ms. */
+/** Runs `work` n times, `width` at once. Returns the whole duration in ms. */
 export function spread(n: number, width: number, work: (i: number) => Promise<unknown>): Promise<number> {
   let next = 0;
   const lane = async () => {

@@ -33,7 +33,7 @@ export async function journalFigures(redisUrl: string): Promise<{ step: number; 
       scripted: true,
     } as const;
     const step = (i: number) => journal.append({ key: `k${i}`, value: VALUE, usage }, [event]);
-    // In turn, so that drift of the machine's speed hits both.
+    // In turns, so that changes of the machine's speed affect both kinds of writes.
     const steps: number[] = [];
     const bares: number[] = [];
     for (let round = 0; round < 10; round++) {

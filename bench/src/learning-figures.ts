@@ -38,7 +38,7 @@ export function learningFigures(rows: readonly FamiliesRow[], from: number): Rec
   };
 }
 
-/** What the kinds of calls cost, the dearest first. */
+/** The cost of each kind of call, the most expensive first. */
 export function callsByKind(calls: readonly StudentCall[]) {
   const kinds = [...Map.groupBy(calls, ({ kind }) => kind)].map(([kind, of]) => ({
     kind,

@@ -17,14 +17,14 @@ const MAIN = join(ROOT, 'apps/cli/dist/main.js');
 const FAMILIES = join(ROOT, 'examples/eval/families.jsonl');
 const QUICK_ROUNDS = 2;
 const ROUNDS = 5;
-/** Rounds before it are for learning. */
+/** The first round that counts. Earlier rounds are for learning. */
 const FROM_ROUND = 3;
 
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 /**
- * `etude bench learning [--json] [--quick] [--svg FILE]`: families of problems in rounds, with memory and without, answered by the scripted
- * student. What memory saves from round three on, all calls of learning included.
+ * `etude bench learning [--json] [--quick] [--svg FILE]`: runs rounds of problem families with and without memory, answered by the scripted
+ * student. Reports what memory saves from round three on, including all calls for learning.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -33,7 +33,7 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   const rounds = values.quick ? QUICK_ROUNDS : ROUNDS;
   const home = mkdtempSync(join(tmpdir(), 'etude-learning-'));
-  // The stack ends with its command line, and that with this process.
+  // A SIGTERM without a handler would skip the exit handler that ends the stack.
   process.once('SIGTERM', () => process.exit(143));
   const student = await startStudent(FAMILIES);
   const env = { ...environment(), OPENAI_BASE_URL: student.url, ETUDE_GRPC_PORT: String(await freePort()) };
@@ -87,7 +87,7 @@ async function draw(home: string, env: Record<string, string>, path: string): Pr
   if (child.exitCode !== 0) throw new Error(`etude eval report ended with ${child.exitCode}`);
 }
 
-/** The aims, and how far a figure may go. */
+/** The aim of each figure, with its check. */
 const AIMS: Readonly<Record<string, readonly [text: string, isMet: (value: number) => boolean]>> = {
   tokens_with_vs_without_ratio: ['at most 0.6', (value) => value <= 0.6],
   calls_with_vs_without_ratio: ['at most 0.5', (value) => value <= 0.5],

@@ -14,7 +14,7 @@ import { processTree, proportionalMiB, readProcesses } from './proc.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const MAIN = join(ROOT, 'apps/cli/dist/main.js');
 const SCRIPT = join(ROOT, 'bench/src/instant.yaml');
-/** What was started in the background settles. */
+/** Time for background work to end. */
 const REST_MS = 15_000;
 const DOCUMENT_BYTES = 2_000_000;
 const PART_BYTES = 1_000_000;
@@ -29,13 +29,13 @@ interface Stack {
 }
 
 /**
- * `etude bench local [--json]`: what a local stack costs that `etude up` starts, with the embedder that is installed. Memory of all its
- * processes at rest, and after 500 facts; facts and searches over gRPC; a document of 2 MB, and searches of another user meanwhile.
+ * `etude bench local [--json]`: the cost of a stack that `etude up` starts, with the installed embedder. Measures the memory of its processes
+ * at rest and after 500 facts, facts and searches over gRPC, and a document of 2 MB with searches of another user meanwhile.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' } } });
   const home = mkdtempSync(join(tmpdir(), 'etude-local-'));
-  // The stack ends with its command line, and that with this process.
+  // A SIGTERM without a handler would skip the exit handler that ends the stack.
   process.once('SIGTERM', () => process.exit(143));
   const env = Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined));
   const up = await startProcess({ args: [MAIN, 'up', '--scripted', SCRIPT, '--home', home], env, ready: 'Ctrl-C stops it' });
@@ -60,7 +60,7 @@ function memoryOf(supervisor: number) {
   return { pssMiB: proportionalMiB(pids), rssMiB: readProcesses(pids).rssMiB };
 }
 
-/** Durations of calls one after the other, and what the stack's processors worked for each of them. */
+/** Durations of calls one after the other, and the stack's processor time per call. */
 async function calls(supervisor: number, n: number, call: (i: number) => Promise<unknown>) {
   const before = readProcesses(processTree(supervisor)).cpuSeconds;
   const ms = await repeat(n, call);
@@ -111,7 +111,7 @@ function timesOf(name: string, { ms, cpuMs }: { readonly ms: readonly number[]; 
   return { [`${name}_p50_ms`]: round(percentile(ms, 50)), [`${name}_cpu_ms`]: round(cpuMs) };
 }
 
-/** Sentences in prose of this checkout's own pages, in chapters of 40, each time in another order, so that no two passages are the same. */
+/** A long document: sentences of this checkout's pages in chapters of 40. Repeats have another order, so no two passages are equal. */
 function book(): Buffer {
   const pages = globSync('{docs/**/*,*}.md', { cwd: ROOT }).toSorted();
   const whole = pages.map((page) => readFileSync(join(ROOT, page), 'utf8').replaceAll(/\s+/g, ' ').replaceAll(/[`*]/g, ''));

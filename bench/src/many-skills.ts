@@ -102,7 +102,7 @@ export async function fillSkills(path: string, agent: string, count: number): Pr
       const proof = signProof(stored, NOTHING_FOUND, NOBODY, 1);
       await memory.procedural.move([{ ...told, to: 'verified', proof, contract: CONTRACT }]);
       await memory.procedural.move([{ ...told, to: 'active' }]);
-      await turn(); // nothing above waits for anything: gateways would miss an answer to their pings, and drop this process
+      await turn(); // lets this process answer the pings of gateways, which would otherwise close the connection
     });
   } finally {
     await memory.close();

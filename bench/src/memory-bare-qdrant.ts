@@ -2,12 +2,12 @@ import { QdrantClient } from '@qdrant/js-client-rest';
 import { type DataQuery, type DataRecord, DIMENSION, tenantName } from './memory-data.js';
 
 const LIMIT = 10;
-/** Places in each of the two lists that are fused, as many as Etude asks for. */
+/** Number of hits in each of the two fused lists. Etude asks for as many. */
 const PLACES = 40;
 
 /**
- * What one would write by hand with Qdrant's client, with compression off: one collection with the tenant as `is_tenant`, a plain dense
- * vector and a sparse one with IDF, and the texts as payload.
+ * A baseline: the store that one would write with Qdrant's client, without compression. It has one collection with the tenant as
+ * `is_tenant`, a plain dense vector, a sparse vector with IDF, and the texts as payload.
  */
 export class BareQdrant {
   readonly #client: QdrantClient;
@@ -31,7 +31,7 @@ export class BareQdrant {
     return new BareQdrant(client, collection);
   }
 
-  /** One request, answered when it is stored. */
+  /** One request, answered when the records are stored. */
   async insert(records: readonly DataRecord[]): Promise<void> {
     const points = records.map(({ id, tenant, text, vector, worth, createdAt }) => ({
       id,
@@ -64,7 +64,7 @@ function filterOf(tenant: number) {
   return { must: [{ key: 'tenant', match: { value: tenantName(tenant) } }] };
 }
 
-/** Words by number, with how often each is there. */
+/** The number of each word and its count in the text. */
 function countsOf(text: string): { indices: number[]; values: number[] } {
   const counts = new Map<number, number>();
   for (const word of text.split(' ')) {

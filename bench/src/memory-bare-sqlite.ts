@@ -4,7 +4,7 @@ import { load } from 'sqlite-vec';
 import { type DataQuery, type DataRecord, DIMENSION } from './memory-data.js';
 
 const LIMIT = 10;
-/** Places in each of the two lists that are fused, as many as Etude asks for. */
+/** Number of hits in each of the two fused lists. Etude asks for as many. */
 const PLACES = 40;
 
 const SCHEMA = `
@@ -15,8 +15,8 @@ CREATE VIRTUAL TABLE doc_vector USING vec0 (
 CREATE VIRTUAL TABLE doc_words USING fts5 (tenant, text, content='', contentless_delete=1);`;
 
 /**
- * What one would write by hand: sqlite-vec with the tenant as partition and the worth beside the vector, FTS5 with the tenant as a word,
- * and a table with the texts; no ownership, no history, no ranking, no explanation. Same durability and cache as Etude's file.
+ * A baseline: the store that one would write by hand. It has sqlite-vec with the tenant as partition and the worth beside the vector, FTS5
+ * with the tenant as a word, and a table of texts. It has no ownership, history, ranking or explanations. Durability and cache are Etude's.
  */
 export class BareSqlite {
   readonly #db: DatabaseSync;
@@ -45,7 +45,7 @@ export class BareSqlite {
     this.#texts = prepare('SELECT doc.id AS id, text, worth, created_at FROM json_each(?) CROSS JOIN doc ON doc.id = value');
   }
 
-  /** One transaction; all words last, since FTS5 writes what it has gathered when another table comes in between. */
+  /** One transaction. Writes all words last, because FTS5 flushes its buffer whenever another table is written in between. */
   insert(records: readonly DataRecord[]): void {
     const [doc, vector, words] = this.#insert;
     this.#db.exec('BEGIN IMMEDIATE');

@@ -10,8 +10,8 @@ const LOOKED = 10;
 const BATCH = 200;
 
 /**
- * Questions about five dialogues of 22 sessions: how often all turns that hold the answer are among the first ten hits, over all questions,
- * over those whose answer lies in one turn, and over those whose answer lies in two; and where each turn is stored as a fact.
+ * Asks questions about five dialogues of 22 sessions. The figures are shares of questions for which the first ten hits have all turns with
+ * the answer: of all questions, of questions answered by one turn, and by two turns. Also measures with each turn stored as a fact.
  */
 export async function conversationFigures(say: (text: string) => void): Promise<Record<string, number>> {
   const embedder = await embedderFrom(embedderConfig.parse(process.env));
@@ -45,7 +45,7 @@ export async function conversationFigures(say: (text: string) => void): Promise<
   };
 }
 
-/** Places of the turns that each question finds, in a memory of its own. */
+/** Places of the turns that each question finds. The dialogue has its own memory. */
 async function ranked(embedder: Embedder, { name, messages, questions }: Dialogue, as: 'turns' | 'facts') {
   const dir = mkdtempSync(join(tmpdir(), 'etude-dialogues-'));
   const memory = await openMemory({ store: { adapter: 'sqlite', path: join(dir, 'memory.sqlite') }, embedder });

@@ -3,7 +3,7 @@ import type { Fact } from '@etude/contracts/memory';
 
 export const DIMENSION = 384;
 export const TENANTS = 50;
-/** Newest record; they are a minute apart and repeat every 90 days. */
+/** Time of the newest record. The times of records are a minute apart and repeat every 90 days. */
 export const NOW = Date.UTC(2026, 0, 1);
 
 const TOPICS = 200;
@@ -13,9 +13,9 @@ const NOISE = 1 << 20;
 const WORDS_MIN = 12;
 const WORDS_MAX = 60;
 const QUERY_WORDS = 6;
-/** The commonest words say nothing, as "the" and "of" do, and nobody looks for them. */
+/** Number of the most frequent words, like "the" and "of". Queries never have them. */
 const FILLERS = 50;
-/** The large tenant has a tenth of all records, as in the measurement that the aim was taken from; the others share the rest. */
+/** Every tenth record is the large tenant's, as in the measurement that set the aim. The other tenants share the rest. */
 const LARGE_EVERY = 10;
 
 /** A text as both stores keep it. */
@@ -43,8 +43,8 @@ export function tenantOf(i: number): number {
 }
 
 /**
- * Texts and unit vectors in clusters, the same in every run: each record belongs to one of 200 topics, from which it has its direction
- * and two fifths of its words; words are as frequent as those of a language are (Zipf). Any record can be made without the others.
+ * Texts and unit vectors in clusters, equal in every run. Each record has its direction and two fifths of its words from one of 200 topics.
+ * Word frequencies follow Zipf's law, as in a language. Any record can be made without the others.
  */
 export class MemoryData {
   readonly #common = zipf(COMMON_WORDS);
@@ -68,7 +68,7 @@ export class MemoryData {
     return { id: i, tenant: tenantOf(i), text, vector: this.#vector(topic, random), worth: Math.round(random() * 100) / 100, createdAt };
   }
 
-  /** Asks for a record that is there, in some of its telling words and near its direction. */
+  /** A query for an existing record: some of the record's rarer words, and a vector near the record's vector. */
   query(i: number, record: DataRecord): DataQuery {
     const random = randomOf(0x5eed_0000 + i);
     const words = record.text.split(' ').filter((word) => !this.#fillers.has(word));
@@ -93,7 +93,7 @@ export class MemoryData {
   }
 }
 
-/** The record as Etude keeps it: as a fact. */
+/** The record as a fact of Etude. */
 export function recordOf({ id, tenant, text, worth, createdAt }: DataRecord): MemoryRecord {
   const key = `fact-${id}`;
   const scope = { tenant: tenantName(tenant), agent: `agent-${id % 4}`, user: null };
@@ -140,7 +140,7 @@ const ONSETS = ['b', 'd', 'f', 'g', 'k', 'l', 'm', 'n', 'p', 'r', 't', 'v', 'st'
 const NUCLEI = ['a', 'o', 'i', 'u', 'ar', 'on', 'il', 'ul'];
 const SPELLED: string[] = [];
 
-/** The n-th word; frequent ones are short. None ends so that a stemmer would change it. */
+/** The n-th word. Frequent words are short. No word has an ending that a stemmer would change. */
 function spell(n: number): string {
   const known = SPELLED[n];
   if (known !== undefined) return known;
@@ -160,7 +160,7 @@ function unit(vector: Float32Array): Float32Array {
   return vector.map((value) => value * scale);
 }
 
-/** Mulberry32: as good as benchmarks need, and the same everywhere. */
+/** A Mulberry32 generator, which gives equal numbers on every machine. */
 export function randomOf(seed: number): () => number {
   let state = Math.imul(seed, 0x9e37_79b1) >>> 0;
   return () => {

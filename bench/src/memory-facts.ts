@@ -14,7 +14,7 @@ type Say = (text: string) => void;
 
 const TENANT = 'facts';
 
-/** What `factsLoad` finds, with the embedder that is installed, and how many texts of everybody are left once all was erased. */
+/** The figures of `factsLoad` with the installed embedder, and the number of texts that are left after everything was erased. */
 export async function factsFigures(adapter: 'sqlite' | 'qdrant', say: Say): Promise<Record<string, number>> {
   const embedder = await embedderFrom(embedderConfig.parse(process.env), { warn: say });
   say(`500 experiences, with ${embedder.profile.model} ...`);
@@ -50,7 +50,7 @@ async function loaded(store: MemoryPlace, embedder: Embedder, everything: () => 
   try {
     const figures = await factsLoad(memory);
     const before = textsIn(await everything());
-    if (before === 0) throw new Error('no text is found where all texts are kept, so that none is found afterwards would say nothing');
+    if (before === 0) throw new Error('no stored text was found before the erasure, so the erasure cannot be checked');
     for (const user of users()) await memory.upkeep.erase({ tenant: TENANT, user }, { before: Number.MAX_SAFE_INTEGER });
     return { ...figures, facts_texts_left: textsIn(await everything()), facts_records_left: await recordsLeft(memory) };
   } finally {
@@ -71,7 +71,7 @@ async function recordsLeft(memory: Memory): Promise<number> {
 
 const users = () => Array.from({ length: USERS }, (_, user) => `user-${String(user).padStart(2, '0')}`);
 
-/** Payloads of all collections that begin so, as JSON. */
+/** Payloads of all collections whose names begin with `prefix`, as JSON. */
 async function everyPoint({ url, apiKey }: { url: string; apiKey: string | null }, prefix: string): Promise<string> {
   const headers = { 'content-type': 'application/json', ...(apiKey === null ? {} : { 'api-key': apiKey }) };
   const ask = async (path: string, init: RequestInit = {}) =>

@@ -1,7 +1,7 @@
 import { percentile, timed } from './figures.js';
 import { type DataQuery, type DataRecord, LARGE_TENANT, type MemoryData, tenantOf } from './memory-data.js';
 
-/** What a store under measurement does, at once or later; a search answers the ten best of one tenant with their texts. */
+/** A measured store, with or without promises. A search returns the ten best records of one tenant, with their texts. */
 export interface Side {
   insert(records: readonly DataRecord[]): unknown;
   readonly searches: Readonly<Record<string, (query: DataQuery) => unknown>>;
@@ -14,13 +14,13 @@ export interface Growth {
   readonly small: SearchTimes;
 }
 
-/** Milliseconds of each query, by the name of the search, in the same order. */
+/** Milliseconds of each query, by the name of the search. All searches have the same order of queries. */
 export type SearchTimes = Readonly<Record<string, readonly number[]>>;
 
 const BATCH = 1_000;
 const WARM_UP = 20;
 
-/** Adds records `from` to `to` to every side, batch by batch in turns; records per second of each. Tells each tenth, how many are there. */
+/** Adds records `from` to `to` to every side, in alternating batches. Returns records per second by side. Calls `tell` after each tenth. */
 export async function growTo(
   data: MemoryData,
   sides: Readonly<Record<string, Side>>,
@@ -42,7 +42,7 @@ export async function growTo(
   return Object.fromEntries(Object.entries(ms).map(([name, all]) => [name, ((to - from) / all) * 1_000]));
 }
 
-/** The same queries to every search, one after the other in turns: of the large tenant, and of the others. */
+/** Sends the same queries to every search in turns. Returns the times for the large tenant apart from those for the others. */
 export async function searchAll(
   queries: readonly DataQuery[],
   sides: Readonly<Record<string, Side>>,
@@ -59,7 +59,7 @@ export async function searchAll(
   return { large, small };
 }
 
-/** Every other one is of the large tenant. */
+/** Queries. Every second query is the large tenant's. */
 export function queriesOf(data: MemoryData, size: number, count: number): DataQuery[] {
   return Array.from({ length: count }, (_, q) => {
     const place = Math.floor((size * (q + 0.5)) / count);
@@ -69,8 +69,8 @@ export function queriesOf(data: MemoryData, size: number, count: number): DataQu
 }
 
 /**
- * The middle of the ratios of one query to the same query at the other side, asked right before or after it: a machine that is slow for
- * a while is so for both.
+ * The median ratio of our time to the other side's time for the same query. The two searches follow each other, so that a slow phase of the
+ * machine affects both.
  */
 export function pairedRatio(ours: readonly number[], theirs: readonly number[]): number {
   return percentile(

@@ -5,7 +5,7 @@ import { CLOCK, ourSide, QueryVectors } from './memory-sides.js';
 
 const QUERIES = 200;
 
-/** `PATH RECORDS`: see `residentMiB`. */
+/** Arguments PATH and RECORDS: the parameters of `residentMiB`, which starts this program. */
 const [path = '', records = '0'] = process.argv.slice(2);
 const queries = queriesOf(new MemoryData(), Number(records), QUERIES);
 const embedder = new QueryVectors().know(queries);

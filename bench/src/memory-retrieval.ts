@@ -6,7 +6,7 @@ const RETRIEVAL = new URL('./retrieval.bench.js', import.meta.url).href;
 const RUN = 'const { run } = await import(process.argv[1]); process.exitCode = (await run(process.argv.slice(2))) ?? 0;';
 const Summary = z.object({ figures: z.record(z.string(), z.number()) });
 
-/** nDCG@10 per set and method, of the half of the queries that no weight was chosen on, with the embedder that is installed. */
+/** nDCG@10 per set and method, with the installed embedder. Uses only the half of the queries on which no weight was chosen. */
 export async function retrievalFigures(adapter: string, say: (text: string) => void): Promise<Record<string, number>> {
   say('retrieval quality ...');
   const args = ['-e', RUN, RETRIEVAL, '--adapter', adapter, '--half', 'report', '--json'];

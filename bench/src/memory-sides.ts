@@ -16,17 +16,17 @@ import { residentMiB } from './memory-resident.js';
 export interface Sides {
   readonly ours: Side;
   readonly bare: Side;
-  /** Which database it is, for people. */
+  /** Name of the database, for people. */
   readonly what: string;
-  /** Whether it is the database itself and not a stand-in. */
+  /** Whether the database is real and not a stand-in. */
   readonly real: boolean;
   disk(): Promise<{ ours: number | null; bare: number | null }>;
-  /** Of a process that has opened Etude's store and searched in it, beyond what it had before; null where the database is another's. */
+  /** MiB by which a process grows when it opens and searches Etude's store; null if the database runs in another process. */
   resident(records: number): Promise<number | null>;
   close(): Promise<void>;
 }
 
-/** Knows the vectors of its queries beforehand, so that no time of an embedder is in the figures. */
+/** Knows the vectors of its queries beforehand, so that the figures include no time for embedding. */
 export class QueryVectors implements Embedder {
   readonly profile = { model: 'bench-384', dimension: DIMENSION, denseWeight: 0.5, calibrate: (cosine: number) => Math.max(0, cosine) };
   readonly #vectors = new Map<string, Float32Array>();
@@ -47,7 +47,7 @@ export class QueryVectors implements Embedder {
 
 export const CLOCK = { now: () => NOW };
 
-/** Records through the store, hits through the layer: both lists, fused, ranked, and loaded whole. */
+/** Etude's side. Inserts use the store. Searches use the layer, which fuses both lists, ranks the hits and loads whole records. */
 export function ourSide(memory: Memory): Side {
   return {
     insert: (records: readonly DataRecord[]) =>

@@ -27,18 +27,18 @@ type Line = z.infer<typeof Line>;
 const SCOPE = { tenant: 'told', agent: 'assistant', user: 'ann' };
 const START = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;
-/** Facts are compared after so many, as after a short burst. */
+/** Facts are compared after this number of new facts, as after a short burst. */
 const BURST = 12;
 const ALL = 1_000;
 const ASKED_CHARS_MIN = 3;
 
 /**
- * What becomes of facts that one user tells in free wording, a quarter of them not in English: all first statements, then all second ones.
- * The judge is the model of the environment. Without one, a script stands in that knows the data, so that only what reaches it is measured.
+ * Stores facts that one user tells in free wording, a quarter of them not in English: all first statements, then all second statements.
+ * The judge is the environment's model. Without a model, a script answers with the right verdicts, so that only the choice of pairs counts.
  *
  * `told_lost`: statements that their own words don't find; `told_stale_current`: outdated statements that are still current;
- * `told_wrongly_replaced`: true statements that are not current; `told_copies`: repeats kept twice; `told_recall5` and `told_mrr`: of the
- * questions; `told_stale_ahead`: outdated statements before the new one, asked before anything was compared.
+ * `told_wrongly_replaced`: true statements that are not current; `told_copies`: repeats kept twice; `told_recall5` and `told_mrr`: recall and
+ * reciprocal rank over the questions; `told_stale_ahead`: outdated statements ranked before the new one, while nothing was compared yet.
  */
 export async function toldFigures(say: (text: string) => void): Promise<Record<string, number>> {
   const lines = readFileSync(new URL('../data/told.jsonl', import.meta.url), 'utf8')
@@ -158,7 +158,7 @@ async function rankOf(memory: Memory, { question, answer, second }: Line): Promi
   return at === -1 ? Infinity : at + 1;
 }
 
-/** Each contradiction in a memory of its own, where nothing is ever compared. */
+/** Stores each contradiction in its own memory, where nothing is compared. Counts outdated statements ranked before the new one. */
 async function countStaleAhead(lines: readonly Line[]): Promise<number> {
   const embedder = await embedderFrom(embedderConfig.parse(process.env));
   const dir = await mkdtemp(join(tmpdir(), 'etude-bench-unsettled-'));

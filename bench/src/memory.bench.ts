@@ -10,16 +10,16 @@ import { qdrantSides, QueryVectors, type Sides, sqliteSides } from './memory-sid
 import { retrievalFigures } from './memory-retrieval.js';
 import { toldFigures } from './memory-told.js';
 
-/** A million takes a quarter of an hour and more, and 5 GB: only where it is asked for. */
+/** Default sizes. A million records need --sizes, because they take over a quarter of an hour and 5 GB. */
 const SIZES = [1_000, 10_000, 100_000];
 const QUICK_SIZES = [1_000, 10_000];
-/** The aims are for this size. */
+/** Number of records to which the aims apply. */
 const AIM_SIZE = 100_000;
 /** The disk space that both stores together take per record. */
 const DISK_BYTES_PER_RECORD = 8_000;
 const MEMORY_BYTES_MIN = 1_000_000_000;
 
-/** With the seconds since the start, since a run takes minutes. */
+/** Prints a line with the seconds since the start. */
 const say = (text: string) => process.stderr.write(`${(performance.now() / 1_000).toFixed(0).padStart(5)} s  ${text}\n`);
 
 interface SizeFigures {
@@ -32,9 +32,9 @@ interface SizeFigures {
 }
 
 /**
- * `etude bench memory [--adapter sqlite|qdrant] [--sizes N,...] [--json] [--quick]`: searches and inserts beside the bare store, of as
- * many records as are named, or of 1,000, 10,000 and 100,000. Says on the way what it does and what took how long. `--told`: only what
- * becomes of facts in free wording; `--conversations`: only questions about dialogues.
+ * `etude bench memory [--adapter sqlite|qdrant] [--sizes N,...] [--json] [--quick]`: compares searches and inserts with the bare store.
+ * Default sizes: 1,000, 10,000 and 100,000 records. Prints each measurement with its duration. `--told`: measures only facts in free
+ * wording. `--conversations`: measures only questions about dialogues.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -83,7 +83,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** A quick run has no time for it, and a stand-in needs a quarter of an hour. */
+/** Notes a part that is left out: a quick run has no time for it, and a stand-in would need a quarter of an hour. */
 function leftOut(what: string): Record<string, number> {
   say(`left out: ${what}`);
   return {};
@@ -98,7 +98,7 @@ function usualSizes({ real }: Sides, quick: boolean): readonly number[] {
   return real && !quick ? SIZES : QUICK_SIZES;
 }
 
-/** Says what is left out where the machine is too small for it. */
+/** Whether the machine has room for so many records. Prints a note if not. */
 function suffices(size: number): boolean {
   const { bavail, bsize } = statfsSync(tmpdir());
   const fits = bavail * bsize > size * DISK_BYTES_PER_RECORD && (size < 1_000_000 || freemem() > MEMORY_BYTES_MIN);
@@ -106,7 +106,7 @@ function suffices(size: number): boolean {
   return fits;
 }
 
-/** Each size as soon as it is measured; the stores grow from one to the next. */
+/** Yields each size as soon as it is measured. The stores grow from one size to the next. */
 async function* measured(sides: Sides, embedder: QueryVectors, sizes: readonly number[], quick: boolean): AsyncGenerator<SizeFigures> {
   const data = new MemoryData();
   const both = { ours: sides.ours, bare: sides.bare };
@@ -124,7 +124,7 @@ async function* measured(sides: Sides, embedder: QueryVectors, sizes: readonly n
   }
 }
 
-/** The aims' size where it was measured, else the largest below it. */
+/** The figures of AIM_SIZE if it was measured, else of the largest size below. */
 function aimed(found: readonly SizeFigures[]): SizeFigures | undefined {
   return found.findLast(({ size }) => size <= AIM_SIZE) ?? found[0];
 }

@@ -26,7 +26,7 @@ export function processTree(root: number): number[] {
       const parent = parentOf(entry);
       children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
     } catch (error) {
-      if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error; // it ended meanwhile
+      if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error; // the process ended meanwhile
     }
   }
   const tree = [root];

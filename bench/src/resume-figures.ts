@@ -29,7 +29,7 @@ async function resumeOnce(stack: TestStack, victim: TestProcess, i: number): Pro
   }
 }
 
-/** Kills the worker at hand n times; answers each time to resume, and the worker that is left. */
+/** Kills the running worker n times. Returns each time to the next step, and the worker that is left. */
 export async function resumeSeconds(stack: TestStack, worker: TestProcess, n: number): Promise<{ seconds: number[]; worker: TestProcess }> {
   const seconds: number[] = [];
   let current = worker;

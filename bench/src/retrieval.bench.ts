@@ -27,9 +27,9 @@ interface Options {
 }
 
 /**
- * How well search finds, by vectors alone, by words alone, and by both as memory fuses them: `[--adapter sqlite|qdrant]
- * [--embedder sentence|lexical] [--half choose|report|all] [--sweep] [DIR...]`. A DIR holds a set in BEIR's format; without one
- * the generated sets are used, and made where they are not there.
+ * Measures search by vectors alone, by words alone, and by both as memory fuses them: `[--adapter sqlite|qdrant]
+ * [--embedder sentence|lexical] [--half choose|report|all] [--sweep] [DIR...]`. A DIR holds a set in BEIR's format. Without a DIR,
+ * the generated sets are used. Missing sets are made first.
  */
 export async function run(args: readonly string[]): Promise<number> {
   try {
@@ -90,8 +90,8 @@ function parsed(args: readonly string[]): { positionals: readonly string[]; opti
   });
   const adapter = ADAPTERS.find((known) => known === values.adapter);
   const half = (['choose', 'report', 'all'] as const).find((known) => known === values.half);
-  if (!adapter) throw new EtudeError('INVALID_ARGUMENT', `--adapter ${values.adapter}: it can be ${ADAPTERS.join(' or ')}`);
-  if (!half) throw new EtudeError('INVALID_ARGUMENT', `--half ${values.half}: it can be choose, report or all`);
+  if (!adapter) throw new EtudeError('INVALID_ARGUMENT', `--adapter ${values.adapter}: must be ${ADAPTERS.join(' or ')}`);
+  if (!half) throw new EtudeError('INVALID_ARGUMENT', `--half ${values.half}: must be choose, report or all`);
   return { positionals, options: { ...values, adapter, half } };
 }
 

@@ -3,7 +3,7 @@ import { Comparison, Tasks, type Task, type TaskSpecSchema } from '@etude/contra
 import { createServiceClient, type ServiceClient } from '@etude/contracts/grpc-client';
 import type { TestStack } from '@etude/test-support/stack';
 
-/** What the scripted model answers `oneAttempt` with, reading from a text: the bare baseline has no stdin. */
+/** The scripted model's answer to `oneAttempt`. It reads from a text instead of stdin, which the bare baseline lacks. */
 export const BARE_SOLUTION = 'a, b = map(int, "20 22".split())\nprint(a + b)\n';
 
 /** A plain object, so that variants can be spread. */
@@ -12,7 +12,7 @@ export type Spec = Exclude<MessageInitShape<typeof TaskSpecSchema>, { $typeName:
 export type TasksClient = ServiceClient<typeof Tasks>;
 export const tasksClient = (stack: TestStack): TasksClient => createServiceClient(Tasks, stack.address);
 
-/** Solved in one attempt: a sum, judged by one case. Every prompt differs, nothing is recalled from the one before. */
+/** A task that one attempt solves: a sum, judged by one case. Each prompt differs, and nothing is recalled from earlier tasks. */
 export function oneAttempt(i: number): Spec {
   return {
     prompt: `bench solve ${i}: print the sum of the two integers on one line of input`,
@@ -26,14 +26,14 @@ export function oneAttempt(i: number): Spec {
   };
 }
 
-/** Journaled steps without code to run: the model answers in prose, so each attempt ends in a verdict at once. */
+/** A task with journaled steps but no code. The model answers in prose, so each attempt gets its verdict at once. */
 export function onlySteps(i: number, attempts: number): Spec {
   return { ...oneAttempt(i), prompt: `bench prose ${i}: say something`, memory: { off: true, readOnly: true }, limits: { attempts } };
 }
 
 export interface Followed {
   readonly task: Task;
-  /** From the call of SubmitTask. */
+  /** Time from the call of SubmitTask to the first event. */
   readonly firstEventMs: number;
   readonly totalMs: number;
   /** Duration of each kind of step, as the worker measured it. */

@@ -27,7 +27,7 @@ function assertSolved({ task }: Followed): void {
   if (task.state !== TaskState.SUCCEEDED) throw new Error(`${task.name} was not solved: ${task.result?.reason ?? task.error?.message}`);
 }
 
-/** One after the other: what one attempt costs beside its model calls. */
+/** Runs tasks one after the other. Measures what one attempt costs in addition to its model calls. */
 async function latency(tasks: TasksClient, n: number) {
   const runs: Followed[] = [];
   for (let i = 0; i < WARM_UP + n; i++) {
@@ -51,7 +51,7 @@ async function latency(tasks: TasksClient, n: number) {
   };
 }
 
-/** Median time of each kind of step, and what is left of the whole: accepting, queueing, watching. */
+/** Median time of each kind of step, and the rest of the whole time: accepting, queueing, watching. */
 function phaseTable(runs: readonly Followed[]): string[] {
   const kinds = [...new Set(runs.flatMap(({ phases }) => [...phases.keys()]))];
   const rows = kinds.map(
@@ -87,7 +87,7 @@ async function stepsPerSecond(tasks: TasksClient, n: number): Promise<number> {
 }
 
 async function idle(stack: TestStack, worker: TestProcess) {
-  await sleep(5_000); // what was started in the background settles
+  await sleep(5_000); // for background work to end
   const roots = [stack.redis.pid, stack.gateway.pid, stack.controller.pid, stack.consolidator.pid, worker.pid];
   const before = readProcesses(roots.flatMap(processTree));
   await sleep(IDLE_SECONDS * 1_000);
@@ -95,7 +95,7 @@ async function idle(stack: TestStack, worker: TestProcess) {
   return { rssMiB: after.rssMiB, cpuPercent: ((after.cpuSeconds - before.cpuSeconds) / IDLE_SECONDS) * 100 };
 }
 
-/** `etude bench rollout [--json] [--quick]`: everything around the model, beside baselines of the same run. */
+/** `etude bench rollout [--json] [--quick]`: compares everything around the model with baselines of the same run. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, quick: { type: 'boolean' } } });
   const scale = values.quick ? 0.1 : 1;

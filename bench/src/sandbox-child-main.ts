@@ -11,7 +11,7 @@ const told = () => once(process.stdin, 'data');
 const TIMES = { connectTimeoutMs: 5_000, helloTimeoutMs: 5_000 };
 const LEASE_MS = 60_000;
 
-/** The namespace of processes that the code is in: no two sandboxes have the same. */
+/** Prints the code's process namespace, which differs between sandboxes. */
 const WHO = 'import os\nprint(os.readlink("/proc/self/ns/pid"))';
 
 async function hold(choice: DriverChoice): Promise<void> {

@@ -12,16 +12,16 @@ export type Endpoint = z.infer<typeof Endpoint>;
 export const ChildTask = z.discriminatedUnion('do', [
   /** Claims one sandbox, starts code that never ends, says so, and hangs until it is killed. */
   z.strictObject({ do: z.literal('hold'), choice: DriverChoice }),
-  /** Claims so many sandboxes at once; answers what each says it is. */
+  /** Claims `count` sandboxes at once. Answers with the identity that each one prints. */
   z.strictObject({ do: z.literal('claim'), choice: DriverChoice, count: z.number() }),
-  /** Binds so many claims to each supervisor; answers how many of them it was given, by supervisor. */
+  /** Binds `claimsEach` claims to each supervisor. Answers with the number of successful binds by supervisor. */
   z.strictObject({ do: z.literal('bind'), endpoints: z.array(Endpoint), claimsEach: z.number() }),
 ]);
 export type ChildTask = z.infer<typeof ChildTask>;
 
 const PROGRAM = fileURLToPath(new URL('./sandbox-child-main.js', import.meta.url));
 
-/** A process of its own, as another controller is. */
+/** A child process, which acts as another controller. */
 export class Child {
   private readonly child: ChildProcess;
   private readonly lines: AsyncIterator<string>;
@@ -38,7 +38,7 @@ export class Child {
     return JSON.parse(value);
   }
 
-  /** It waits for this before it begins, so that all begin together. */
+  /** Lets the child begin. Each child waits for this, so that all begin together. */
   go(): void {
     this.child.stdin?.write('go\n');
   }

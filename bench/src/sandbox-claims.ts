@@ -14,7 +14,7 @@ export function execution(code: string, more: Partial<SandboxExecution> = {}): S
   return { executionId: `bench-${randomUUID()}`, tenant: 'bench', files: [], stopOnFailure: false, limits, runs: [program(code)], ...more };
 }
 
-/** Hears only when the first byte came. */
+/** Records only the time of the first byte. */
 export class FirstByte implements ExecutionSink {
   readonly heard: Promise<void>;
   private tell: () => void = () => undefined;
@@ -33,7 +33,7 @@ export class FirstByte implements ExecutionSink {
   }
 }
 
-/** ms from asking for a sandbox to the first byte that its code prints. The sandbox is released behind it. */
+/** ms from asking for a sandbox to the first byte that its code prints. Then releases the sandbox. */
 export async function claimToFirstByte(driver: SandboxDriver): Promise<number> {
   const start = performance.now();
   const sandbox: ClaimedSandbox = await driver.claim(SHAPE, never());
@@ -46,7 +46,7 @@ export async function claimToFirstByte(driver: SandboxDriver): Promise<number> {
   return elapsedMs;
 }
 
-/** Claims at an even pace, whether or not those before are done; each one's ms. */
+/** Claims at an even pace, without waiting for earlier claims. Returns the ms of each claim. */
 export async function claimsAtPace(driver: SandboxDriver, count: number, perSecond: number): Promise<number[]> {
   const start = performance.now();
   const claims: Array<Promise<number>> = [];

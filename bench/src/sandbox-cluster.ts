@@ -13,7 +13,7 @@ const namespaceOf = (name: string) => ({
   metadata: { name, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
 });
 
-/** The cluster of KUBECONFIG, or one of our own for this run, with the image of this working tree and a namespace for the bench alone. */
+/** The cluster of KUBECONFIG, or a new one for this run, with the image of this working tree and a namespace for the bench. */
 export async function benchCluster(note: (text: string) => void): Promise<BenchCluster> {
   const cluster = await startCluster(note);
   try {

@@ -10,7 +10,7 @@ export interface Cold {
   readonly bareMs: number;
 }
 
-/** p50 of a claim that finds nothing warm, to its first byte, beside the bare thing: a pod seen ready, or a Python under bubblewrap. */
+/** p50 from a claim without a warm sandbox to its first byte. Baseline: a ready pod, or a Python under bubblewrap. */
 export async function coldStarts(choice: DriverChoice, n: number): Promise<Cold> {
   const fresh = choice.kind === 'kubernetes' ? { ...choice, ...newInstallation(), warm: 0 } : { ...choice, warm: 0 };
   const coldMs: number[] = [];

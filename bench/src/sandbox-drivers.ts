@@ -32,7 +32,7 @@ export interface StartedDriver {
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: console.error };
 
-/** Vendors are loaded where they are used, so that a local run measures no Kubernetes client. */
+/** Loads a vendor's package only for the driver that uses it, so that a local run measures no Kubernetes client. */
 export async function startDriver(choice: DriverChoice): Promise<StartedDriver> {
   if (choice.kind === 'local') {
     const { startLocalDriver } = await import('@etude/sandbox/local-driver');

@@ -17,7 +17,7 @@ export async function executionOverhead(driver: SandboxDriver, n: number): Promi
     await repeat(WARM_UP, () => bare.run(CODE));
     const sandboxMs: number[] = [];
     const bareMs: number[] = [];
-    // In turns, so that whatever else the machine does meets both.
+    // In turns, so that other load on the machine affects both.
     for (let i = 0; i < n; i++) {
       sandboxMs.push(await timed(inSandbox));
       bareMs.push(await timed(() => bare.run(CODE)));
@@ -31,7 +31,7 @@ export async function executionOverhead(driver: SandboxDriver, n: number): Promi
 
 const SPINNING_TREE = 'import os\nfor _ in range(3): os.fork()\nprint("on", flush=True)\nwhile True: pass';
 
-/** ms from cancelling to the result that says so; the supervisor sends it when no process of the run is left. */
+/** ms from cancelling to the result, which the supervisor sends when no process of the run is left. */
 export async function cancelMs(driver: SandboxDriver, n: number): Promise<number[]> {
   const sandbox = await driver.claim(SHAPE, never());
   try {
@@ -55,7 +55,7 @@ export async function cancelMs(driver: SandboxDriver, n: number): Promise<number
 
 const ENDLESS = 'line = "x" * 1000\nwhile True: print(line)';
 
-/** MiB that this process grows by, at most, while so many sandboxes print without end, each until its limit ends it. */
+/** MiB by which this process grows at most while `count` sandboxes print until their limits end them. */
 export async function floodGrowth(driver: SandboxDriver, count: number, note: (text: string) => void): Promise<number> {
   const claimed = await Promise.all(Array.from({ length: count }, () => driver.claim(SHAPE, never())));
   note(`${count} sandboxes are claimed`);

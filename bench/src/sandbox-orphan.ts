@@ -14,7 +14,7 @@ function processesIn(namespace: string): number {
     try {
       return readlinkSync(`/proc/${pid}/ns/pid`) === namespace;
     } catch {
-      return false; // it ended meanwhile
+      return false; // the process ended meanwhile
     }
   }).length;
 }

@@ -9,7 +9,7 @@ const CONTROLLERS = 3;
 /** How often something was given out twice. */
 const repeats = (names: readonly unknown[]) => names.length - new Set(names).size;
 
-/** Three controllers claim from one pool at the same moment. @returns claims, and pods that two of them were given */
+/** Three controllers claim from one pool at the same moment. @returns number of claims, and of pods that two claims were given */
 export async function raceForPods(choice: KubernetesChoice, pods: number): Promise<{ claims: number; doubles: number }> {
   const count = Math.floor(pods / CONTROLLERS);
   const children = Array.from({ length: CONTROLLERS }, () => new Child({ do: 'claim', choice, count }));
@@ -25,7 +25,7 @@ export async function raceForPods(choice: KubernetesChoice, pods: number): Promi
   }
 }
 
-/** Three controllers bind claims of their own to the same supervisors, all at once. @returns claims, and those given beyond the first */
+/** Three controllers bind claims of their own to the same supervisors, all at once. @returns number of claims, and of second binds of a supervisor */
 export async function raceForBinds(endpoints: readonly Endpoint[], claims: number): Promise<{ claims: number; doubles: number }> {
   const claimsEach = Math.ceil(claims / CONTROLLERS / endpoints.length);
   const children = Array.from({ length: CONTROLLERS }, () => new Child({ do: 'bind', endpoints: [...endpoints], claimsEach }));
@@ -34,7 +34,7 @@ export async function raceForBinds(endpoints: readonly Endpoint[], claims: numbe
     for (const child of children) child.go();
     const given = (await Promise.all(children.map((child) => child.line()))) as number[][];
     const perSupervisor = endpoints.map((_, at) => given.reduce((sum, one) => sum + (one[at] ?? 0), 0));
-    if (perSupervisor.some((times) => times === 0)) throw new Error('a supervisor gave itself to nobody');
+    if (perSupervisor.some((times) => times === 0)) throw new Error('a supervisor accepted no claim');
     return { claims: claimsEach * CONTROLLERS * endpoints.length, doubles: perSupervisor.reduce((sum, times) => sum + times - 1, 0) };
   } finally {
     await Promise.all(children.map((child) => child.kill()));
@@ -47,7 +47,7 @@ export async function raceForProcesses(driver: SandboxDriver, claims: number): P
   const one = async () => {
     const sandbox = await driver.claim(SHAPE, never());
     const who = new RunAssembly();
-    // A namespace's number may be used again once it is gone; its first process's start may not.
+    // The number of an ended namespace may be reused, so the start time of its process 1 is compared too.
     await sandbox.execute(execution('import os\nprint(os.readlink("/proc/self/ns/pid"), os.stat("/proc/1").st_ctime_ns)'), who, never());
     given.push(who.results[0]?.stdout);
     await sandbox.release();

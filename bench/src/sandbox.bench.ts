@@ -44,14 +44,14 @@ type Row = readonly [name: string, value: number, note: string];
 const say: Say = (text) => process.stderr.write(`${text}\n`);
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Until so many wait for a claim. */
+/** Waits until `count` sandboxes are free. */
 async function filled(started: StartedDriver, count: number): Promise<void> {
   const end = performance.now() + 300_000;
   while (started.free() < count) {
     if (performance.now() > end) throw new Error(`the pool holds ${started.free()} of ${count} sandboxes after five minutes`);
     await sleep(100);
   }
-  await sleep(1_000); // what the filling left behind settles
+  await sleep(1_000); // for background work to end
 }
 
 async function withDriver<T>(choice: DriverChoice, work: (started: StartedDriver) => Promise<T>): Promise<T> {
@@ -63,7 +63,7 @@ async function withDriver<T>(choice: DriverChoice, work: (started: StartedDriver
   }
 }
 
-/** A burst, and a steady pace with the pool refilling behind it, each out of a full pool. */
+/** Claims in a burst, and at a steady pace while the pool refills. Both begin with a full pool. */
 function claims(choice: DriverChoice, scale: Scale): Promise<{ burst: number[]; steady: number[] }> {
   return withDriver(choice, async (started) => {
     await filled(started, scale.pool);
@@ -142,7 +142,7 @@ async function measure(choice: DriverChoice, scale: Scale): Promise<Row[]> {
   ];
 }
 
-/** `etude bench sandbox --driver local|kubernetes [--json] [--quick]`: claims and executions beside the bare thing in the same run. */
+/** `etude bench sandbox --driver local|kubernetes [--json] [--quick]`: compares claims and executions with baselines in the same run. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...args],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { startControlPlane, type ControlPlane } from '@etude/test-cluster/control-plane';
 import { type Kwok, simulateNodes } from './scale-kwok.js';
 
-/** No node renews a lease here, so none may be taken for gone; and the scheduler's own limit of 50 requests per second is not the matter. */
+/** Simulated nodes renew no lease, so no node may count as lost. The scheduler's limit of 50 requests per second would change the figures. */
 const FLAGS = {
   apiserver: ['--disable-admission-plugins=TaintNodesByCondition', '--feature-gates=WatchList=false'],
   controllers: ['--controllers=*,-node-lifecycle-controller'],
@@ -25,7 +25,7 @@ export interface Tenancy {
   readonly account: string;
 }
 
-/** A real control plane with simulated nodes, whose pods' addresses are all this machine's own inside the cluster's network. */
+/** A real control plane with simulated nodes. In the cluster's network, all addresses of their pods belong to this machine. */
 export async function startSimulatedCluster(nodes: number, note: (text: string) => void): Promise<SimulatedCluster> {
   const plane = await startControlPlane(note, FLAGS);
   try {

@@ -31,7 +31,7 @@ async function startDriver(): Promise<KubernetesDriver> {
   const api = connect(meter);
   const feed = new PodWatch(api, { selector, logger: silent });
   await feed.start(AbortSignal.timeout(60_000));
-  // The template was checked by the parent: what checks it loads a vendor's package that is no part of the driver.
+  // The parent has checked the template, because the check loads a package that the driver doesn't use.
   const template = { ...task.template, warm: { max: podsMax, free: pods } } as unknown as SandboxTemplate;
   const { installation } = place;
   const options = { installation, tokenSecret: task.tokenSecret, templates: { default: template }, logger: silent };
@@ -40,7 +40,7 @@ async function startDriver(): Promise<KubernetesDriver> {
 
 let driver: KubernetesDriver | null = null;
 const figures = () => driver?.figures()['default'];
-/** And everything that was used is gone. */
+/** Whether the pool is full and every used pod is gone. */
 const isFull = () => (figures()?.free ?? 0) >= pods && figures()?.ending === 0;
 const full = () => until(isFull, { timeoutMs: task.fullMaxSeconds * 1_000, everyMs: 20, what: `a pool of ${pods}` });
 const answer = (line: object) => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -90,7 +90,7 @@ async function idle(seconds: number) {
   return { rssMiB, heapMiB, cpuPercent: (user + system) / 10 / tookMs, seconds: tookMs / 1_000, traffic };
 }
 
-/** As the driver's own watch does when a version is too old, in the same process and beside it. */
+/** Lists all pods anew beside the driver, as the driver's watch does when its version is too old. */
 async function relist() {
   const api = connect(meter);
   const before = meter.read();
@@ -107,7 +107,7 @@ async function relist() {
 async function claimOnce(times: { claimMs: number[]; firstByteMs: number[] }): Promise<void> {
   const began = performance.now();
   const sandbox = await driver?.claim(SHAPE, never());
-  if (!sandbox) throw new Error('fill comes first');
+  if (!sandbox) throw new Error('the pool is empty; send the command fill first');
   times.claimMs.push(performance.now() - began);
   const sink = new FirstByte();
   const running = sandbox.execute(execution('pass'), sink, never());
@@ -117,7 +117,7 @@ async function claimOnce(times: { claimMs: number[]; firstByteMs: number[] }): P
   await sandbox.release();
 }
 
-/** At an even pace, and until the pool is full again. */
+/** Claims at an even pace, then waits until the pool is full again. */
 async function claims(count: number, perSecond: number) {
   const times = { claimMs: [] as number[], firstByteMs: [] as number[] };
   const before = meter.read();

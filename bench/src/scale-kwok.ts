@@ -10,16 +10,16 @@ import { until } from '@etude/test-support/until';
 /** Simulates kubelets: https://kwok.sigs.k8s.io */
 const MODULE = 'sigs.k8s.io/kwok/cmd/kwok';
 const VERSION = 'v0.8.0';
-/** From bound to running, as pods of a real node take that has the image. */
+/** Time in ms from bound to running, as on a real node that has the image. */
 const START_MS = { least: 500, most: 900 } as const;
 
-/** Ends with the bench, even if that is killed. */
+/** Ends a program with the bench, even if the bench is killed. */
 const TIED = ['setpriv', '--pdeathsig', 'KILL'] as const;
 
-/** Creates are asked for one after the other, so a thousand at once take four times as long. */
+/** Number of parallel kubectl processes that create nodes. Each one creates its nodes one by one. */
 const CHUNKS = 4;
 
-/** The program, built once by Go, which the control plane needs as well. @throws Error with the compiler's words */
+/** Path of kwok, which Go builds once. The control plane needs Go too. @throws Error with the compiler's message */
 export async function kwokProgram(note: (text: string) => void): Promise<string> {
   const dir = join(cacheDir(), 'kwok', VERSION);
   const program = join(dir, 'kwok');
@@ -32,7 +32,7 @@ export async function kwokProgram(note: (text: string) => void): Promise<string>
     await rename(next, dir);
   } catch (error) {
     await rm(next, { recursive: true, force: true });
-    if (!existsSync(program)) throw error; // else somebody built the same meanwhile
+    if (!existsSync(program)) throw error; // otherwise another process has built the program
   }
   return program;
 }
@@ -61,7 +61,7 @@ containerStatuses:
 {{ end }}
 `;
 
-/** kwok takes nodes into its care that have a stage to go through. A pod runs a moment after it was bound, and is gone once it is deleted. */
+/** kwok manages only nodes that have a stage. A pod runs a moment after it was bound, and is gone once it is deleted. */
 const STAGES = [
   stage(
     'Node',
@@ -82,8 +82,8 @@ const STAGES = [
     { durationMilliseconds: START_MS.least, jitterDurationMilliseconds: START_MS.most },
     { statusTemplate: RUNNING },
   ),
-  // Deleting sets the grace period to 0, which is told as another change: a second deletion would hit the next pod of that name.
-  // As text, since kwok compares no numbers.
+  // Deleting sets the grace period to 0, which kwok sees as another change. A second deletion would hit the next pod of that name.
+  // The grace period is compared as text, because kwok compares no numbers.
   stage(
     'Pod',
     'end',
@@ -114,9 +114,9 @@ export interface Kwok {
 const POD_LISTS = /^apiserver_request_total\{.*resource="pods",scope="cluster",.*verb="LIST".*\} (\S+)$/gm;
 
 /**
- * kwok lists the pods of each node that it takes, node by node, and past the server's cache: all pods are read each time. While there are
- * none that takes milliseconds. Among 1,000 pods it took 0.2 s of the API server's processor time per node, and stale answers started and ended pods
- * that had the name of an older one.
+ * Waits until kwok has listed the pods of each node. kwok lists node by node and bypasses the server's cache, which takes milliseconds without
+ * pods. With 1,000 pods, it took 0.2 s of the API server's processor time per node, and stale answers started and ended pods that had the
+ * name of an older pod.
  */
 async function lookedAtNodes(plane: ControlPlane, count: number): Promise<void> {
   const lists = async () => {

@@ -16,13 +16,13 @@ export const ControllerTask = z.strictObject({
   startsMax: z.number(),
   template: z.record(z.string(), z.unknown()),
   tokenSecret: z.string(),
-  /** How long a pool may take to be full, in s; then the process tells what it has and gives up. */
+  /** Most time for filling a pool, in s. Afterwards the process reports its progress and gives up. */
   fullMaxSeconds: z.number(),
 });
 export type ControllerTask = z.infer<typeof ControllerTask>;
 
 export const ControllerCommand = z.discriminatedUnion('do', [
-  /** Answers once as many pods as are wanted are connected. */
+  /** Answers once all wanted pods are connected. */
   z.strictObject({ do: z.literal('fill') }),
   z.strictObject({ do: z.literal('idle'), seconds: z.number() }),
   z.strictObject({ do: z.literal('relist') }),
@@ -45,7 +45,7 @@ export const Idle = z.object({ rssMiB: z.number(), heapMiB: z.number(), cpuPerce
 export const Relist = z.object({ ms: z.number(), bytes: z.number(), requests: z.number() });
 /** The progress that a controller reports every few seconds while it works. */
 const Progress = z.object({ progress: z.string() });
-/** In place of an answer. */
+/** Sent instead of an answer. */
 const Failure = z.object({ failure: z.string() });
 export const Claims = z.object({
   claimMs: z.array(z.number()),
@@ -62,7 +62,7 @@ export class Unfinished extends Error {}
 
 /** A process in the network of the cluster, asked line by line. */
 export class ScaleProcess {
-  /** The last that it said of its progress; empty once it has answered. */
+  /** The progress that the process reported last; '' once it has answered. */
   progress = '';
   private readonly child: ChildProcess;
   private readonly lines: AsyncIterator<string>;
@@ -79,7 +79,7 @@ export class ScaleProcess {
     return this.child.pid ?? 0;
   }
 
-  /** @throws Unfinished with what was reached */
+  /** @throws Unfinished with the progress */
   async line(): Promise<unknown> {
     for (;;) {
       const { value, done } = await this.lines.next();

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { processTree, readProcesses } from './proc.js';
 
 const EVERY_MS = 15_000;
-/** Programs that took less than this share of a core are not told of. */
+/** Programs that took less than this share of a core are not reported. */
 const SHARE_MIN = 0.05;
 
 export interface Watched {
-  /** Absent: told by the names of its own programs. */
+  /** Absent: its programs are reported by their own names. */
   readonly name?: string;
-  /** It and all below it. */
+  /** The process. Its descendants count too. */
   readonly pid: number;
 }
 
@@ -16,7 +16,7 @@ function programOf(pid: number): string | null {
   try {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
   } catch (error) {
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null; // it ended meanwhile
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return null; // the process ended meanwhile
     throw error;
   }
 }
@@ -34,7 +34,7 @@ function secondsByName(watched: readonly Watched[]): Map<string, number> {
   return seconds;
 }
 
-/** Says every so often how far it is, and which programs take the processors. @returns ends it */
+/** Prints `state` and the busiest programs at intervals. @returns a function that ends this */
 export function tellProgress(watched: () => readonly Watched[], state: () => string, say: (text: string) => void): () => void {
   let before = secondsByName(watched());
   let beganMs = performance.now();

@@ -24,7 +24,7 @@ const KIB = 1_024;
 const MIB = KIB ** 2;
 /** Places beyond the free pods: those that are claimed, ending, and being replaced. */
 const ROOM = 300;
-/** A pool of 5,000 takes 140 s on two idle cores. */
+/** Most time for filling a pool. A pool of 5,000 takes 140 s on two idle cores. */
 const FULL_MAX_S = { least: 120, perPod: 0.1 } as const;
 
 function filled(one: z.infer<typeof Filled>, pods: number): Row {
@@ -70,7 +70,7 @@ function claimed(all: ReadonlyArray<z.infer<typeof Claims>>): Row {
   };
 }
 
-/** Resident memory of etcd, API server, controllers and scheduler together, and what they take of one processor. */
+/** Resident memory of etcd, API server, controllers and scheduler together, and their share of one processor. */
 async function planeUse(cluster: SimulatedCluster, work: () => Promise<unknown>): Promise<Row> {
   const pids = processTree(cluster.plane.init);
   const before = readProcesses(pids);
@@ -83,13 +83,13 @@ async function planeUse(cluster: SimulatedCluster, work: () => Promise<unknown>)
 
 const prefixed = (prefix: string, row: Row): Row => Object.fromEntries(Object.entries(row).map(([name, value]) => [prefix + name, value]));
 
-/** The results for one size, and the reason where it gave no more. */
+/** The results for one size, and the reason if they are incomplete. */
 export interface Measured {
   readonly row: Row;
   readonly problem: string | null;
 }
 
-/** Everything about one size of pool: filled, idle, listed anew and claimed from by one controller, then shared by several. */
+/** Measures one size of pool: filling, idling, listing anew and claims with one controller, then several controllers together. */
 export async function measureSize(
   cluster: SimulatedCluster,
   pods: number,
@@ -196,7 +196,7 @@ class ScaleSize {
   }
 }
 
-/** The next size has the machine to itself. */
+/** Deletes the namespace and waits for its end, so that the next size has the machine to itself. */
 async function emptied({ plane }: SimulatedCluster, namespace: string): Promise<void> {
   await plane.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   const gone = async () => !(await plane.kubectl(['get', 'namespaces', '-o', 'name'])).includes(`${namespace}\n`);

@@ -7,11 +7,11 @@ import { encodeFrame, FrameReader, type SupervisorFrame } from '@etude/sandbox/f
 import { ScalePlace } from './scale-processes.js';
 
 /**
- * The supervisors of all simulated pods in one process: each says who it is, gives itself to the first claim, and ends when it is told
- * to. It runs no code: every execution prints one line at once. It checks no token and ends no lease.
+ * The supervisors of all simulated pods in one process. Each names itself, accepts the first claim, and ends on request. They run no code:
+ * every execution prints one line at once. They check no token and end no lease.
  */
 const PORT = 7070;
-/** Connections that come before the watch has told whose the address is. */
+/** How long a connection waits until the watch shows which pod has its address. */
 const UNKNOWN_MAX_MS = 900;
 const LINE = 'first\n';
 const RESULT = {
@@ -80,7 +80,7 @@ function forget(pod: PodView): void {
 
 function learn(pod: PodView): void {
   if (!pod.ip || pod.deleting) return;
-  // kwok now and then gives a pod another address; the first one stays good.
+  // kwok sometimes gives a pod another address; the first address stays valid.
   const supervisor = supervisors.get(pod.uid) ?? new SimulatedSupervisor(supervisorNameOf(pod));
   supervisors.set(pod.uid, supervisor);
   byAddress.set(pod.ip, supervisor);

@@ -18,9 +18,9 @@ interface Finished {
 const kindOf = ({ method, path }: Finished['request']): Answer['kind'] =>
   path.includes('watch=true') ? 'watch' : method === 'GET' && path.includes('labelSelector') ? 'list' : 'other';
 
-/** What this process asks of the API server and hears from it. Bytes are of answers with their headers, decrypted. */
+/** Counts this process's requests to the API server and the answers. Bytes are those of decrypted answers with headers. */
 export class TrafficMeter {
-  /** Bytes that answers before this one took of a connection. */
+  /** Bytes of earlier answers on the same connection. */
   private readonly readBefore = new WeakMap<Socket, number>();
   private readonly answers: Answer[] = [];
   private readonly done = { watch: 0, list: 0, other: 0 };
@@ -49,7 +49,7 @@ export class TrafficMeter {
 
   /** The headers of the answer have been read. A part of its body may have come with them. */
   private begun({ request, response }: Finished): void {
-    // Node takes the socket away from an answer that has ended.
+    // An answer that has ended no longer has a socket.
     const { socket } = response;
     const answer: Answer = { kind: kindOf(request), socket, from: this.readBefore.get(socket) ?? 0 };
     this.answers.push(answer);

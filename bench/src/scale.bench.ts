@@ -8,7 +8,7 @@ import { measureSize, type Row, type ScaleSettings } from './scale-sizes.js';
 const NODES = 1_000;
 const WHOLE: ScaleSettings = { idleSeconds: 60, claims: 300, claimsPerSecond: 10, startsMax: 50, controllers: 3 };
 const QUICK: ScaleSettings = { ...WHOLE, idleSeconds: 5, claims: 50 };
-/** Nobody pulls it: simulated pods run no code. */
+/** The image is never pulled, because simulated pods run no code. */
 const TEMPLATES = { default: { image: 'simulated', cpuRequest: '5m', memoryMiB: 256 } };
 
 const say = (text: string) => void process.stderr.write(`${text}\n`);
@@ -27,8 +27,8 @@ function table(columns: ReadonlyMap<number, Row>): string {
 }
 
 /**
- * `etude bench scale [--pods 100,1000,5000] [--nodes 1000] [--controllers 3] [--json] [--quick]`: one controller and several, with pools of these sizes, on a
- * real control plane whose nodes and pods are simulated by kwok, and which therefore run no code.
+ * `etude bench scale [--pods 100,1000,5000] [--nodes 1000] [--controllers 3] [--json] [--quick]`: measures one and several controllers with
+ * pools of these sizes on a real control plane. kwok simulates the nodes and pods, so they run no code.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({
@@ -66,7 +66,7 @@ export async function run(args: readonly string[]): Promise<number> {
       const { row, problem } = await measureSize(cluster, pods, settings, { ...template }, say);
       columns.set(pods, row);
       if (problem !== null) unfinished.push(`${pods} pods: ${problem}`);
-      // A run takes long; what one size gave is not lost with the next.
+      // Printed at once, so that a failure of the next size loses nothing.
       say(table(new Map([[pods, row]])));
     }
     if (!values.json) process.stdout.write(table(columns));

@@ -29,7 +29,7 @@ const TESTS = [
 const say = (text: string) => process.stderr.write(`${text}\n`);
 const number = (value: number) => ({ kind: { case: 'numberValue' as const, value } });
 
-/** A small skill; another one for each `i`. */
+/** A small skill with this name. */
 function draft(name: string) {
   const code = CODE.replaceAll(NAME, name);
   const tests = TESTS.map(([given, expected]) => ({
@@ -43,7 +43,7 @@ async function verified(skills: Client, name: string): Promise<void> {
   if (status !== SkillStatus.ACTIVE) throw new Error(`${name} is ${SkillStatus[status]}: ${statusReason}`);
 }
 
-/** By turns with a fork of a warm interpreter that calls the same function, with nothing around it. */
+/** Uses a skill in turns with a bare fork of a warm interpreter that calls the same function. */
 async function useOverhead(skills: Client, n: number) {
   const bare = startBareFork();
   const used: number[] = [];
@@ -62,7 +62,7 @@ async function useOverhead(skills: Client, n: number) {
   return { useMs: percentile(used, 50), useP95Ms: percentile(used, 95), bareMs: percentile(bareMs, 50) };
 }
 
-/** By turns, while nobody verifies: its jobs wait. Each registers another skill. */
+/** Registers a new skill in each stack by turns, while no worker verifies skills. */
 async function registerMs(few: Client, many: Client, n: number) {
   const fewMs: number[] = [];
   const manyMs: number[] = [];
@@ -85,7 +85,7 @@ async function searchMs(skills: Client, n: number): Promise<number[]> {
   });
 }
 
-/** `among`: a stack that is given many skills; the other one has few. */
+/** @param few a stack with few skills @param among a stack that gets many skills */
 async function measure(few: Side, among: Side, n: number): Promise<Record<string, number>> {
   say('verifying small skills, all stages ...');
   const verifyMs = await repeat(Math.max(3, Math.round(n / 10)), (i) => verified(few.skills, i === 0 ? NAME : `${NAME}_${i}`));
@@ -123,8 +123,8 @@ async function stopSide({ stack, skills }: Side): Promise<void> {
 }
 
 /**
- * What skills cost through a gateway, with real services, Redis, sandboxes and a memory file: `[--quick]`. Verification is timed from
- * registering to active. The embedder is the lexical one, so that no figure holds a model's time.
+ * The cost of skills through a gateway, with real services, Redis, sandboxes and a memory file: `[--quick]`. Verification is timed from
+ * registering to active. The embedder is lexical, so that no figure includes a model's time.
  */
 export async function run(args: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { quick: { type: 'boolean', default: false }, json: { type: 'boolean' } } });

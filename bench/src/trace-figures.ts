@@ -10,11 +10,11 @@ import { readProcesses } from './proc.js';
 import { follow, oneAttempt, tasksClient } from './rollout-load.js';
 
 const ROLLOUTS = 60;
-/** Until V8 has compiled what is used much. */
+/** Rollouts until V8 has compiled the code that is used much. */
 const WARM_UP = 400;
 const AT_ONCE = 16;
 
-/** A collector that reads nothing of what it takes: a real one works on another machine. */
+/** A collector that discards its input, because a real collector works on another machine. */
 async function startSink() {
   let bytes = 0;
   const server = createServer((request, response) => {
@@ -57,8 +57,8 @@ async function startSide(env: Readonly<Record<string, string>>): Promise<Side> {
 }
 
 /**
- * What traces cost: two stacks in turns, one with traces. `traced_rollouts_ratio`: rollouts per second with traces as a share of those without.
- * `traced_cpu_ratio`: the same for processor time per rollout. Medians over pairs of rounds.
+ * The cost of traces: two stacks in turns, one with traces. `traced_rollouts_ratio`: rollouts per second with traces divided by those without.
+ * `traced_cpu_ratio`: processor time per rollout with traces divided by that without. Both are medians over pairs of rounds.
  */
 export async function traceFigures(rounds: number) {
   const sink = await startSink();
@@ -68,7 +68,7 @@ export async function traceFigures(rounds: number) {
     for (const side of [off, on]) await roundOf(side, 0, WARM_UP);
     const pairs: Array<Record<'off' | 'on', Round>> = [];
     for (let n = 1; n <= rounds; n += 1) {
-      // Each comes first in every other pair, since the machine may get slower or faster.
+      // The order alternates between pairs, because the machine may get slower or faster.
       const inOrder = n % 2 === 0 ? (['off', 'on'] as const) : (['on', 'off'] as const);
       const pair: Partial<Record<'off' | 'on', Round>> = {};
       for (const name of inOrder) pair[name] = await roundOf({ off, on }[name], n * 10_000, ROLLOUTS);

@@ -10,14 +10,14 @@ const CORPUS = 'corpus.jsonl';
 const QUERIES = 'queries.jsonl';
 const JUDGEMENTS = join('qrels', 'test.tsv');
 
-/** A query with what is relevant to it. */
+/** A query with its relevant documents. */
 export interface JudgedQuery {
   readonly id: string;
   readonly text: string;
   readonly relevance: Relevance;
 }
 
-/** Every document, one after the other. @throws EtudeError INVALID_ARGUMENT with file and line, also for an id twice */
+/** Every document, one after the other. @throws EtudeError INVALID_ARGUMENT with file and line, also for a repeated id */
 export async function* readCorpus(dir: string): AsyncIterable<BeirDocument> {
   const seen = new Set<string>();
   for await (const [line, place] of linesOf(join(dir, CORPUS))) {
@@ -55,7 +55,7 @@ export async function readQueries(dir: string): Promise<JudgedQuery[]> {
   return queries;
 }
 
-/** Writes a set whole or not at all, with where it is from in ORIGIN.md. */
+/** Writes a set, whole or not at all. ORIGIN.md in the folder names its source. */
 export function writeBeir(dir: string, set: TestSet, { name, description, source, licence }: Origin): void {
   const partial = `${dir}.partial`;
   rmSync(partial, { recursive: true, force: true });

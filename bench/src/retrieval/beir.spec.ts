@@ -17,7 +17,7 @@ describe('BEIR lines', () => {
   });
 
   it.each([
-    [() => parseDocumentLine('{"_id":"d1"', at(7)), /^x:7 is no JSON/],
+    [() => parseDocumentLine('{"_id":"d1"', at(7)), /^x:7 is not JSON/],
     [() => parseDocumentLine('{"_id":7,"text":""}', at(7)), /^x:7 has a wrong "_id"/],
     [() => parseDocumentLine('[]', at(7)), /^x:7 is wrong/],
     [() => parseQueryLine('{"_id":"q","text":""}', at(3)), /^x:3 has a wrong "text"/],

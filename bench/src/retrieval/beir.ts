@@ -16,7 +16,7 @@ export interface BeirQuery {
   readonly text: string;
 }
 
-/** Grade 0 and less: looked at and found not relevant. */
+/** The judgement of a document. A grade of 0 or less means "not relevant". */
 export interface BeirJudgement {
   readonly query: string;
   readonly document: string;
@@ -47,7 +47,7 @@ export function parseJudgementLine(line: string, place: Place): BeirJudgement | 
   if (place.line === 1 && /^query-?id\tcorpus-?id\tscore$/i.test(line)) return null;
   const [query = '', document = '', grade = ''] = parts;
   if (parts.length !== 3 || query === '' || document === '') {
-    throw wrong(place, `has ${parts.length} columns; query id, document id and grade are needed, parted by tabs`);
+    throw wrong(place, `has ${parts.length} columns; query id, document id and grade are needed, separated by tabs`);
   }
   if (!/^-?\d+$/.test(grade)) throw wrong(place, `has the grade ${JSON.stringify(grade)}; it must be a whole number`);
   return { query, document, grade: Number(grade) };
@@ -58,7 +58,7 @@ function parsed<T>(schema: z.ZodType<T>, line: string, place: Place): T {
   try {
     value = JSON.parse(line);
   } catch (error) {
-    throw wrong(place, `is no JSON: ${(error as Error).message}`);
+    throw wrong(place, `is not JSON: ${(error as Error).message}`);
   }
   const result = schema.safeParse(value);
   if (result.success) return result.data;

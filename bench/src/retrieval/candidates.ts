@@ -15,7 +15,7 @@ export interface Answer {
   readonly found: readonly Candidate[];
 }
 
-/** Puts every document into the semantic layer, as chunks of documents are. Answers how many. */
+/** Puts every document into the semantic layer, as chunks of documents are. Returns their number. */
 export async function fillStore(store: RecordStore, embedder: Embedder, corpus: AsyncIterable<BeirDocument>): Promise<number> {
   let count = 0;
   let batch: BeirDocument[] = [];
@@ -40,7 +40,7 @@ async function insertsOf(embedder: Embedder, documents: readonly BeirDocument[])
     const vector = vectors[i];
     return {
       do: 'insert',
-      // One time for all: age decides nothing here.
+      // All documents have the same time, so that age changes no rank.
       record: {
         layer: 'semantic',
         kind: 'chunk',

@@ -8,7 +8,7 @@ import type { GeneratedSet } from './test-set.js';
 
 export const GENERATED_SETS: readonly GeneratedSet[] = [nodeApi, perlFaq, pythonCode];
 
-/** The folder of a generated set; made where it is not there. @throws where its source is not on this machine */
+/** The folder of a generated set. Makes a missing set. @throws Error if the set's source is not on this machine */
 export async function setFolder(set: GeneratedSet, cacheDir: string): Promise<string> {
   const dir = join(cacheDir, set.name);
   if (!existsSync(dir)) writeBeir(dir, await set.make(cacheDir), set);

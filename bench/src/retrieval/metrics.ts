@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** How relevant each document is to one query, by id; what is not named is not relevant. */
+/** How relevant each document is to one query, by id. A missing document is not relevant. */
 export type Relevance = ReadonlyMap<string, number>;
 
 /**
  * Normalised discounted cumulative gain of the first k (Järvelin and Kekäläinen 2002), with linear gain as `trec_eval` has it
- * and BEIR reports it. 1 where the most relevant come first; 0 where nothing relevant is there, or known.
+ * and BEIR reports it. 1 if the most relevant documents come first; 0 if no relevant document is ranked or known.
  *
  * @param ranked ids, best first, each once
  */
@@ -20,14 +20,14 @@ function discounted(gains: readonly number[]): number {
   return gains.reduce((sum, gain, i) => sum + Math.max(0, gain) / Math.log2(i + 2), 0);
 }
 
-/** Share of all relevant documents that are among the first k; 0 where none is known. */
+/** Share of all relevant documents that are among the first k; 0 if no relevant document is known. */
 export function recallAt(k: number, ranked: readonly string[], relevance: Relevance): number {
   const relevant = relevantOf(relevance);
   if (relevant.size === 0) return 0;
   return ranked.slice(0, k).filter((id) => relevant.has(id)).length / relevant.size;
 }
 
-/** One divided by the place of the first relevant document; 0 where there is none. */
+/** One divided by the place of the first relevant document; 0 without a relevant document. */
 export function reciprocalRank(ranked: readonly string[], relevance: Relevance): number {
   const relevant = relevantOf(relevance);
   const at = ranked.findIndex((id) => relevant.has(id));
@@ -45,7 +45,7 @@ export interface RetrievalFigures {
   readonly mrr: number;
 }
 
-/** Means over queries; NaN of none. */
+/** Means over queries; NaN without queries. */
 export function retrievalFigures(
   answers: ReadonlyArray<{ readonly ranked: readonly string[]; readonly relevance: Relevance }>,
 ): RetrievalFigures {
@@ -61,7 +61,7 @@ export function retrievalFigures(
 /** Weights are chosen on one half of the queries and reported on the other. */
 export type Half = 'choose' | 'report';
 
-/** By the first bit of the id's SHA-256: the same whatever else is in the set, and in whatever order. */
+/** Decides by the first bit of the id's SHA-256, so that other queries and their order change nothing. */
 export function halfOf(queryId: string): Half {
   const [first = 0] = createHash('sha256').update(queryId).digest();
   return first < 128 ? 'choose' : 'report';

@@ -13,7 +13,7 @@ export type Adapter = (typeof ADAPTERS)[number];
 
 export interface FreshStore {
   readonly store: RecordStore;
-  /** With everything in it. */
+  /** Deletes the store with everything in it. */
   readonly drop: () => Promise<void>;
 }
 

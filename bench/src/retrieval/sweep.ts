@@ -5,7 +5,7 @@ import { figuresOf } from './rankings.js';
 
 export interface Trial {
   readonly denseWeight: number;
-  /** nDCG@10 of hybrid less the better of dense and BM25, in the set where that is least. */
+  /** nDCG@10 of hybrid minus the better one of dense and BM25, in the set where this difference is least. */
   readonly margin: number;
   /** nDCG@10 of hybrid, mean over the sets. */
   readonly mean: number;
@@ -13,7 +13,7 @@ export interface Trial {
 
 const STEPS = 20;
 
-/** Every weight on the halves that are for choosing; the one with the largest margin first, of equal ones the larger mean. */
+/** Tries every weight on the halves for choosing. The largest margin comes first; among equal margins, the largest mean. */
 export function sweepWeights(sets: ReadonlyArray<readonly Answer[]>, profile: EmbedderProfile): Trial[] {
   const halves = sets.map((answers) => answers.filter(({ query }) => halfOf(query.id) === 'choose'));
   const weights = Array.from({ length: STEPS + 1 }, (_, i) => i / STEPS);

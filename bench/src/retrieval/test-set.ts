@@ -1,6 +1,6 @@
 import type { BeirDocument, BeirJudgement, BeirQuery } from './beir.js';
 
-/** A labelled set in memory; ids are unique, and each judgement names a query and a document that there are. */
+/** A labelled set in memory; ids are unique, and each judgement names an existing query and document. */
 export interface TestSet {
   readonly documents: readonly BeirDocument[];
   readonly queries: readonly BeirQuery[];

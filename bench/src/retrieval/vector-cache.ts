@@ -6,7 +6,7 @@ import type { Embedder, EmbedderProfile } from '@etude/domain/ports/model';
 const DIGEST_BYTES = 32;
 const BATCH = 16;
 
-/** Keeps vectors in a file of the cache folder, so that a set is embedded once per model, whatever is tried with it. */
+/** Keeps vectors in a file of the cache folder, so that a set is embedded only once per model. */
 export class VectorCache implements Embedder {
   readonly profile: EmbedderProfile;
   readonly #vectors = new Map<string, Float32Array>();
@@ -41,7 +41,7 @@ export class VectorCache implements Embedder {
     });
   }
 
-  /** One that was cut off at the end is made again. */
+  /** Reads the stored vectors, except for a truncated one at the end. */
   #read(bytes: Buffer): void {
     const entry = DIGEST_BYTES + this.profile.dimension * 4;
     for (let at = 0; at + entry <= bytes.length; at += entry) {

@@ -23,7 +23,7 @@ function comments(): Labelled[] {
   );
 }
 
-/** Tags with their lines are left out: they say the same of every function. */
+/** Leaves out lines with tags, because they are alike for all functions. */
 function labelled(key: string, comment: string): Labelled[] {
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, ''));
   const tag = lines.findIndex((line) => /^@(?!example)/.test(line.trim()));

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import type { GeneratedSet } from '../test-set.js';
 import { type Labelled, selectSet } from './select.js';
 
-/** Questions as people ask them, answered at length, between sections of manuals about the same matters. */
+/** Questions as people ask them, with long answers among sections of manuals about the same topics. */
 export const perlFaq: GeneratedSet = {
   name: 'perl-faq',
   description: "A question of Perl's FAQ asks for its answer, without the question, among sections of all of Perl's manuals.",
@@ -13,7 +13,7 @@ export const perlFaq: GeneratedSet = {
   make: (cacheDir) => selectSet(sections(podFolder(cacheDir)), { documentsMax: 1_500, queriesMax: 400, charsMax: 1_200 }),
 };
 
-/** The folder of the package on this machine, or of one that is fetched and unpacked without being installed. */
+/** The folder of the installed package, else of a package that is downloaded and unpacked without being installed. */
 function podFolder(cacheDir: string): string {
   const installed = globSync('/usr/share/perl/*/pod/perlfaq4.pod')[0];
   if (installed) return join(installed, '..');
@@ -26,7 +26,7 @@ function podFolder(cacheDir: string): string {
     execFileSync('dpkg-deb', ['-x', globSync(join(folder, '*.deb'))[0] ?? '', folder]);
   }
   const found = known();
-  if (!found) throw new Error("Debian's perl-doc has no perlfaq4.pod; this set cannot be made from it");
+  if (!found) throw new Error("Debian's perl-doc has no perlfaq4.pod; this set cannot be made");
   return join(found, '..');
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { GeneratedSet } from '../test-set.js';
 import { type Labelled, selectSet } from './select.js';
 
-/** Code as skills are code: what a function is for asks for its body. */
+/** Code like that of skills. A query is the purpose of a function, and the document is the function's body. */
 export const pythonCode: GeneratedSet = {
   name: 'python-code',
   description: "The first sentence of a function's docstring asks for its code, signature included and docstring left out.",

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TestSet } from '../test-set.js';
 
-/** A text and what asks for it; null where it only makes finding harder. */
+/** An answer and its question. Without a question, the answer only makes the search harder. */
 export interface Labelled {
   readonly key: string;
   readonly question: string | null;
@@ -11,17 +11,17 @@ export interface Labelled {
 export interface SetSize {
   readonly documentsMax: number;
   readonly queriesMax: number;
-  /** The longest document. 1,200 characters are about one chunk. */
+  /** Most characters of a document. 1,200 are about one chunk. */
   readonly charsMax: number;
 }
 
 export const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 const words = (text: string) => text.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
-/** For comparing texts: letters and digits alone. */
+/** The letters and digits of a text, for comparisons. */
 export const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
 
 /**
- * A test set of so many documents and queries, chosen by their digests: no order of the source shows in it.
+ * A test set with at most these numbers of documents and queries. Digests choose them, so the order of the source doesn't matter.
  *
  * Equal answers become one document. Equal questions become one query, and all their answers are relevant to it.
  */
