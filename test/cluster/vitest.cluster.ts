@@ -17,7 +17,7 @@ const pods = inCluster('libs/sandbox', 'test/conformance/**/*.int.spec.ts', {
   globalSetup: [`${here}src/sandbox-namespace.ts`],
 });
 
-/** Specs that need a cluster, some of which build images first. One file at a time: they share its node, and some break it. */
+/** Specs that need a cluster, some of which build images first. Files run one at a time, because they share the cluster's node and some break it. */
 const clusterSpecs = inCluster('test/cluster', 'src/**/*.cluster.spec.ts', { name: 'cluster', hookTimeout: 900_000 });
 
 export default defineConfig({ root: here, test: { projects: [pods, clusterSpecs], fileParallelism: false } });

@@ -1,7 +1,7 @@
-// Command kubenode holds every Kubernetes program that a cluster of one node needs. One binary, since they share nearly all of
-// their code: six of them would take six times the disk and twice the time to build.
+// Command kubenode has every Kubernetes program that a cluster of one node needs. The programs share nearly all of their code, so
+// six binaries would take six times the disk and twice the time to build.
 //
-// It acts as the program whose name it is called by, or that its first argument names.
+// The name of the file, or else the first argument, chooses the program.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 
-	// Registered by being imported, as each program's own main does.
+	// The import registers the JSON log format, as the main package of each program does.
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
@@ -46,7 +46,7 @@ func main() {
 	program := programs[called]
 	if program == nil {
 		names := strings.Join(slices.Sorted(maps.Keys(programs)), ", ")
-		fmt.Fprintf(os.Stderr, "kubenode: %q is not one of its programs, which are %s\n", called, names)
+		fmt.Fprintf(os.Stderr, "kubenode: there is no program %q; the programs are %s\n", called, names)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(program()))

@@ -38,7 +38,7 @@ export class Buildah {
   async build({ context, file, name, arch, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
     const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     const seen = volumes.flatMap((volume) => ['--volume', volume]);
-    // Equal sources give equal layers: their files carry no time of the build.
+    // Equal sources give equal layers, because the files in a layer carry no build time.
     await this.call(
       'build',
       '-q',

@@ -93,7 +93,7 @@ export async function startChartRig(cluster: Cluster, note: Note) {
     return run(process.execPath, [CLI, ...args, '--home', home, '--address', service, '--api-key', key]);
   };
 
-  /** What `etude doctor --cluster` finds. Its exit code of problems is none of the test's. */
+  /** The findings of `etude doctor --cluster`. Ignores the exit code that reports problems. */
   const doctor = async () => {
     const command = [process.execPath, CLI, 'doctor', '--cluster', '--json'];
     const said = await run('sh', ['-c', '"$@" || [ $? = 4 ]', 'sh', ...command], { env: { KUBECONFIG: cluster.kubeconfig } });
@@ -123,7 +123,7 @@ export async function startChartRig(cluster: Cluster, note: Note) {
       const { repository, tag } = valueOf(image);
       await install(join(tree, 'helm/etude'), [`image.repository=${repository}`, `image.tag=${tag}`]);
     },
-    /** Number of calls that the model has got, those that were broken off included. */
+    /** Number of calls that the model has got, including aborted calls. */
     asked: async () => ((await (await fetch(`http://127.0.0.1:${port}/scripted/calls`)).json()) as { total: number }).total,
     cli,
     /** Runs one problem many times through the Service, and returns the summary. */

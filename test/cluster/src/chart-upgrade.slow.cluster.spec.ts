@@ -38,14 +38,14 @@ describe.skipIf(faults === null)('the chart', () => {
     await until(async () => (await rig.shown('pod', 'etude-redis-0', '{.status.containerStatuses[0].restartCount}')) === '1');
     await ready('statefulset/etude-redis');
   };
-  // The only node: what is evicted comes back once the node takes pods again.
+  // There is only one node, so evicted pods come back once the node takes pods again.
   const drainNode = async (...only: string[]) => {
     await rig.kubectl('drain', 'node1', '--ignore-daemonsets', '--delete-emptydir-data', '--force', '--timeout=120s', ...only);
     await rig.kubectl('uncordon', 'node1');
     for (const name of ['gateway', 'rollout-worker', 'consolidation-worker', 'sandbox-controller']) await ready(`deployment/etude-${name}`);
   };
 
-  // Where Redis goes with the node, a model call in flight has nowhere to be written, and is made again.
+  // If Redis is evicted too, the answer of a model call in flight can't be stored, so the call is made again.
   it.each([
     ['an upgrade', 24, 0, () => rig.apply('settings.ETUDE_LOG_LEVEL=warn')],
     ['the death of Redis', 12, 0, killRedis],
@@ -54,7 +54,7 @@ describe.skipIf(faults === null)('the chart', () => {
   ])('loses no task during %s, of %i, and asks the model again at most %i times', async (what, samples, askedAgainMax, change) => {
     const before = await rig.asked();
     const running = rig.evalRun(samples, IN_FLIGHT);
-    running.catch(() => undefined); // it is awaited below
+    running.catch(() => undefined); // `running` is awaited below
     await until(async () => (await rig.asked()) >= before + 2, { everyMs: 50, what: 'the first tasks' });
     const started = performance.now();
     await change();

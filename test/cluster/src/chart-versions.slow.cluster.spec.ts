@@ -19,7 +19,7 @@ describe.skipIf(test.faults === null || !hasEarlierVersion())(`the chart of the 
 
   const image = () => rig.shown('deployment', 'etude-rollout-worker', '{.spec.template.spec.containers[0].image}');
 
-  // Each leaves the version that the next one starts with.
+  // Each case leaves the version with which the next case starts.
   it.each([
     ['an upgrade to this version', () => rig.apply()],
     ['a rollback', () => rig.helmed('rollback', 'etude', '--wait', '--timeout', '180s')],
@@ -27,7 +27,7 @@ describe.skipIf(test.faults === null || !hasEarlierVersion())(`the chart of the 
   ])('loses and repeats no task during %s, and consolidates after it', async (what, change) => {
     const [before, from] = [await rig.asked(), await image()];
     const running = rig.evalRun(SAMPLES);
-    running.catch(() => undefined); // it is awaited below
+    running.catch(() => undefined); // `running` is awaited below
     await until(async () => (await rig.asked()) >= before + 2, { everyMs: 50, what: 'the first tasks' });
     await change();
     const during = (await rig.asked()) - before;

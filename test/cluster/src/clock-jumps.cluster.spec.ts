@@ -5,7 +5,7 @@ import { claimOnce, counted, counting, execute, full, startDriver } from './watc
 
 const DAY_MS = 24 * 3_600_000;
 
-/** A machine's own clock can't be set in a test; the supervisor's is in libs/sandbox/test/supervisor-claims.int.spec.ts. */
+/** A test can't set the machine's clock. libs/sandbox/test/supervisor-claims.int.spec.ts tests jumps of the supervisor's clock. */
 describe("a controller's clock that jumps", () => {
   const test = cluster();
   const namespace = useNamespace(test, 'clock');

@@ -18,9 +18,9 @@ export interface Cluster {
   readonly loadImage: (archive: string) => Promise<void>;
   /** Gives the pods a name server. A given cluster has one. */
   readonly startDns: (note: Note) => Promise<void>;
-  /** After `startDns`. A given cluster brings its own. */
+  /** Starts KEDA; needs `startDns`. A given cluster must have KEDA already. */
   readonly startKeda: (note: Note) => Promise<void>;
-  /** After `startDns`: prometheus-adapter, and a Prometheus that scrapes this "host:port" of pods in a namespace. Takes KEDA's place. */
+  /** Starts prometheus-adapter, and a Prometheus that scrapes this "host:port" of pods. Needs `startDns`. Replaces KEDA. */
   readonly startPrometheus: (note: Note, scraped: { readonly address: string; readonly namespace: string }) => Promise<void>;
   /** The address of this machine for pods; null: unknown. */
   readonly outside: string | null;
@@ -30,7 +30,7 @@ export interface Cluster {
   readonly stop: () => Promise<void>;
 }
 
-/** ETUDE_CLUSTER: own or given. Default: the cluster of KUBECONFIG, else one of its own. */
+/** Whether tests use a given cluster. Without ETUDE_CLUSTER ("own" or "given"), KUBECONFIG means a given cluster. */
 const isGiven = () => (process.env['ETUDE_CLUSTER'] ? process.env['ETUDE_CLUSTER'] === 'given' : Boolean(process.env['KUBECONFIG']));
 
 const kubeconfigGiven = () => process.env['KUBECONFIG'] ?? '';

@@ -81,7 +81,7 @@ async function sweep(): Promise<void> {
  * Starts etcd, API server, controllers and scheduler, and waits until namespaces can be made.
  *
  * @param flags in addition to those of `daemons.ts`
- * @throws as `startPlace`
+ * @throws the errors of `startPlace`
  */
 export async function startControlPlane(
   note: Note,

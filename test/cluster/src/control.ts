@@ -32,12 +32,12 @@ export async function becomesReady(place: Place, name: Daemon): Promise<void> {
       return true;
     } catch (error) {
       last = String(error);
-      if (!(await daemonRuns(place, name))) throw new Error('it ended', { cause: error });
+      if (!(await daemonRuns(place, name))) throw new Error('the program ended', { cause: error });
       return false;
     }
   };
   await until(asked, { timeoutMs: READY_MS, everyMs: 100, what: name }).catch(async (error: unknown) => {
-    throw new Error(`${name}: ${String(error)}\n${last}\nIts log in ${place.dir}/log ends with:\n${await logOf(place, name)}`, {
+    throw new Error(`${name}: ${String(error)}\n${last}\nThe log in ${place.dir}/log ends with:\n${await logOf(place, name)}`, {
       cause: error,
     });
   });

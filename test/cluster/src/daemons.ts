@@ -15,7 +15,7 @@ const forKeda = ({ dir }: Place) => [
   'KEDA_CLUSTER_OBJECT_NAMESPACE=keda',
 ];
 
-/** The flags by which an API server of metrics serves the cluster's own. */
+/** Flags with which a metrics API server serves the cluster's API server. */
 const servesMetrics = ({ dir }: Place, port: number) => [
   `--secure-port=${port}`,
   `--tls-cert-file=${dir}/serving/tls.crt`,
@@ -47,7 +47,7 @@ const COMMANDS = {
     `--service-account-signing-key-file=${dir}/pki/accounts.key`,
     `--service-cluster-ip-range=${network.services}`,
     '--authorization-mode=Node,RBAC',
-    // With these it forwards calls to API servers of others, such as one for metrics.
+    // With these flags, it forwards calls to other API servers, such as one for metrics.
     `--requestheader-client-ca-file=${dir}/pki/ca.crt`,
     '--requestheader-allowed-names=aggregator',
     '--requestheader-username-headers=X-Remote-User',

@@ -15,7 +15,7 @@ export function hasEarlierVersion(): boolean {
     execFileSync('git', ['cat-file', '-e', `${EARLIER_VERSION}^{commit}`], { cwd: root, stdio: 'ignore' });
     return true;
   } catch {
-    return false; // also where there is no git
+    return false; // also without git
   }
 }
 

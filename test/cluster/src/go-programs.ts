@@ -25,7 +25,7 @@ export async function goModule(module: string): Promise<string> {
 export const sourcesOf = (name: GoProgram): Promise<string> => goModule(PROGRAMS[name][0]);
 
 /**
- * Builds a program, once for its version, where its sources lie: `go install` takes no module with a `replace`.
+ * Builds a program once per version, in the folder of its sources, because `go install` takes no module with a `replace`.
  *
  * @returns its path @throws Error with the compiler's message
  */

@@ -20,10 +20,10 @@ export interface Image {
 
 interface Recipe {
   readonly name: string;
-  /** Names of a finished image, and of a base image, in the environment. */
+  /** Variables that name a finished image (`given`) and a base image (`base`). */
   readonly given: string;
   readonly base: string;
-  /** Of the Debian that is the default base. */
+  /** Packages of the Debian that is the default base. */
   readonly packages: readonly string[];
   /** Files that the image is made of, for its digest. */
   readonly inputs: readonly string[];
@@ -61,7 +61,7 @@ const SERVICES: Recipe = {
     'apps/console/{index.html,build.mjs,public/*}',
     'libs/{domain/python,sandbox/runner}/**/*.py',
   ],
-  // The base has no npm, so that of this machine is used.
+  // The base has no npm, so this machine's npm is used.
   options: async (base, arch) => {
     const npm = dirname(dirname(dirname(await realpath((await run('sh', ['-c', 'command -v npm'])).trim()))));
     const registry = (await run('npm', ['config', 'get', 'registry'], { cwd: root })).trim();
@@ -84,7 +84,7 @@ async function nodeFor(arch: Arch): Promise<string> {
   const next = `${dir}.${process.pid}`;
   await mkdir(next, { recursive: true });
   const [packed] = JSON.parse(await run('npm', ['pack', '--json', `${name}@${version}`, '--pack-destination', next])) as [Packed];
-  if (packed.integrity !== integrity) throw new Error(`${name} ${version} is not the one of package-lock.json: ${packed.integrity}`);
+  if (packed.integrity !== integrity) throw new Error(`${name} ${version} differs from package-lock.json: its integrity is ${packed.integrity}`);
   await run('tar', ['-xzf', join(next, packed.filename), '-C', next]);
   await rename(next, dir);
   return join(dir, 'package/bin');
@@ -114,10 +114,10 @@ export async function servicesTwice(note: Note): Promise<readonly [string, strin
   }
 }
 
-/** Builds the image of sandbox pods, as `imageOf` says. ETUDE_SANDBOX_IMAGE and ETUDE_SANDBOX_BASE name other images. */
+/** Builds the image of sandbox pods. ETUDE_SANDBOX_IMAGE names a finished image instead, ETUDE_SANDBOX_BASE another base image. */
 export const sandboxImage = (note: Note, arch = OWN_ARCH): Promise<Image> => imageOf(SANDBOX, note, { arch });
 
-/** Builds the image of the services, as `imageOf` says. ETUDE_SERVICES_IMAGE and ETUDE_SERVICES_BASE name other images. */
+/** Builds the image of the services. ETUDE_SERVICES_IMAGE names a finished image instead, ETUDE_SERVICES_BASE another base image. */
 export const servicesImage = (note: Note, arch = OWN_ARCH): Promise<Image> => imageOf(SERVICES, note, { arch });
 
 /** Builds the image of the services of an earlier version from its own sources. @param tree their folder */
@@ -143,10 +143,10 @@ interface ImageOptions {
 }
 
 /**
- * Builds an image from sources, by default those of this working tree, once for the same sources. The default of its base is a Debian
- * made by debootstrap.
+ * Builds an image from sources, by default from this working tree. Equal sources are built once. The default base image is a Debian made by
+ * debootstrap.
  *
- * @throws MachineLacks; Error with the builder's words
+ * @throws MachineLacks; Error with the builder's message
  */
 async function imageOf(
   recipe: Recipe,

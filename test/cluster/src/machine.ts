@@ -29,7 +29,7 @@ export class MachineLacks extends Error {
   }
 }
 
-/** The missing requirements of a cluster on this machine, each with its remedy. Empty: none. */
+/** The missing requirements of a cluster on this machine, each with its remedy. Empty if nothing is missing. */
 export function missingForOwnCluster(): string[] {
   if (process.platform !== 'linux') return ['a cluster of its own needs Linux; set KUBECONFIG to a test cluster'];
   if (process.getuid?.() !== 0)
@@ -45,7 +45,7 @@ function kernel(): string[] {
   const script = 'mount -t tmpfs tmpfs /mnt && ip link add etude-try type bridge';
   const { status, stderr } = spawnSync('unshare', ['--net', '--pid', '--mount', '--fork', 'sh', '-c', script], { encoding: 'utf8' });
   if (status === 0) return [];
-  return [`the kernel refuses namespaces or bridges: ${(stderr ?? '').trim().split('\n').at(-1)}. In a container, run it privileged`];
+  return [`the kernel refuses namespaces or bridges: ${(stderr ?? '').trim().split('\n').at(-1)}. A container must be privileged`];
 }
 
 /** A processor that images are built for, as Debian and OCI name it. */

@@ -6,7 +6,7 @@ import { sandboxImage, servicesImage } from './images.js';
 
 const USAGE = `node test/cluster/dist/main.js check | image sandbox|services [amd64|arm64] | run COMMAND ARGS... | kubectl ARGS...
 
-  check    prints what keeps this machine from having a cluster as one line of JSON, {"lacks": []}, and starts nothing
+  check    prints what this machine lacks for a cluster, as one line of JSON such as {"lacks": []}, and starts nothing
   image    builds an image from this checkout, by default for this machine's processor, and prints its name and archive as JSON
   run      starts a cluster, runs a command with KUBECONFIG, ETUDE_CLUSTER_DIR and ETUDE_SANDBOX_IMAGE set, and ends the cluster
   kubectl  asks the cluster of the \`run\` that this is part of
@@ -29,11 +29,11 @@ async function runIn([program = '', ...args]: readonly string[]): Promise<number
   const seconds = () => ((performance.now() - started) / 1_000).toFixed(1);
   const { kind, kubeconfig, dir, loadImage, stop } = await startCluster(note);
   try {
-    note(`Kubernetes is ready (${kind === 'own' ? 'a cluster of its own' : 'the one of KUBECONFIG'}) after ${seconds()} s`);
+    note(`Kubernetes is ready (${kind === 'own' ? 'a cluster of its own' : 'the cluster of KUBECONFIG'}) after ${seconds()} s`);
     const { name, archive } = await sandboxImage(note);
     if (archive !== '') await loadImage(archive);
     if (stopping.signal.aborted) return 130;
-    note(`the image of its sandboxes is ${name}, after ${seconds()} s`);
+    note(`the image of the sandboxes is ${name}, after ${seconds()} s`);
     const env = { ...process.env, KUBECONFIG: kubeconfig, ETUDE_CLUSTER_DIR: dir, ETUDE_SANDBOX_IMAGE: name };
     const child = spawn(program, args, { env, stdio: 'inherit' });
     stopping.signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });

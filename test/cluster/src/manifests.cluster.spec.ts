@@ -50,7 +50,7 @@ describe('k8s/', () => {
   const test = cluster();
   let dir: string;
   let api: KubeApi;
-  /** Resources and verbs in the namespace of the sandboxes. Without the rights of every authenticated user to review themselves. */
+  /** Resources and verbs in the namespace of the sandboxes, without the right of every user to review the user's own rights. */
   async function rightsOf(user: string): Promise<string[][]> {
     const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: SANDBOXES } };
     const answer = await test.kubectl(['create', '-f', '-', '-o', 'json', '--validate=false', '--as', user], JSON.stringify(review));

@@ -24,7 +24,7 @@ export async function removeGroupsOf(place: Pick<Place, 'id'>): Promise<void> {
     await until(() => removeGroups(dir), { everyMs: 50, what: `the end of what ran in ${dir}` });
 }
 
-/** Removes a control group and those inside. @returns false while a process of the group still ends */
+/** Removes a control group and the groups inside. @returns false while a process of the group still ends */
 async function removeGroups(dir: string): Promise<boolean> {
   for (const entry of await readdir(dir, { withFileTypes: true }).catch(() => []))
     if (entry.isDirectory() && !(await removeGroups(join(dir, entry.name)))) return false;
@@ -97,7 +97,7 @@ const kubelet = (place: Place) => ({
   // The controller manager's grace period is 12 s. With these values, faults show after seconds instead of a minute.
   nodeStatusUpdateFrequency: '2s',
   nodeLeaseDurationSeconds: 8,
-  // The server that `startDns` starts; without it pods have names of no one.
+  // The name server of `startDns`. Without it, pods can't resolve names.
   clusterDNS: [place.network.nodeIp],
   clusterDomain: 'cluster.local',
   resolvConf: join(place.dir, 'resolv.conf'),

@@ -10,7 +10,7 @@ import { startKeda, startPrometheus } from './scalers.js';
 import { isRunning, kubeconfigOf, type Place, readPlace } from './place.js';
 import type { Note } from './settings.js';
 
-/** Starts one node of Kubernetes on this machine and waits until it takes pods. It ends with this process. @throws as `startPlace` */
+/** Starts one Kubernetes node and waits until it takes pods. The node ends with this process. @throws the errors of `startPlace` */
 export const startOwnCluster = async (note: Note): Promise<Cluster> => ownCluster(await startPlace(note, startPrograms));
 
 async function startPrograms(place: Place): Promise<void> {

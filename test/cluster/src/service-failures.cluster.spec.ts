@@ -114,7 +114,7 @@ describe('services that fail under an execution', () => {
     expect(await attempts(request)).toBe(2);
     // No controller renews the lease of the orphan, so it ends after 15 s.
     await until(async () => (await claimed()).every(({ uid }) => uid !== orphan.uid), { everyMs: 200, what: 'the end of the orphan' });
-    // The same request, sent again, runs nothing.
+    // A repeat of the same request runs nothing.
     expect((await sandboxes.execute(request, never)).runs).toEqual(await running);
     expect(await attempts(request)).toBe(2);
   });

@@ -17,7 +17,7 @@ import { afterAll, expect, it, onTestFinished } from 'vitest';
 const SCRIPT = fileURLToPath(new URL('./kill-steps.yaml', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../../apps/consolidation-worker/dist/backup-main.js', import.meta.url));
 const TASKS = 6;
-/** A backup starts when so many tasks are accepted. */
+/** A backup starts after each of these numbers of accepted tasks. */
 const MOMENTS = [2, 4];
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-backup-'));
@@ -86,7 +86,7 @@ async function expectWhole(path: string, accepted: readonly string[]): Promise<v
       const task = await tasks.waitTask({ name, learning: true });
       expect(task.state).toBe(TaskState.SUCCEEDED);
       const listed = async (kind: string) => (await memory.listMemory({ kind, agent: `agent-${i}`, all: true })).records;
-      // One attempt fails, one solves it. The task's own episode comes beside the told one.
+      // One attempt fails, one solves the task. The task's own episode is added to the stored episode.
       for (const kind of ['transition', 'episode']) {
         const records = await until(async () => ((await listed(kind)).length >= 2 ? listed(kind) : null), { what: `each ${kind}` });
         expect(records).toHaveLength(2);

@@ -11,8 +11,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KEYS, TENANT } from './observed.js';
 
 /**
- * Redis as version 0.1.0 left it when all its processes were killed: a rollout that died behind its first wrong attempt, whose transition
- * had not reached memory; two waiting tasks, one of them for an agent in steps; a requested consolidation.
+ * Redis as version 0.1.0 left it when all its processes were killed. It has a rollout after its first, wrong attempt, whose transition had
+ * not reached memory; two waiting tasks, one of them for an agent in steps; and a requested consolidation.
  */
 const LEFT = fileURLToPath(new URL('../data/version-0.1.0', import.meta.url));
 const [HALF, WAITING, STEPS] = ['t0mx0b65d8000oo8t94jm4e', 't0mx0b66i3000kyan03d9j0', 't0mx0b66j5000cy8urvyvmt'];
@@ -25,7 +25,7 @@ beforeAll(async () => {
     env: { ETUDE_SANDBOX_INTERNAL_TOKEN: 'a-token-of-the-inside' },
     data: { redis: LEFT },
   });
-  // Its ten minutes are long over.
+  // Otherwise the old rollout would be over its wall time of ten minutes.
   const redis = connectRedis(stack.redis.url, 'producer');
   await redis.hset(KEYS.rollout(`${HALF}-r1`), 'startedAt', Date.now());
   redis.disconnect();
@@ -46,7 +46,7 @@ it('runs what an earlier version accepted to its end, and does nothing again tha
       const task = await tasks.waitTask({ name: `tasks/${id}`, timeout: { seconds: 100n }, learning: true });
       expect([id, TaskState[task.state], task.usage?.attempts]).toEqual([id, 'SUCCEEDED', 2]);
     }
-    // Three tasks of two attempts: only the one that had made its first attempt isn't asked for it again.
+    // Three tasks need two attempts each. Only the task with a finished first attempt doesn't repeat that attempt.
     const rules = await answeredRules();
     expect(rules.filter((rule) => rule === 'first')).toHaveLength(1);
     expect(rules.filter((rule) => rule === 'second')).toHaveLength(2);

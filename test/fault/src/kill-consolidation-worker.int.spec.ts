@@ -31,7 +31,7 @@ const lineOf = async (run: string, agent: string) => (await redis.hget(KEYS.cons
 const RUN_MOMENTS = {
   'the model is asked': async (run: string) => (await redis.get(KEYS.consolidation(TENANT, run)))?.includes('running') ?? false,
   'the answer is kept': async (run: string) => (await redis.hlen(KEYS.consolidationAnswers(TENANT, run))) > 0,
-  // It lasts some milliseconds. A busy machine may see only the state after it.
+  // This state lasts some milliseconds. A busy machine may see only the next state.
   'the unit is committed': async (run: string, agent: string) => /"(?:planned|applied)"/.test(await lineOf(run, agent)),
   'the agent is done': async (run: string, agent: string) => (await lineOf(run, agent)).includes('"applied"'),
 } satisfies Record<string, (run: string, agent: string) => Promise<boolean>>;

@@ -40,7 +40,7 @@ async function submit(agent: string, strategy: Strategy): Promise<Task> {
   const tasks = createServiceClient(Tasks, stack.address);
   const memory = createServiceClient(Memory, stack.address);
   try {
-    // A draft is asked for where memory holds something, but nothing that resembles the task.
+    // The model is asked for a draft only if memory has records. This record doesn't resemble the task.
     await memory.storeProcedure({ agent, name: 'water_ferns', prompt: 'Water the ferns from one can and read the label on their pots.' });
     const cases = [
       { stdin: '2 3\n', expectedStdout: '6\n', public: true },
@@ -82,7 +82,7 @@ async function transitionsOf(agent: string, taskId: string): Promise<readonly nu
   }
 }
 
-/** @param killsMax the number of steps after which the worker is killed; with any, it is also killed while it waits for the lessons */
+/** @param killsMax number of steps after which the worker is killed. Above 0, it is also killed while it waits for the lessons. */
 async function outcomeOf(agent: string, strategy: Strategy, killsMax: number) {
   const before = (await answeredRules()).length;
   let taskId = '';

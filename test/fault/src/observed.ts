@@ -24,7 +24,7 @@ export async function startSkillStack() {
   return { stack, redis, skills };
 }
 
-/** `stamp` holds the times of files. */
+/** Fields that hold times. `stamp` has the times of files. */
 const TIMES = ['createdAt', 'startedAt', 'endedAt', 'at', 'durationMs', 'cpuMs', 'wallMs', 'memoryPeakKiB', 'stamp'];
 /** Fields of recalled records that depend on other records of the tenant and on the agent's name. */
 const OF_THE_AGENT = ['score', 'sources'];

@@ -87,7 +87,7 @@ it.each([
     const done = () => runs.getConsolidationRun({ name: run }).then((now) => (now.state === ConsolidationState.DONE ? now : null));
     expect(await repeated('the end of the consolidation', done)).toMatchObject({ factsAdded: 1, modelFailures: 0, error: '' });
     expect((await memory.listMemory({ kind: 'fact', agent: AGENT })).records).toHaveLength(1);
-    // 17 tasks and a consolidation ask once. Only a call in flight, whose answer could not be stored, is made again, and once.
+    // 17 tasks and a consolidation ask once. Only a call in flight, whose answer could not be stored, is repeated, and only once.
     const calls = await callsOf(stack);
     expect(new Set(calls).size).toBe(18);
     expect(calls.length).toBeLessThanOrEqual(18 + inFlight);

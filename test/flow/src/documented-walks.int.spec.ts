@@ -24,7 +24,7 @@ function stepsOf(page: string): readonly Step[] {
   }));
 }
 
-/** The page's script of the scripted model; one without answers where the page asks no model. */
+/** The page's script for the scripted model, or a script without answers if the page has none. */
 function scriptOf(page: string): string {
   return /^cat > model\.yaml <<'END'\n([^]*?)^END$/m.exec(page)?.[1] ?? 'rules: []\n';
 }

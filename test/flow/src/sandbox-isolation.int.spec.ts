@@ -52,7 +52,7 @@ async function* file(name: string, text: string) {
   yield { part: { case: 'chunk' as const, value: Buffer.from(text) } };
 }
 
-/** Every method that names a sandbox. The execution has one id everywhere, so that ids of one tenant could be mistaken for another's. */
+/** Every method that names a sandbox. Executions have the same id in all tenants, so that a mix-up of tenants would show. */
 const METHODS: Readonly<Record<string, (client: Client, name: string) => Promise<unknown>>> = {
   get: (client, name) => client.getSandbox({ name }),
   renew: (client, name) => client.renewSandbox({ name, ttl: { seconds: 300n } }),
@@ -63,7 +63,7 @@ const METHODS: Readonly<Record<string, (client: Client, name: string) => Promise
   download: (client, name) => drain(client.downloadFile({ name, path: 'secret.txt' })),
   stat: (client, name) => client.getSandboxFile({ name, path: 'secret.txt' }),
   files: (client, name) => client.listSandboxFiles({ name }),
-  // The last two end things, so that what another tenant could end would be missed.
+  // The last two methods delete. If another tenant could call them, the owner would miss a file or a sandbox.
   remove: (client, name) => client.deleteSandboxFile({ name, path: 'secret.txt' }),
   close: (client, name) => client.closeSandbox({ name }),
 };

@@ -16,7 +16,7 @@ const versionOf = (command: string) => {
   return (stdout ?? '').trim();
 };
 
-/** Where a version is found: in PATH, or where pyenv and uv keep theirs. */
+/** Path of this version: from PATH, or from the folders of pyenv and uv. */
 function findPython(version: string): string | undefined {
   const kept = ['.pyenv/versions/*/bin', '.local/share/uv/python/*/bin'].map((place) => join(homedir(), place, `python${version}`));
   return [`python${version}`, ...globSync(kept)].find((command) => versionOf(command) === version);
@@ -24,7 +24,7 @@ function findPython(version: string): string | undefined {
 
 const MACHINES = versionOf('python3');
 const OTHERS = ['3.10', '3.11', '3.12', '3.13', '3.14'].filter((version) => version !== MACHINES);
-/** What the package needs itself, without its adapters for frameworks. */
+/** Dependencies of the package, without those of its adapters for frameworks. */
 const NEEDS = /^(grpcio|protobuf|googleapis-common-protos|typing-extensions)==/;
 
 let dir: string;
@@ -64,7 +64,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  // Also where the installation failed while the stack started.
+  // Also if the installation failed before the stack was ready.
   await (await starting).stop();
   rmSync(dir, { recursive: true, force: true });
 });

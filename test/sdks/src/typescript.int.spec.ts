@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  // Also where the installation failed while the stack started.
+  // Also if the installation failed before the stack was ready.
   await (await starting).stop();
   rmSync(dir, { recursive: true, force: true });
 });

@@ -1,4 +1,4 @@
-"""Stands in for a Qdrant server in tests: serves the REST routes that Etude calls from Qdrant's engine (`edge.py`).
+"""Stands in for a Qdrant server in tests: serves the REST routes that Etude calls, with Qdrant's engine (`edge.py`).
 
 Usage: server.py --port PORT --folder FOLDER [--api-key KEY] [--certificate FILE --key FILE]
 Prints "ready" once it listens on loopback. The engine keeps its files in FOLDER. A later start doesn't read them.

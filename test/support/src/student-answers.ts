@@ -64,9 +64,8 @@ export class Student {
   }
 
   /**
-   * Whether the student answers right. House rules: if the prompt has the rule's sentence. Procedures: in some families only at the second
-   * attempt, unless the prompt has an earlier task of the family. Distractors: not if the prompt has the rule of the similar family, unless
-   * it also has an earlier task of their own.
+   * Whether the student answers right. A house rule needs its sentence in the prompt. Other tasks are right after a critique, or if the prompt
+   * has an earlier task of the family. Otherwise procedures are right in some families, and distractors if no rule of a similar family misleads.
    */
   #isRight(lesson: Lesson, user: string): boolean {
     const { kind, family, referenceSolution } = lesson;

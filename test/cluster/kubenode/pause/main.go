@@ -1,5 +1,5 @@
 // Command pause does nothing until it is told to end. Every pod has one: it holds the namespaces that the pod's containers share.
-// The cluster itself has one as well, as process 1 of its own namespaces. It reaps whatever is left to it as an orphan.
+// The cluster itself has one too, as process 1 of the cluster's namespaces. It reaps orphaned processes.
 package main
 
 import (
