@@ -1,5 +1,5 @@
 // Copies what the services need at run time into a folder: `node docker/production-files.mjs NPM FOLDER`, after a build.
-// That is Node.js, packages of production without what no program reads, the built services, and a list of all packages in SPDX.
+// Copies Node.js, the production packages without unused files, the built services, and a list of all packages in SPDX.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ for (const path of ['package-lock.json', 'package.json', ...globSync('{apps,libs
 callNpm('ci', '--ignore-scripts', '--no-audit', '--no-fund', ...production);
 writeFileSync(join(out, 'sbom.spdx.json'), sbom());
 
-// Node.js comes as a package too, of this platform.
+// Node.js is a package too, built for this platform.
 copy(process.execPath, 'bin/node');
 chmodSync(join(out, 'bin/node'), 0o755);
 execFileSync('strip', [join(out, 'bin/node')]);
@@ -41,7 +41,7 @@ const unused = [
 const binaries = globSync('node_modules/onnxruntime-node/bin/napi-v*/*/*', { cwd: out }).filter((path) => !path.endsWith(platform));
 for (const path of [...globSync(unused, { cwd: out }), ...binaries]) rmSync(join(out, path), { recursive: true, force: true });
 
-/** Name and time are those of the lock, so that equal packages give equal files. */
+/** The list of packages. Its name comes from the lock and its time is fixed, so that equal packages give equal files. */
 function sbom() {
   const list = JSON.parse(callNpm('sbom', '--package-lock-only', '--sbom-format', 'spdx', ...production));
   const digest = createHash('sha256')

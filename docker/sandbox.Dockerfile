@@ -25,13 +25,13 @@ FROM ${BASE}
 COPY --from=packages /opt/etude/packages /opt/etude/packages
 COPY libs/sandbox/runner/*.py /opt/etude/runner/
 
-# The runner is started by this path whatever the base is; -P and the modules below are what it relies on.
+# The runner is started with /usr/bin/python3, whatever the base is. It needs the option -P and the modules below.
 RUN set -eu; [ -x /usr/bin/python3 ] || ln -s "$(command -v python3)" /usr/bin/python3; \
     /usr/bin/python3 -c 'import sys; assert sys.version_info >= (3, 11), "BASE needs Python 3.11 or newer, not " + sys.version'; \
     /usr/bin/python3 -s -S -P -c 'import ctypes, decimal, json, math, sqlite3, ssl, unittest, zoneinfo'; \
     bash -c :; \
     grep -q '^sandbox:' /etc/passwd || { echo 'sandbox:x:65532:65532:sandbox:/tmp:/bin/bash' >>/etc/passwd; echo 'sandbox:x:65532:' >>/etc/group; }
-# Compiled once, here: the file system is read-only where it runs. Unchecked, since the sources can't change there either.
+# Compiled here, because a pod's file system is read-only. Unchecked, because the sources can't change in a pod.
 RUN set -eu; /usr/bin/python3 -m compileall -q --invalidation-mode unchecked-hash /opt/etude; \
     chown -R 0:0 /opt/etude; chmod -R a=rX,u+w /opt/etude; \
     # The kubelet puts the termination message here; user code can't reach it behind root's own folder.
@@ -40,7 +40,7 @@ RUN set -eu; /usr/bin/python3 -m compileall -q --invalidation-mode unchecked-has
     find / -xdev \( -path /proc -o -path /sys \) -prune -o -perm /6000 ! -type l -exec chmod a-s {} +; \
     rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* /root/.cache
 
-# The seed that executions have unless they ask for another: the warm interpreter starts with it.
+# PYTHONHASHSEED is the default seed of executions, because the warm interpreter starts with it.
 ENV PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONHASHSEED=0
 USER 65532:65532
 WORKDIR /tmp

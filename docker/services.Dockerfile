@@ -1,9 +1,9 @@
-# The image of the four services: Node.js, the compiled services, their packages, and the C libraries these need. It has no shell.
+# The image of the four services: Node.js, the compiled services, their packages, and the C libraries that they need. It has no shell.
 #
 #   docker build -f docker/services.Dockerfile -t etude .
 #
 # BUILD      an image with npm, for building; BASE: Debian-like, with glibc; pin both by digest
-# NPM        the command npm there
+# NPM        the npm command in the BUILD image
 # NPM_CONFIG_REGISTRY, NODE_EXTRA_CA_CERTS   how npm reaches its registry while the image is built
 ARG BUILD=node:26-bookworm-slim
 ARG BASE=debian:bookworm-slim
@@ -25,7 +25,7 @@ FROM ${BASE} AS base
 RUN set -eu; missing=; for file in /usr/lib/*/libatomic.so.1 /etc/ssl/certs/ca-certificates.crt; do [ -e "$file" ] || missing=1; done; \
     [ -z "$missing" ] || { apt-get update && apt-get install -y --no-install-recommends libatomic1 libstdc++6 ca-certificates; }
 COPY --from=build /out /out
-# The libraries of the programs, and what the C library reads by itself.
+# Copies the libraries of the programs, and the files that the C library reads.
 RUN set -eu; cd /out; mkdir -p etc/ssl/certs tmp usr/share; chmod 1777 tmp; \
     find etude -name node -path '*/bin/*' -o -name '*.node' -o -name '*.so*' | while read -r program; do ldd "$program" 2>/dev/null || true; done \
       | sed -nE 's/.*(=> |^[[:space:]]*)(\/[^ ]+) \(.*/\2/p' | grep -v '^/out' | sort -u > /tmp/libraries; \

@@ -1,4 +1,4 @@
-// A workspace in which every rule of boundaries.mjs is broken once, beside code that keeps them all.
+// A workspace in which every rule of boundaries.mjs is broken once. Other code in it keeps all rules.
 
 const pkg = (name, type, dependencies = [], devDependencies = []) =>
   JSON.stringify({
@@ -56,7 +56,7 @@ const broken = {
   'libs/queue/src/everything.ts': ["export * from './fine.js';", 'barrel'],
   'libs/queue/src/index.ts': ["export { x } from './fine.js';", 'barrel'],
   'libs/queue/src/environment.ts': ["export const x = process.env['X'];", 'environment'],
-  // Three folders in a ring: one breach, of the folder above them.
+  // Three folders that import each other in a ring count as one breach, by the folder above them.
   'libs/memory/src/jobs/first.ts': ["import { x } from '../deep/tasks/second.js';"],
   'libs/memory/src/deep/tasks/second.ts': ["import { x } from '../../redis/third.js';"],
   'libs/memory/src/redis/third.ts': ["import { x } from '../jobs/first.js';"],

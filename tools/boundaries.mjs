@@ -1,5 +1,5 @@
-// Who may import what, read from the sources themselves. `node tools/boundaries.mjs [ROOT]` lists violations and ends with 1
-// where there are any; `--canary` first breaks every rule on purpose and ends with 1 where one of them goes unnoticed.
+// Checks in the sources who imports what. `node tools/boundaries.mjs [ROOT]` lists violations and ends with 1 if there are any.
+// `--canary` first breaks every rule on purpose and ends with 1 if a violation goes unnoticed.
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -8,17 +8,17 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { canary } from './boundaries.canary.mjs';
 
-/** What each type of package may import of the others. Test code may import more, see `mayReach`. */
+/** What each type of package may import of the others. `mayReach` allows more to test code. */
 const DIRECTION = {
   'type:contracts': [],
   'type:domain': ['type:contracts'],
   'type:platform': ['type:contracts'],
   'type:adapter': ['type:contracts', 'type:domain'],
-  // The same server for the gateway, over HTTP, and for the command line, over stdio: it knows the gateway's calls only.
+  // The gateway runs this server over HTTP, the command line over stdio. The server knows only the gateway's calls.
   'type:mcp': ['type:contracts'],
   'type:app': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp'],
   'type:cli': ['type:contracts', 'type:mcp'],
-  // Through the gateway's HTTP API only: its messages are all that the console knows.
+  // The console uses only the gateway's HTTP API, so it knows only the messages of this API.
   'type:web': ['type:contracts'],
   'type:support': [],
   'type:test': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp', 'type:support'],
@@ -26,7 +26,7 @@ const DIRECTION = {
   'type:bench': ['type:contracts', 'type:domain', 'type:platform', 'type:adapter', 'type:mcp', 'type:support', 'type:test'],
 };
 
-/** Vendors that only one library, or those listed, know; benchmarks may measure against the bare vendor. */
+/** Vendors that only the listed libraries may import. Benchmarks may import them too, to measure against the bare vendor. */
 const VENDORS = {
   bullmq: '@etude/queue',
   ioredis: '@etude/queue',
@@ -89,7 +89,7 @@ const OUTSIDE = {
 /** The only file of the domain that reads files: the Python beside the domain, as text, when the code is loaded. */
 const READS_OWN_PYTHON = 'libs/domain/src/python-files.ts';
 
-/** Settings are parsed once, where a process begins. */
+/** Files that may read the environment. Settings are parsed once, at the start of a process. */
 const MAY_READ_ENVIRONMENT = [/(^|\/)([a-z-]+-)?main\.ts$/, /^libs\/platform\/src\/config\.ts$/, /^test\//, /^bench\//];
 
 const isTestFile = (path) => /-fixture\.ts$|^test\/|\.spec\.ts$|\/testing\/|\/test\//.test(path);
@@ -155,7 +155,7 @@ function* violationsOfSource(file, source) {
 }
 
 /**
- * Groups of sibling folders in a package's sources that import each other, directly or around a corner.
+ * Groups of sibling folders in a package's sources that import each other, directly or through other folders.
  *
  * @param imports product files of `src/`, each with the files that it imports, as paths from the root
  */
@@ -164,7 +164,7 @@ function folderCycles(imports) {
   for (const { file, target } of imports) {
     const [from, to] = [file.split('/'), target.split('/')];
     const level = from.findIndex((part, i) => part !== to[i]);
-    // A file beside a folder belongs to the folder above; only folders are compared.
+    // Only folders are compared. A file beside a folder belongs to the folder above.
     if (level < 0 || level >= from.length - 1 || level >= to.length - 1) continue;
     const parent = from.slice(0, level).join('/');
     const graph = graphs.get(parent) ?? new Map();
@@ -224,7 +224,7 @@ export function check(root) {
   return { found, files, packages: packages.length };
 }
 
-/** Breaks each rule in a workspace of its own and answers which breaches went unnoticed, or were seen where there are none. */
+/** Breaks each rule in a temporary workspace. Returns the breaches that went unnoticed, and the false alarms. */
 function blindSpots() {
   const root = mkdtempSync(join(tmpdir(), 'etude-boundaries-'));
   try {

@@ -31,7 +31,7 @@ function meaningOf(option) {
 const line = (name, meaning) => `${name}  ${meaning}`;
 const flagLines = (options) => options.map((option) => withDefault(option.flags, meaningOf(option)));
 
-/** A flag with its default behind `=`, if the default is one word. */
+/** A flag with its default after `=`, if the default is one word. */
 function withDefault(flags, meaning) {
   const usual = /(?:^|;? )\(?default: (?!all\b|none\b|-)([^\s();]+)\)?$/.exec(meaning);
   return usual === null || !flags.endsWith('>')
@@ -39,16 +39,16 @@ function withDefault(flags, meaning) {
     : line(`${flags}=${usual[1]}`, meaning.slice(0, usual.index)).trim();
 }
 const block = (lines) => ['```text', ...lines, '```'].join('\n');
-/** Flags that mean the same wherever they are. */
+/** Flags with the same meaning in all commands. */
 const EVERYWHERE = new Set(['--request-id <id>', '--limit <n>', '--dry-run', '--detach']);
 
-/** Commands below one noun, with their names behind it. */
+/** Commands of one noun, with their names after the noun. */
 function commandsOf(noun, path = []) {
   if (noun.commands.length === 0) return [[path, noun]];
   return noun.commands.flatMap((command) => commandsOf(command, [...path, command.name()]));
 }
 
-/** How a command is typed behind its noun. */
+/** The words of a command after its noun. */
 function typed([path, command]) {
   const words = command.registeredArguments.map((one) => {
     const word = `${one.name().toUpperCase()}${one.variadic ? '...' : ''}`;

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import type { Reporter, SerializedError, TestModule, Vitest } from 'vitest/node';
 
 const shortened = (path: string) => relative(process.cwd(), path);
-/** The first line of the message. A process that failed has its reason in its last words, so the last line too. */
+/** The first line of the message, and the last line, in which a failed process states its reason. */
 const reasonOf = ([error]: readonly SerializedError[] = []) => {
   const [first = '', ...others] = (error?.message ?? '').trim().split('\n');
   const last = others.at(-1)?.slice(0, 300);
@@ -11,8 +11,8 @@ const reasonOf = ([error]: readonly SerializedError[] = []) => {
 };
 
 /**
- * Writes what a run came to, for `etude test`, into the file of `--outputFile`: every test that did not pass, every file that failed outside
- * of its tests, and every error that came while no test waited for it. Vitest's own report as JSON leaves the last ones out.
+ * Writes the result of a run for `etude test` into the file of `--outputFile`: every test that did not pass, every file that failed outside
+ * of its tests, and every error that no test waited for. Vitest's own JSON report leaves these errors out.
  */
 export default class OutcomeReporter implements Reporter {
   #vitest!: Vitest;

@@ -4,7 +4,7 @@
 const [MESSAGES, ENUMS, SERVICES] = [4, 5, 6];
 const [FIELDS, NESTED, NESTED_ENUMS, VALUES, METHODS] = [2, 3, 4, 2, 2];
 
-/** Texts of fields that mean the same in every message. A comment of the field itself goes before. */
+/** Texts of fields that mean the same in every message. A field's own comment replaces the text. */
 const USUAL = {
   agent: 'The agent that is meant, or that owns this.',
   user: 'The end user that is meant, or that owns this; empty: none in particular.',
@@ -94,7 +94,7 @@ function typeOf({ type, typeName = '', label, proto3Optional }, where, entries) 
   return `${many}${shown}${proto3Optional ? ', optional' : ''}`;
 }
 
-/** All messages and enums of a file, nested ones behind their parents, with their path and full name. */
+/** All messages and enums of a file, nested ones after their parents, with path and full name. */
 function* typesOf(file) {
   yield* messagesIn(file.messageType ?? [], [MESSAGES], `.${file.package}`);
   yield* enumsIn(file.enumType ?? [], [ENUMS], `.${file.package}`);
@@ -120,7 +120,7 @@ const table = (head, rows) =>
     ? ''
     : [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...rows.map((row) => `| ${row.join(' | ')} |`), ''].join('\n');
 
-/** @param image of `buf build`; yields the name and the text of one page per service's file */
+/** Yields the name and text of a page for each file with a service. @param image the output of `buf build` */
 export function* apiPages({ file: files }) {
   const own = files.filter(({ package: name }) => name === 'etude.v1');
   const where = new Map(own.flatMap((file) => [...typesOf(file)].map(({ name }) => [name, pageOf(file)])));

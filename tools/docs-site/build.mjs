@@ -29,7 +29,7 @@ function installVitePress() {
   execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: here, stdio: ['ignore', 2, 2] });
 }
 
-/** A folder with the pages, since VitePress reads all files below its source. */
+/** Copies the pages into their own folder, because VitePress reads all files below its source. */
 function stage() {
   const dir = mkdtempSync(join(tmpdir(), 'etude-docs-'));
   for (const path of SHOWN.filter((one) => existsSync(join(root, one)))) cpSync(join(root, path), join(dir, path), { recursive: true });
@@ -48,7 +48,7 @@ function stage() {
   return dir;
 }
 
-/** Serves the built site on a free port of this machine alone, and opens a browser where there is a screen. */
+/** Serves the built site on a free port of this machine alone, and opens a browser if there is a screen. */
 async function serve(out) {
   const { preview } = await import('vite');
   const open = Boolean(process.env.DISPLAY);

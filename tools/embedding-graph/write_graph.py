@@ -6,7 +6,7 @@ FOLDER holds the model's `model.safetensors` and `config.json`. Every weight in 
 (file, offset, length), so the file that is fetched stays untouched and the graph that is committed stays small. Needs PyPI's
 `onnx` (1.18 or newer). The same input always gives the same bytes.
 
-In:  input_ids: int64 [1, tokens], one text, since the scale of its rounded values would depend on other texts of a batch.
+In:  input_ids: int64 [1, tokens], one text. In a batch, the scale of its rounded values would depend on the other texts.
 Out: sentence_embedding: float32 [1, 384], the mean over the tokens, of length 1.
 
 The architecture is BERT's encoder (Devlin et al. 2018, arXiv:1810.04805) with the exact GELU; mean pooling as in Sentence-BERT
@@ -25,8 +25,8 @@ from onnx import TensorProto, helper, numpy_helper
 WEIGHTS = "model.safetensors"
 OPSET = 18
 IR_VERSION = 9
-# Steps on either side of 0 to which weights are rounded. With 7 bits sums of two products of 8 bits fit into the 16 bits that processors
-# without special instructions have for them, so that every machine gives the same vectors.
+# Steps on either side of 0 to which weights are rounded. With 7 bits, a sum of two products fits into 16 bits. Processors without special
+# instructions have only 16 bits for it, so every machine gives the same vectors.
 STEPS = 64
 
 
@@ -53,7 +53,7 @@ class Weights:
 
 
 class Graph:
-    """Collects nodes in the order of their use; a node has the name of what it makes."""
+    """Collects nodes in the order of their use. A node has the name of its output."""
 
     def __init__(self, weights: Weights, epsilon: float) -> None:
         self._weights = weights
@@ -89,7 +89,7 @@ class Graph:
         return self._rounded[x]
 
     def linear(self, name: str, x: str, layer: str) -> str:
-        # The file keeps [out, in] in 32 bits. All that follows from it alone the runtime computes once, when it loads.
+        # The file has the weight as [out, in] in 32 bits. When the runtime loads the graph, it computes once what depends only on weights.
         weight = self.weight(f"{layer}.weight")
         size = self.node("Abs", f"{name}/size", weight)
         largest = self.node("ReduceMax", f"{name}/largest", size, self.integers("axis_1", 1), keepdims=0)
@@ -113,7 +113,7 @@ def embeddings(g: Graph) -> str:
     words = g.node("Gather", "words", g.weight("embeddings.word_embeddings.weight"), "input_ids")
     places = g.weight("embeddings.position_embeddings.weight")
     positions = g.node("Slice", "positions", places, g.integers("first", 0), tokens, g.integers("axis_0", 0))
-    # Every text is the first of its pair: one row for all tokens.
+    # Every text is the first text of a pair, so all tokens have the same row.
     types = g.weight("embeddings.token_type_embeddings.weight")
     kind = g.node("Gather", "kind", types, g.integers("first_type", 0), axis=0)
     placed = g.node("Add", "words_at_places", words, positions)

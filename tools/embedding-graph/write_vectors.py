@@ -1,10 +1,10 @@
-"""Writes libs/model/test/sentence-vectors.json: what all-MiniLM-L6-v2 makes of some texts, computed without its graph.
+"""Writes libs/model/test/sentence-vectors.json: vectors of all-MiniLM-L6-v2 for some texts, computed without its graph.
 
     python write_vectors.py FOLDER OUT.json
 
-FOLDER holds `model.safetensors`, `config.json` and `tokenizer.json`. The tokens are those of PyPI's `tokenizers`, the arithmetic
-is numpy's in float64: neither the runtime nor the tokenizer that Etude uses has a part in it. `vector` is rounded to 8 bits where the
-graph does, `exact` isn't rounded anywhere.
+FOLDER holds `model.safetensors`, `config.json` and `tokenizer.json`. PyPI's `tokenizers` makes the tokens, and numpy computes in
+float64. Etude's own runtime and tokenizer are not used. `vector` is rounded to 8 bits wherever the graph rounds; `exact` is never
+rounded.
 """
 
 import json
@@ -50,7 +50,7 @@ def tensors(path: Path) -> dict[str, np.ndarray]:
 
 
 def rounded_product(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """x times the turned weight: weights in 7 bits with a sign, a scale for each row; x in 8 bits without, one scale for all of it."""
+    """x times the transposed weight. Weights have 7 bits and a sign, with a scale per row. x has 8 bits without a sign, and one scale."""
     row_steps = np.abs(weight).max(1) / STEPS
     small = np.round(weight / row_steps[:, None])
     low, high = min(0.0, x.min()), max(0.0, x.max())
@@ -94,7 +94,7 @@ def sentence_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict
 
 
 def text_vector(ids: list[int], weights: dict[str, np.ndarray], config: dict, rounds: bool) -> list[float]:
-    """A text that is longer than the model takes is the mean of its first windows, each counting by its tokens."""
+    """The vector of a text. For a text longer than the model takes: the mean over its first windows, weighted by their tokens."""
     room = TOKENS_MAX - 2
     starts = range(0, min(max(len(ids), 1), WINDOWS_MAX * room), room)
     windows = [[START, *ids[start : start + room], END] for start in starts]

@@ -14,7 +14,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{- define "etude.sandboxes" -}}{{ .Values.sandboxes.namespace | default (printf "%s-sandboxes" .Release.Name) }}{{- end }}
 
-{{/* What every pod of the chart has: nobody's user, nothing to write on. */}}
+{{/* Settings of every pod of the chart: an unprivileged user, and where the pod runs. */}}
 {{- define "etude.podSecurity" -}}
 enableServiceLinks: false
 securityContext:

@@ -22,7 +22,7 @@ function nameFilesOfTheProject(md) {
   md.renderer.rules.link_open = open;
 }
 
-/** Anchors as code hosts make them, since the pages are read there too. */
+/** Makes anchors like code hosts, because people read the pages there too. */
 const slugify = (text) =>
   text
     .toLowerCase()
@@ -30,7 +30,7 @@ const slugify = (text) =>
     .trim()
     .replaceAll(/\s/g, '-');
 
-/** Narrow columns cut neither diagrams nor tables off: wide pages, text blocks that wrap, code in tables that breaks. */
+/** Keeps diagrams and tables from being cut off: pages are wide, text blocks wrap, and code in tables breaks. */
 const STYLE = `
 :root { --vp-layout-max-width: 1600px; --vp-sidebar-width: 232px; }
 .VPDoc .container .content .content-container, .VPDoc.has-aside .container .content .content-container { max-width: 900px; }
