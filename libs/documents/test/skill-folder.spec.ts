@@ -55,7 +55,7 @@ const parts: fc.Arbitrary<SkillParts> = fc
     ),
   })
   .map((made) => JSON.parse(JSON.stringify(made)) as SkillParts)
-  // Drops values that can't be written as UTF-8 text.
+  // Drops values that a folder can't hold, such as texts that UTF-8 can't express.
   .filter((made) => JSON.stringify(made).isWellFormed() && !JSON.stringify(made).includes('__proto__') && !made.code.startsWith('\uFEFF'))
   .map((made) => (made.kind === 'procedure' ? { ...made, code: made.code.replaceAll('\r\n', '\n') } : made));
 

@@ -71,7 +71,7 @@ export function itemShowsConformance(open: (options: { readonly clock: Clock }) 
       await memory.appliedWrites.apply('acme', 'r1', writeOf([show(fact.id, true), show('other', true)], true));
       await memory.upkeep.removeRecord('acme', { name: `facts/${fact.id}`, agent, user }, NOW);
       expect((await listed(memory)).map(({ id }) => id)).toEqual(['other']);
-      // A rollout that had recalled it ends later.
+      // A rollout that had recalled the fact ends later.
       await memory.appliedWrites.apply('acme', 'r2', writeOf([show(fact.id, true), show('other', true)], true));
       expect(await listed(memory)).toMatchObject([{ id: 'other', shown: counts(2, 2) }]);
     });

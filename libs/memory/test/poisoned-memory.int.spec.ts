@@ -180,7 +180,7 @@ async function learn(memory: Memory): Promise<void> {
 }
 
 const AUTOMATIC = ProceduralMemorySettings.parse({ enabled: true, approvalMode: 'automatic' });
-/** Passes the verification of every candidate, and settles it. */
+/** Records that every candidate passed its verification, and activates it as the settings allow. */
 async function admitAll(memory: Memory, { procedural } = memory): Promise<void> {
   for (const skill of (await skillsIn(memory)).filter(({ status }) => status === 'candidate')) {
     const proof = signProof(skill, NOTHING_FOUND, TEST_SIGNER, NOW);

@@ -14,7 +14,7 @@ REQUIRED = {
     "command": ("command",),
     "cell": ("code",),
 }
-# Maximum size of the frames kept for all executions. The oldest are dropped first, and frames of the running execution last.
+# Maximum size of the frames kept for all executions. The oldest frames are dropped first, and frames of the running execution last.
 KEPT_BYTES_MAX = 32 * 1024 * 1024
 
 

@@ -87,7 +87,7 @@ async function readOverlays(path: string): Promise<ReadonlyArray<readonly [templ
   return names.map((name) => [name, resolve(path, name)]);
 }
 
-/** `nest` forks sandboxes from a warm interpreter; `single` starts an interpreter for each. `auto` takes `nest` if the machine allows it. */
+/** `nest` forks sandboxes from a warm interpreter; `single` starts an interpreter for each sandbox. `auto` takes `nest` if the machine allows it. */
 export type Isolation = 'auto' | 'nest' | 'single';
 
 const NOBODY = { uid: 65_534, gid: 65_534 };

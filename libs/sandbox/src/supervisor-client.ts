@@ -21,7 +21,7 @@ export interface SupervisorClientOptions {
    * loss. The current execution continues over the new link. Absent: the sandbox is lost with its link.
    */
   recover?(): Promise<SandboxLink | LostSandbox>;
-  /** Called by the first `release`, and for a link that `recover` returns after it. Resolves when no process of the sandbox runs any more. */
+  /** Called by the first `release`, and for a link that `recover` returns after that. Resolves when no process of the sandbox runs any more. */
   onRelease(link: SandboxLink): Promise<void>;
   /** Called by the first `leave`. Absent: `leave` does nothing, because no other process can take the sandbox over. */
   onLeave?(): Promise<void>;

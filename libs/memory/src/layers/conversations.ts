@@ -27,7 +27,7 @@ export interface Addition extends Pick<Conversation, 'scope' | 'name' | 'title'>
   readonly messages: readonly Message[];
   /** The id of the request. Its repeats have the same id. */
   readonly writeId: string;
-  /** Index of the first message in the conversation, from 0. Messages stored there must be equal. If null, they are appended. */
+  /** Index of the first message in the conversation, from 0. Messages stored there must be equal. null: appends the messages. */
   readonly first: number | null;
   /** ms since 1970 */
   readonly at: number;

@@ -9,7 +9,7 @@ export type FactOutcome = 'added' | 'reinforced' | 'superseded' | 'unchanged';
 
 export interface TakenFact extends Pick<FactPlan, 'replaced'> {
   readonly fact: Fact;
-  /** `superseded`: it superseded the facts in `replaced`. `unchanged`: this write was stored before. */
+  /** `superseded`: the fact superseded the facts in `replaced`. `unchanged`: this write was stored before. */
   readonly outcome: FactOutcome;
   readonly isAdded: boolean;
 }

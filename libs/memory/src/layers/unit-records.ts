@@ -16,7 +16,7 @@ export interface UnitHead extends UnitName {
   readonly state: 'committing' | 'applied' | 'undoing' | 'undone';
   readonly at: number;
   readonly parts: number;
-  /** Who undid it and when, in ms since 1970. */
+  /** Who undid the unit, and when, in ms since 1970. */
   readonly undo?: { readonly by: string; readonly at: number };
 }
 

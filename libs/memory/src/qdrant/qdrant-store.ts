@@ -179,7 +179,7 @@ async function setVectors(
   return after.points.some(({ payload }) => revisionIn(payload) === revision);
 }
 
-/** More than any installation has. */
+/** More tenants than any installation has. */
 const TENANTS_MAX = 1_000_000;
 
 /** All tenants with a point in these collections, sorted. Spans tenants, so it is only for maintenance of the whole store. */

@@ -116,7 +116,7 @@ async function putAnchor(server: QdrantServer, collection: string, layer: Memory
 }
 
 /**
- * The id of the point with these names: a UUID version 8 from SHA-256, so that every writer computes the same.
+ * The id of the point with these names: a UUID version 8 from SHA-256, so that every writer computes the same id.
  *
  * Not version 5: with SHA-1 an attacker could find two names with the same id.
  */

@@ -104,7 +104,7 @@ export class TenantPoints {
     await this.#server.ask(`write to ${collection}`, (client) => client.upsert(collection, request));
   }
 
-  /** Replaces whole points that exist and meet the conditions. Creates none. */
+  /** Replaces whole points that exist and meet the conditions. Creates no points. */
   async replace(collection: string, points: readonly Point[], conditions: Conditions): Promise<void> {
     const update_filter = this.#filter(conditions);
     const request = { points: points.map((point) => this.#own(point)), update_mode: 'update_only' as const, update_filter, ...DURABLE };

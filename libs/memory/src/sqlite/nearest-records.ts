@@ -34,7 +34,7 @@ export interface NearestQuery {
 interface Near {
   readonly record: number;
   readonly cosine: number;
-  /** Number of bits that differ between its code and the query's. */
+  /** Number of bits that differ between the vector's code and the query's code. */
   readonly differing: number;
 }
 

@@ -97,8 +97,8 @@ export async function memoryStats(store: RecordStore, { profile }: Embedder, ten
 }
 
 /**
- * Archives items that make first attempts worse, and notes the reason in their counters. An item that this has archived before stays as it
- * is, because somebody may have restored it. Returns how many were archived.
+ * Archives items that make first attempts worse, and notes the reason in their counters. An item that was archived for this reason before
+ * stays as it is, because somebody may have restored it. Returns how many were archived.
  */
 export async function archiveHarmful({ store, clock, log }: ArchiveDeps, owners: Owners, signal?: AbortSignal): Promise<number> {
   let archived = 0;

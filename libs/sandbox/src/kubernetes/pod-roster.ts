@@ -6,7 +6,7 @@ import type { PodChange } from './pod-watch.js';
 /**
  * `creating`: requested, and not seen yet (also if its name was taken). `starting`: exists, not connected.
  * `free`: connected and unclaimed. `ours`: bound, or being bound, by a claim of this process. `taken`: claimed by another controller.
- * `ending`: deleted, finished, or about to be.
+ * `ending`: finished, deleted, or about to be deleted.
  */
 type RosterState = 'creating' | 'starting' | 'free' | 'ours' | 'taken' | 'ending';
 
