@@ -48,7 +48,7 @@ async function removeOldDead(producer: Producer, keptMs: number): Promise<number
 }
 
 /**
- * Closes the gaps that a crash leaves between a record and its job, every `intervalMs`. Any number of processes may run one. A pass
+ * Closes the gaps that a crash leaves between a record and its job, every `intervalMs`. Any number of reconcilers may run. A pass
  * with nothing to do costs one read for each kind of work.
  */
 export function startReconciler({ producer, tasks, intervalMs, deadKeptMs, logger }: ReconcilerOptions): Reconciler {

@@ -11,7 +11,7 @@ import type { RedisKeys } from '../redis/keys.js';
 import { namesAfter } from '../redis/pages.js';
 import { runScript, unlessDamaged, whileRedisAnswers } from '../redis/redis.js';
 
-/** The JSON in a stored text "<ms of the change> <JSON>". The revision makes every text unique, even if a change reverts another. */
+/** The JSON part of a stored text "<ms of the change> <JSON>". `revision` makes every text unique, even if a change undoes an earlier one. */
 const Stored = z.object({
   revision: z.number().int(),
   settings: ProceduralMemorySettings,
@@ -106,7 +106,7 @@ const flag = () =>
   z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'must be true or false' }).optional();
 const share = () => z.coerce.number({ error: 'must be a number from 0 to 1' }).min(0).max(1).optional();
 
-/** The settings of agents that have none of their own. All services need the same. Defaults: see `ProceduralMemorySettings`. */
+/** The settings of agents without own settings. Every service needs the same values. `ProceduralMemorySettings` has the defaults. */
 export const agentSettingsConfig = z.object({
   /** Whether agents learn, offer and use skills at all. */
   ETUDE_SKILLS_ENABLED: flag(),

@@ -1,4 +1,4 @@
--- Makes `owner` the owner of a sandbox. Answers nil, or why it can't be: 'ended' or 'taken'.
+-- Makes `owner` the owner of an open sandbox that has no other owner. Answers nil, or 'ended' or 'taken' if nothing was changed.
 local function refusal(sandbox, owner, mayBegin)
   local found = redis.call('HMGET', sandbox, 'state', 'toolOwner')
   if found[1] ~= 'open' then return 'ended' end

@@ -41,7 +41,7 @@ export class RedisToolSessions extends RedisStore implements ToolSessions {
     return (await this.read(key)).loaded;
   }
 
-  /** The sandbox that a session opened last; null: none. */
+  /** The sandbox that a session opened last; null if the session opened none. */
   readSandbox(key: SessionKey): Promise<string | null> {
     return this.ask(this.redis.hget(this.#of(key), 'sandbox'));
   }
@@ -58,9 +58,9 @@ export class RedisToolSessions extends RedisStore implements ToolSessions {
   }
 
   /**
-   * Makes the agent and user of `key` the owner of a sandbox. `taken`: it has another owner.
+   * Makes the agent and user of `key` the owner of a sandbox. `taken`: the sandbox has another owner, or has none and `mayBegin` is false.
    *
-   * @param mayBegin whether a sandbox without an owner may get this owner; if not, the answer is `taken`
+   * @param mayBegin whether a sandbox without an owner may get this owner
    */
   async ownSandbox(key: SessionKey, sandbox: string, mayBegin: boolean): Promise<'own' | 'ended' | 'taken'> {
     return this.run('ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
@@ -77,7 +77,7 @@ export class RedisToolSessions extends RedisStore implements ToolSessions {
   }
 }
 
-/** Neither agents nor users hold a ":". */
+/** Names of agents and users contain no ":". */
 const ownerOf = ({ agent, user }: SessionKey) => `${agent}:${user ?? ''}`;
 
 function loadedOf(fields: Readonly<Record<string, string>>, { session }: SessionKey): readonly SkillDependency[] {
@@ -89,7 +89,7 @@ function loadedOf(fields: Readonly<Record<string, string>>, { session }: Session
 
 export interface RepeatableCall extends SkillReader {
   readonly requestId: string;
-  /** The rest of the call. A repeat with the same request id must have the same content. */
+  /** What the call asks for. A repeat with the same request id must have the same content. */
   readonly content: unknown;
 }
 
@@ -104,7 +104,7 @@ export class ToolCalls extends RedisStore {
     throw requestIdTaken(call.requestId, 'another call', {});
   }
 
-  /** Keeps the answer of a call unless one is kept already. */
+  /** Keeps the answer of a call, unless an answer is kept already. */
   async keep(call: RepeatableCall, outcome: ToolOutcome): Promise<void> {
     const text = JSON.stringify({ digest: contentDigest(call.content), outcome, at: Date.now() } satisfies Answer);
     await this.ask(this.redis.set(this.#of(call), text, 'PX', ANSWER_KEPT_MS, 'NX'));

@@ -18,7 +18,7 @@ const DESCRIPTION_MAX_CHARS = 4_000;
 const EXAMPLE_MAX_CHARS = 16_000;
 /** How many rounds a model gets for the same skill. Afterwards a person has to write the skill. */
 export const ROUNDS_MAX = 5;
-/** The most open wishes of one agent. There is a limit because each costs a model's time. */
+/** The most open wishes of one agent. Why a limit: each wish costs a model's time. */
 export const OPEN_MAX = 20;
 const WISH_KEPT_MS = 30 * 86_400_000;
 

@@ -21,7 +21,7 @@ export interface AuditEntry {
   readonly target: string;
   /** "OK", the code of the error, or "UNKNOWN" for a call that still runs, or whose gateway died before it wrote the outcome. */
   readonly outcome: string;
-  /** How often a call was refused within the minute; else 1. */
+  /** Number of equal refusals within the minute; 1 for any other outcome. */
   readonly count: number;
 }
 export type AuditFields = Omit<AuditEntry, 'id' | 'at' | 'count'>;
@@ -31,7 +31,7 @@ const MINUTE_MS = 60_000;
 const TARGET_CHARS_MAX = 200;
 /** The most entries for one tenant's refused calls on a day (UTC). Further refusals share one entry. */
 const REFUSALS_MAX = 1_000;
-/** How long `addOnce` knows a change. Gateways see a change of their key files within minutes of each other. */
+/** How long `addOnce` remembers a change. All gateways see a change of the key file within minutes. */
 const NOTED_S = 3_600;
 
 /** The audit log: one stream per tenant in Redis, which drops old entries. @throws EtudeError QUEUE_UNAVAILABLE; every method */
@@ -46,7 +46,7 @@ export class AuditLog {
    * Adds an entry. Refusals of the same caller and call within a minute share one entry.
    *
    * @param entry null: the call changed nothing, so no entry is kept
-   * @param begun id of the entry that was written when the call began, which this one replaces; '' if there is none
+   * @param begun id of the entry that was written when the call began; the new entry replaces it; '' if there is none
    * @returns the entry's id
    */
   write(tenant: string, entry: AuditFields | null, begun = ''): Promise<string> {
@@ -61,14 +61,14 @@ export class AuditLog {
     return runScript(redis, 'writeAudit', [keys.audit(tenant), keys.refusedCalls(tenant, day)], args);
   }
 
-  /** Adds an entry only once, even if several gateways see the change. @param digest of the change */
+  /** Adds an entry only once, even if several gateways see the same change. @param digest digest of the change */
   async addOnce(digest: string, tenant: string, entry: AuditFields): Promise<void> {
     const { redis, keys } = this.producer;
     const isFirst = await whileRedisAnswers(redis, redis.set(keys.notedKeys(digest), '1', 'EX', NOTED_S, 'NX'));
     if (isFirst !== null) await this.write(tenant, entry);
   }
 
-  /** Newest first. @param page.after `nextAfter` of the page before; @param page.days only entries of these last days */
+  /** Newest first. @param page.after `nextAfter` of the previous page; @param page.days greatest age of an entry in days; 0: any age */
   async list(tenant: string, { pageSize, after, days = 0 }: PageAsk & { readonly days?: number }): Promise<Page<AuditEntry>> {
     const { redis, keys } = this.producer;
     const from = days > 0 ? String(this.now() - days * DAY_MS) : '-';

@@ -9,7 +9,7 @@ import { pairsOf } from '../redis/redis.js';
 /** Removes one thing (a key, a field, a job) with data of the subject. Resolves to false if it can't be removed yet, such as a running job. */
 export type Trace = () => Promise<unknown>;
 
-/** A kind of keys that may hold data of the subject. `traces` finds the data, a page at a time. An erasure has ended when none is found. */
+/** A kind of keys that may hold data of the subject. `traces` finds the data, a page at a time. An erasure ends when it finds none. */
 export interface ErasurePlace {
   readonly name: string;
   traces(erased: Erased): AsyncIterable<readonly Trace[]>;
@@ -68,7 +68,7 @@ export const keyedPlace = ({ name, start, trace, type }: KeyedPlace): ErasurePla
 
 const PAGE = 500;
 
-/** Keys that begin with `start` (no pattern), a page at a time. A key that exists during the whole scan comes at least once. */
+/** Keys that begin with the plain text `start`, a page at a time. A key that exists during the whole scan comes at least once. */
 export async function* keysStartingWith(redis: Redis, start: string, type?: 'hash'): AsyncGenerator<readonly string[]> {
   const match = `${start.replaceAll(/[\\*?[\]^]/g, String.raw`\$&`)}*`;
   for await (const page of redis.scanStream({ match, count: PAGE, ...(type === undefined ? {} : { type }) })) yield page as string[];

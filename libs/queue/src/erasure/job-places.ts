@@ -48,8 +48,8 @@ export const SCHEDULES: ErasurePlace = {
 };
 
 /**
- * Whether a job is newer than the erasure. A job of a memory write or an execution counts as the subject's if its record is missing. But the
- * record is also missing after a normal end. So for such a job the time of its end counts, and newer jobs of other owners stay.
+ * Whether a job is newer than the erasure. If the record of a memory write or an execution is missing, its job counts as the subject's. But
+ * the record is also missing after a normal end. So such a job is dated by its end, and jobs of other owners that ended later stay.
  */
 function isNew({ finishedOn, timestamp, queueName }: Job, at: number): boolean {
   const isKnownByRecord = queueName === MemoryWriteJob.name || queueName === SandboxExecute.name;
@@ -108,7 +108,7 @@ export type Owner = Pick<Erased, 'producer' | 'tenant' | 'subject' | 'at'>;
 
 export interface OwnedTask {
   readonly id: string;
-  /** Whether no worker runs it or learns from it. */
+  /** Whether no worker runs the task or learns from it. */
   readonly isOver: boolean;
 }
 

@@ -11,7 +11,7 @@ import { type Erased, keysStartingWith, type Trace } from './erasure-place.js';
 import { JOBS, JOURNALS, ownedTasks, SCHEDULES, TASKS } from './job-places.js';
 import { AFTER_TASKS, BEFORE_TASKS, DELETIONS } from './record-places.js';
 
-/** Number of things by place, such as "queue.tasks". Places with none are left out. */
+/** Number of things by place, such as "queue.tasks". Empty places are left out. */
 export type CountsByPlace = Readonly<Record<string, number>>;
 
 export interface QueueErasureOptions {

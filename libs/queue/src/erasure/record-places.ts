@@ -1,4 +1,4 @@
-// Every kind of record has its place in this file and in a list at its end. An erasure that misses one leaves data behind.
+// Every kind of record has its place in this file and in a list at the end of the file. An erasure that misses a kind leaves its data behind.
 import { taskOfExecution } from '@etude/contracts/ids';
 import { parsedJson } from '@etude/contracts/json';
 import { MemoryWrite } from '@etude/contracts/memory';
@@ -85,7 +85,7 @@ const AGENTS: ErasurePlace = {
   },
 };
 
-/** What comparing the tenant's facts has cost, and why it failed last. */
+/** The cost of comparing the tenant's facts, and the reason of the last failure. */
 const SETTLING: ErasurePlace = {
   name: 'queue.settling',
   async *traces({ tenant, subject, producer: { redis, keys } }) {
@@ -185,7 +185,7 @@ export const DELETIONS = keyedPlace({
   },
 });
 
-/** Request ids whose record is gone; for a tenant, also those of methods without records. Those of erasures hold only digests and stay. */
+/** Request ids whose record is gone; for a tenant, also ids of methods without records. Ids of erasures hold only digests and stay. */
 const REQUESTS = keyedPlace({
   name: 'queue.requests',
   start: ({ producer, tenant }) => producer.keys.request(tenant, '', '').slice(0, -1),
@@ -227,7 +227,7 @@ const TOOL_ANSWERS = keyedPlace({
     const record = namedRecordOf(erased);
     if (record === null && !isOwnKey(erased, rest)) return null;
     const text = (await erased.producer.redis.get(key)) ?? '{}';
-    // An answer may show a skill. It names the skill without its version.
+    // An answer may show a skill, which it names without the version.
     if (record !== null && !text.includes(record.name.replace(/^skills\/(.*)@\d+$/, '$1'))) return null;
     const { at } = JSON.parse(text) as { at?: number };
     return (at ?? 0) < erased.at ? deletion(erased, key) : null;

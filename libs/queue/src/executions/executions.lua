@@ -1,6 +1,6 @@
 -- Stores a request unless its id has one. Drops a result that failed through the infrastructure ('spoilt'), so that the execution is retried.
--- KEYS execution, its task or '', marks of erasures. ARGV request, ttl ms, request without its files, or '' if it has none.
--- Answers the result, '' if there is none, or 'gone' if the task may have been erased.
+-- KEYS execution, its task or '', marks of erasures. ARGV request, ttl ms, request without its files, or '' if it has no files.
+-- Answers the result, '' if there is no result, or 'gone' if the task may have been erased.
 function scripts.prepareExecution()
   if KEYS[2] ~= '' and redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[3]) == 1 then return 'gone' end
   if redis.call('HSETNX', KEYS[1], 'request', ARGV[1]) == 1 and ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'brief', ARGV[3]) end

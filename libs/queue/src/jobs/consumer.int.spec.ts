@@ -37,7 +37,7 @@ function start(declaration = Echo) {
 
 const nothing = () => {};
 
-/** Resolves when the signal aborts, with the reason's lease. */
+/** Rejects with the abort reason once the job's signal aborts. */
 const untilStopped = ({ signal }: JobContext) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 
@@ -209,7 +209,7 @@ describe('consume', () => {
     finish();
   });
 
-  // Before the long lock's first renewal, the worker fetches the job that it still runs, with a second place.
+  // With the long lock, the worker fetches its own running job again, at its second place, before it renews the lock.
   it.each([300, 600_000])('aborts a run whose lock of %i ms was lost and runs the job again', async (lockMs) => {
     const { producer, startConsumer, queue } = start();
     const leases: Array<string | null> = [];

@@ -52,8 +52,8 @@ const STALLED_COUNT_MAX = 1_000_000;
 /**
  * Runs `handler` for each job of a queue.
  *
- * A job becomes a dead letter at once if its payload doesn't parse or its error is not retryable. After a retryable error it becomes one
- * when its attempts are used up. QUEUE_UNAVAILABLE doesn't use up an attempt. The reason is stored as JSON (`readFailure`).
+ * A job becomes a dead letter at once if its payload doesn't parse or its error is not retryable, and otherwise when its attempts are used
+ * up. QUEUE_UNAVAILABLE doesn't use up an attempt. The reason is stored as JSON (`readFailure`).
  */
 export function consume<P extends z.ZodType, R extends z.ZodType>(
   declaration: QueueDeclaration<P, R>,

@@ -149,7 +149,7 @@ async function countsOf(producer: Producer, queue: Queue): Promise<QueueCounts> 
   return { name: queue.name, waiting: wait + prioritized, active, delayed, due, dead: failed, workers, oldestWaitingMs: oldest };
 }
 
-/** BullMQ's score of a delayed job is its due time in ms times this, plus a counter. */
+/** BullMQ's score of a delayed job is its due time in ms times this number, plus a counter. */
 const DELAY_STEP = 0x1000;
 /**
  * Age of the job that has waited longest, with or without a priority; 0 if none waits. Only rollouts have several priorities, so for them

@@ -185,7 +185,7 @@ export class Records<S extends z.ZodType> {
     throw new EtudeError('NOT_FOUND', `${this.kind.what} ${id} of request_id "${requestId}" is no longer kept; use a new request_id`);
   }
 
-  /** null if there is no record. Fields that a later version added are left out, but not those of an erasure's subject: they may narrow it. */
+  /** null if there is no record. Drops fields that a later version added. In an erasure's subject they are an error, as they may narrow it. */
   async get(tenant: string, id: string): Promise<z.infer<S> | null> {
     const { redis } = this.producer;
     const text = await whileRedisAnswers(redis, redis.get(this.kind.key(tenant, id)));

@@ -36,12 +36,12 @@ export function parseOr<S extends z.ZodType>(schema: S, value: unknown, code: Er
   throw new EtudeError(code, `${what} is wrong at "${path || '(root)'}": ${issue.message}`, { field: path });
 }
 
-/** As `parseOr`, for a stored value, which loses its unknown fields; see `readStored`. */
+/** Parses a stored value without the fields that a later version added. @throws EtudeError with `code`, naming the first wrong field */
 export function parseStored<S extends z.ZodType>(schema: S, value: unknown, code: ErrorCode, what: string): z.infer<S> {
   return readStored(schema, value).data ?? parseOr(schema, value, code, what);
 }
 
-/** Parses a stored value. Removes unknown fields at every depth, which a later version may have added. Requests must not have such fields. */
+/** Parses a stored value. Removes unknown fields at every depth: a later version may have added them. Not for requests: they must be exact. */
 export function readStored<S extends z.ZodType>(schema: S, value: unknown): z.ZodSafeParseResult<z.infer<S>> {
   const read = schema.safeParse(value);
   const unknown = read.error?.issues.filter((issue) => issue.code === 'unrecognized_keys') ?? [];

@@ -1,6 +1,6 @@
 -- Writes a record with its request id and its entry in the outbox.
 -- KEYS record, request or '', outbox. ARGV id, digest, record, ttl ms of the request id, outbox member.
--- Answers {'created'|'known'|'other', id}.
+-- Answers {'created'|'known'|'other', id}. 'other': the request id was used for another record.
 function scripts.createRecord()
   local before = once(KEYS[2], ARGV[2], ARGV[1])
   if before then return before end

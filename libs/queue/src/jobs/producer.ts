@@ -11,7 +11,7 @@ import { RedisKeys } from '../redis/keys.js';
 import { connectRedis, isConnectionError, type QueueLogger, whileRedisAnswers } from '../redis/redis.js';
 
 export interface AddOptions {
-  /** From 1; a lower one is taken first. A job without a priority is taken before all that have one. */
+  /** From 1. Jobs without a priority are taken first, then jobs with the lowest number. */
   readonly priority?: number;
   /** The job is taken after this time. Default 0. */
   readonly delayMs?: number;
@@ -31,7 +31,7 @@ const LOOK_MOST_MS = 500;
 
 /**
  * Adds jobs and waits for their results, over one connection. With `patient`, calls wait for Redis to come back instead of failing
- * within seconds. Workers use it, because a failed call would only make their job run again.
+ * within seconds. Workers use `patient`, because a failed call would only make their job run again.
  *
  * @throws EtudeError JOB_PAYLOAD_INVALID, PAYLOAD_TOO_LARGE, QUEUE_UNAVAILABLE; every method
  */

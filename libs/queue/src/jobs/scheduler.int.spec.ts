@@ -64,7 +64,7 @@ function start() {
   const info = vi.fn();
   const logger = { info, warn: vi.fn(), error: vi.fn() };
   const worker = (schedules: ScheduleParts['schedules']) => new NightlySchedules({ producer, logger, clock, schedules });
-  /** The schedules, in order. */
+  /** Keys and patterns of all schedules, sorted. */
   const fires = async () => {
     const queues = [ConsolidationRunJob, MemoryUpkeepJob].map(({ name }) => producer.queue(name));
     const all = (await Promise.all(queues.map((queue) => queue.getJobSchedulers()))).flat();

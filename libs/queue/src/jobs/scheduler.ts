@@ -94,7 +94,7 @@ export interface ScheduleParts {
 
 const NAMES = Object.keys(WORKS) as WorkName[];
 
-/** Time after which schedules are set again. An erasure removes them, and a worker with older settings may add others. */
+/** Time after which schedules are set again, because an erasure removes them, and a worker with older settings may change them. */
 const AGAIN_AFTER_MS = 3_600_000;
 
 /** Sets the schedules of every tenant with memories. Redis stores the schedules. Every worker sets the same ones. */

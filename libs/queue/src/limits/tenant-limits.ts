@@ -4,7 +4,7 @@ import { parsedJson } from '@etude/contracts/json';
 import { z } from 'zod';
 
 const count = z.number().int().min(0);
-/** 0: no limit. */
+/** A limit of 0 means no limit. */
 const Limits = z.strictObject({
   /** Weight in the share of workers among tenants with waiting tasks. */
   weight: z.number().int().min(1).max(100),
@@ -21,7 +21,7 @@ const Limits = z.strictObject({
 export type TenantLimits = Readonly<z.infer<typeof Limits>>;
 export type TenantLimitsOf = (tenant: string) => TenantLimits;
 
-/** The settings of every service that keeps to limits of tenants. All services need the same. */
+/** The settings of every service that enforces limits of tenants. Every service needs the same values. */
 export const tenantLimitsConfig = z.object({
   /**
    * Limits by tenant, as a JSON object such as {"*": {"tasks": 1000}, "acme": {"weight": 5}}; "*" is every other tenant. The limits are
@@ -40,7 +40,7 @@ export const tenantLimitsConfig = z.object({
     .pipe(z.record(TenantId.or(z.literal('*')), Limits.partial())),
 });
 
-/** With weight 1, the line has a place for each of these tasks (PLACE_MAX in `tasks/shared.lua`). */
+/** With weight 1, the line has a place for each of the 10,000 tasks (PLACE_MAX in `tasks/shared.lua`). */
 const USUAL: TenantLimits = { weight: 1, tasks: 10_000, submitsPerMinute: 0, sandboxes: 16, tokensPerDay: 0, usdPerDay: 0 };
 
 export function limitsFrom({ ETUDE_TENANT_LIMITS: own }: z.infer<typeof tenantLimitsConfig>): TenantLimitsOf {

@@ -11,8 +11,8 @@ import { RedisStore } from '../redis/redis.js';
 type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'> & Partial<Pick<ConsolidationRecord, 'force'>>;
 
 /**
- * The consolidation runs that callers asked for: a record each, then its job `consolidation.run`. A record is kept for a week after its
- * end.
+ * The consolidation runs that callers asked for. The record of a run is written first, then its job `consolidation.run` is added. The record
+ * is kept for a week after the end of the run.
  *
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */

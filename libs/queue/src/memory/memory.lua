@@ -83,7 +83,7 @@ function scripts.putReembedding()
   return 1
 end
 
--- Notes how many facts there are. Facts that are removed keep their credit. KEYS settling. ARGV number of facts, day.
+-- Notes how many facts there are. Removed facts stay in the count of facts ever seen. KEYS settling. ARGV number of facts, day.
 -- Answers the facts ever seen, calls, calls of this day, prompt tokens.
 function scripts.readSettling()
   local last, day = unpack(redis.call('HMGET', KEYS[1], 'last', 'day'))

@@ -42,7 +42,7 @@ function readAddress(url: string): RedisAddress {
   try {
     return parseRedisUrl(url);
   } catch (error) {
-    throw new EtudeError('INVALID_ARGUMENT', `ETUDE_REDIS_URL ${(error as Error).message}`);
+    throw new EtudeError('INVALID_ARGUMENT', `ETUDE_REDIS_URL is wrong: ${(error as Error).message}`);
   }
 }
 

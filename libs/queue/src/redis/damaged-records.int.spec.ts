@@ -38,7 +38,7 @@ type Rig = ReturnType<typeof start>;
 
 interface Kind {
   readonly make: (rig: Rig, name: string) => Promise<string>;
-  /** Ids or names. */
+  /** Lists the ids or names of the records. */
   readonly list: (rig: Rig) => Promise<readonly string[]>;
   /** Replaces the stored text of a record. */
   readonly edit: (rig: Rig, id: string, change: (text: string) => string) => Promise<unknown>;

@@ -42,7 +42,7 @@ export class RedisKeys extends PrefixedKeys {
   readonly audit = this.of('audit');
   /** Entries and counts of a tenant's refused calls on one day, by minute, caller and call. */
   readonly refusedCalls = this.of('refused-calls');
-  /** Marks a change of the key file that one gateway writes to the audit log, by digest of the change. */
+  /** Marks a change of the key file, by its digest, so that only one gateway writes it to the audit log. */
   readonly notedKeys = (digest: string): string => `${this.prefix}:noted-keys:${digest}`;
 
   /** Channel of a task, with an empty message for each change of its event stream. */

@@ -9,7 +9,7 @@ export interface Page<T> {
 
 export interface PageAsk {
   readonly pageSize: number;
-  /** `nextAfter` of the page before. */
+  /** `nextAfter` of the previous page. Absent: the first page. */
   readonly after?: string;
 }
 
@@ -29,7 +29,7 @@ const PAGE_MAX_BYTES = 2 * 1024 * 1024;
  * Reads one page of an index whose ids are ordered by time, newest first. A short page may not be the last one:
  * `nextAfter` is null only for the last page.
  *
- * @param look reads the records of these ids; null for a record that is gone: its id is dropped from the index
+ * @param look reads the records of these ids; null for a record that is gone; the index then loses its id
  */
 export async function newestFirst<T>(
   redis: Redis,

@@ -177,7 +177,7 @@ export class RedisStore {
   }
 }
 
-/** Waits until that many replicas have every write of this connection. A repeated request waits too. */
+/** Waits until `replicas` replicas have every write of this connection. A repeated request waits too. */
 async function replicated<Answer>(redis: Redis, replicas: number, answer: Answer): Promise<Answer> {
   let isLost = false;
   const lose = () => (isLost = true);

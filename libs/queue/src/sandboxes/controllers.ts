@@ -105,7 +105,7 @@ const PLAIN: Readonly<Record<number, ErrorCode>> = {
 const BROKEN: ReadonlySet<number> = new Set([status.UNAVAILABLE, status.CANCELLED]);
 
 /**
- * Whether the controller is unreachable, shutting down, or no longer the owner. The session's next owner may then answer the same call.
+ * Whether the controller is unreachable, shutting down, or no longer the session's owner. The next owner may then answer the same call.
  * Check first that the caller hasn't cancelled.
  */
 export function isAway(error: unknown): boolean {

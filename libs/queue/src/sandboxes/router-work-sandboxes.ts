@@ -23,7 +23,7 @@ export const isOpenedBy = ({ labels }: Pick<SandboxSession, 'labels'>, opener: O
 /** Whether a rollout works in this session. Callers of its tenant must not change what an agent sees, or end its sandbox. */
 export const isOfRollout = (session: Pick<SandboxSession, 'labels'>): boolean => isOpenedBy(session, 'rollout');
 
-/** Sandboxes of `etude.v1.Sandboxes`. Those of rollouts don't count towards the limit of the tenant's callers. */
+/** Sandboxes of `etude.v1.Sandboxes`. Sandboxes of rollouts don't count towards the limit of the tenant's callers. */
 export class RouterWorkSandboxes implements WorkSandboxes {
   constructor(
     private readonly router: SandboxRouter,
@@ -42,7 +42,7 @@ export class RouterWorkSandboxes implements WorkSandboxes {
     return this.at(tenant, made.name);
   }
 
-  /** @param isRenewed whether each use renews its lifetime */
+  /** @param isRenewed whether each use renews the sandbox's lifetime */
   at(tenant: string, name: string, isRenewed = true): WorkSandbox {
     return new RouterWorkSandbox(this.router, tenant, name, isRenewed);
   }

@@ -19,7 +19,7 @@ type SessionRefusal = 'gone' | 'fenced' | SessionEnd;
 
 interface SessionOwner {
   readonly controllerId: string;
-  /** From `ClaimedSandbox`. */
+  /** Where another controller can attach to the sandbox; null if none can. */
   readonly place: string | null;
 }
 
@@ -72,7 +72,7 @@ export class SandboxSessionStore extends RedisStore {
     return readStoredSession(tenant, id, await this.ask(this.redis.hgetall(this.keys.sandbox(tenant, id))));
   }
 
-  /** As `get`, for passes over many sessions. undefined: the record is damaged, and was logged. */
+  /** Reads a session in a pass over many. undefined: the record is damaged, and was logged. */
   getUnlessDamaged(tenant: string, id: string): Promise<StoredSession | null | undefined> {
     return unlessDamaged(this.redis, `sandbox ${id} of ${tenant}`, () => this.get(tenant, id));
   }

@@ -13,7 +13,7 @@ end
 -- Records a session whose sandbox is claimed. KEYS session, index, open sessions, sessions of the controller, request, the line of tasks, in
 -- which the tenant is listed.
 -- ARGV id, member, digest, ttl ms, most open sessions (empty: this one doesn't count), fields...
--- Answers {'created'|'known'|'other', id}, or {'full', number of open sessions}.
+-- Answers {'created'|'known'|'other', id}, or {'full', number of open sessions}. 'other': the request id was used with another digest.
 function scripts.openSandbox()
   local known = KEYS[5] ~= '' and redis.call('GET', KEYS[5])
   local isCounted = ARGV[5] ~= ''
@@ -77,19 +77,19 @@ function scripts.announceController()
   return 1
 end
 
--- KEYS controllers, heartbeats. ARGV ms without a heartbeat after which one counts as dead. Answers the live ones' announcements.
+-- KEYS controllers, heartbeats. ARGV ms without a heartbeat after which a controller is dead. Answers the live controllers' announcements.
 function scripts.liveControllers()
   local ids = redis.call('ZRANGEBYSCORE', KEYS[2], string.format('(%d', now() - ARGV[1]), '+inf')
   if #ids == 0 then return {} end
   return redis.call('HMGET', KEYS[1], unpack(ids))
 end
 
--- KEYS, ARGV as above. Answers the dead ones' ids and last heartbeats: {id, ms, id, ms, ...}.
+-- Answers ids and last heartbeats of dead controllers: {id, ms, id, ms, ...}. KEYS and ARGV: those of `liveControllers`.
 function scripts.deadControllers()
   return redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%d', now() - ARGV[1]), 'WITHSCORES')
 end
 
--- Removes a dead controller unless it came back or holds sessions. KEYS controllers, heartbeats, its sessions. ARGV id, ms as above.
+-- Removes a dead controller unless it came back or holds sessions. KEYS controllers, heartbeats, its sessions. ARGV id, ms without heartbeat.
 function scripts.forgetController()
   local seen = redis.call('ZSCORE', KEYS[2], ARGV[1])
   if not seen or tonumber(seen) > now() - ARGV[2] or redis.call('SCARD', KEYS[3]) > 0 then return 0 end

@@ -96,7 +96,7 @@ export class SpendStore {
   }
 }
 
-/** Gives a model budgets. A call for a tenant that has used up its budget is refused. Other calls are counted here and by `onSpent`. */
+/** Gives a model budgets. A call for a tenant that has used up its budget is refused. Other calls are counted in `spend`, and passed to `onSpent`. */
 export function metered(model: ChatModel, spend: SpendStore, onSpent?: (account: ModelAccount, cost: Cost) => void): ChatModel {
   return {
     async chat(request, signal) {

@@ -12,7 +12,7 @@ describe('the text of a model', () => {
     const heard: ModelText[] = [];
     using listening = listenToText(redis, channel, (text) => heard.push(text));
     await listening.ready;
-    // Before its connection is ready, nothing is published.
+    // A publisher drops texts until its connection is ready.
     await redis.ping();
     const publisher = new TextPublisher(redis, channel);
     for (let n = 0; n < 1_000; n += 1) publisher.add('a1.generate', 'word ');

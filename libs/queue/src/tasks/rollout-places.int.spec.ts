@@ -42,7 +42,7 @@ it('keeps a place for a tenant without running tasks while another has all other
   await submit('quiet');
   await until(() => started.length === 3);
   expect(started).toEqual(['loud', 'loud', 'quiet']);
-  // Three run, so only the end of two of them frees a place for a tenant that has others running.
+  // Three tasks run. A tenant with running tasks gets a place only after two of the three have ended.
   await submit('quiet');
   for (const end of ends) end();
   await until(() => started.length === 5);

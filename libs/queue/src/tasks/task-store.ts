@@ -16,10 +16,10 @@ import { limitReached, limitsFrom, tagsApart, type TenantLimitsOf } from '../lim
 
 const DAY_MS = 86_400_000;
 
-/** Outcome, task id, place of its job, number of unfinished tasks. A refusal has only that number, or ms until the next submit. */
+/** Outcome, task id, place of its job, number of unfinished tasks. A refusal: outcome, and that number or the ms until the next submit. */
 type Submitted = ['created' | 'known' | 'other' | 'tasks' | 'submits', string, number?, number?];
 
-/** The settings of a service that ends tasks. All services need the same. */
+/** The settings of every service that ends tasks. Every service needs the same values. */
 export const taskConfig = z.object({
   /** Days for which a task is kept after its end, with its journal and events. */
   ETUDE_TASK_RETENTION_DAYS: z.coerce
@@ -104,7 +104,7 @@ export class TaskStore extends RedisStore {
    * Accepts a task, which is durable when this returns. A repeat with the same request id and spec returns the first task.
    *
    * @param requestId empty: every call is a new task
-   * @param usual strategy of a task that names none
+   * @param usual strategy of a task whose spec names no strategy
    * @throws EtudeError ALREADY_EXISTS when the request id was used with another spec; TENANT_LIMIT, never for a repeat
    */
   async submit(
@@ -195,7 +195,7 @@ export class TaskStore extends RedisStore {
   /**
    * Answers the open question of a task and queues its rollout again. A repeat with the same request id and answer changes nothing.
    *
-   * @param answer.key the question to answer; empty: the open one
+   * @param answer.key the question to answer; empty: the open question
    * @returns the task as it is now, or null
    * @throws EtudeError FAILED_PRECONDITION if no question is open; INVALID_ARGUMENT for the key of another question; ALREADY_EXISTS
    */
@@ -205,7 +205,7 @@ export class TaskStore extends RedisStore {
     const [outcome, told] = await this.#run<['answered', number] | [string, string?]>('answerTask', address, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `a question of task ${taskId}`, { task: taskId });
     if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} has no open question; it is ${told}`);
-    if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `must be "${told}", the open question, or empty`, { field: 'key' });
+    if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `key must be "${told}" (the open question) or empty`, { field: 'key' });
     const task = await this.get(tenant, taskId);
     // The job that asked has the same id. If it has ended, it must be removed first.
     const options = { priority: Number(told), again: true, traceparent: task?.traceparent };
