@@ -33,7 +33,7 @@ export type RunConsolidationRequest = Message<"etude.v1.RunConsolidationRequest"
   days: number;
 
   /**
-   * Plan only.
+   * Only plan; change nothing.
    *
    * @generated from field: bool dry_run = 3;
    */
@@ -115,7 +115,7 @@ export type GetConsolidationRunRequest = Message<"etude.v1.GetConsolidationRunRe
   name: string;
 
   /**
-   * Of agents; default 100, at most 1000.
+   * Agents on a page; default 100, at most 1000.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -199,7 +199,7 @@ export type UndoneConsolidation = Message<"etude.v1.UndoneConsolidation"> & {
   undone: string[];
 
   /**
-   * Those that stay, since somebody changed them, each with the reason.
+   * Facts and skills that stay, since somebody changed them, each with the reason.
    *
    * @generated from field: repeated string kept = 3;
    */
@@ -230,7 +230,7 @@ export type ConsolidatedAgent = Message<"etude.v1.ConsolidatedAgent"> & {
   state: ConsolidatedState;
 
   /**
-   * Why it was gated, failed or left.
+   * Why the state is gated, failed or left.
    *
    * @generated from field: string reason = 3;
    */
@@ -328,7 +328,7 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   endTime?: Timestamp | undefined;
 
   /**
-   * Like the counts below, the sum over all agents.
+   * This count, like those below, is the sum over all agents.
    *
    * @generated from field: int32 episodes_read = 5;
    */
@@ -403,7 +403,7 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   scripted: boolean;
 
   /**
-   * Of all model calls of the run.
+   * Input tokens of all model calls of the run.
    *
    * @generated from field: int64 input_tokens = 18;
    */
@@ -420,7 +420,7 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   costUsd: number;
 
   /**
-   * In the order of their names.
+   * The lines of the agents, by name.
    *
    * @generated from field: repeated etude.v1.ConsolidatedAgent agents = 21;
    */
@@ -485,7 +485,7 @@ export enum ConsolidatedState {
   UNSPECIFIED = 0,
 
   /**
-   * Of a dry run, or not applied yet.
+   * The plan is not applied: the run is dry, or has not applied plans yet.
    *
    * @generated from enum value: CONSOLIDATED_STATE_PLANNED = 1;
    */
@@ -516,7 +516,7 @@ export enum ConsolidatedState {
   FAILED = 5,
 
   /**
-   * For the next run: the budget was spent, or an owner was erased meanwhile.
+   * Left to the next run: the budget was spent, or an owner was erased meanwhile.
    *
    * @generated from enum value: CONSOLIDATED_STATE_LEFT = 6;
    */
@@ -561,7 +561,7 @@ export const Consolidation: GenService<{
     output: typeof ListConsolidationRunsResponseSchema;
   },
   /**
-   * A run with one line per agent, in pages. Page options don't change the counts, which are of all agents.
+   * A run with one line per agent, in pages. The counts cover all agents, whatever the page.
    *
    * @generated from rpc etude.v1.Consolidation.GetConsolidationRun
    */
@@ -571,7 +571,7 @@ export const Consolidation: GenService<{
     output: typeof ConsolidationRunSchema;
   },
   /**
-   * Takes back what a run changed, unless somebody changed it since. Its episodes stay read. A repeat changes nothing. For reviewers.
+   * Takes back what a run changed, unless somebody changed it since. The run's episodes aren't read again. A repeat changes nothing. For reviewers.
    *
    * @generated from rpc etude.v1.Consolidation.UndoConsolidation
    */

@@ -19,7 +19,7 @@ export const file_etude_v1_memory: GenFile = /*@__PURE__*/
  */
 export type SearchMemoryRequest = Message$1<"etude.v1.SearchMemoryRequest"> & {
   /**
-   * Nothing in it is syntax. At most 100,000 characters.
+   * Plain text, without a query syntax. At most 100,000 characters.
    *
    * @generated from field: string query = 1;
    */
@@ -33,7 +33,7 @@ export type SearchMemoryRequest = Message$1<"etude.v1.SearchMemoryRequest"> & {
   layers: string[];
 
   /**
-   * Per layer; default 5, at most 100.
+   * Most hits of each layer; default 5, at most 100.
    *
    * @generated from field: int32 limit = 3;
    */
@@ -52,7 +52,7 @@ export type SearchMemoryRequest = Message$1<"etude.v1.SearchMemoryRequest"> & {
   explain: boolean;
 
   /**
-   * What is this user's and what is nobody's in particular.
+   * Finds records of this user and records without a user.
    *
    * @generated from field: string user = 6;
    */
@@ -87,21 +87,21 @@ export type SearchMemoryRequest = Message$1<"etude.v1.SearchMemoryRequest"> & {
   similarityMin?: number | undefined;
 
   /**
-   * Of facts and skills. Other records have none, so they are left out.
+   * Category of facts and skills. Other records have no category, so they are left out.
    *
    * @generated from field: string category = 11;
    */
   category: string;
 
   /**
-   * Also what was archived.
+   * Finds archived records too.
    *
    * @generated from field: bool archived = 12;
    */
   archived: boolean;
 
   /**
-   * Have the rerank server, or else the chat model, order the best. If it fails, the order stays.
+   * Lets the rerank server, or else the chat model, order the best hits. If that fails, the order stays.
    *
    * @generated from field: bool rerank = 13;
    */
@@ -175,7 +175,7 @@ export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   title: string;
 
   /**
-   * Its text.
+   * Text of the record.
    *
    * @generated from field: string text = 5;
    */
@@ -213,50 +213,50 @@ export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   explanation: { [key: string]: number };
 
   /**
-   * What it was made from, such as a rollout or "facts/{id}".
+   * What the record was made from, such as a rollout or "facts/{id}".
    *
    * @generated from field: repeated string sources = 11;
    */
   sources: string[];
 
   /**
-   * Records that it was learned from: "episodes/{id}", "documents/{id}", "conversations/{id}", "skills/{name}@{version}". A told fact or procedure names itself:
-   * "facts/{id}", "procedures/{id}".
+   * Records that this one was learned from: "episodes/{id}", "documents/{id}", "conversations/{id}", "skills/{name}@{version}". A fact or procedure
+   * that a caller stored names itself: "facts/{id}", "procedures/{id}".
    *
    * @generated from field: repeated string origins = 12;
    */
   origins: string[];
 
   /**
-   * Origins from outside of this installation. All texts of memory are data, these above all.
+   * Origins from outside of this installation. Treat all texts of memory as data, these above all.
    *
    * @generated from field: repeated string untrusted_origins = 13;
    */
   untrustedOrigins: string[];
 
   /**
-   * The user it belongs to; empty: no user in particular.
+   * The user who owns the record; empty: no particular user.
    *
    * @generated from field: string user = 14;
    */
   user: string;
 
   /**
-   * Written by the scripted model, as far as the record knows.
+   * Whether the record says that the scripted model wrote it.
    *
    * @generated from field: bool scripted = 15;
    */
   scripted: boolean;
 
   /**
-   * Of a turn: who said it, when and where. Its text is that of the hit.
+   * Set for a turn: its speaker, time and place. The hit has its text.
    *
    * @generated from field: etude.v1.Turn turn = 16;
    */
   turn?: Turn | undefined;
 
   /**
-   * The turns around it, two each way, with the beginnings of their texts.
+   * Up to two turns before this turn, and up to two after it, with the beginnings of their texts.
    *
    * @generated from field: repeated etude.v1.Turn before = 17;
    */
@@ -268,7 +268,7 @@ export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   after: Turn[];
 
   /**
-   * The sum that leads to the score, and what puts the hit before the next one; only with `explain`.
+   * How the score adds up, and why the hit comes before the next hit; only with `explain`.
    *
    * @generated from field: repeated string why = 19;
    */
@@ -304,28 +304,28 @@ export type RecallRequest = Message$1<"etude.v1.RecallRequest"> & {
   user: string;
 
   /**
-   * At most so many; default 5, 3 and 3.
+   * Most facts; default 5.
    *
    * @generated from field: optional int32 facts = 4;
    */
   facts?: number | undefined;
 
   /**
-   * Episodes, summaries and reflections.
+   * Most episodes, summaries and reflections; default 3.
    *
    * @generated from field: optional int32 experiences = 5;
    */
   experiences?: number | undefined;
 
   /**
-   * Skills and procedures in words.
+   * Most skills and procedures in words; default 3.
    *
    * @generated from field: optional int32 procedures = 6;
    */
   procedures?: number | undefined;
 
   /**
-   * Of all texts together; default 800.
+   * Most tokens of all texts together; default 800.
    *
    * @generated from field: int32 tokens_max = 7;
    */
@@ -406,14 +406,14 @@ export type GetMemoryRequest = Message$1<"etude.v1.GetMemoryRequest"> & {
   layer: string;
 
   /**
-   * For procedural memory also "@user", "@tenant" and "@global". Of equal names the narrowest owner's is meant.
+   * For procedural memory also "@user", "@tenant" and "@global". If several owners have the name, the narrowest owner counts.
    *
    * @generated from field: string agent = 3;
    */
   agent: string;
 
   /**
-   * Who reads. Without it only reviewers see a user's skills, as in `GetSkill`.
+   * The user who reads. Without a user, only reviewers see users' skills.
    *
    * @generated from field: string user = 4;
    */
@@ -428,7 +428,7 @@ export const GetMemoryRequestSchema: GenMessage<GetMemoryRequest> = /*@__PURE__*
   messageDesc(file_etude_v1_memory, 5);
 
 /**
- * A record, whole.
+ * A whole record.
  *
  * @generated from message etude.v1.MemoryRecord
  */
@@ -444,7 +444,7 @@ export type MemoryRecord = Message$1<"etude.v1.MemoryRecord"> & {
   layer: string;
 
   /**
-   * As in MemoryHit.
+   * One of the kinds of `MemoryHit.kind`.
    *
    * @generated from field: string kind = 3;
    */
@@ -499,21 +499,21 @@ export type ListMemoryRequest = Message$1<"etude.v1.ListMemoryRequest"> & {
   agent: string;
 
   /**
-   * What is this user's and what is nobody's in particular. Without it only reviewers see users' skills.
+   * Lists records of this user and records without a user. Without this field, only reviewers see users' skills.
    *
    * @generated from field: string user = 3;
    */
   user: string;
 
   /**
-   * Of facts and skills.
+   * Category of facts and skills.
    *
    * @generated from field: string category = 4;
    */
   category: string;
 
   /**
-   * Also what search doesn't find: archived and replaced records, and skills that aren't active.
+   * Lists also what search doesn't find: archived and replaced records, and skills that aren't active.
    *
    * @generated from field: bool all = 5;
    */
@@ -566,7 +566,7 @@ export const ListMemoryResponseSchema: GenMessage<ListMemoryResponse> = /*@__PUR
  */
 export type DeleteMemoryRequest = Message$1<"etude.v1.DeleteMemoryRequest"> & {
   /**
-   * As in `GetMemory`. An attempt, a summary and a reflection mean their episode, a chunk its document, a turn its conversation.
+   * Id as for `GetMemory`. An attempt, a summary or a reflection stands for its episode, a chunk for its document, a turn for its conversation.
    *
    * @generated from field: string id = 1;
    */
@@ -607,7 +607,7 @@ export const DeleteMemoryRequestSchema: GenMessage<DeleteMemoryRequest> = /*@__P
  */
 export type StoreEpisodeRequest = Message$1<"etude.v1.StoreEpisodeRequest"> & {
   /**
-   * One id makes at most one episode in a tenant. With other content or another owner: ALREADY_EXISTS.
+   * One id stores at most one episode in a tenant. With other content or another owner, the call fails with ALREADY_EXISTS.
    *
    * @generated from field: string request_id = 1;
    */
@@ -812,7 +812,7 @@ export type StoreFactResponse = Message$1<"etude.v1.StoreFactResponse"> & {
   outcome: string;
 
   /**
-   * Facts that it took the place of.
+   * Facts that this fact replaced.
    *
    * @generated from field: repeated string replaced = 3;
    */
@@ -922,7 +922,7 @@ export type FactDecision = Message$1<"etude.v1.FactDecision"> & {
   newer: string;
 
   /**
-   * Its text.
+   * Text of the newer fact.
    *
    * @generated from field: string newer_text = 2;
    */
@@ -936,7 +936,7 @@ export type FactDecision = Message$1<"etude.v1.FactDecision"> & {
   older: string;
 
   /**
-   * Empty: the older fact was deleted since.
+   * Text of the older fact; empty: the fact was deleted since.
    *
    * @generated from field: string older_text = 4;
    */
@@ -981,7 +981,7 @@ export const FactDecisionSchema: GenMessage<FactDecision> = /*@__PURE__*/
  */
 export type UndoFactDecisionRequest = Message$1<"etude.v1.UndoFactDecisionRequest"> & {
   /**
-   * Both facts, in any order.
+   * Id of one of the two facts.
    *
    * @generated from field: string id = 1;
    */
@@ -1079,7 +1079,7 @@ export const ImportDocumentRequestSchema: GenMessage<ImportDocumentRequest> = /*
  */
 export type DocumentHead = Message$1<"etude.v1.DocumentHead"> & {
   /**
-   * What the importer calls it, such as a path.
+   * The importer's name for the document, such as a path.
    *
    * @generated from field: string name = 1;
    */
@@ -1134,7 +1134,7 @@ export type ImportDocumentResponse = Message$1<"etude.v1.ImportDocumentResponse"
   outcome: string;
 
   /**
-   * Keys and passwords that its passages show masked.
+   * Number of keys and passwords that are masked in the passages.
    *
    * @generated from field: int32 masked_secrets = 3;
    */
@@ -1158,7 +1158,7 @@ export type Document = Message$1<"etude.v1.Document"> & {
   id: string;
 
   /**
-   * As the import named it, such as "harbour.md".
+   * Name that the import gave, such as "harbour.md".
    *
    * @generated from field: string name = 2;
    */
@@ -1177,7 +1177,7 @@ export type Document = Message$1<"etude.v1.Document"> & {
   mediaType: string;
 
   /**
-   * Of the bytes, hexadecimal.
+   * SHA-256 of the bytes, hexadecimal.
    *
    * @generated from field: string sha256 = 5;
    */
@@ -1325,7 +1325,7 @@ export type Message = Message$1<"etude.v1.Message"> & {
   role: string;
 
   /**
-   * Of the speaker; may be empty. At most 200 characters.
+   * Name of the speaker; may be empty. At most 200 characters.
    *
    * @generated from field: string name = 2;
    */
@@ -1339,7 +1339,7 @@ export type Message = Message$1<"etude.v1.Message"> & {
   text: string;
 
   /**
-   * When it was said; may be unknown. At most a day from now.
+   * When it was said; absent: unknown. At most a day in the future.
    *
    * @generated from field: google.protobuf.Timestamp time = 4;
    */
@@ -1424,7 +1424,7 @@ export type Conversation = Message$1<"etude.v1.Conversation"> & {
   id: string;
 
   /**
-   * The caller's name of it.
+   * The caller's name for the conversation.
    *
    * @generated from field: string name = 2;
    */
@@ -1475,14 +1475,14 @@ export const ConversationSchema: GenMessage<Conversation> = /*@__PURE__*/
  */
 export type AddConversationRequest = Message$1<"etude.v1.AddConversationRequest"> & {
   /**
-   * One id adds its messages at most once.
+   * A repeat with the same id adds no message again.
    *
    * @generated from field: string request_id = 1;
    */
   requestId: string;
 
   /**
-   * The owner. With `id`, both may be left out.
+   * The owner. With `id`, agent and user may be left out.
    *
    * @generated from field: string agent = 2;
    */
@@ -1494,14 +1494,14 @@ export type AddConversationRequest = Message$1<"etude.v1.AddConversationRequest"
   user: string;
 
   /**
-   * A known conversation, by the id of an earlier answer.
+   * Id of a known conversation, from an earlier answer.
    *
    * @generated from field: string id = 4;
    */
   id: string;
 
   /**
-   * What the owner calls the conversation, such as the id of a chat; known to it or new. Without id and name: a new one.
+   * The owner's name for a known or new conversation, such as the id of a chat. Without id and name: a new conversation.
    *
    * @generated from field: string name = 5;
    */
@@ -1515,15 +1515,15 @@ export type AddConversationRequest = Message$1<"etude.v1.AddConversationRequest"
   title: string;
 
   /**
-   * 1 to 1,000, in 15 MiB at most; later ones are appended by further calls.
+   * 1 to 1,000 messages, at most 15 MiB in all. Further calls append later messages.
    *
    * @generated from field: repeated etude.v1.Message messages = 7;
    */
   messages: Message[];
 
   /**
-   * Place of the first message; default: behind the last turn. Messages that are in their places already are skipped, so that a growing
-   * conversation may be sent again from its beginning. Another message in such a place: ALREADY_EXISTS.
+   * Place of the first message; default: after the last turn. Messages that are in their places already are skipped, so that a growing conversation
+   * may be sent again from its beginning. A different message in a taken place is refused with ALREADY_EXISTS.
    *
    * @generated from field: optional int32 first = 8;
    */
@@ -1547,7 +1547,7 @@ export type AddConversationResponse = Message$1<"etude.v1.AddConversationRespons
   conversation?: Conversation | undefined;
 
   /**
-   * "added": it is new. "appended". "unchanged": all messages were there.
+   * "added": the conversation is new. "appended": some messages are new. "unchanged": all messages were there.
    *
    * @generated from field: string outcome = 2;
    */
@@ -1715,21 +1715,21 @@ export const DeleteConversationResponseSchema: GenMessage<DeleteConversationResp
  */
 export type ExportMemoryRequest = Message$1<"etude.v1.ExportMemoryRequest"> & {
   /**
-   * Exactly this agent's; default all.
+   * Only records of this agent; default all.
    *
    * @generated from field: string agent = 1;
    */
   agent: string;
 
   /**
-   * Exactly this user's; default all.
+   * Only records of this user; default all.
    *
    * @generated from field: string user = 2;
    */
   user: string;
 
   /**
-   * Default all. "semantic" never holds tests.
+   * Layers to export; default all. The layer "semantic" never holds tests.
    *
    * @generated from field: repeated string layers = 3;
    */
@@ -1767,7 +1767,7 @@ export const ExportMemoryResponseSchema: GenMessage<ExportMemoryResponse> = /*@_
  */
 export type ImportMemoryRequest = Message$1<"etude.v1.ImportMemoryRequest"> & {
   /**
-   * The header of the export, then any of its lines, whole; 15 MiB in all at most.
+   * The header of the export, then any of its lines, each whole; at most 15 MiB in all.
    *
    * @generated from field: repeated string lines = 1;
    */
@@ -1800,14 +1800,14 @@ export type ImportMemoryResponse = Message$1<"etude.v1.ImportMemoryResponse"> & 
   added: bigint;
 
   /**
-   * Were there already.
+   * Records that were there already.
    *
    * @generated from field: int64 unchanged = 3;
    */
   unchanged: bigint;
 
   /**
-   * At most 100. Lines are counted from the header, which is 1.
+   * Refused lines, at most 100.
    *
    * @generated from field: repeated etude.v1.RefusedLine refused = 4;
    */
@@ -1826,7 +1826,7 @@ export const ImportMemoryResponseSchema: GenMessage<ImportMemoryResponse> = /*@_
  */
 export type RefusedLine = Message$1<"etude.v1.RefusedLine"> & {
   /**
-   * Its number; the header is 1.
+   * Number of the line; the header is 1.
    *
    * @generated from field: int64 line = 1;
    */
@@ -1860,7 +1860,7 @@ export type ArchiveMemoryRequest = Message$1<"etude.v1.ArchiveMemoryRequest"> & 
   user: string;
 
   /**
-   * What scores below is archived, 0 to 1; default 0.2.
+   * Records with a score below this are archived; 0 to 1, default 0.2.
    *
    * @generated from field: optional double score_max = 3;
    */
@@ -1946,7 +1946,7 @@ export type ArchivedExample = Message$1<"etude.v1.ArchivedExample"> & {
   title: string;
 
   /**
-   * What it is worth.
+   * What the record is worth, 0 to 1.
    *
    * @generated from field: double score = 4;
    */
@@ -1975,7 +1975,7 @@ export type RestoreMemoryRequest = Message$1<"etude.v1.RestoreMemoryRequest"> & 
   user: string;
 
   /**
-   * Default all that is archived.
+   * Default: all archived records.
    *
    * @generated from field: repeated string ids = 3;
    */
@@ -1994,7 +1994,7 @@ export const RestoreMemoryRequestSchema: GenMessage<RestoreMemoryRequest> = /*@_
  */
 export type RestoreMemoryResponse = Message$1<"etude.v1.RestoreMemoryResponse"> & {
   /**
-   * Records that are found again.
+   * Records that search finds again.
    *
    * @generated from field: int64 restored = 1;
    */
@@ -2110,36 +2110,36 @@ export type ErasureReceipt = Message$1<"etude.v1.ErasureReceipt"> & {
   error: string;
 
   /**
-   * When it was asked for.
+   * When the erasure was requested.
    *
    * @generated from field: google.protobuf.Timestamp request_time = 7;
    */
   requestTime?: Timestamp | undefined;
 
   /**
-   * When it ended; absent before.
+   * When the erasure ended; absent before.
    *
    * @generated from field: google.protobuf.Timestamp finish_time = 8;
    */
   finishTime?: Timestamp | undefined;
 
   /**
-   * SHA-256 of the agent or user that was named, hexadecimal.
+   * SHA-256 of the agent's name, hexadecimal; empty if the erasure named no agent.
    *
    * @generated from field: string agent_digest = 9;
    */
   agentDigest: string;
 
   /**
-   * The same of the user.
+   * SHA-256 of the user's name, hexadecimal; empty if the erasure named no user.
    *
    * @generated from field: string user_digest = 10;
    */
   userDigest: string;
 
   /**
-   * After `DeleteMemory`: what rested on the record and stays, such as "facts/{id}", "episodes/{id}" and "skills/{name}@{version}": facts and
-   * skills learned from it, episodes that saw it, and other versions of a fact or a procedure. Users' skills only where the caller sees them.
+   * After `DeleteMemory`: records that stay, such as "facts/{id}", "episodes/{id}" and "skills/{name}@{version}": facts and skills learned from the
+   * deleted record, episodes that saw it, its other versions. Users' skills are named only to callers who see them.
    *
    * @generated from field: repeated string supported = 11;
    */
@@ -2175,7 +2175,7 @@ export type GetLiftRequest = Message$1<"etude.v1.GetLiftRequest"> & {
   layer: string;
 
   /**
-   * Only this item, by the id of its hits.
+   * Only the item with this id, as hits show it.
    *
    * @generated from field: string item = 4;
    */
@@ -2256,42 +2256,42 @@ export type ItemLift = Message$1<"etude.v1.ItemLift"> & {
   user: string;
 
   /**
-   * Rollouts that were shown it, and those of them whose first attempt was right.
+   * Rollouts that were shown the item.
    *
    * @generated from field: int64 shown = 6;
    */
   shown: bigint;
 
   /**
-   * Those of them whose first attempt was right.
+   * Rollouts that were shown the item and whose first attempt was right.
    *
    * @generated from field: int64 shown_right = 7;
    */
   shownRight: bigint;
 
   /**
-   * Rollouts from which it was withheld by lot.
+   * Rollouts from which the item was withheld by lot.
    *
    * @generated from field: int64 withheld = 8;
    */
   withheld: bigint;
 
   /**
-   * Those of them whose first attempt was right.
+   * Rollouts from which the item was withheld and whose first attempt was right.
    *
    * @generated from field: int64 withheld_right = 9;
    */
   withheldRight: bigint;
 
   /**
-   * On the share of first attempts that are right, -1 to 1; absent without rollouts on both sides.
+   * Effect on the share of first attempts that are right, -1 to 1; absent without rollouts on both sides.
    *
    * @generated from field: etude.v1.Effect success = 10;
    */
   success?: Effect | undefined;
 
   /**
-   * On the tokens of all attempts of a rollout; absent without two rollouts on both sides.
+   * Effect on the tokens of all attempts of a rollout; absent without two rollouts on each side.
    *
    * @generated from field: etude.v1.Effect tokens = 11;
    */
@@ -2305,7 +2305,7 @@ export type ItemLift = Message$1<"etude.v1.ItemLift"> & {
   harmful: boolean;
 
   /**
-   * Why the nightly upkeep archived it; empty if it didn't.
+   * Why the nightly upkeep archived the item; empty if it didn't.
    *
    * @generated from field: string archive_reason = 13;
    */
@@ -2320,13 +2320,13 @@ export const ItemLiftSchema: GenMessage<ItemLift> = /*@__PURE__*/
   messageDesc(file_etude_v1_memory, 55);
 
 /**
- * With memory minus without it, and the 95% interval.
+ * The difference that the item makes, with the 95% interval.
  *
  * @generated from message etude.v1.Effect
  */
 export type Effect = Message$1<"etude.v1.Effect"> & {
   /**
-   * With it minus without it.
+   * The value with the item minus the value without the item.
    *
    * @generated from field: double estimate = 1;
    */
@@ -2398,14 +2398,14 @@ export type MemoryStats = Message$1<"etude.v1.MemoryStats"> & {
   layers: LayerStats[];
 
   /**
-   * Of the whole database, all tenants together. For the role "operator"; 0 for others, and where the database doesn't tell.
+   * Disk space of the whole database, for all tenants together. Only for the role "operator"; 0 for others, or if the database doesn't tell.
    *
    * @generated from field: int64 disk_bytes = 5;
    */
   diskBytes: bigint;
 
   /**
-   * RAM in use, likewise.
+   * RAM in use for all tenants together; this version always answers 0.
    *
    * @generated from field: int64 memory_bytes = 6;
    */
@@ -2443,14 +2443,14 @@ export type Settling = Message$1<"etude.v1.Settling"> & {
   modelCalls: bigint;
 
   /**
-   * Since midnight UTC.
+   * Model calls since midnight UTC.
    *
    * @generated from field: int64 model_calls_today = 3;
    */
   modelCallsToday: bigint;
 
   /**
-   * Estimated.
+   * Estimated tokens of the prompts.
    *
    * @generated from field: int64 prompt_tokens = 4;
    */
@@ -2488,7 +2488,7 @@ export type LayerStats = Message$1<"etude.v1.LayerStats"> & {
   layer: string;
 
   /**
-   * As in MemoryHit.
+   * One of the kinds of `MemoryHit.kind`.
    *
    * @generated from field: string kind = 2;
    */
@@ -2535,7 +2535,7 @@ export type StartReembeddingRequest = Message$1<"etude.v1.StartReembeddingReques
   dimension: number;
 
   /**
-   * Afterwards drop the vectors of this model, once no service uses it.
+   * Drops the vectors of this model after the move, once no service uses the model.
    *
    * @generated from field: string drop_model = 3;
    */
@@ -2601,14 +2601,14 @@ export type Reembedding = Message$1<"etude.v1.Reembedding"> & {
   done: bigint;
 
   /**
-   * Records that need one.
+   * Records that need a new vector.
    *
    * @generated from field: int64 total = 4;
    */
   total: bigint;
 
   /**
-   * Why it failed. While "running": what delays it, such as a missing server, which is tried again.
+   * Why the move failed. While "running": what delays the move, such as a missing server, which is tried again.
    *
    * @generated from field: string error = 5;
    */
@@ -2671,7 +2671,7 @@ export const ReconcileMemoryResponseSchema: GenMessage<ReconcileMemoryResponse> 
 /**
  * Memory: episodes, facts, documents, conversations and skills, searched by meaning and by words.
  *
- * The tenant comes from the key alone. `agent` and `user` narrow a call inside it; empty means every agent, and for reading every user.
+ * The tenant comes from the key alone. `agent` and `user` narrow a call inside the tenant. Empty means every agent and, for reading, every user.
  *
  * @generated from service etude.v1.Memory
  */
@@ -2713,8 +2713,8 @@ export const Memory: GenService<{
     output: typeof ListMemoryResponseSchema;
   },
   /**
-   * Erases one record for good: a fact, an episode with its attempts, summary and reflection, a document with its chunks, a conversation with
-   * its turns, or a version of a procedure in words. No read finds it afterwards; the rest runs in the background, and GetErasure has its receipt.
+   * Erases one record for good: a fact, an episode with its attempts, summary and reflection, a document with its chunks, a conversation with its
+   * turns, or a version of a procedure in words. No read finds it afterwards. Copies are removed in the background; GetErasure has the receipt.
    *
    * @generated from rpc etude.v1.Memory.DeleteMemory
    */
@@ -2724,7 +2724,7 @@ export const Memory: GenService<{
     output: typeof ErasureReceiptSchema;
   },
   /**
-   * An episode from an outside agent. Its success is judged by its outcomes: fewer than 30% errors.
+   * Stores an episode of an outside agent. The episode is a success if fewer than 30% of its outcomes are errors.
    *
    * @generated from rpc etude.v1.Memory.StoreEpisode
    */
@@ -2734,7 +2734,7 @@ export const Memory: GenService<{
     output: typeof MemoryRecordSchema;
   },
   /**
-   * Newest first.
+   * Lists episodes, newest first.
    *
    * @generated from rpc etude.v1.Memory.ListRecentEpisodes
    */
@@ -2744,8 +2744,8 @@ export const Memory: GenService<{
     output: typeof ListRecentEpisodesResponseSchema;
   },
   /**
-   * The same text reinforces a known fact. A fact with the subject of a known one replaces it. Facts near known ones are compared with them
-   * later; see ListFactHistory.
+   * Stores a fact. A known text reinforces the known fact. A fact with the subject of a known fact replaces that fact. Similar facts are compared
+   * later; ListFactHistory shows the decisions.
    *
    * @generated from rpc etude.v1.Memory.StoreFact
    */
@@ -2755,7 +2755,7 @@ export const Memory: GenService<{
     output: typeof StoreFactResponseSchema;
   },
   /**
-   * `update_mask` may name `text` and `confidence`. Default: those that are set.
+   * `update_mask` may name `text` and `confidence`. Default: the fields that are set.
    *
    * @generated from rpc etude.v1.Memory.UpdateFact
    */
@@ -2765,7 +2765,7 @@ export const Memory: GenService<{
     output: typeof MemoryRecordSchema;
   },
   /**
-   * The fact and those that it replaced, newest first, and what was decided about them.
+   * The fact and the facts that it replaced, newest first, with the decisions about them.
    *
    * @generated from rpc etude.v1.Memory.ListFactHistory
    */
@@ -2775,8 +2775,8 @@ export const Memory: GenService<{
     output: typeof ListFactHistoryResponseSchema;
   },
   /**
-   * Undoes the last decision about two facts: a merged or replaced one is current again, and they are not compared any more. Two facts that
-   * were found to differ are compared once more. Answers with the history of `id`.
+   * Undoes the last decision about two facts. A merged or replaced fact is current again, and the two are not compared any more. Two facts that were
+   * found to differ are compared once more. Answers with the history of `id`.
    *
    * @generated from rpc etude.v1.Memory.UndoFactDecision
    */
@@ -2786,9 +2786,9 @@ export const Memory: GenService<{
     output: typeof ListFactHistoryResponseSchema;
   },
   /**
-   * Stores a procedure in words, which is active at once. Other words under its name are its next version, with its counts. If a reviewer
-   * decided about that name, or the tenant marked these words as untrusted, it waits for review; `fields.status` says which.
-   * Words that were retired: FAILED_PRECONDITION.
+   * Stores a procedure in words, which is active at once. Other words under a known name are its next version, which keeps the counts. If a reviewer
+   * decided about the name, or the tenant marked the words as untrusted, the procedure waits for review: see `fields.status`. Words that were retired
+   * are refused with FAILED_PRECONDITION.
    *
    * @generated from rpc etude.v1.Memory.StoreProcedure
    */
@@ -2798,7 +2798,7 @@ export const Memory: GenService<{
     output: typeof MemoryRecordSchema;
   },
   /**
-   * The header first, then the bytes. The same document again changes nothing; other content under its name replaces it.
+   * Send the header first, then the bytes. A repeat of the same document changes nothing; other content under its name replaces the document.
    *
    * @generated from rpc etude.v1.Memory.ImportDocument
    */
@@ -2816,7 +2816,7 @@ export const Memory: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * As DeleteMemory.
+   * Erases a document, like DeleteMemory.
    *
    * @generated from rpc etude.v1.Memory.DeleteDocument
    */
@@ -2826,7 +2826,7 @@ export const Memory: GenService<{
     output: typeof DeleteDocumentResponseSchema;
   },
   /**
-   * Adds messages to a new conversation or to the end of a known one. Each is kept whole, and at once a search finds it as a "turn".
+   * Adds messages to a new conversation, or to the end of a known one. Each message is kept whole, and search finds it at once as a "turn".
    *
    * @generated from rpc etude.v1.Memory.AddConversation
    */
@@ -2854,7 +2854,7 @@ export const Memory: GenService<{
     output: typeof ListTurnsResponseSchema;
   },
   /**
-   * As DeleteMemory.
+   * Erases a conversation, like DeleteMemory.
    *
    * @generated from rpc etude.v1.Memory.DeleteConversation
    */
@@ -2864,7 +2864,7 @@ export const Memory: GenService<{
     output: typeof DeleteConversationResponseSchema;
   },
   /**
-   * JSON Lines, lossless: a header, then one record per line. Layers with hidden tests need the role "reviewer".
+   * Exports lossless JSON Lines: a header, then one record per line. Layers with hidden tests need the role "reviewer".
    *
    * @generated from rpc etude.v1.Memory.ExportMemory
    */
@@ -2874,8 +2874,8 @@ export const Memory: GenService<{
     output: typeof ExportMemoryResponseSchema;
   },
   /**
-   * Imports lines of an export, from any database. The same lines again change nothing, so a long export is sent in pieces and can be
-   * resumed. Skills are verified and wait for review; with the role "operator" they keep their status.
+   * Imports lines of an export, from any database. A repeat of lines changes nothing, so a long export can be sent in pieces and resumed. Skills are
+   * verified and wait for review; with the role "operator" they keep their status.
    *
    * @generated from rpc etude.v1.Memory.ImportMemory
    */
@@ -2931,7 +2931,7 @@ export const Memory: GenService<{
     output: typeof MemoryStatsSchema;
   },
   /**
-   * What memory is worth: how rollouts ended that were shown an item, and those from which it was withheld by lot.
+   * What memory is worth: compares rollouts that were shown an item with rollouts from which the item was withheld by lot.
    *
    * @generated from rpc etude.v1.Memory.GetLift
    */
@@ -2941,7 +2941,7 @@ export const Memory: GenService<{
     output: typeof LiftSchema;
   },
   /**
-   * For operators: computes the vectors of another embedder for all tenants, while reads and writes go on. One at a time.
+   * For operators: computes the vectors of another embedder for all tenants, while reads and writes go on. Only one runs at a time.
    *
    * @generated from rpc etude.v1.Memory.StartReembedding
    */

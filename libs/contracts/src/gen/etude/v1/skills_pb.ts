@@ -19,7 +19,7 @@ export const file_etude_v1_skills: GenFile = /*@__PURE__*/
  */
 export type SkillParameter = Message<"etude.v1.SkillParameter"> & {
   /**
-   * As in the code.
+   * Name as in the code.
    *
    * @generated from field: string name = 1;
    */
@@ -45,7 +45,7 @@ export type SkillParameter = Message<"etude.v1.SkillParameter"> & {
   required: boolean;
 
   /**
-   * Absent: it has none.
+   * Absent: the parameter has no default.
    *
    * @generated from field: google.protobuf.Value default_value = 5;
    */
@@ -95,14 +95,14 @@ export const SkillDependencySchema: GenMessage<SkillDependency> = /*@__PURE__*/
  */
 export type SkillFinding = Message<"etude.v1.SkillFinding"> & {
   /**
-   * Which analyser found it.
+   * The analyser, such as "ruff".
    *
    * @generated from field: string analyser = 1;
    */
   analyser: string;
 
   /**
-   * Name of its rule.
+   * The analyser's name for the rule.
    *
    * @generated from field: string rule = 2;
    */
@@ -116,7 +116,7 @@ export type SkillFinding = Message<"etude.v1.SkillFinding"> & {
   severity: string;
 
   /**
-   * From 1; 0: the whole code.
+   * Number of the line, from 1; 0: the whole code.
    *
    * @generated from field: int32 line = 4;
    */
@@ -180,7 +180,7 @@ export type SkillProof = Message<"etude.v1.SkillProof"> & {
   mutantsNoticed: number;
 
   /**
-   * Mutants that the tests did not notice, one phrase each.
+   * Mutants (broken copies of the code) that the tests did not notice, one phrase each.
    *
    * @generated from field: repeated string mutants_survived = 7;
    */
@@ -206,14 +206,14 @@ export type SkillProof = Message<"etude.v1.SkillProof"> & {
   confidence: number;
 
   /**
-   * Ed25519 over the proof, base64; and which key it was.
+   * Ed25519 signature over the proof, in base64.
    *
    * @generated from field: string signature = 11;
    */
   signature: string;
 
   /**
-   * Which key signed it.
+   * Id of the signing key.
    *
    * @generated from field: string key_id = 12;
    */
@@ -225,7 +225,7 @@ export type SkillProof = Message<"etude.v1.SkillProof"> & {
   alike: SkillLikeness[];
 
   /**
-   * Inputs that no test has and that the code answered. Only of tenant and global skills.
+   * Number of inputs outside the tests that the code answered. Only for tenant and global skills.
    *
    * @generated from field: int32 generated_answers = 14;
    */
@@ -268,14 +268,14 @@ export type SkillLikeness = Message<"etude.v1.SkillLikeness"> & {
   similarity: number;
 
   /**
-   * Whether this skill passes the other's tests, and the other skill this one's.
+   * Whether this skill passes the other skill's tests.
    *
    * @generated from field: bool passes_theirs = 5;
    */
   passesTheirs: boolean;
 
   /**
-   * Whether the other skill passes this one's tests.
+   * Whether the other skill passes this skill's tests.
    *
    * @generated from field: bool they_pass = 6;
    */
@@ -299,7 +299,7 @@ export type SkillChange = Message<"etude.v1.SkillChange"> & {
   time?: Timestamp | undefined;
 
   /**
-   * Name of the key or subject of the token, or the service that did it.
+   * Name of the key, subject of the token, or service that made the change.
    *
    * @generated from field: string by = 2;
    */
@@ -391,7 +391,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   status: SkillStatus;
 
   /**
-   * Why it has this status.
+   * Why the skill has this status.
    *
    * @generated from field: string status_reason = 6;
    */
@@ -403,7 +403,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   description: string;
 
   /**
-   * Python; of a procedure in words, its text.
+   * Python code; for a procedure in words, its text.
    *
    * @generated from field: string code = 8;
    */
@@ -443,14 +443,14 @@ export type Skill = Message<"etude.v1.Skill"> & {
   evidence: string[];
 
   /**
-   * Where it came from: "tasks/{task}".
+   * Origins of the skill, such as "tasks/{task}".
    *
    * @generated from field: repeated string sources = 14;
    */
   sources: string[];
 
   /**
-   * Model that wrote it.
+   * Model that wrote the skill.
    *
    * @generated from field: string model = 15;
    */
@@ -513,7 +513,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   examplePrompts: string[];
 
   /**
-   * Read from the code where possible, else as the author declared them.
+   * Parameters, read from the code if possible, else as the author declared them.
    *
    * @generated from field: repeated etude.v1.SkillParameter parameters = 26;
    */
@@ -573,14 +573,14 @@ export type Skill = Message<"etude.v1.Skill"> & {
   replacedBy: string;
 
   /**
-   * How often it was shown to a model, was used, and was followed by a call of the model after all.
+   * How often the skill was shown to a model.
    *
    * @generated from field: int64 offered_count = 36;
    */
   offeredCount: bigint;
 
   /**
-   * How often it was used.
+   * How often the skill was used.
    *
    * @generated from field: int64 used_count = 37;
    */
@@ -594,14 +594,14 @@ export type Skill = Message<"etude.v1.Skill"> & {
   fellBackCount: bigint;
 
   /**
-   * Absent: it was never used.
+   * Absent: the skill was never used.
    *
    * @generated from field: google.protobuf.Timestamp last_use_time = 39;
    */
   lastUseTime?: Timestamp | undefined;
 
   /**
-   * Whether one input gave different outputs.
+   * Whether the same input gave different outputs.
    *
    * @generated from field: bool nondeterministic = 40;
    */
@@ -613,7 +613,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   failures: SkillFailure[];
 
   /**
-   * Files beside the code, of the Agent Skills format; paths only.
+   * Paths of the files beside the code, from the Agent Skills format.
    *
    * @generated from field: repeated string files = 42;
    */
@@ -652,7 +652,7 @@ export type ListSkillsRequest = Message<"etude.v1.ListSkillsRequest"> & {
   status: SkillStatus;
 
   /**
-   * A category with all below it.
+   * Only skills of this category or a category below it.
    *
    * @generated from field: string category = 5;
    */
@@ -664,14 +664,14 @@ export type ListSkillsRequest = Message<"etude.v1.ListSkillsRequest"> & {
   user: string;
 
   /**
-   * A skill must have all of them.
+   * Only skills with all of these tags.
    *
    * @generated from field: repeated string tags = 7;
    */
   tags: string[];
 
   /**
-   * Answers name, agent, user, version, status and digest only, for callers that look for changes.
+   * Returns only name, agent, user, version, status and digest, for callers that look for changes.
    *
    * @generated from field: bool brief = 8;
    */
@@ -763,7 +763,7 @@ export type SearchSkillsRequest = Message<"etude.v1.SearchSkillsRequest"> & {
   user: string;
 
   /**
-   * Only skills with all of these.
+   * Only skills with all of these tags.
    *
    * @generated from field: repeated string tags = 4;
    */
@@ -777,7 +777,7 @@ export type SearchSkillsRequest = Message<"etude.v1.SearchSkillsRequest"> & {
   minSimilarity?: number | undefined;
 
   /**
-   * 0: 5.
+   * 0: at most 5.
    *
    * @generated from field: int32 max_results = 6;
    */
@@ -845,7 +845,7 @@ export type ListSkillCategoriesRequest = Message<"etude.v1.ListSkillCategoriesRe
   user: string;
 
   /**
-   * Empty: those at the top.
+   * The category whose subcategories are listed; empty: lists the top categories.
    *
    * @generated from field: string parent = 3;
    */
@@ -881,14 +881,14 @@ export const ListSkillCategoriesResponseSchema: GenMessage<ListSkillCategoriesRe
  */
 export type ListSkillCategoriesResponse_Category = Message<"etude.v1.ListSkillCategoriesResponse.Category"> & {
   /**
-   * Whole path.
+   * Whole path of the category.
    *
    * @generated from field: string category = 1;
    */
   category: string;
 
   /**
-   * Active skills in it and below.
+   * Active skills in the category and below it.
    *
    * @generated from field: int32 skill_count = 2;
    */
@@ -966,7 +966,7 @@ export type DiffSkillRequest = Message<"etude.v1.DiffSkillRequest"> & {
   user: string;
 
   /**
-   * 0: the one before `to_version`.
+   * 0: the version before `to_version`.
    *
    * @generated from field: int32 from_version = 4;
    */
@@ -992,7 +992,7 @@ export const DiffSkillRequestSchema: GenMessage<DiffSkillRequest> = /*@__PURE__*
  */
 export type DiffSkillResponse = Message<"etude.v1.DiffSkillResponse"> & {
   /**
-   * 0: there is none.
+   * 0: there is no earlier version.
    *
    * @generated from field: int32 from_version = 1;
    */
@@ -1006,7 +1006,7 @@ export type DiffSkillResponse = Message<"etude.v1.DiffSkillResponse"> & {
   toVersion: number;
 
   /**
-   * Unified diff; empty: equal.
+   * Unified diff of the code; empty: the code is equal.
    *
    * @generated from field: string code_diff = 3;
    */
@@ -1086,7 +1086,7 @@ export type SkillTestCase_Call = Message<"etude.v1.SkillTestCase.Call"> & {
   expected?: Value | undefined;
 
   /**
-   * For numbers.
+   * Allowed difference of numbers.
    *
    * @generated from field: double tolerance = 4;
    */
@@ -1124,7 +1124,7 @@ export type SkillTestCase_Program = Message<"etude.v1.SkillTestCase.Program"> & 
   comparison: string;
 
   /**
-   * For `numeric`.
+   * Allowed difference of numbers, for `numeric`.
    *
    * @generated from field: double tolerance = 4;
    */
@@ -1214,7 +1214,7 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   description: string;
 
   /**
-   * Python; for a procedure, words.
+   * Python code; for a procedure, its words.
    *
    * @generated from field: string code = 8;
    */
@@ -1228,14 +1228,14 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   entryPoint: string;
 
   /**
-   * Reads stdin and writes stdout.
+   * The code reads stdin and writes stdout.
    *
    * @generated from field: bool is_program = 10;
    */
   isProgram: boolean;
 
   /**
-   * Checked against the code where they are given.
+   * Parameters; if given, they are checked against the code.
    *
    * @generated from field: repeated etude.v1.SkillParameter parameters = 11;
    */
@@ -1247,7 +1247,7 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   tests: SkillTestCase[];
 
   /**
-   * Run by verification and never shown.
+   * Tests that verification runs and nobody sees.
    *
    * @generated from field: repeated etude.v1.SkillTestCase held_out_tests = 13;
    */
@@ -1278,14 +1278,14 @@ export type SkillDraft = Message<"etude.v1.SkillDraft"> & {
   packages: string[];
 
   /**
-   * Where it was learned from.
+   * Records from which the skill was learned.
    *
    * @generated from field: repeated string sources = 18;
    */
   sources: string[];
 
   /**
-   * Model that wrote it.
+   * Model that wrote the skill.
    *
    * @generated from field: string model = 19;
    */
@@ -1321,21 +1321,21 @@ export const CheckSkillRequestSchema: GenMessage<CheckSkillRequest> = /*@__PURE_
  */
 export type CheckSkillResponse = Message<"etude.v1.CheckSkillResponse"> & {
   /**
-   * Whether it would be verified.
+   * Whether verification would succeed.
    *
    * @generated from field: bool passed = 1;
    */
   passed: boolean;
 
   /**
-   * Why it did not.
+   * Why verification would fail.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * One line each.
+   * Evidence of the check, one line each.
    *
    * @generated from field: repeated string evidence = 3;
    */
@@ -1394,7 +1394,7 @@ export type RegisterSkillRequest = Message<"etude.v1.RegisterSkillRequest"> & {
   skill?: SkillDraft | undefined;
 
   /**
-   * The edited version; 0: a new skill, or the newest version. Unless it is the newest, the edit is refused with ABORTED and the changes
+   * The edited version; 0: a new skill, or the newest version. If another version is the newest, the edit is refused with ABORTED and the changes
    * since.
    *
    * @generated from field: int32 base_version = 2;
@@ -1500,7 +1500,7 @@ export type SkillReview = Message<"etude.v1.SkillReview"> & {
   skill?: Skill | undefined;
 
   /**
-   * The active version; empty code if there is none.
+   * Differences from the active version; without an active version, all code is new.
    *
    * @generated from field: etude.v1.DiffSkillResponse diff = 2;
    */
@@ -1548,7 +1548,7 @@ export type ApproveSkillRequest = Message<"etude.v1.ApproveSkillRequest"> & {
   name: string;
 
   /**
-   * The digest that was reviewed; another one is refused with ABORTED.
+   * The digest that was reviewed; another digest is refused with ABORTED.
    *
    * @generated from field: string digest = 2;
    */
@@ -1570,7 +1570,7 @@ export type ApproveSkillRequest = Message<"etude.v1.ApproveSkillRequest"> & {
   user: string;
 
   /**
-   * 0: the newest that waits.
+   * 0: the newest version that waits for review.
    *
    * @generated from field: int32 version = 6;
    */
@@ -1653,7 +1653,7 @@ export type RollbackSkillRequest = Message<"etude.v1.RollbackSkillRequest"> & {
   user: string;
 
   /**
-   * 0: the newest that was active before.
+   * 0: the newest version that was active before.
    *
    * @generated from field: int32 to_version = 4;
    */
@@ -1712,7 +1712,7 @@ export type DeprecateSkillRequest = Message<"etude.v1.DeprecateSkillRequest"> & 
   requestId: string;
 
   /**
-   * "skills/{skill}" that is used in its place; empty: none.
+   * "skills/{skill}" that is used instead; empty: no skill.
    *
    * @generated from field: string replaced_by = 7;
    */
@@ -1881,21 +1881,21 @@ export type UseSkillRequest = Message<"etude.v1.UseSkillRequest"> & {
   parameters?: JsonObject | undefined;
 
   /**
-   * The same again is counted and run once.
+   * A repeat with the same id is run and counted once.
    *
    * @generated from field: string request_id = 5;
    */
   requestId: string;
 
   /**
-   * For a program.
+   * Input of a program.
    *
    * @generated from field: string stdin = 6;
    */
   stdin: string;
 
   /**
-   * A missing skill is not requested, so that no model writes it.
+   * Leaves a missing skill unrequested, so that no model writes it.
    *
    * @generated from field: bool no_request = 7;
    */
@@ -1955,7 +1955,7 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   durationMs: number;
 
   /**
-   * Whether a request was filed, since there is no such skill.
+   * Whether the missing skill was requested.
    *
    * @generated from field: bool skill_request_submitted = 8;
    */
@@ -1969,7 +1969,7 @@ export type UseSkillResponse = Message<"etude.v1.UseSkillResponse"> & {
   wantedSkill: string;
 
   /**
-   * Values of the result that JSON changes, such as whole numbers beyond 2^53, which become texts. Empty: none.
+   * Values of the result that JSON changes, such as whole numbers beyond 2^53, which become texts. Empty: nothing is changed.
    *
    * @generated from field: string note = 10;
    */
@@ -2022,7 +2022,7 @@ export type LoadFunctionsResponse = Message<"etude.v1.LoadFunctionsResponse"> & 
   functions: LoadFunctionsResponse_Function[];
 
   /**
-   * Python that defines them.
+   * Python code that defines the functions.
    *
    * @generated from field: string code = 2;
    */
@@ -2109,7 +2109,7 @@ export type RequestSkillRequest = Message<"etude.v1.RequestSkillRequest"> & {
   requestId: string;
 
   /**
-   * What it would have been called with.
+   * Arguments with which the skill would have been called.
    *
    * @generated from field: google.protobuf.Struct example = 6;
    */
@@ -2193,7 +2193,7 @@ export type WantedSkill = Message<"etude.v1.WantedSkill"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * "skills/{skill}" that came of it.
+   * "skills/{skill}" that was written for the request.
    *
    * @generated from field: string registered_skill = 12;
    */
@@ -2222,7 +2222,7 @@ export type GetWantedSkillRequest = Message<"etude.v1.GetWantedSkillRequest"> & 
   name: string;
 
   /**
-   * Whose request it is. Reviewers may leave it out; a request without a user is seen by everybody.
+   * The user of the request. Reviewers may leave it empty. Everybody sees a request without a user.
    *
    * @generated from field: string user = 2;
    */
@@ -2246,14 +2246,14 @@ export type WithdrawWantedSkillRequest = Message<"etude.v1.WithdrawWantedSkillRe
   name: string;
 
   /**
-   * Whose wish it is, as for GetWantedSkill.
+   * The user of the request. Reviewers may leave it empty.
    *
    * @generated from field: string user = 2;
    */
   user: string;
 
   /**
-   * Shown with the wish.
+   * Reason, shown with the request.
    *
    * @generated from field: string reason = 3;
    */
@@ -2287,7 +2287,7 @@ export type ListWantedSkillsRequest = Message<"etude.v1.ListWantedSkillsRequest"
   pageToken: string;
 
   /**
-   * Lists requests of this user and those without a user. Default: those without a user; for reviewers those of all users.
+   * Lists requests of this user and requests without a user. Default: requests without a user; for reviewers, requests of all users.
    *
    * @generated from field: string user = 4;
    */
@@ -2401,14 +2401,14 @@ export const ImportSkillRequest_HeadSchema: GenMessage<ImportSkillRequest_Head> 
  */
 export type ImportSkillRequest_File = Message<"etude.v1.ImportSkillRequest.File"> & {
   /**
-   * Relative to the folder.
+   * Path relative to the folder.
    *
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
-   * A part of it; the same path again continues it.
+   * A part of the file. A message with the same path continues the file.
    *
    * @generated from field: bytes data = 2;
    */
@@ -2514,7 +2514,7 @@ export const ExportSkillResponseSchema: GenMessage<ExportSkillResponse> = /*@__P
  */
 export type ExportSkillResponse_File = Message<"etude.v1.ExportSkillResponse.File"> & {
   /**
-   * Relative to the skill's folder.
+   * Path relative to the skill's folder.
    *
    * @generated from field: string path = 1;
    */
@@ -2550,28 +2550,28 @@ export type PruneSkillsRequest = Message<"etude.v1.PruneSkillsRequest"> & {
   dryRun: boolean;
 
   /**
-   * Archives active skills that were not used for so many days; 0: none.
+   * Archives active skills that were not used for this many days; 0: off.
    *
    * @generated from field: int32 unused_days = 3;
    */
   unusedDays: number;
 
   /**
-   * Archives active skills with a lower success rate after at least `failing_uses_min` uses; 0: none.
+   * Archives active skills with a lower success rate after at least `failing_uses_min` uses; 0: off.
    *
    * @generated from field: double failing_rate_max = 4;
    */
   failingRateMax: number;
 
   /**
-   * Least uses for `failing_rate_max`.
+   * Number of uses from which `failing_rate_max` applies to a skill.
    *
    * @generated from field: int32 failing_uses_min = 5;
    */
   failingUsesMin: number;
 
   /**
-   * Archives versions that were deprecated so many days ago; 0: none.
+   * Archives versions that were deprecated at least this many days ago; 0: off.
    *
    * @generated from field: int32 superseded_days = 6;
    */
@@ -2654,7 +2654,7 @@ export const PruneSkillsResponse_PrunedSchema: GenMessage<PruneSkillsResponse_Pr
   messageDesc(file_etude_v1_skills, 49, 0);
 
 /**
- * Not archived although the policy names it, since a remaining skill calls it, directly or through others.
+ * A skill that the policy names, but that stays because a remaining skill calls it, directly or through others.
  *
  * @generated from message etude.v1.PruneSkillsResponse.Kept
  */
@@ -2677,14 +2677,14 @@ export type PruneSkillsResponse_Kept = Message<"etude.v1.PruneSkillsResponse.Kep
   version: number;
 
   /**
-   * Why the policy names it.
+   * Why the policy names the skill.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * At most 10, such as `page_url@2 of "writer"`.
+   * Callers of the skill, at most 10, such as `page_url@2 of "writer"`.
    *
    * @generated from field: repeated string called_by = 5;
    */
@@ -2703,7 +2703,7 @@ export const PruneSkillsResponse_KeptSchema: GenMessage<PruneSkillsResponse_Kept
  */
 export type UndoPruneRequest = Message<"etude.v1.UndoPruneRequest"> & {
   /**
-   * As PruneSkills answered it.
+   * `prune_id` of an answer of PruneSkills.
    *
    * @generated from field: string prune_id = 1;
    */
@@ -2772,7 +2772,7 @@ export type UndoPruneResponse_Left = Message<"etude.v1.UndoPruneResponse.Left"> 
   version: number;
 
   /**
-   * Why, such as `version 2 is in use`.
+   * Why the skill stays archived, such as `version 2 is in use`.
    *
    * @generated from field: string reason = 4;
    */
@@ -2826,14 +2826,14 @@ export const RevokeSourceRequestSchema: GenMessage<RevokeSourceRequest> = /*@__P
  */
 export type RevokeSourceResponse = Message<"etude.v1.RevokeSourceResponse"> & {
   /**
-   * Withdrawn skills; in a dry run, those that would be.
+   * Withdrawn skills; in a dry run, skills that would be withdrawn.
    *
    * @generated from field: repeated etude.v1.Skill skills = 1;
    */
   skills: Skill[];
 
   /**
-   * Texts of facts that rest on nothing else.
+   * Texts of facts that have no other source.
    *
    * @generated from field: repeated string facts = 2;
    */
@@ -2920,7 +2920,7 @@ export type GetSkillStatsResponse_AgentStats = Message<"etude.v1.GetSkillStatsRe
   offeredCount: bigint;
 
   /**
-   * How often they were used.
+   * How often its skills were used.
    *
    * @generated from field: int64 used_count = 4;
    */
@@ -2934,7 +2934,7 @@ export type GetSkillStatsResponse_AgentStats = Message<"etude.v1.GetSkillStatsRe
   succeededCount: bigint;
 
   /**
-   * Uses that a call of the model followed after all.
+   * Uses after which a model still had to do the work.
    *
    * @generated from field: int64 fell_back_count = 6;
    */
@@ -3011,7 +3011,7 @@ export enum SkillScope {
   UNSPECIFIED = 0,
 
   /**
-   * One agent; only for its user, where it has one.
+   * One agent; if the skill has a user, only this user of the agent.
    *
    * @generated from enum value: SKILL_SCOPE_AGENT = 1;
    */
@@ -3048,14 +3048,14 @@ export const SkillScopeSchema: GenEnum<SkillScope> = /*@__PURE__*/
 /**
  * Skills: verified code with a contract and a proof, that answers without a model.
  *
- * `agent` and `user` say who reads. A reader sees the agent's own skills, then the user's, the tenant's and everybody's. Of equal names
- * the narrowest owner's is meant. Without an agent, every agent of the tenant is read.
+ * `agent` and `user` say who reads. A reader sees the agent's own skills, then skills of the user, of the tenant and of all tenants. If several have
+ * the same name, the first in this order counts. Without an agent, every agent of the tenant is read.
  *
  * @generated from service etude.v1.Skills
  */
 export const Skills: GenService<{
   /**
-   * Skills ordered by name. Each is shown by its active version, else by its newest; with `status`, by its newest version of that status.
+   * Lists skills by name. Each shows its active version, else its newest; with `status`, its newest version of that status.
    *
    * @generated from rpc etude.v1.Skills.ListSkills
    */
@@ -3121,8 +3121,8 @@ export const Skills: GenService<{
     output: typeof CheckSkillResponseSchema;
   },
   /**
-   * Stores a candidate: version 1 of a new skill, or the next version of a skill (`base_version` says which was edited). Verification
-   * follows, then approval as the agent's settings say. The same content again changes nothing.
+   * Stores a candidate: version 1 of a new skill, or the next version of a skill (`base_version` says which was edited). Verification follows, then
+   * approval as the agent's settings say. A repeat with the same content changes nothing.
    *
    * @generated from rpc etude.v1.Skills.RegisterSkill
    */
@@ -3132,9 +3132,9 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Verifies a version again: the named one, else the newest. An active version keeps its status meanwhile; it gets new evidence, or is
-   * deprecated if it fails. A version in review is rejected if it fails. A rejected version becomes a candidate again; a deprecated one
-   * without valid evidence does so for a reviewer. Skills of a tenant need the role "reviewer", those of all tenants "operator".
+   * Verifies a version again: the named one, else the newest. An active version keeps its status meanwhile, and is deprecated if it fails. A version
+   * in review is rejected if it fails. A rejected version becomes a candidate again. A reviewer can do that with a deprecated version without valid
+   * evidence. Skills of a tenant need the role "reviewer", skills of all tenants "operator".
    * Answers when the verification has ended, or shortly before the deadline.
    *
    * @generated from rpc etude.v1.Skills.VerifySkill
@@ -3145,7 +3145,7 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * All that a reviewer needs to decide. Needs the role "reviewer", as do the calls that follow.
+   * Returns all that a reviewer needs for a decision. Needs the role "reviewer", like the calls below down to PromoteSkill.
    *
    * @generated from rpc etude.v1.Skills.GetSkillReview
    */
@@ -3173,7 +3173,7 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Makes an earlier version active again, and deprecates the present one.
+   * Makes an earlier version active again, and deprecates the present version.
    *
    * @generated from rpc etude.v1.Skills.RollbackSkill
    */
@@ -3209,7 +3209,7 @@ export const Skills: GenService<{
     output: typeof SkillSchema;
   },
   /**
-   * Stores a copy for more readers, which waits for review. A copy for all tenants needs the role "operator".
+   * Stores a copy of a skill for more readers. The copy waits for review; a copy for all tenants needs the role "operator".
    *
    * @generated from rpc etude.v1.Skills.PromoteSkill
    */
@@ -3239,7 +3239,7 @@ export const Skills: GenService<{
     output: typeof LoadFunctionsResponseSchema;
   },
   /**
-   * Requests a skill that is missing. An equal request answers the first one.
+   * Requests a missing skill. An equal request returns the first request.
    *
    * @generated from rpc etude.v1.Skills.RequestSkill
    */
@@ -3265,8 +3265,8 @@ export const Skills: GenService<{
     output: typeof ListWantedSkillsResponseSchema;
   },
   /**
-   * Withdraws a request: its skill is not written, or its draft is dropped. FAILED_PRECONDITION if the skill was written already. A
-   * repeat answers the withdrawn request.
+   * Withdraws a request, so that its skill is not written. An answer that a model has begun is dropped. FAILED_PRECONDITION if the skill is written
+   * already. A repeat returns the withdrawn request.
    *
    * @generated from rpc etude.v1.Skills.WithdrawWantedSkill
    */
@@ -3312,7 +3312,7 @@ export const Skills: GenService<{
     output: typeof UndoPruneResponseSchema;
   },
   /**
-   * Withdraws the skills and facts that rest on a source: a task, an episode, a document, a request, a user.
+   * Withdraws the skills and facts that were learned from a source: a task, an episode, a document, a request, a user.
    *
    * @generated from rpc etude.v1.Skills.RevokeSource
    */

@@ -45,14 +45,14 @@ export type ToolDefinition = Message<"etude.v1.ToolDefinition"> & {
   outputSchema?: JsonObject | undefined;
 
   /**
-   * Whether it changes nothing.
+   * Whether the tool changes nothing.
    *
    * @generated from field: bool read_only = 6;
    */
   readOnly: boolean;
 
   /**
-   * Whether a repeat changes nothing more.
+   * Whether a repeated call changes nothing more.
    *
    * @generated from field: bool idempotent = 7;
    */
@@ -117,7 +117,7 @@ export type CallToolRequest = Message<"etude.v1.CallToolRequest"> & {
   tool: string;
 
   /**
-   * By the tool's input schema.
+   * Arguments that fit the tool's input schema.
    *
    * @generated from field: google.protobuf.Struct arguments = 2;
    */
@@ -134,7 +134,7 @@ export type CallToolRequest = Message<"etude.v1.CallToolRequest"> & {
   user: string;
 
   /**
-   * What loaded functions, todos and files belong to. Letters, digits, "_" and "-", at most 64.
+   * Id of the session that holds loaded functions, todos and files. Letters, digits, "_" and "-", at most 64.
    *
    * @generated from field: string session = 5;
    */
@@ -163,7 +163,7 @@ export type CallToolResponse = Message<"etude.v1.CallToolResponse"> & {
   success: boolean;
 
   /**
-   * Of the tool's output schema.
+   * Result that fits the tool's output schema.
    *
    * @generated from field: google.protobuf.Struct result = 2;
    */
@@ -175,14 +175,14 @@ export type CallToolResponse = Message<"etude.v1.CallToolResponse"> & {
   error: string;
 
   /**
-   * For a skill that doesn't exist: whether a request was filed, and its id. As in `result`.
+   * Whether a missing skill was requested, as `result` says too.
    *
    * @generated from field: optional bool skill_request_submitted = 4;
    */
   skillRequestSubmitted?: boolean | undefined;
 
   /**
-   * Id of the request that was filed.
+   * Id of the request for the missing skill.
    *
    * @generated from field: optional string request_id = 5;
    */
@@ -197,7 +197,7 @@ export const CallToolResponseSchema: GenMessage<CallToolResponse> = /*@__PURE__*
   messageDesc(file_etude_v1_tools, 4);
 
 /**
- * What an agent can do, each with JSON Schemas for what goes in and what comes out.
+ * Tools of agents, with JSON Schemas of their arguments and results.
  *
  * @generated from service etude.v1.Tools
  */
@@ -211,7 +211,7 @@ export const Tools: GenService<{
     output: typeof ListToolsResponseSchema;
   },
   /**
-   * A tool that fails, that is not there, or that is called wrongly is an answer, not an error of the call.
+   * If the tool fails, doesn't exist or gets wrong arguments, the answer says so; the call itself succeeds.
    *
    * @generated from rpc etude.v1.Tools.CallTool
    */

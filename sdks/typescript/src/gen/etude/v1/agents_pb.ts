@@ -120,7 +120,7 @@ export type McpServer = Message<"etude.v1.McpServer"> & {
   env: { [key: string]: string };
 
   /**
-   * For a connection, a list of tools or a call; 30 s by default, at most 300 s.
+   * Limit of a connection, a list of tools or a call; 30 s by default, at most 300 s.
    *
    * @generated from field: google.protobuf.Duration timeout = 7;
    */
@@ -146,28 +146,28 @@ export type ProceduralMemorySettings = Message<"etude.v1.ProceduralMemorySetting
   enabled: boolean;
 
   /**
-   * Whether rollouts and consolidation register what works, without being told to.
+   * Whether rollouts and consolidation register working code as skills by themselves.
    *
    * @generated from field: bool auto_register_skills = 2;
    */
   autoRegisterSkills: boolean;
 
   /**
-   * 0 to 1; from this confidence on the approval mode "threshold" approves by itself.
+   * 0 to 1; the least confidence with which the approval mode "threshold" approves a skill.
    *
    * @generated from field: double skill_registration_confidence_threshold = 3;
    */
   skillRegistrationConfidenceThreshold: number;
 
   /**
-   * Skills that are neither rejected nor archived; 0: any number.
+   * Most skills that are neither rejected nor archived; 0: any number.
    *
    * @generated from field: int32 max_skills = 4;
    */
   maxSkills: number;
 
   /**
-   * 0 to 1; from this similarity on a skill is used instead of new code.
+   * 0 to 1; the least similarity at which a skill is used instead of new code.
    *
    * @generated from field: double skill_search_threshold = 5;
    */
@@ -188,7 +188,7 @@ export type ProceduralMemorySettings = Message<"etude.v1.ProceduralMemorySetting
   approvalMode: string;
 
   /**
-   * Whether a model reads conversations for facts, and compares new facts with near ones; default true.
+   * Whether a model reads conversations for facts, and compares new facts with similar facts; default true.
    *
    * @generated from field: optional bool settle_facts = 8;
    */
@@ -273,8 +273,8 @@ export type UpdateAgentRequest = Message<"etude.v1.UpdateAgentRequest"> & {
   agent?: Agent | undefined;
 
   /**
-   * Paths such as "procedural_memory_settings.max_skills", "strategy" or "mcp_servers". Empty: all procedural memory settings, and of the
-   * others those that are not empty.
+   * Paths such as "procedural_memory_settings.max_skills", "strategy" or "mcp_servers". Empty: all procedural memory settings, and the other settings
+   * that are not empty.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */

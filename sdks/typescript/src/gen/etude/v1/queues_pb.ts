@@ -61,7 +61,7 @@ export type SandboxController = Message<"etude.v1.SandboxController"> & {
   id: string;
 
   /**
-   * Open sandboxes of callers, and how many it takes.
+   * Open sandboxes of callers.
    *
    * @generated from field: int32 sessions = 2;
    */
@@ -82,7 +82,7 @@ export type SandboxController = Message<"etude.v1.SandboxController"> & {
   warm: number;
 
   /**
-   * Claims that wait until one is free.
+   * Claims that wait until a sandbox is free.
    *
    * @generated from field: int32 claims_waiting = 5;
    */
@@ -313,7 +313,7 @@ export type RedriveDeadLettersResponse = Message<"etude.v1.RedriveDeadLettersRes
   redriven: number;
 
   /**
-   * Why some were not, one line each.
+   * Why the other jobs were not redriven, one line each.
    *
    * @generated from field: repeated string refused = 2;
    */
@@ -376,7 +376,7 @@ export const ListTenantsResponseSchema: GenMessage<ListTenantsResponse> = /*@__P
  */
 export type Tenant = Message<"etude.v1.Tenant"> & {
   /**
-   * As the keys name it.
+   * Name of the tenant, as in its keys.
    *
    * @generated from field: string name = 1;
    */
@@ -438,48 +438,48 @@ export const TenantSchema: GenMessage<Tenant> = /*@__PURE__*/
   messageDesc(file_etude_v1_queues, 11);
 
 /**
- * Limits of a tenant as this gateway knows them; 0: none.
+ * Limits of a tenant as this gateway knows them; 0: no limit.
  *
  * @generated from message etude.v1.TenantLimits
  */
 export type TenantLimits = Message<"etude.v1.TenantLimits"> & {
   /**
-   * Share of the workers beside other tenants with waiting tasks.
+   * Weight in the share of workers among tenants with waiting tasks.
    *
    * @generated from field: int32 weight = 1;
    */
   weight: number;
 
   /**
-   * Unfinished tasks.
+   * Most unfinished tasks.
    *
    * @generated from field: int32 tasks = 2;
    */
   tasks: number;
 
   /**
-   * Tasks accepted in a minute.
+   * Most tasks accepted in a minute.
    *
    * @generated from field: int32 submits_per_minute = 3;
    */
   submitsPerMinute: number;
 
   /**
-   * Open sandboxes; 0: the limit of the sandbox controllers.
+   * Most open sandboxes; 0: the limit of the sandbox controllers.
    *
    * @generated from field: int32 sandboxes = 4;
    */
   sandboxes: number;
 
   /**
-   * Of all model calls, per day (UTC).
+   * Most tokens of all model calls per day (UTC).
    *
    * @generated from field: int64 tokens_per_day = 5;
    */
   tokensPerDay: bigint;
 
   /**
-   * US dollars per day (UTC).
+   * Most US dollars per day (UTC).
    *
    * @generated from field: double usd_per_day = 6;
    */
@@ -510,14 +510,14 @@ export type ListAuditRequest = Message<"etude.v1.ListAuditRequest"> & {
   pageToken: string;
 
   /**
-   * Default: the caller's. Another one needs the role operator.
+   * Default: the caller's tenant. Another tenant needs the role "operator".
    *
    * @generated from field: string tenant = 3;
    */
   tenant: string;
 
   /**
-   * Only entries of these last days; 0: all that are kept.
+   * Greatest age of an entry in days; 0: all entries that are kept.
    *
    * @generated from field: int32 days = 4;
    */
@@ -575,7 +575,7 @@ export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
   actor: string;
 
   /**
-   * Of the actor: "user", "reviewer", "operator".
+   * Roles of the actor: "user", "reviewer", "operator".
    *
    * @generated from field: repeated string roles = 4;
    */
@@ -603,7 +603,7 @@ export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
   outcome: string;
 
   /**
-   * How often the actor's call was refused within the minute; otherwise 1.
+   * Number of equal refusals of the actor's call within the minute; 1 for any other outcome.
    *
    * @generated from field: int32 count = 8;
    */

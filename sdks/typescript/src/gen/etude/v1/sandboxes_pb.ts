@@ -62,7 +62,7 @@ export type Sandbox = Message<"etude.v1.Sandbox"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When it ends by itself unless it is renewed.
+   * When the sandbox ends by itself unless it is renewed.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 8;
    */
@@ -88,7 +88,7 @@ export const SandboxSchema: GenMessage<Sandbox> = /*@__PURE__*/
  */
 export type CreateSandboxRequest = Message<"etude.v1.CreateSandboxRequest"> & {
   /**
-   * Makes a repeat harmless. Empty: one is made.
+   * Makes a repeat harmless. Empty: the server makes an id.
    *
    * @generated from field: string request_id = 1;
    */
@@ -211,7 +211,7 @@ export type RenewSandboxRequest = Message<"etude.v1.RenewSandboxRequest"> & {
   name: string;
 
   /**
-   * Counted from now; at most 24 h.
+   * New lifetime, counted from now; at most 24 h.
    *
    * @generated from field: google.protobuf.Duration ttl = 2;
    */
@@ -278,28 +278,28 @@ export type ExecuteRequest = Message<"etude.v1.ExecuteRequest"> & {
   stdin: string;
 
   /**
-   * Instead of the sandbox's own, field by field.
+   * Override the sandbox's own limits, field by field.
    *
    * @generated from field: etude.v1.SandboxLimits limits = 6;
    */
   limits?: SandboxLimits | undefined;
 
   /**
-   * Of the last event that was seen of this execution.
+   * Token of the last event that the caller has seen of this execution.
    *
    * @generated from field: string resume_token = 7;
    */
   resumeToken: string;
 
   /**
-   * LANGUAGE_PYTHON only: tools that the code may call. Whoever executes it answers each tool_call with AnswerToolCall.
+   * LANGUAGE_PYTHON only: tools that the code may call. The caller of Execute answers each tool_call with AnswerToolCall.
    *
    * @generated from field: repeated etude.v1.CellTool tools = 8;
    */
   tools: CellTool[];
 
   /**
-   * LANGUAGE_PYTHON only: gives the cell a scratchpad. An interpreter without one begins with this state.
+   * LANGUAGE_PYTHON only: gives the cell a scratchpad. If the interpreter has none yet, it starts with this state.
    *
    * @generated from field: etude.v1.Scratchpad scratchpad = 9;
    */
@@ -334,7 +334,7 @@ export type CellTool = Message<"etude.v1.CellTool"> & {
   parameters: string[];
 
   /**
-   * For the model that writes the code.
+   * Description for the model that writes the code.
    *
    * @generated from field: string description = 3;
    */
@@ -349,13 +349,13 @@ export const CellToolSchema: GenMessage<CellTool> = /*@__PURE__*/
   messageDesc(file_etude_v1_sandboxes, 8);
 
 /**
- * The code waits for its answer, 15 min at most.
+ * A call of a tool by the code, which waits for the answer, at most 15 min.
  *
  * @generated from message etude.v1.ToolCall
  */
 export type ToolCall = Message<"etude.v1.ToolCall"> & {
   /**
-   * Its place in the execution, from 1 on.
+   * Place of the call in the execution, from 1.
    *
    * @generated from field: int32 number = 1;
    */
@@ -369,7 +369,7 @@ export type ToolCall = Message<"etude.v1.ToolCall"> & {
   tool: string;
 
   /**
-   * By parameter.
+   * Arguments by the names of parameters.
    *
    * @generated from field: map<string, google.protobuf.Value> arguments = 3;
    */
@@ -493,14 +493,14 @@ export type ScratchpadValue = Message<"etude.v1.ScratchpadValue"> & {
   name: string;
 
   /**
-   * Its repr, cut at 100 characters with "...".
+   * The value's repr, cut at 100 characters with "...".
    *
    * @generated from field: string shown = 2;
    */
   shown: string;
 
   /**
-   * The pickled value in base64. Empty: it is in a file, only in the interpreter, or lost.
+   * The pickled value in base64. Empty: the value is in a file, only in the interpreter, or lost.
    *
    * @generated from field: string pickled = 3;
    */
@@ -588,7 +588,7 @@ export const ExecuteEventSchema: GenMessage<ExecuteEvent> = /*@__PURE__*/
   messageDesc(file_etude_v1_sandboxes, 14);
 
 /**
- * One thing that was displayed, in every form that it has.
+ * One displayed object, in each of its media types.
  *
  * @generated from message etude.v1.RichOutput
  */
@@ -634,7 +634,7 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
   exit: string;
 
   /**
-   * Of the process; absent where a signal ended it.
+   * Exit code of the process; absent if a signal ended it.
    *
    * @generated from field: optional int32 exit_code = 2;
    */
@@ -648,14 +648,14 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
   signal?: number | undefined;
 
   /**
-   * Bytes left out of the middle of each stream. The tail came as the last stdout or stderr event.
+   * Bytes left out of the middle of stdout. The tail came as the last stdout event.
    *
    * @generated from field: int64 stdout_cut_bytes = 4;
    */
   stdoutCutBytes: bigint;
 
   /**
-   * The same for stderr.
+   * Bytes left out of the middle of stderr. The tail came as the last stderr event.
    *
    * @generated from field: int64 stderr_cut_bytes = 5;
    */
@@ -683,7 +683,7 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
   memoryPeakKib: bigint;
 
   /**
-   * The exception that ended it.
+   * The exception that ended the run.
    *
    * @generated from field: etude.v1.ExecutionError error = 9;
    */
@@ -697,7 +697,7 @@ export type ExecutionOutcome = Message<"etude.v1.ExecutionOutcome"> & {
   stateLost: boolean;
 
   /**
-   * The state after the cell. Absent without a scratchpad, and where state_lost.
+   * The state after the cell. Absent without a scratchpad, or if state_lost is set.
    *
    * @generated from field: etude.v1.Scratchpad scratchpad = 11;
    */
@@ -778,7 +778,7 @@ export const CancelExecutionRequestSchema: GenMessage<CancelExecutionRequest> = 
  */
 export type CancelExecutionResponse = Message<"etude.v1.CancelExecutionResponse"> & {
   /**
-   * Whether it was running.
+   * Whether the execution was running.
    *
    * @generated from field: bool stopped = 1;
    */
@@ -840,7 +840,7 @@ export type UploadFileHeader = Message<"etude.v1.UploadFileHeader"> & {
   path: string;
 
   /**
-   * Where the first chunk goes: 0, or the bytes that arrived before.
+   * Where the first chunk goes: 0, or the number of bytes that arrived before.
    *
    * @generated from field: int64 offset = 3;
    */
@@ -876,7 +876,7 @@ export type DownloadFileRequest = Message<"etude.v1.DownloadFileRequest"> & {
   path: string;
 
   /**
-   * First byte, from 0.
+   * Where to begin: number of the first byte, from 0.
    *
    * @generated from field: int64 offset = 3;
    */
@@ -1035,7 +1035,7 @@ export type SearchSandboxFilesRequest = Message<"etude.v1.SearchSandboxFilesRequ
   name: string;
 
   /**
-   * Found literally, within one line. At most 1,000 characters.
+   * Text that one line contains literally. At most 1,000 characters.
    *
    * @generated from field: string text = 2;
    */
@@ -1090,14 +1090,14 @@ export type FoundLine = Message<"etude.v1.FoundLine"> & {
   path: string;
 
   /**
-   * From 1 on.
+   * Number of the line, from 1.
    *
    * @generated from field: int32 line = 2;
    */
   line: number;
 
   /**
-   * Cut at 300 characters.
+   * The line, cut at 300 characters.
    *
    * @generated from field: string text = 3;
    */
@@ -1171,7 +1171,7 @@ export enum SandboxState {
   EXPIRED = 3,
 
   /**
-   * Ended under its caller; state_reason says why.
+   * Lost through the infrastructure; state_reason says why.
    *
    * @generated from enum value: SANDBOX_STATE_LOST = 4;
    */
@@ -1194,7 +1194,7 @@ export enum Language {
   UNSPECIFIED = 0,
 
   /**
-   * A cell: names stay from execution to execution, the value of a last expression is displayed. The default.
+   * A cell of Python, the default: names stay from execution to execution, and the value of a last expression is displayed.
    *
    * @generated from enum value: LANGUAGE_PYTHON = 1;
    */
@@ -1223,7 +1223,7 @@ export const LanguageSchema: GenEnum<Language> = /*@__PURE__*/
 export const Sandboxes: GenService<{
   /**
    * Claims a sandbox. The same request_id with the same body returns the same sandbox; with another body, ALREADY_EXISTS.
-   * RESOURCE_EXHAUSTED when none is free in time.
+   * RESOURCE_EXHAUSTED if no sandbox is free in time.
    *
    * @generated from rpc etude.v1.Sandboxes.CreateSandbox
    */
@@ -1241,7 +1241,7 @@ export const Sandboxes: GenService<{
     output: typeof SandboxSchema;
   },
   /**
-   * Newest first; ended ones are kept for an hour.
+   * Lists sandboxes, newest first. Ended sandboxes are kept for an hour.
    *
    * @generated from rpc etude.v1.Sandboxes.ListSandboxes
    */
@@ -1251,7 +1251,7 @@ export const Sandboxes: GenService<{
     output: typeof ListSandboxesResponseSchema;
   },
   /**
-   * Lets it live `ttl` longer, counted from now.
+   * Lets the sandbox live for `ttl` from now.
    *
    * @generated from rpc etude.v1.Sandboxes.RenewSandbox
    */
@@ -1261,7 +1261,7 @@ export const Sandboxes: GenService<{
     output: typeof SandboxSchema;
   },
   /**
-   * Ends everything in it. Closing one that has ended changes nothing.
+   * Ends a sandbox with everything in it. Closing an ended sandbox changes nothing.
    *
    * @generated from rpc etude.v1.Sandboxes.CloseSandbox
    */
@@ -1271,9 +1271,9 @@ export const Sandboxes: GenService<{
     output: typeof SandboxSchema;
   },
   /**
-   * Runs one piece of code and streams what it prints, until its result. The same execution_id again follows the first
-   * from resume_token on and runs nothing twice. One at a time: a second one is FAILED_PRECONDITION. A caller that
-   * goes away stops nothing.
+   * Runs one piece of code and streams what it prints, until its result. A repeat with the same execution_id runs nothing: it follows the first run
+   * from resume_token on. A sandbox runs one execution at a time and refuses another with FAILED_PRECONDITION. An execution goes on when its caller
+   * leaves.
    *
    * @generated from rpc etude.v1.Sandboxes.Execute
    */
@@ -1283,7 +1283,7 @@ export const Sandboxes: GenService<{
     output: typeof ExecuteEventSchema;
   },
   /**
-   * The answer to a tool_call event. Only the first answer to the call that waits counts; any other changes nothing.
+   * Answers a tool_call event. Only the first answer counts, while the call waits for it; any other answer changes nothing.
    *
    * @generated from rpc etude.v1.Sandboxes.AnswerToolCall
    */
@@ -1303,8 +1303,8 @@ export const Sandboxes: GenService<{
     output: typeof CancelExecutionResponseSchema;
   },
   /**
-   * The first message has the header, the others chunks of at most 512 KiB. An upload that was cut goes on with
-   * `offset` at `uploaded_bytes` of GetSandboxFile.
+   * The first message has the header, the others chunks of at most 512 KiB. An interrupted upload continues with `offset` at `uploaded_bytes` of
+   * GetSandboxFile.
    *
    * @generated from rpc etude.v1.Sandboxes.UploadFile
    */
@@ -1314,7 +1314,7 @@ export const Sandboxes: GenService<{
     output: typeof SandboxFileSchema;
   },
   /**
-   * Chunks of at most 512 KiB, from `offset` on.
+   * Sends a file from `offset` on, in chunks of at most 512 KiB.
    *
    * @generated from rpc etude.v1.Sandboxes.DownloadFile
    */

@@ -109,7 +109,7 @@ export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 0);
 
 /**
- * What follows the end of a task in training mode: lessons and a skill are made from its attempts. Nobody waits for it by default.
+ * What follows the end of a task in training mode: lessons and a skill are made from its attempts. By default no call waits for it.
  *
  * @generated from message etude.v1.Learning
  */
@@ -120,7 +120,7 @@ export type Learning = Message<"etude.v1.Learning"> & {
   state: LearningState;
 
   /**
-   * Of the model calls that learning made; they are not part of the task's usage.
+   * Usage of learning's model calls. It is not part of the task's usage.
    *
    * @generated from field: etude.v1.Usage usage = 2;
    */
@@ -160,7 +160,7 @@ export type Question = Message<"etude.v1.Question"> & {
   text: string;
 
   /**
-   * Without an answer until then, the task goes on without one.
+   * If no answer comes until then, the task goes on without an answer.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -205,7 +205,7 @@ export const TaskErrorSchema: GenMessage<TaskError> = /*@__PURE__*/
  */
 export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   /**
-   * Who owns what is learned, such as "solver". Default "default".
+   * The agent that owns what is learned, such as "solver". Default "default".
    *
    * @generated from field: string agent = 1;
    */
@@ -226,7 +226,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   prompt: string;
 
   /**
-   * Placed in the sandbox's working directory. 8 MiB in all.
+   * Files placed in the sandbox's working directory, at most 8 MiB in all.
    *
    * @generated from field: repeated etude.v1.TaskFile files = 4;
    */
@@ -245,7 +245,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   evaluator?: Evaluator | undefined;
 
   /**
-   * Reaches no prompt before the verdict of a training run.
+   * A correct answer. It reaches no prompt before the verdict of a training run.
    *
    * @generated from field: string reference_solution = 7;
    */
@@ -269,7 +269,7 @@ export type TaskSpec = Message<"etude.v1.TaskSpec"> & {
   memory?: MemoryPolicy | undefined;
 
   /**
-   * 0 (default) to 9, larger is sooner among the tenant's own tasks.
+   * 0 (default) to 9; tasks with larger numbers start first among the tenant's own tasks.
    *
    * @generated from field: int32 priority = 11;
    */
@@ -396,7 +396,7 @@ export const NoEvaluatorSchema: GenMessage<NoEvaluator> = /*@__PURE__*/
  */
 export type NamedEvaluator = Message<"etude.v1.NamedEvaluator"> & {
   /**
-   * One of docs/evaluators.md, such as "accepted_outputs".
+   * A name from docs/evaluators.md, such as "accepted_outputs".
    *
    * @generated from field: string name = 1;
    */
@@ -432,7 +432,7 @@ export type IoCases = Message<"etude.v1.IoCases"> & {
   comparison: Comparison;
 
   /**
-   * For COMPARISON_NUMERIC; default 1e-6.
+   * Allowed difference for COMPARISON_NUMERIC; default 1e-6.
    *
    * @generated from field: double tolerance = 3;
    */
@@ -492,7 +492,7 @@ export type FunctionCases = Message<"etude.v1.FunctionCases"> & {
   cases: FunctionCase[];
 
   /**
-   * For numbers; default 1e-9, absolute or relative.
+   * Allowed difference of numbers, absolute or relative; default 1e-9.
    *
    * @generated from field: double tolerance = 3;
    */
@@ -543,7 +543,7 @@ export const FunctionCaseSchema: GenMessage<FunctionCase> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 12);
 
 /**
- * Assert code as HumanEval and MBPP have it.
+ * Tests as Python assertions, in the form of HumanEval and MBPP.
  *
  * @generated from message etude.v1.PythonTests
  */
@@ -570,7 +570,7 @@ export type PythonTests = Message<"etude.v1.PythonTests"> & {
   setup: string;
 
   /**
-   * Shown to the model where true.
+   * Whether the model sees the tests.
    *
    * @generated from field: bool public = 4;
    */
@@ -603,7 +603,7 @@ export type Command = Message<"etude.v1.Command"> & {
   expectedExitCode: number;
 
   /**
-   * Compared where set.
+   * Compared with stdout if set.
    *
    * @generated from field: optional string expected_stdout = 3;
    */
@@ -691,7 +691,7 @@ export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 15);
 
 /**
- * Of each single execution. Zero means the default.
+ * Limits of each single execution. Zero means the default.
  *
  * @generated from message etude.v1.SandboxLimits
  */
@@ -732,7 +732,7 @@ export type SandboxLimits = Message<"etude.v1.SandboxLimits"> & {
   fileSizeMib: number;
 
   /**
-   * Kept of each stream, head and tail; default 256.
+   * Output that is kept of each stream, head and tail; default 256.
    *
    * @generated from field: int32 output_kib = 6;
    */
@@ -822,7 +822,7 @@ export type TaskResult = Message<"etude.v1.TaskResult"> & {
   code: string;
 
   /**
-   * What it printed, for evaluator `none` the final answer.
+   * What the code printed; for the evaluator `none`, the final answer.
    *
    * @generated from field: string output = 4;
    */
@@ -846,7 +846,7 @@ export type TaskResult = Message<"etude.v1.TaskResult"> & {
   skill: string;
 
   /**
-   * The model answered from a script; it was no model.
+   * Whether the scripted model answered, which is no real model.
    *
    * @generated from field: bool scripted = 8;
    */
@@ -958,14 +958,14 @@ export type UsageReport = Message<"etude.v1.UsageReport"> & {
   rows: ModelSpend[];
 
   /**
-   * What the tenant may spend per day (UTC); 0: no limit.
+   * Tokens that the tenant may use per day (UTC); 0: no limit.
    *
    * @generated from field: int64 tokens_per_day = 2;
    */
   tokensPerDay: bigint;
 
   /**
-   * The same in US dollars.
+   * US dollars that the tenant may spend per day (UTC); 0: no limit.
    *
    * @generated from field: double usd_per_day = 3;
    */
@@ -996,7 +996,7 @@ export type ModelSpend = Message<"etude.v1.ModelSpend"> & {
   agent: string;
 
   /**
-   * The kind of the step that asked, such as "generate"; "consolidate", "settle", "read", "write_skill" or "rerank".
+   * Kind of the step that asked the model, such as "generate"; else "consolidate", "settle", "read", "write_skill" or "rerank".
    *
    * @generated from field: string purpose = 3;
    */
@@ -1088,7 +1088,7 @@ export type ListTasksRequest = Message<"etude.v1.ListTasksRequest"> & {
   pageToken: string;
 
   /**
-   * Only in this state, where set.
+   * Only tasks in this state; unspecified: any state.
    *
    * @generated from field: etude.v1.TaskState state = 3;
    */
@@ -1163,7 +1163,7 @@ export type AnswerTaskRequest = Message<"etude.v1.AnswerTaskRequest"> & {
   name: string;
 
   /**
-   * Of the question; empty: the open one.
+   * Key of the question; empty: the open question.
    *
    * @generated from field: string key = 2;
    */
@@ -1289,28 +1289,28 @@ export const StepExplanationSchema: GenMessage<StepExplanation> = /*@__PURE__*/
  */
 export type PromptSection = Message<"etude.v1.PromptSection"> & {
   /**
-   * Of the message: "system", "user" or "assistant".
+   * Role of the message: "system", "user" or "assistant".
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * The heading; empty where the message begins without one.
+   * The heading; empty if the message begins without a heading.
    *
    * @generated from field: string title = 2;
    */
   title: string;
 
   /**
-   * With the heading.
+   * Text of the section, with its heading.
    *
    * @generated from field: string text = 3;
    */
   text: string;
 
   /**
-   * About four characters each.
+   * Estimated tokens: about four characters each.
    *
    * @generated from field: int32 tokens = 4;
    */
@@ -1356,7 +1356,7 @@ export const GetStepRequestSchema: GenMessage<GetStepRequest> = /*@__PURE__*/
   messageDesc(file_etude_v1_tasks, 33);
 
 /**
- * What came of a step. Fields that its kind doesn't have are empty.
+ * What came of a step. Fields that this kind of step doesn't have are empty.
  *
  * @generated from message etude.v1.Step
  */
@@ -1374,14 +1374,14 @@ export type Step = Message<"etude.v1.Step"> & {
   text: string;
 
   /**
-   * The code in it, or the code that ran.
+   * The code in the model's answer, or the code that ran.
    *
    * @generated from field: string code = 3;
    */
   code: string;
 
   /**
-   * The tool that was called, and with what.
+   * Name of the tool that was called.
    *
    * @generated from field: string tool = 4;
    */
@@ -1395,7 +1395,7 @@ export type Step = Message<"etude.v1.Step"> & {
   query: string;
 
   /**
-   * Without those of hidden cases.
+   * Runs of the code, without runs of hidden cases.
    *
    * @generated from field: repeated etude.v1.StepRun runs = 6;
    */
@@ -1430,14 +1430,14 @@ export const StepSchema: GenMessage<Step> = /*@__PURE__*/
  */
 export type StepRun = Message<"etude.v1.StepRun"> & {
   /**
-   * From 1; 0: the evaluator has no cases.
+   * Number of the case, from 1; 0: the evaluator has no cases.
    *
    * @generated from field: int32 case = 1;
    */
   case: number;
 
   /**
-   * As in ExecutionOutcome.
+   * One of the values of `ExecutionOutcome.exit`.
    *
    * @generated from field: string exit = 2;
    */
@@ -1454,7 +1454,7 @@ export type StepRun = Message<"etude.v1.StepRun"> & {
   stderr: string;
 
   /**
-   * What the function returned, as JSON; empty if it didn't.
+   * What the function returned, as JSON; empty if it did not return.
    *
    * @generated from field: string value_json = 5;
    */
@@ -1473,7 +1473,7 @@ export const StepRunSchema: GenMessage<StepRun> = /*@__PURE__*/
  */
 export type StepRecord = Message<"etude.v1.StepRecord"> & {
   /**
-   * As in MemoryHit.
+   * One of the kinds of `MemoryHit.kind`.
    *
    * @generated from field: string kind = 1;
    */
@@ -1490,7 +1490,7 @@ export type StepRecord = Message<"etude.v1.StepRecord"> & {
   title: string;
 
   /**
-   * As the model was shown it.
+   * Text as the model was shown it.
    *
    * @generated from field: string text = 4;
    */
@@ -1514,7 +1514,7 @@ export type WatchTaskRequest = Message<"etude.v1.WatchTaskRequest"> & {
   name: string;
 
   /**
-   * Of the last event seen; empty for everything from the start.
+   * Token of the last event that was seen; empty: all events from the start.
    *
    * @generated from field: string resume_token = 2;
    */
@@ -1621,7 +1621,7 @@ export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
  */
 export type ModelText = Message<"etude.v1.ModelText"> & {
   /**
-   * The step that is being done.
+   * The step that is running.
    *
    * @generated from field: string step = 1;
    */
@@ -1759,7 +1759,7 @@ export type AttemptFinished = Message<"etude.v1.AttemptFinished"> & {
   casesTotal: number;
 
   /**
-   * The skill that answered, if one did.
+   * The skill that answered; empty if no skill did.
    *
    * @generated from field: string skill = 6;
    */
@@ -2126,7 +2126,7 @@ export const Tasks: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Answers the open question of a task, which then goes on. FAILED_PRECONDITION where the task asks nothing.
+   * Answers the open question of a task, which then goes on. FAILED_PRECONDITION if the task has no open question.
    *
    * @generated from rpc etude.v1.Tasks.AnswerTask
    */
@@ -2136,7 +2136,7 @@ export const Tasks: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Returns once the task is finished, by default without its learning, or asks a question, or with the task as it stands when `timeout` is over.
+   * Returns once the task has ended or asks a question, or when `timeout` is over. By default it does not wait for learning.
    *
    * @generated from rpc etude.v1.Tasks.WaitTask
    */
@@ -2146,7 +2146,7 @@ export const Tasks: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Shows what the model was asked in one step, in sections. FAILED_PRECONDITION where it can't be reconstructed.
+   * Shows what the model was asked in one step, in sections. FAILED_PRECONDITION if it can't be reconstructed.
    *
    * @generated from rpc etude.v1.Tasks.ExplainStep
    */

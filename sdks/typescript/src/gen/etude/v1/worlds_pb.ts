@@ -35,14 +35,14 @@ export type World = Message<"etude.v1.World"> & {
   seed: string;
 
   /**
-   * In cells.
+   * Width in cells.
    *
    * @generated from field: int32 width = 3;
    */
   width: number;
 
   /**
-   * In cells.
+   * Height in cells.
    *
    * @generated from field: int32 height = 4;
    */
@@ -158,7 +158,7 @@ export type CreateWorldRequest = Message<"etude.v1.CreateWorldRequest"> & {
   width: number;
 
   /**
-   * As the width.
+   * In cells, 8 to 128; default 32.
    *
    * @generated from field: int32 height = 4;
    */
@@ -290,7 +290,7 @@ export type MoveInWorldRequest = Message<"etude.v1.MoveInWorldRequest"> & {
   tool: string;
 
   /**
-   * By the tool's input schema.
+   * Arguments that fit the tool's input schema.
    *
    * @generated from field: google.protobuf.Struct arguments = 5;
    */
@@ -316,7 +316,7 @@ export const MoveInWorldRequestSchema: GenMessage<MoveInWorldRequest> = /*@__PUR
  */
 export const Worlds: GenService<{
   /**
-   * A name that exists with the same seed and size gives that world as it is.
+   * Makes a world. A repeat with the same name, seed and size returns the world as it is.
    *
    * @generated from rpc etude.v1.Worlds.CreateWorld
    */
@@ -350,7 +350,7 @@ export const Worlds: GenService<{
     output: typeof DeleteWorldResponseSchema;
   },
   /**
-   * A move that fails, such as one without the stamina for it, is an answer, not an error of the call.
+   * Makes a move. If the move fails, for example for lack of stamina, the answer says so; the call itself succeeds.
    *
    * @generated from rpc etude.v1.Worlds.MoveInWorld
    */
