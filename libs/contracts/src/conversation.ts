@@ -17,10 +17,10 @@ export const Message = z.strictObject({
 export type Message = z.infer<typeof Message>;
 
 export const Conversation = z.strictObject({
-  /** Derived from the owner and `name`, so that a name of one owner means one conversation. */
+  /** Derived from the owner and `name`, so that an owner has only one conversation of each name. */
   id: z.string(),
   scope: Scope,
-  /** The owner's name for it, such as the id of a chat. */
+  /** The owner's name for the conversation, such as the id of a chat. */
   name: z.string().min(1).max(1_000),
   title: z.string().max(1_000),
   turns: z.number().int().min(0).max(TURNS_MAX),
@@ -37,7 +37,7 @@ export const Turn = Message.extend({
   conversation: z.string(),
   /** Position in the conversation, from 0. */
   index: z.number().int().min(0).max(TURNS_MAX),
-  /** Beginnings of the two turns before it, with their speakers. Search reads them too: an answer alone often doesn't say what it is about. */
+  /** Beginnings of the two turns before this one, with their speakers. Search reads them too: an answer alone often doesn't name its topic. */
   previous: z.string(),
   /** When it was stored, in ms since 1970. */
   createdAt: z.number().int(),

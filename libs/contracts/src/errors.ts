@@ -15,7 +15,7 @@ export const ERROR_KINDS = {
   INVALID_ARGUMENT: kind(3, 'caller'),
   /** Check the name. Records of other tenants are reported as not found too. */
   NOT_FOUND: kind(5, 'caller'),
-  /** The `request_id` was used with another body. Take a new one for a new request. */
+  /** The `request_id` was used with another body. Use a new `request_id` for a new request. */
   ALREADY_EXISTS: kind(6, 'caller'),
   /** Correct what the message names: a setting, a sandbox that has ended or is busy, or a skill with the wrong status or without proof. */
   FAILED_PRECONDITION: kind(9, 'caller'),
@@ -57,7 +57,7 @@ export const ERROR_KINDS = {
   EMBEDDING_LENGTH_WRONG: kind(9, 'system'),
   /** No sandbox could be started, or its controller is unreachable. Try again; see the sandbox controller's log. */
   SANDBOX_UNAVAILABLE: kind(14, 'system', true),
-  /** All sandboxes are busy, too many calls wait for one session, or your quota is used up. Try again, close one, or run more. */
+  /** All sandboxes are busy, too many calls wait for one session, or your quota is used up. Try again, close a sandbox, or have the limit raised. */
   SANDBOX_CAPACITY: kind(8, 'system', true),
   /** This machine can't enforce a limit. The message names the limit and the setting that accepts running without it. */
   SANDBOX_CONTROL_MISSING: kind(9, 'system'),

@@ -10,7 +10,7 @@ const slug = (max = 64) =>
 export const TenantId = slug();
 export const AgentId = slug();
 export const UserId = slug(128);
-/** Owners of shared skills. The agents stand for all agents of one user or of one tenant; the tenant stands for all tenants. */
+/** Owners of shared skills: all agents of one user, all agents of one tenant, and all tenants. */
 export const USER_AGENT = '@user';
 export const TENANT_AGENT = '@tenant';
 export const GLOBAL_TENANT = '@global';

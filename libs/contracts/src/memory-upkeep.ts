@@ -12,7 +12,7 @@ export type NamedRecord = z.infer<typeof NamedRecord>;
 export const ErasureReceipt = z.object({
   id: z.string(),
   tenant: TenantId,
-  /** Hex SHA-256 of the agent's or user's name; null: the erasure isn't limited to one. */
+  /** Hex SHA-256 of the agent's or user's name; null: the erasure isn't limited to one agent or user. */
   agentDigest: z.string().nullable(),
   userDigest: z.string().nullable(),
   state: z.enum(['running', 'succeeded', 'failed']),
@@ -22,7 +22,7 @@ export const ErasureReceipt = z.object({
   left: z.record(z.string(), z.number().int()),
   /** One sentence for each other action, and for data that the databases may keep for a while. */
   notes: z.array(z.string()),
-  /** Names of the records that rested on a deleted record, and of its other versions. They stay. */
+  /** Names of records that stay: records made from the deleted record, and its other versions. */
   supported: z.array(z.string()).default([]),
   error: z.string().nullable(),
   requestedAt: z.number().int(),
@@ -39,7 +39,7 @@ export const Reembedding = z.object({
   dimension: z.number().int().min(1).max(65_536).nullable(),
   /** Model whose vectors are dropped once all records have vectors of `model`; null: none. */
   dropModel: z.string().nullable(),
-  /** `stopped`: continues from there when started again. `ready`: every record has a vector. */
+  /** `stopped`: a new start continues after the last vector. `ready`: every record has a vector. */
   state: z.enum(['idle', 'running', 'stopped', 'ready', 'failed']),
   /** Count of records. */
   done: z.number().int(),
@@ -73,11 +73,11 @@ export type ConsolidationCounts = z.infer<typeof ConsolidationCounts>;
 export const ConsolidatedAgent = ConsolidationCounts.extend({
   agent: z.string(),
   /**
-   * `planned`: nothing is applied yet, or the run is dry. `gated`: the plan would have made recall worse. `left`: the budget was spent before
-   * its turn. `undone`: the unit was taken back.
+   * `planned`: nothing is applied yet, or the run is dry. `gated`: the plan would have made recall worse. `left`: the budget was spent
+   * before the agent's turn. `undone`: the agent's changes were taken back.
    */
   state: z.enum(['planned', 'applied', 'unchanged', 'gated', 'failed', 'left', 'undone']),
-  /** Why it was gated, failed or left. */
+  /** Why the state is `gated`, `failed` or `left`. */
   reason: z.string().default(''),
   /** One line for each planned or applied change, with its sources. */
   plan: z.array(z.string()).default([]),

@@ -119,7 +119,7 @@ export const Episode = z.object({
   success: z.boolean(),
   importance: z.number().min(0).max(1),
   skillsUsed: z.array(z.string()),
-  /** Records that its author had seen, and the untrusted records that these rest on, such as "documents/{id}" and "episodes/{id}". */
+  /** Records that the author had seen, and untrusted records from which those were made, such as "documents/{id}" and "episodes/{id}". */
   touched: z.array(z.string()).optional(),
   /** The complete report of an outside agent; absent if a rollout made the episode. */
   experience: Experience.optional(),
@@ -130,7 +130,7 @@ export const Episode = z.object({
 });
 export type Episode = z.infer<typeof Episode>;
 
-/** A decision about a fact and an older one of the same owner. */
+/** A decision about a fact and an older fact of the same owner. */
 export const FactDecision = z.object({
   /** Id of the older fact. */
   other: z.string(),
@@ -155,9 +155,9 @@ export const Fact = z.object({
   category: z.string().default('general'),
   confidence: z.number().min(0).max(1).default(1),
   source: z.string().default('experience'),
-  /** Ids of the episodes that support it. */
+  /** Ids of the episodes that support the fact. */
   episodes: z.array(z.string()).default([]),
-  /** Untrusted records that were visible when it was learned, such as "documents/{id}". */
+  /** Untrusted records that were visible when the fact was learned, such as "documents/{id}". */
   touched: z.array(z.string()).optional(),
   support: z.number().int().default(1),
   accessCount: z.number().int().default(0),
@@ -166,19 +166,19 @@ export const Fact = z.object({
   subject: VisibleText.max(200).optional(),
   /** ms since 1970; absent: valid since its creation. */
   validFrom: z.number().int().optional(),
-  /** End of its validity, in ms since 1970; absent: still valid. */
+  /** End of validity, in ms since 1970; absent: still valid. */
   validTo: z.number().int().optional(),
   supersededBy: z.string().optional(),
   updatedAt: z.number().int().optional(),
   /** For a finding about a file: the beginning of the sha256 of its content. */
   digest: z.string().optional(),
-  /** Ids of near facts of the same owner that it has to be compared with, nearest first; absent: none. */
+  /** Ids of similar facts of the same owner that are still to be compared with this fact, nearest first; absent: none. */
   unsettled: z.array(z.string()).optional(),
   /** Older texts that say the same, by which search finds this fact too, newest first. For a finding: its text, with names split into words. */
   wordings: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
-  /** Older facts that it replaced, newest first. Search also finds it by their texts, since they name its subject. */
+  /** Older facts that this fact replaced, newest first. Search finds this fact by their texts too, since they name its subject. */
   outdated: z.array(z.object({ id: z.string(), text: z.string() })).optional(),
-  /** Decisions about it and older facts, oldest first. */
+  /** Decisions about this fact and older facts, oldest first. */
   decisions: z.array(FactDecision).optional(),
 });
 export type Fact = z.infer<typeof Fact>;
@@ -188,7 +188,7 @@ export const DocumentRecord = z.strictObject({
   /** Derived from the scope and `name`, so that new content under the same name replaces the old. */
   id: z.string(),
   scope: Scope,
-  /** The importer's name for it, such as a path or URL. */
+  /** The importer's name for the document, such as a path or URL. */
   name: z.string().min(1).max(1_000),
   title: z.string(),
   mediaType: z.string(),
@@ -214,11 +214,11 @@ export const DocumentChunk = z.strictObject({
 });
 export type DocumentChunk = z.infer<typeof DocumentChunk>;
 
-/** Code that another skill of the same owner replaces, with the arguments that make that skill do the same. */
+/** Code that a skill of the same owner replaces. `fixed`: the arguments with which the skill does the same as the code. */
 export const SkillMember = z.strictObject({
-  /** A skill that is deprecated when the other one comes into use; absent: the code of an episode. */
+  /** The skill with this code, deprecated when the replacing skill becomes active; absent: the code is from an episode. */
   skill: z.strictObject({ name: SkillName, version: z.number().int().min(1) }).optional(),
-  /** Fingerprints of the tasks that it has solved. */
+  /** Fingerprints of the tasks that the code has solved. */
   fingerprints: z.array(z.string()),
   fixed: z.record(z.string(), Json),
 });
@@ -239,7 +239,7 @@ export const Skill = z.object({
   tags: z.array(z.string()).default([]),
   /** Texts of tasks that this skill has solved. Retrieval matches them in addition to the description. */
   cues: z.array(z.string()),
-  /** Fingerprints of tasks that it has solved. */
+  /** Fingerprints of tasks that this skill has solved. */
   fingerprints: z.array(z.string()),
   status: SkillStatus,
   statusReason: z.string().default(''),
@@ -256,7 +256,7 @@ export const Skill = z.object({
   displayName: z.string().max(200).optional(),
   category: SkillCategory.optional(),
   examplePrompts: z.array(z.string()).optional(),
-  /** Skills that its code calls. Part of the digest. */
+  /** Skills that the code calls. Part of the digest. */
   dependencies: z.array(SkillDependency).optional(),
   /** Part of the digest. */
   packages: z.array(SkillPackage).optional(),
@@ -269,7 +269,7 @@ export const Skill = z.object({
   origin: SkillOriginKind.optional(),
   /** Whether some tests come from hidden cases of other tasks or of an earlier version, whatever `origin` says. */
   hiddenTests: z.boolean().optional(),
-  /** Reasons why it is never approved automatically: its sources aren't trusted. */
+  /** Reasons why the skill is never approved automatically: its sources aren't trusted. */
   untrusted: z.array(z.string()).optional(),
   replacedBy: SkillName.optional(),
   /** The skills that it was generalised from, or merged with. Not part of the digest. */
@@ -298,7 +298,7 @@ const ShowSide = z
     n: Count,
     /** Rollouts whose first attempt was right. */
     right: Count,
-    /** Sum of the tokens of their model calls, and of their squares. */
+    /** Sum of the model tokens of each rollout, and sum of the squares of these numbers. */
     tokens: z.number().min(0),
     tokensSquared: z.number().min(0),
   })
@@ -346,7 +346,7 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     kind: z.literal('shows'),
     scope: Scope,
     shows: z.array(ItemShow),
-    /** Whether its first attempt was right. */
+    /** Whether the rollout's first attempt was right. */
     right: z.boolean(),
     tokens: z.number().int().min(0),
     at: z.number().int(),

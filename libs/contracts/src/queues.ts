@@ -139,7 +139,7 @@ export function verificationOf(
   return { v: 1, ...key, ...(round === undefined ? {} : { round }) };
 }
 
-/** The skill architect writes a requested skill. The wish is stored under its id. */
+/** The skill architect writes a requested skill. The request, called a wish, is stored under `id`. */
 export const SkillRequest = queue({
   name: 'skill.request',
   payload: z.object({ v: z.literal(1), tenant: TenantId, id: z.string().min(1).max(100) }),
@@ -159,7 +159,7 @@ const ReconcileReport = z.object({
 
 const upkeep = { v: z.literal(1), id: z.string().min(1).max(100) };
 
-/** Work on memory as a whole. The upkeep store keeps its state and result under the id. Payloads contain no names of owners. */
+/** Work on memory as a whole. The upkeep store keeps state and result under `id`. Payloads contain no names of owners. */
 export const MemoryUpkeepJob = queue({
   name: 'memory.upkeep',
   payload: z.discriminatedUnion('work', [

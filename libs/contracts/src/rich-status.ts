@@ -26,14 +26,14 @@ export function encodeStatus(error: EtudeError): Buffer {
   return Buffer.from(toBinary(StatusSchema, create(StatusSchema, { code: kind.grpc, message: error.message, details })));
 }
 
-/** Whether the error is that of a failed call, as grpc-js makes it. */
+/** Whether the error is the one that grpc-js makes for a failed call. */
 export const isServiceError = (error: unknown): error is ServiceError =>
   error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 
 const unpacked = <D extends DescMessage>({ details }: Status, schema: D) =>
   details.map((one) => anyUnpack(one, schema)).find((one) => one !== undefined);
 
-/** Decodes the details of a failed call: Etude's code, the wrong fields and the retry time; null if it has none of Etude. */
+/** Decodes the details of a failed call: Etude's code, the wrong fields and the retry time; null if the status isn't from Etude. */
 export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode } & ErrorDetails) | null {
   const bytes = metadata?.get(STATUS_DETAILS_KEY)[0];
   if (!(bytes instanceof Buffer)) return null;

@@ -116,7 +116,7 @@ export function toolAnswerMessage(name: string, executionId: string, number: num
   return { ...call, answer: { case: 'result', value: fromJson(ValueSchema, JSON.parse(json) as Json) } };
 }
 
-/** The answer in a message, of any size: the sandbox replaces one above TOOL_ANSWER_BYTES_MAX. @throws EtudeError INVALID_ARGUMENT */
+/** The answer in a message, of any size: the sandbox replaces an answer above TOOL_ANSWER_BYTES_MAX. @throws EtudeError INVALID_ARGUMENT */
 export function toolAnswerOf({ answer }: AnswerToolCallRequest): CellToolAnswer {
   if (answer.case === undefined) throw invalidField('answer', 'is required; set result or error');
   return answer.case === 'error' ? { success: false, error: answer.value } : { success: true, result: toJson(ValueSchema, answer.value) };

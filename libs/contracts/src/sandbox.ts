@@ -71,7 +71,7 @@ const CommandRun = z.strictObject({ kind: z.literal('command'), command: z.strin
 
 /**
  * Runs Python in the interpreter of a session, which keeps names between cells. Outside a session: a program without stdin.
- * `scratchpad` gives the cell a scratchpad; an interpreter without one begins with this state.
+ * `scratchpad` gives the cell a scratchpad. If the interpreter has none yet, it starts with this state.
  */
 const CellRun = z.strictObject({
   kind: z.literal('cell'),
@@ -137,7 +137,7 @@ export const RunResult = z.object({
   displays: z.array(Display).optional(),
   /** `cell` only: the interpreter was ended, so the next cell starts without names. */
   stateLost: z.boolean().optional(),
-  /** `cell` only: the scratchpad after it. */
+  /** `cell` only: the scratchpad after the cell. */
   scratchpad: Scratchpad.optional(),
   /** `checked` only: whether the checker ran all tests to the end without a failure. */
   passed: z.boolean().optional(),

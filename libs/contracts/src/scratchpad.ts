@@ -32,7 +32,7 @@ const text = (charsMax: number) => z.string().max(2 * charsMax);
 export const ScratchpadValue = z
   .strictObject({
     name: z.string().regex(/^[\p{XID_Start}_]\p{XID_Continue}{0,59}$/u, 'must be an identifier of at most 60 characters'),
-    /** Its `repr`, cut at 100 characters with "...". */
+    /** The value's `repr`, cut at 100 characters with "...". */
     shown: text(103).default(''),
     /** The pickled value in base64. Absent if it can't be pickled, is too large, or is lost. */
     pickled: z.base64().max(90_000).optional(),

@@ -46,7 +46,7 @@ export const SkillContract = z.strictObject({
 });
 export type SkillContract = z.infer<typeof SkillContract>;
 
-/** A skill that another one calls, pinned to the content that both were verified with. `user` null: no particular user. */
+/** A skill that another skill calls, pinned to the content with which both were verified. `user` null: no particular user. */
 export const SkillDependency = z.strictObject({
   name: SkillName,
   tenant: z.string(),
@@ -76,7 +76,7 @@ export type SkillFinding = z.infer<typeof SkillFinding>;
 const SkillLikeness = z.strictObject({
   name: SkillName,
   agent: z.string(),
-  /** The user who owns it; null: no particular user; absent: not recorded at the time. */
+  /** The user who owns the other skill; null: no particular user; absent: not recorded at the time. */
   user: UserId.nullable().optional(),
   version: z.number().int(),
   /** Calibrated similarity of name and description. */
@@ -94,9 +94,9 @@ export const SkillProof = z.strictObject({
   verifiedAt: z.number().int(),
   testsPassed: z.number().int().min(0),
   heldOutPassed: z.number().int().min(0),
-  /** Inputs outside the tests that the code answered; absent if none were made, as for a skill that isn't shared. */
+  /** Number of generated inputs that the code answered; absent if none were generated, as for a skill that isn't shared. */
   generatedAnswers: z.number().int().min(0).optional(),
-  /** Mutants are copies of the code with one place broken. Counts those made and noticed by the tests; describes each that survived. */
+  /** Mutants are deliberately broken copies of the code. How many were made, how many the tests noticed, and a phrase for each survivor. */
   mutantsMade: z.number().int().min(0),
   mutantsNoticed: z.number().int().min(0),
   mutantsSurvived: z.array(z.string()),
@@ -104,7 +104,7 @@ export const SkillProof = z.strictObject({
   /** Skills whose tests still pass: the version that this one replaces, and its dependents. */
   kept: z.array(SkillDependency),
   alike: z.array(SkillLikeness),
-  /** 0 to 1; see `confidenceOf`. */
+  /** 0 to 1, computed by `confidenceOf`. */
   confidence: z.number().min(0).max(1),
   keyId: z.string(),
   /** Base64. */
@@ -133,7 +133,7 @@ export const SkillChange = z.strictObject({
   at: z.number().int(),
   /** Name of the key or service that made the change, such as "verification". */
   by: z.string(),
-  /** null: the version was stored. */
+  /** null: the version was new. */
   from: SkillStatus.nullable(),
   to: SkillStatus,
   reason: z.string(),

@@ -95,7 +95,7 @@ export const Evaluator = z.discriminatedUnion('kind', [
     answerPath: FilePath.default('solution.py'),
   }),
   z.strictObject({ kind: z.literal('none') }),
-  /** An evaluator that only the domain knows, with its fields; see `evaluation/evaluators.ts` there. */
+  /** An evaluator that only the domain knows, with its fields. The domain lists them in `evaluation/evaluators.ts`. */
   z.strictObject({ kind: z.literal('named'), name: z.string(), spec: z.record(z.string(), Json).default({}) }),
 ]);
 export type Evaluator = z.infer<typeof Evaluator>;
@@ -125,7 +125,7 @@ export const MemoryPolicy = z.strictObject({
 });
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>;
 
-/** `attempts`: whole programs, each judged. `codeact`: one conversation of code and what it prints. */
+/** `attempts`: the model writes whole programs, and each is judged. `codeact`: one conversation of code and its output. */
 export const TASK_STRATEGIES = ['attempts', 'codeact'] as const;
 export const TaskStrategy = z.enum(TASK_STRATEGIES);
 export type TaskStrategy = z.infer<typeof TaskStrategy>;
