@@ -13,7 +13,7 @@ export type Role = z.infer<typeof Role>;
 export interface Identity {
   readonly tenant: string;
   readonly roles: readonly Role[];
-  /** Author in histories: the key's name, "subject NAME" for a JWT, or the tenant's name if there is none. */
+  /** Author in histories: the key's name, "subject NAME" for a JWT, or the tenant's name if the key has none. */
   readonly name: string;
   /** The end user that the caller is bound to. Absent: requests may name any user. */
   readonly user?: string;
@@ -88,7 +88,7 @@ function changesOf(before: readonly Key[], after: readonly Key[]): KeyChange[] {
 /**
  * Loads API keys from a file that is read again whenever it changes, so that adding or revoking a key needs no restart.
  *
- * A file that was removed holds no keys. If it stops parsing, the last good keys stay and the error is reported once.
+ * A file that was removed holds no keys. If the file stops parsing, the last good keys stay and the error is reported once.
  * @throws EtudeError FAILED_PRECONDITION if the file is missing, unreadable or wrong
  */
 export function loadKeys(

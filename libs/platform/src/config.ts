@@ -52,7 +52,7 @@ export const list = z.string().transform((text) =>
 );
 
 /**
- * Parses settings from the environment. An empty variable counts as unset. Unknown variables are ignored, since they may belong to others.
+ * Parses settings from the environment. An empty variable counts as unset. Unknown variables are ignored, since other programs may use them.
  *
  * @throws EtudeError FAILED_PRECONDITION with one line for each wrong variable, never with its value
  */

@@ -67,7 +67,7 @@ it.each([
 it('refuses JWTs without a signature, with a shared secret, or by a stranger', async () => {
   const [one] = served;
   const unsigned = new UnsecuredJWT({ exp: seconds(60), ...CLAIMS }).encode();
-  // The known attack: the public key, used as a secret.
+  // A known attack signs a token with the public key as the shared secret.
   const secret = new TextEncoder().encode(await exportSPKI(one.publicKey));
   const shared = await new SignJWT({ exp: seconds(60), ...CLAIMS }).setProtectedHeader({ alg: 'HS256', kid: 'one' }).sign(secret);
   const stranger = await signed({ ...(await pairOf('one')), kid: 'one' });

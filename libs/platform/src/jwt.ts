@@ -106,7 +106,7 @@ function keySet(jwks: string, report: (error: unknown) => void): JWTVerifyGetKey
 /** Whether the issuer's keys could not be fetched; a retry may help. */
 const isAway = (error: unknown) => error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError);
 
-/** Whether a JWT says itself that it has expired. Reading that needs no key of the issuer. */
+/** Whether a JWT says itself that it has expired. Reading the expiry needs no key of the issuer. */
 function isOver(token: string): boolean {
   try {
     return (decodeJwt(token).exp ?? 0) + CLOCK_TOLERANCE_S <= Date.now() / 1_000;

@@ -9,12 +9,12 @@ interface MetricOptions<L extends string> {
 /** Upper bounds of the buckets in seconds, from a fast call to a long rollout. */
 const SECONDS = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800];
 
-/** A counter. Name it `etude_<area>_<thing>_total`. Asking again for a name returns the same metric. */
+/** A counter. Name it `etude_<area>_<thing>_total`. A second call with the same name returns the same counter. */
 export function counter<L extends string>({ name, help, labels = [] }: MetricOptions<L>): Counter<L> {
   return (register.getSingleMetric(name) as Counter<L> | undefined) ?? new Counter({ name, help, labelNames: [...labels] });
 }
 
-/** A gauge with labels. `collect` returns its values at each scrape; while it fails, there are none. The same name again replaces the metric. */
+/** A gauge with labels. `collect` returns its values at each scrape; if it fails, there are none. A second gauge of a name replaces the first. */
 export function gauges<L extends string>(
   options: MetricOptions<L> & { collect: () => Promise<ReadonlyArray<{ readonly labels: Record<L, string>; readonly value: number }>> },
 ): Gauge<L> {

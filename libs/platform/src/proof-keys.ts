@@ -29,7 +29,7 @@ function keyIdOf(key: KeyObject): string {
   return hash('sha256', der).slice(0, 16);
 }
 
-/** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION if it is missing, unreadable, or no Ed25519 key */
+/** Signs evidence with the key in a file. @throws EtudeError FAILED_PRECONDITION if the file is missing, unreadable, or holds no Ed25519 key */
 export function fileProofSigner(path: string) {
   const key = privateKeyOf(path);
   return { keyId: keyIdOf(key), sign: (text: string) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };

@@ -34,7 +34,7 @@ interface Pem {
 export type ServerTls = Pick<Certificates, 'grpc' | 'httpServer' | 'close'>;
 
 /**
- * Reads the certificate files, and checks every `everyMs` for new ones. A wrong new file is reported once, and the last good ones stay in use.
+ * Reads the certificate files, and checks every `everyMs` for new ones. A wrong new file is reported once, and the last good files stay in use.
  *
  * @returns null without TLS. @throws EtudeError FAILED_PRECONDITION naming the wrong setting or file
  */
@@ -42,7 +42,7 @@ export function serverTls(config: TlsConfig, report: (error: unknown) => void, e
   const { ETUDE_TLS_CERT_PATH: certPath, ETUDE_TLS_KEY_PATH: keyPath, ETUDE_TLS_CLIENT_CA_PATH: caPath } = config;
   if (certPath === undefined && keyPath === undefined && caPath === undefined) return null;
   if (certPath === undefined || keyPath === undefined)
-    throw new EtudeError('FAILED_PRECONDITION', 'TLS needs both ETUDE_TLS_CERT_PATH and ETUDE_TLS_KEY_PATH.');
+    throw new EtudeError('FAILED_PRECONDITION', 'TLS needs ETUDE_TLS_CERT_PATH and ETUDE_TLS_KEY_PATH. Set both.');
   const pem = watchedFile(certPath, () => readPem(certPath, keyPath, caPath), report);
   return new Certificates(pem, caPath !== undefined, everyMs);
 }
@@ -72,7 +72,7 @@ type CaListener = Parameters<experimental.CertificateProvider['addCaCertificateL
 type IdentityListener = Parameters<experimental.CertificateProvider['addIdentityCertificateListener']>[0];
 
 class Certificates implements experimental.CertificateProvider {
-  /** Each function passes the current files to a gRPC listener or an HTTP server. Both last as long as the process. */
+  /** Each function passes the current files to a gRPC listener or an HTTP server, which lasts as long as the process. */
   readonly #tells: Array<() => void> = [];
   readonly #timer: NodeJS.Timeout;
   readonly grpc: ServerCredentials;
