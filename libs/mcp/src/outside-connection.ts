@@ -78,7 +78,7 @@ export class OutsideConnection {
     await lost?.then((client) => client.close()).catch(() => undefined);
   }
 
-  /** Sends a request. If it fails, drops the connection, unless the server answered, or other requests may still get answers over HTTP. */
+  /** Sends a request. A failure drops the connection, except an error that the server sent, an abort, or a time-out over HTTP. */
   async #ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
     const connecting = this.#connected();
     const client = await unlessAborted(connecting, signal);

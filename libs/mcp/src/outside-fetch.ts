@@ -27,7 +27,7 @@ class PrivateAddress extends Error {
   }
 }
 
-/** Resolves and checks in one step. The connection uses the checked addresses, because a second DNS query could return others. */
+/** Resolves and checks in one step. The connection uses the checked addresses, because a second DNS query could return other addresses. */
 const publicLookup: LookupFunction = (host, options, done) =>
   resolveHost(host, { ...options, all: true }, (error, found) => {
     const [first] = found ?? [];

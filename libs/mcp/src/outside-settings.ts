@@ -62,7 +62,7 @@ function secretOf(name: string, to: { readonly tenant: string; readonly receiver
 }
 
 function maskOf(secrets: readonly string[]): OutsideTarget['masked'] {
-  // The secrets as in JSON, longest first because one may contain another.
+  // The secrets as JSON writes them, longest first because a secret may contain another.
   const texts = secrets.map((secret) => JSON.stringify(secret).slice(1, -1)).toSorted((a, b) => b.length - a.length);
   return <T>(value: T) => JSON.parse(texts.reduce((json, secret) => json.replaceAll(secret, '***'), JSON.stringify(value))) as T;
 }
