@@ -32,7 +32,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('list' as const), tenant, requestId, pageSize: fc.integer({ min: 1, max: 4 }) }) },
 );
 
-/** What each tenant owns by the gateway's answers, and the request ids. */
+/** The tasks that each tenant owns by the gateway's answers, and the request ids. */
 interface Model {
   readonly owned: Record<Tenant, Set<string>>;
   readonly requests: Map<string, { prompt: string; name: string }>;

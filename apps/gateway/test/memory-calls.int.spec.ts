@@ -336,7 +336,7 @@ it('what memory is worth is told for all, by layer and by item, without the skil
 
 const ann = { agent: 'scout', user: 'ann', requestId: 'r1' };
 
-/** Each stores a record with a text. */
+/** Calls that store a record with a text. */
 const CALLS = {
   facts: (text: string, owner: object) => memory().storeFact({ ...owner, text }),
   episodes: (text: string, owner: object) => memory().storeEpisode({ ...owner, context: [text], outcomes: [{ b: 1, a: 2 }] }),

@@ -14,7 +14,7 @@ import { skillMemoryForFile } from './skill-store.js';
 const { rig, memory, store } = skillMemoryForFile();
 const reviewer = () => rig.client(Skills, 'rev');
 const consolidation = () => rig.client(Consolidation, 'rev');
-/** An unused skill. Each has its own code, because marks of untrusted code apply to all copies. */
+/** An unused skill. Each skill has its own code, because marks of untrusted code apply to all copies. */
 const idle = (name: string, changes: Partial<Skill> = {}) =>
   skillOf({
     name,

@@ -9,7 +9,7 @@ import { callOf, type Draft, text } from './skill-drafts.js';
 import { skillsForFile } from './skill-workers.js';
 
 const agent = 'numeral';
-// Not in the folder of the rig, because only its own user may read that folder.
+// Not in the folder of the rig, because only the rig's own user may read that folder.
 const packages = mkdtempSync(join(tmpdir(), 'etude-packages-'));
 const allowed = join(packages, 'allowed.json');
 

@@ -179,7 +179,7 @@ it('imports a skill that calls another one after the called skill was approved',
     ['skills/a_plus_two', 1],
     ['skills/plus_one', 1],
   ]);
-  expect(second.notes.join('\n')).not.toContain('then import the same again');
+  expect(second.notes.join('\n')).not.toContain('then import the same files again');
   expect(await settled('skills/a_plus_two')).toMatchObject({
     status: SkillStatus.PENDING_REVIEW,
     proof: { testsPassed: 1 },

@@ -15,7 +15,7 @@ export interface CallContext extends Identity {
   readonly signal: AbortSignal;
   /** ms since 1970; Infinity without a deadline. */
   readonly deadlineMs: number;
-  /** From now on `signal` aborts with UNAUTHENTICATED once the caller's key or JWT is no longer valid. Returns a function that ends this. */
+  /** Makes `signal` abort with UNAUTHENTICATED once the caller's key or JWT is no longer valid. Returns a function that ends the checks. */
   readonly watchKey?: () => () => void;
   /** W3C `traceparent` that the caller sent. */
   readonly traceparent?: string;

@@ -20,7 +20,7 @@ const mcpConfig = z.object({
   ETUDE_MCP_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   /** Address that the MCP server listens on. */
   ETUDE_MCP_HOST: z.string().min(1).default('127.0.0.1'),
-  /** Host names, without ports, that MCP clients may use besides loopback's. If it is empty and ETUDE_MCP_HOST isn't loopback, any name. */
+  /** Host names, without ports, that MCP clients may use. If ETUDE_MCP_HOST is loopback, its names are added. No names at all: any name. */
   ETUDE_MCP_ALLOWED_HOSTS: list.default([]),
   /** Origins of websites that MCP answers, such as "https://console.example.org". */
   ETUDE_MCP_ALLOWED_ORIGINS: list.default([]),

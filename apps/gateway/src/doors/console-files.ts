@@ -54,7 +54,7 @@ function packed(name: string): Buffer {
   return known;
 }
 
-/** Sends a file of the built console, or its page for any other address. @throws EtudeError NOT_FOUND, also without a console */
+/** Sends a file of the built console, or its page for any other address. @throws EtudeError NOT_FOUND, also if no console is built */
 export function sendConsole(path: string, { headers }: IncomingMessage, response: ServerResponse): void {
   const asked = path.slice(ROOT.length + 1);
   // Addresses of the page may have dots too, such as /console/operations/rollout.run.

@@ -24,7 +24,7 @@ interface HttpDoorParts {
   readonly cut?: () => Promise<void>;
 }
 
-/** An HTTP server that answers with `answer`, or with `fail` if that throws. */
+/** An HTTP server that answers with `answer`, or with `fail` if `answer` throws. */
 export function httpDoor({ setting, tls, answer, fail, cut }: HttpDoorParts) {
   const server = httpServer(tls, (request, response) => {
     response.once('finish', () => dropRest(request));

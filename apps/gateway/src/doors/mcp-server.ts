@@ -82,7 +82,7 @@ const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
  * Returns the reason to refuse a request; null: accepted. A web page can send requests to servers on its visitor's machine, even under the
- * page's own host name (DNS rebinding). But browsers always send the page's Origin and the used host name.
+ * page's own host name (DNS rebinding). But browsers always send the page's Origin and the host name that they called.
  */
 function refuser({ ETUDE_MCP_HOST: host, ETUDE_MCP_ALLOWED_HOSTS: hosts, ETUDE_MCP_ALLOWED_ORIGINS: origins }: GatewayConfig) {
   const names = [...(isLoopback(host) ? LOOPBACK_NAMES : []), ...hosts.map((name) => name.toLowerCase())];

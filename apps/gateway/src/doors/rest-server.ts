@@ -143,7 +143,7 @@ async function* linesOf(answers: AsyncIterable<{ readonly lines: readonly string
   for await (const { lines } of answers) yield lines.map((line) => `${line}\n`).join('');
 }
 
-/** Server-sent events. The id of each is its resume token, so that a client that connects again misses none. */
+/** Server-sent events. An event's id is its resume token, so that a client that connects again misses no event. */
 async function* eventsOf(schema: DescMessage, answers: AsyncIterable<Message & { readonly resumeToken: string }>) {
   for await (const answer of answers)
     yield `id: ${answer.resumeToken}\ndata: ${toJsonString(schema, answer, { useProtoFieldName: true })}\n\n`;

@@ -4,7 +4,7 @@ import { bytesMaxOf, MIB } from '../calls/calls.js';
 
 /**
  * Formats of a body. `json`: one message each way. `lines`: JSON Lines, in the field `lines` of the messages.
- * `bytes`: the file itself, each way. `archive`: a packed folder. For these two, other fields are in the query. `events`: JSON, answered by
+ * `bytes`: the file itself, each way. `archive`: a packed folder. Both leave other fields to the query. `events`: JSON, answered by
  * server-sent events.
  */
 export type Body = 'json' | 'lines' | 'events' | 'bytes' | 'archive';

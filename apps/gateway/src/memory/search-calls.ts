@@ -197,7 +197,7 @@ async function orMissing(layer: MemoryLayer, partial: boolean, search: () => Pro
 const SKILL_ID = /^(?:skills\/)?([a-z][a-z0-9_]{0,79})(?:@([1-9][0-9]{0,8}))?$/;
 
 /**
- * A skill by the id of a hit, or its newest version by name. Readers are checked as for `GetSkill`; null if the id isn't one of a skill.
+ * A skill by the id of a hit, or its newest version by name. Readers are checked as for `GetSkill`; null if no skill can have this id.
  *
  * @throws EtudeError NOT_FOUND; FAILED_PRECONDITION if a reviewer names no user, and several users have this skill
  */

@@ -49,7 +49,7 @@ export const singleRecordCalls = {
  * id returns the first receipt.
  *
  * @param asked the whole request; a repeat must be equal
- * @param find the record to delete @throws EtudeError NOT_FOUND
+ * @param find returns the record to delete @throws EtudeError NOT_FOUND
  */
 async function deleteRecord(
   { requestId, asked }: { readonly requestId: string; readonly asked: Whose },

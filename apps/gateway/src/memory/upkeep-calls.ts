@@ -162,7 +162,7 @@ function proposedSkills(call: CallContext, { procedural, registration, templateF
   };
 }
 
-/** The stored version with the same content. Archived and rejected ones count only if the import sets the skill aside. */
+/** The stored version with the same content. Archived and rejected versions count only if the import archives the skill. */
 function thereAlready(skill: Skill, known: readonly Skill[], isSetAside: boolean): Skill | undefined {
   const content = withoutPins(skill);
   return known.find((version) => (isSetAside || !GONE.has(version.status)) && withoutPins(version) === content);

@@ -83,7 +83,7 @@ async function firstOf(procedural: ProceduralMemory, asked: AskedSkills, name: s
   return null;
 }
 
-/** Returns the found skill. @throws EtudeError FAILED_PRECONDITION if it belongs to a user, and other users have that name too */
+/** Returns the found skill. @throws EtudeError FAILED_PRECONDITION if a user owns it, and other users have a skill of this name too */
 async function oneUsers(procedural: ProceduralMemory, found: Skill, version?: number): Promise<Skill> {
   const { scope, name } = found;
   if (scope.user === null) return found;

@@ -48,7 +48,7 @@ export interface Registration {
   readonly baseVersion: number;
   /** The name for the history. */
   readonly by: string;
-  /** Whether the caller may also approve it. */
+  /** Whether the caller may also approve the skill. */
   readonly isReviewer?: boolean;
 }
 

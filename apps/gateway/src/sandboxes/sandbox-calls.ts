@@ -60,7 +60,7 @@ export const sandboxCalls = {
   answerToolCall: (request, call, deps) => asked(request, call, deps, (client) => client.answerToolCall),
   cancelExecution: (request, call, deps) => asked(request, call, deps, (client) => client.cancelExecution),
 
-  /** Forwards an upload no faster than the owner reads it. Nothing is kept here, so after an interruption the caller must resume it. */
+  /** Forwards an upload no faster than the owner reads it. The gateway keeps nothing, so the caller must resume an interrupted upload. */
   async uploadFile(requests, call, { router }) {
     const { head, rest } = await opened(requests, 'header');
     const client = await router.owner(call.tenant, sandboxIdOfName(head.name, 'header.name'));

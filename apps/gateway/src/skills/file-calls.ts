@@ -55,7 +55,7 @@ export const fileCalls = {
             } catch (error) {
               // For example, the skill calls another skill of this import, which waits for approval.
               if (!isWithoutDependency(error)) throw error;
-              waiting.push(`${(error as Error).message}; then import the same again`);
+              waiting.push(`${(error as Error).message}; then import the same files again`);
             }
           }
           return done;

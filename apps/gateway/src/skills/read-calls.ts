@@ -129,7 +129,7 @@ function categoryOf(category: string, field: string): string | undefined {
   return category === '' ? undefined : parseField(SkillCategory, category, field);
 }
 
-/** The category directly below `parent`; null if the skill is in none. */
+/** The category directly below `parent` that has the skill; null if no such category has it. */
 function childOf(parent: string | undefined, category: string | undefined): string | null {
   if (category === undefined || category === parent) return null;
   const depth = parent === undefined ? 1 : parent.split('.').length + 1;

@@ -149,7 +149,7 @@ async function requireWorld(world: string | undefined, call: CallContext, { worl
   throw new EtudeError('NOT_FOUND', message, { metadata: { field: 'spec.labels.world' } });
 }
 
-/** Ends the sandbox of a cancelled task that no worker holds. If that fails, it ends by itself some minutes later. */
+/** Ends the sandbox of a cancelled task that no worker holds. After a failure, the sandbox ends by itself some minutes later. */
 async function endSandbox({ id, tenant }: TaskRecord, { producer: { redis, keys }, workSandboxes }: TaskDeps): Promise<void> {
   const name = lastSandboxIn(await whileRedisAnswers(redis, readJournal(redis, keys, rolloutIdOf(id))));
   if (name !== null)

@@ -103,7 +103,7 @@ export class SandboxCodeSessions implements CodeSessions {
     if (!SandboxId.safeParse(session).success) return null;
     const found = (await this.parts.sandboxes.get(tenant, session))?.session ?? null;
     if (found === null) return null;
-    // A sandbox that a tool session just opened has no recorded owner yet. Others belong to the whole tenant at first.
+    // A sandbox that a tool session just opened has no recorded owner yet. Other sandboxes belong to the whole tenant at first.
     const mayBegin = !isOpenedBy(found, 'code_interpreter') && !key.isBound;
     const outcome = found.state === 'open' ? await this.parts.sessions.ownSandbox(key, session, mayBegin) : 'ended';
     if (outcome === 'own') return found;
