@@ -52,7 +52,7 @@ async function digestOf(path: string): Promise<string> {
  * The copy is a state that a crash could have left. Memory is never copied as of an earlier time than Redis. A write leaves Redis only after
  * memory has it, so no write is missing in both. A write that both have is repeated after a restore, and memory applies it once. SQLite's
  * writers wait, at most 10 s, until Redis has begun its copy, so both have the same time. Qdrant is read after Redis.
- * @throws EtudeError FAILED_PRECONDITION if the folder isn't empty; QUEUE_UNAVAILABLE, MEMORY_UNAVAILABLE. Without a manifest it is no backup
+ * @throws EtudeError FAILED_PRECONDITION if the folder isn't empty; QUEUE_UNAVAILABLE, MEMORY_UNAVAILABLE: the folder then has no manifest
  */
 export async function backUp(installation: Installation, folder: string, files: readonly string[], madeBy: string): Promise<Manifest> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -74,7 +74,7 @@ export async function backUp(installation: Installation, folder: string, files: 
   return manifest;
 }
 
-/** Copies both as of the same time. If Redis begins its copy too late, memory's writers go on, and its file is copied again afterwards. */
+/** Copies Redis and memory as of one time. If Redis begins its copy too late, memory's writers go on, and the file is copied again later. */
 async function copyWithFile(path: string, copy: string, take: () => ReturnType<typeof copyRedis>): Promise<void> {
   let redis: ReturnType<typeof copyRedis> | undefined;
   let isTaken = true;
@@ -104,7 +104,7 @@ async function copyBetween(from: MemoryPlace, to: MemoryPlace, { embedder, onPro
 
 const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
 
-/** Reads and checks a backup. @throws EtudeError FAILED_PRECONDITION if it isn't whole, or a later version made it */
+/** Reads and checks a backup. @throws EtudeError FAILED_PRECONDITION if the backup isn't whole, or a later version made it */
 export async function readBackup(folder: string, version: string): Promise<Manifest> {
   const path = join(folder, MANIFEST);
   if (!existsSync(path)) throw refused(`${folder} holds no complete backup: ${MANIFEST} is missing; name the folder of a finished backup`);
@@ -135,10 +135,10 @@ export async function restore(
   const manifest = await readBackup(folder, version);
   const appended = redisFolder === null ? '' : join(redisFolder, 'appendonlydir');
   const isEmpty = redisFolder === null ? await isRedisEmpty(redisUrl, queuePrefix) : !existsSync(appended);
-  if (!force && !isEmpty) throw refused(`Redis has data of an installation; restore into an empty one, or replace it with --force`);
+  if (!force && !isEmpty) throw refused(`Redis has data of an installation; restore into an empty Redis, or replace the data with --force`);
   const isQdrant = memory.adapter === 'qdrant';
-  const way = isQdrant ? 'delete its collections first' : 'or replace it with --force';
-  if ((isQdrant || !force) && (await hasMemory(installation))) throw refused(`memory has records; restore into an empty one, ${way}`);
+  const way = isQdrant ? 'or delete its collections first' : 'or replace the records with --force';
+  if ((isQdrant || !force) && (await hasMemory(installation))) throw refused(`memory has records; restore into an empty memory, ${way}`);
   onProgress('restoring Redis');
   if (redisFolder === null) {
     await clearRedis(redisUrl, queuePrefix);

@@ -38,7 +38,7 @@ export const consolidationWorkerConfig = requireMemory(
     .extend(publicKeysConfig.shape)
     .extend(sandboxPackagesConfig.shape)
     .extend({
-      /** Share of a skill's mutants that its tests must detect, 0 to 1; at least one in any case. */
+      /** Share of a skill's mutants (deliberately broken copies) that its tests must detect, 0 to 1; at least one mutant. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
       /** Most model calls per day and tenant that compare new facts with similar ones; 0: none. */
       ETUDE_SETTLING_CALLS_PER_DAY: z.coerce.number().int().min(0).max(1_000_000).default(1_000),

@@ -185,7 +185,7 @@ describe('the consolidation worker', () => {
     const outbox = new OutboxReader(producer.redis, producer.keys);
     const dead = new DeadLetters(producer, new TaskStore(producer));
     const store = (text: string) => producer.redis.hset(producer.keys.memoryOutbox(tenant), 'e1', text);
-    // As a newer version might have written it.
+    // A newer version might write such a record.
     await store('{"kind": "unknown"}');
     await producer.add(MemoryWriteJob, { v: 1, tenant, writeId: 'e1' });
     await until(async () => (await dead.list(MemoryWriteJob.name, { pageSize: 5 })).items.length === 1, { what: 'a dead letter' });

@@ -20,8 +20,8 @@ export interface EraseDeps {
 }
 
 /**
- * Removes every trace of an agent, a user, a tenant or a record, and keeps a receipt, with the remaining counts until it has succeeded. A
- * repeat continues where the last attempt was cut off. The reconciler notes a failure.
+ * Removes every trace of an agent, a user, a tenant or a record, and keeps a receipt, with the remaining counts until the erasure succeeds. A
+ * repeat continues where the last attempt was cut off. The reconciler marks a failed erasure.
  *
  * The queues are erased first, because they feed memory, and again after memory, to find jobs whose records are gone.
  * @throws EtudeError MEMORY_UNAVAILABLE while records are left; the queue retries the erasure
@@ -114,7 +114,7 @@ class ErasureRun {
   }
 }
 
-/** Compares digests, because another version may have the same number now. */
+/** Compares digests, because a new version may have the same number. */
 async function isGone(key: SkillKey, { procedural }: EraseDeps['memory']): Promise<boolean> {
   return (await versionOfKey(procedural, key))?.digest !== key.digest;
 }

@@ -87,7 +87,7 @@ export interface MemorySettleDeps {
 const BUSY_WAIT_MS = 15_000;
 const FAILURE_WAIT_MS = 300_000;
 
-/** So many turns add as much to the budget as one stored fact, because few turns contain a fact. */
+/** This many turns add as much to the budget as one stored fact, because few turns contain a fact. */
 const TURNS_PER_FACT = 4;
 
 /**

@@ -60,7 +60,7 @@ type End = WishEnd & { readonly state: 'registered' | 'failed' };
 
 /**
  * The skill architect: lets the model write a requested skill, and registers it as a candidate. After a crash the job runs again. It registers the
- * stored draft, or asks the model again if there is none. If all attempts fail, the reconciler notes it.
+ * stored draft, or asks the model again if there is none. If all attempts fail, the reconciler marks the request.
  */
 export function skillRequestProcessor(deps: SkillRequestDeps): JobHandler<typeof SkillRequest.payload, typeof SkillRequest.result> {
   return async ({ tenant, id }, { signal }) => {

@@ -98,7 +98,7 @@ export function rolloutRunProcessor({
   };
 }
 
-/** Stops waiting for an execution when the worker drains. The next worker gets its result. Otherwise two draining services could block each other. */
+/** Stops waiting for an execution when the worker drains. The next worker gets the result. Why: two draining services could block each other. */
 const untilDraining = (sandboxes: Sandboxes, { draining }: Pick<JobContext, 'draining'>): Sandboxes => ({
   execute: (request, signal) => sandboxes.execute(request, AbortSignal.any([signal, draining])),
 });

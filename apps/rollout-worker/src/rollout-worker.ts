@@ -88,7 +88,7 @@ export const rolloutWorkerConfig = requireMemory(
 );
 type RolloutWorkerConfig = z.infer<typeof rolloutWorkerConfig>;
 
-/** It is less than the 10 s after which a closing service is killed. */
+/** Less than the 10 s after which a closing service is killed. */
 const CLOSE_GRACE_MS = 8_000;
 
 const outsideSettings = (config: RolloutWorkerConfig, debug: OutsideSettings['debug']): OutsideSettings => ({

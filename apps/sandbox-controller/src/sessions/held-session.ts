@@ -35,7 +35,7 @@ interface Followed {
 }
 
 /**
- * An open session whose sandbox this controller holds. Its executions run one at a time, each id once, also when their caller leaves.
+ * An open session whose sandbox this controller holds. Executions run one at a time, each id once, and go on when their caller leaves.
  * The sandbox stores their events.
  */
 export class HeldSession {
@@ -68,7 +68,7 @@ export class HeldSession {
 
   /** Must be called before the sandbox is destroyed. Resolves once readers have the outcome of the running execution. */
   async endBy(state: SessionEnd, error: Error): Promise<void> {
-    // If the sandbox is lost, the execution gets the loss as its outcome without this.
+    // If the sandbox is lost, the execution gets the loss as its outcome anyway.
     if (state !== 'lost') {
       this.#end = error;
       this.#followed?.stop.abort();
@@ -86,7 +86,7 @@ export class HeldSession {
    * Starts the execution, or follows the one with the same id, which the sandbox may have run for another controller.
    *
    * @param mayRun false: only follow; readers get NOT_FOUND if the sandbox does not know the execution
-   * @throws EtudeError FAILED_PRECONDITION (another one runs)
+   * @throws EtudeError FAILED_PRECONDITION (another execution runs)
    */
   async execute({ executionId, run, limits }: SessionExecution, mayRun: boolean): Promise<ExecutionLog> {
     for (let other = this.#followed; other && other.executionId !== executionId; other = this.#followed) {
@@ -136,6 +136,6 @@ export class HeldSession {
 const busy = (executionId: string) =>
   new EtudeError(
     'FAILED_PRECONDITION',
-    `Execution "${executionId}" runs in this sandbox, which runs one at a time. Wait for its result, or cancel it.`,
+    `Execution "${executionId}" runs in this sandbox, which runs one execution at a time. Wait for its result, or cancel it.`,
     { metadata: { executionId } },
   );

@@ -38,7 +38,7 @@ import type { SessionHost } from './session-host.js';
 
 interface InternalCaller {
   readonly tenant: string;
-  /** Whether its sandboxes don't count towards the tenant's limit. */
+  /** Whether the caller's sandboxes don't count towards the tenant's limit. */
   readonly uncounted: boolean;
   readonly signal: AbortSignal;
   readonly traceparent: string | undefined;
@@ -177,7 +177,7 @@ async function writeFile(
   const sizeBytes = header.sizeBytes === undefined ? undefined : bytesOf(header.sizeBytes, 'size_bytes');
   let at = bytesOf(header.offset, 'offset');
   const sent = chunks[Symbol.asyncIterator]();
-  // Doesn't wait for the end of the stream once the file is complete, because the server needs 50 ms to know that it is no cancellation.
+  // Doesn't wait for the end of the stream once the file is complete, because the server needs 50 ms to tell an end from a cancel.
   for (let next; at !== sizeBytes && (next = await sent.next()).done !== true;) {
     const { part } = next.value;
     signal.throwIfAborted();
