@@ -126,7 +126,7 @@ async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent,
   return { pages: planned, held, skills };
 }
 
-/** Every version of the agent's skills and of those that are shared with it. */
+/** Every version of the agent's skills, and of skills that are shared with the agent. */
 async function skillsReadBy({ tenant, agent }: RunOfAgent, { procedural }: Pick<AgentDeps, 'procedural'>): Promise<readonly Skill[]> {
   const owners = [agent, USER_AGENT, TENANT_AGENT].map((owner) => Array.fromAsync(procedural.every({ tenant, agent: owner })));
   return (await Promise.all(owners)).flat();

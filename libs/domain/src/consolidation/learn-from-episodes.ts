@@ -73,7 +73,7 @@ export async function learnFromEpisodes(
 async function codeOf(episode: Episode, episodic: LearningDeps['episodic']): Promise<string | null> {
   const { scope, rolloutId, code, attempts, experience } = episode;
   if (code === null) return null;
-  // An outside agent chose the id of a reported experience. The id may equal a rollout's, but the experience has no transitions.
+  // An outside agent chose the id of a reported experience. The id may equal a rollout's id, but the experience has no transitions.
   const tried = attempts > 1 && experience === undefined ? await episodic.transitions(scope, rolloutId) : [];
   return cut(shownCode(code, tried.findLast(({ verdict }) => verdict !== 'AC')?.code ?? null));
 }
@@ -90,8 +90,8 @@ const LINES_MAX = 40;
 const CONTEXT_LINES = 2;
 
 /**
- * The lines that differ between failed and accepted code: new lines after "+", replaced lines after "-". If no attempt failed, or if the codes share
- * neither their first nor their last line, it is the beginning of the accepted code.
+ * The part of the accepted code that the model is shown: the lines that differ from the failed code, new lines after "+", replaced lines after "-".
+ * If no attempt failed, or if the codes share neither their first nor their last line, the beginning of the accepted code is shown.
  */
 function shownCode(accepted: string, failed: string | null): string {
   const after = accepted.trimEnd().split('\n');

@@ -31,14 +31,14 @@ export interface PlannedUnit {
   readonly skill: Skill | null;
 }
 
-/** The id of the note in memory that an episode was read. */
+/** The id under which memory notes that an episode was read. */
 export const readMark = ({ id }: Pick<Episode, 'id'>) => `read.${id}`;
 
 /**
- * Plans one page without changing anything. The model is asked once, unless the page only confirms a known lesson. Seldom it is asked again, for a
- * general skill. A skill that an `earlier` unit proposes is not proposed again.
+ * Plans one page without changing anything. The model is asked once, unless the page only confirms a known lesson. For a general skill, it may be
+ * asked once more. A skill that an `earlier` unit proposes is not proposed again.
  *
- * @param skills every version of the tenant's skills. They are compared only if the page's owner can read them
+ * @param skills every version of the tenant's skills. Skills that the page's owner can't read are ignored
  */
 export async function planUnit(
   page: EpisodePage,

@@ -68,7 +68,7 @@ export interface EvaluatorRules {
   readonly entryPoint?: string;
   /** Plans the runs of this code, one for each case. No run contains expected outputs. */
   plan(code: string): SandboxRun[];
-  /** Files that the runs need in addition to the task's own. */
+  /** Files that the runs need in addition to the files of the task. */
   files?(code: string): SandboxFile[];
   /** The cases, if they are judged one by one. Absent if one run judges the whole answer. */
   readonly cases?: ReadonlyArray<{ readonly public: boolean }>;

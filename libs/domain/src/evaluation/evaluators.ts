@@ -128,7 +128,7 @@ function pythonTests(evaluator: Extract<Evaluator, { kind: 'python_tests' }>): E
   };
 }
 
-/** Splits a setup that ends inside the function `entryPoint`, as HumanEval's do, before this function. null for any other setup. */
+/** Splits a setup that ends inside the function `entryPoint`, as setups of HumanEval do, before this function. null for any other setup. */
 function stubIn(setup: string, entryPoint: string): { readonly before: string; readonly text: string } | null {
   const head = new RegExp(`^(?:@.*\\n)*(?:async[ \\t]+)?def[ \\t]+${entryPoint}[ \\t]*\\(`, 'm').exec(setup);
   if (head === null) return null;

@@ -19,11 +19,11 @@ export interface FactChange {
   readonly taken: readonly string[];
 }
 
-/** The plan for one told fact: an insert, or changes of stored facts, the first for `kept`. After an insert, the plan is made again. */
+/** The plan for one told fact: an insert, or changes of stored facts. `kept` is changed first. After an insert, the plan is made again. */
 export interface FactPlan {
   readonly insert: Fact | null;
   readonly changes: readonly FactChange[];
-  /** The stored fact that represents the told one. */
+  /** The stored fact that represents the told fact. */
   readonly kept: Fact | null;
   readonly isTaken: boolean;
   readonly replaced: readonly string[];

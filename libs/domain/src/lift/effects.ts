@@ -112,11 +112,11 @@ export function probabilityOf(sides: Pick<ItemShows, 'shown' | 'withheld'> | nul
 
 /** A skill's standing (0 to 1) says whether offers are worth while. This many offers without a use halve the standing of a never used skill. */
 const HALVED_AFTER = 4;
-/** Each doubling of a skill's uses adds this many times `HALVED_AFTER` to the offers that halve its standing. */
+/** Each doubling of a skill's uses adds this many times `HALVED_AFTER` to the number of offers that halve its standing. */
 const USE_LASTS = 8;
 /** A skill with a lower standing isn't offered any more. Search still finds it, and a use or a load brings it back. */
 const STANDING_MIN = 0.25;
-/** Share of the score that a skill loses at standing 0. It equals the largest shares for age and for low worth. */
+/** Share of the score that a skill loses at standing 0. Low worth can take the same share, and so can age. */
 const STANDING_SHARE = 0.15;
 /** Weight of the measured effect on right first attempts in the score. */
 const LIFT_SHARE = 0.5;
