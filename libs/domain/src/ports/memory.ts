@@ -35,7 +35,7 @@ export interface SkillMove {
   readonly proof?: SkillProof | null;
   /** Name of the skill to use instead of this one. null removes the stored name. */
   readonly replacedBy?: string | null;
-  /** A skill that does the same as this one. This skill gets its members, cues and fingerprints, so that their searches find this skill. */
+  /** A skill that does the same as this one. Its members, cues and fingerprints are added to this skill, so that searches by them find it. */
   readonly absorbs?: Skill;
 }
 
@@ -141,7 +141,7 @@ export interface CoveredUnit {
 
 /** Stores and finds facts. Storing a known fact reinforces it. Not in it: deciding what is a fact. */
 export interface SemanticMemory {
-  /** Stores all facts of the unit, or none. A repeat of `unitId` changes nothing. @param covered parts that count as applied too */
+  /** Stores all facts of the unit, or none. A repeat of `unitId` changes nothing. @param covered parts of the unit that count as applied too */
   applyFacts(
     tenant: string,
     unitId: string,

@@ -14,7 +14,7 @@ export interface CodeAnalyser {
 /**
  * Signs proofs with the installation's key. The worker that verifies skills signs their proofs. Every service that runs skills checks signatures.
  *
- * Not in it: making the signed text; see `skill-proof.ts`.
+ * Not in it: making the signed text, which `proofText` does.
  */
 export interface ProofSigner {
   readonly keyId: string;

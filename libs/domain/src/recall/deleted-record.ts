@@ -28,7 +28,7 @@ export function isRecalledFrom(record: RecordOfTenant, reader: Scope, item: Pick
   return nameOfShown(item) === record.name && mayRead(record, reader);
 }
 
-/** Whether this record can be the one that `reader` knows by its name. Only a skill's name can belong to several owners. */
+/** Whether the record's name means this record to `reader`. Only a skill's name can belong to several owners. */
 export function mayRead({ tenant, name, agent, user }: RecordOfTenant, reader: Scope): boolean {
   return !name.startsWith('skills/') || isReadBy({ tenant, agent, user }, reader);
 }

@@ -44,7 +44,7 @@ export async function recall(input: RecallInput, deps: RecollectDeps): Promise<R
   return showFound(await findMemories(input, deps));
 }
 
-/** Searches memory for a cue. The found items include those that will be withheld. @throws EtudeError as `recall` does */
+/** Searches memory for a cue. The found items include items that will be withheld later. @throws EtudeError as `recall` does */
 export async function findMemories(
   { scope, cue, policy, rolloutId, shows, tokensMax = RECALL_TOKENS }: RecallInput,
   deps: RecollectDeps,

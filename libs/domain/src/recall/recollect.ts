@@ -56,7 +56,7 @@ const CUE_CHARS_MAX = 6_000;
 /** The default limit is low, because every model call of a rollout pays for recalled texts. */
 export const RECALL_TOKENS = 800;
 const PROSE_CHARS_MAX = 1_200;
-/** An item that is longer with its code is shown without the code. Only a part of a function would mislead. */
+/** An item that is longer with its code is shown without the code, because a part of a function would mislead. */
 const CODE_ITEM_CHARS_MAX = 2_800;
 /** Two experiences with this share of common words count as the same lesson. */
 const SAME_LESSON = 0.8;

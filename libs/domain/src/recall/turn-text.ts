@@ -25,8 +25,8 @@ const PIECE_CHARS = 1_000;
 const PIECES = new RegExp(`[^]{1,${PIECE_CHARS}}(?:\\s|$)|[^]{1,${PIECE_CHARS}}`, 'gu');
 
 /**
- * The texts that are indexed for a turn: the turn with speaker and date, and this text after the turns before it. An answer alone often doesn't name
- * its subject. A long turn is split into pieces, so that each piece can be found.
+ * The texts that are indexed for a turn: first the turn alone, with speaker and date, then the turn together with the turns before it. An answer
+ * alone often doesn't name its subject. A long turn is split into pieces, so that each piece can be found.
  */
 export function turnTexts(turn: Turn): readonly string[] {
   const [first = '', ...rest] = (turn.text.match(PIECES) ?? []).map((text) => transcriptLine({ ...turn, text }));

@@ -33,7 +33,7 @@ export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWei
   return { fused, recency, score: fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency)) };
 }
 
-/** With any embedder, 95 of 100 pairs of unrelated texts have a lower calibrated similarity. */
+/** With any embedder, 95 of 100 pairs of unrelated texts have a lower calibrated similarity than this. */
 export const SIMILARITY_RELEVANT = 0.3;
 /** For unrelated questions, 95 of 100 hits have a lower BM25 score. docs/retrieval.md says how this was measured. */
 export const BM25_TELLING = 9;

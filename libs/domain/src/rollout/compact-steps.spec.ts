@@ -7,7 +7,7 @@ import type { ChatRequest } from '../ports/model.js';
 import { explainStep, type PromptSection } from './explain-rollout.js';
 import { PROMPT_BUDGETS } from './step-prompts.js';
 
-/** A rollout of 61 steps with long lines. Its requests for summaries are answered by number. */
+/** A rollout of 61 steps with long lines. `summary` answers its n-th request for a summary. */
 function longWorld(summary: (n: number) => FakeAnswer) {
   const plans = Array.from({ length: 60 }, (_, at) =>
     calls(['write_todos', { todos: [{ content: `${at}`.padEnd(300, '.'), status: 'pending' }] }]),

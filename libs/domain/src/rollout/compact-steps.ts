@@ -11,7 +11,7 @@ const LINES_SHARE = 1 / 4;
 const SUMMARY_SHARE = 1 / 3;
 /** The model is asked for this many words per token of the budget. Such a summary takes about half of `SUMMARY_SHARE`. */
 const WORDS_PER_TOKEN = 1 / 6;
-/** After these errors the rollout goes on without a new summary. After any other error the call is repeated. */
+/** After these errors the rollout goes on without a new summary. Any other error is thrown. */
 const NO_SUMMARY: ReadonlySet<ErrorCode> = new Set(['MODEL_REFUSED', 'MODEL_ANSWER_EMPTY', 'MODEL_ANSWER_TRUNCATED']);
 
 interface Compaction {

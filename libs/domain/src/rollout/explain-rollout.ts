@@ -168,7 +168,7 @@ interface StepDetail {
   readonly records?: ReadonlyArray<Pick<RecalledItem, 'kind' | 'id' | 'title' | 'text'>>;
 }
 
-/** The value of a journal entry. Its kind isn't stored, and shows only by its fields. */
+/** The value of a journal entry of any kind. The kind isn't stored, but the fields of the value show it. */
 type Value = Partial<ChatResponse & ExecutionResult & { readonly judgement: Judgement; readonly text: string }> | null;
 
 /** Reads a step from the journal of its rollout. @throws EtudeError NOT_FOUND */

@@ -27,7 +27,7 @@ export interface ImportedSkills {
 
 const NONE: ImportedSkills = { used: [], untrusted: [], load: (code) => code };
 
-/** Finds the skills that the code imports. It can import only skills and versions that its prompt showed and that are therefore journaled. */
+/** Finds the skills that the code imports. It can import only skills and versions that the prompt showed, because only these are journaled. */
 export async function importedSkills(
   { deps, scope }: RolloutContext,
   recalled: readonly RecalledItem[],

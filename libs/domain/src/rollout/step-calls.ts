@@ -44,7 +44,7 @@ const FINAL_LINE = /^[ \t]*(?:#+[ \t]*|\*\*)?FINAL ANSWER\b:?(?:\*\*)?:?[ \t]*/i
  * Reads the calls, in order, and the final answer from a model's answer. Without tool calls, the text may hold a fenced Python block to run, or a
  * final answer after "FINAL ANSWER" at the start of a line. Otherwise the answer holds no step.
  *
- * @param nameOf returns the own name of the tool that the model knows by another name
+ * @param nameOf returns a tool's own name for the name that the model was given
  */
 export function readStep({ text, toolCalls = [] }: Pick<ChatResponse, 'text' | 'toolCalls'>, nameOf: (name: string) => string): StepAnswer {
   const calls = toolCalls.map(({ id, name, arguments: given }) => ({ id, tool: nameOf(name), args: argumentsIn(given) }));

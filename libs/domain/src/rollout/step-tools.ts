@@ -105,7 +105,7 @@ export class StepTools {
     return [...ENDS, ...tools];
   }
 
-  /** The own name of the tool that the model knows as `offered`. */
+  /** The tool's own name, by the name under which the model knows the tool. */
   nameOf = (offered: string): string => [...this.#wireNames].find(([, wire]) => wire === offered)?.[0] ?? offered;
 
   forCells(): readonly CellTool[] {

@@ -38,7 +38,7 @@ const Code = z.object({ code: z.string().min(1).max(256_000) });
 const ARGUMENTS = 'Wrong arguments. They must be one JSON object.';
 const UNKNOWN = 'The call was interrupted, and it may have been made. Find out before you call again.';
 const ASK = 'ask_caller';
-/** The most characters of tools' answers to code that a rollout's journal may take. */
+/** Maximum number of characters in a rollout's journal for all answers of tools to code. */
 const ANSWERED_CHARS_MAX = 32 * 1024 * 1024;
 const ANSWERED_ENOUGH = 'Tools have answered as much as code may read in one task. Read files with open() instead.';
 
