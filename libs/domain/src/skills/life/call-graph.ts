@@ -75,13 +75,13 @@ async function requireUncalled(called: Skill, graph: CallGraph): Promise<void> {
   const own = callers.filter(({ scope }) => scope.tenant === called.scope.tenant);
   const foreign = callers.length - own.length;
   const texts = own.map(({ name, version, scope, status }) => `${name}@${version} of "${scope.agent}" (${status})`);
-  // Skills of other tenants are only counted, because who decides may not see them.
+  // Skills of other tenants are only counted, because the person who decides may not see them.
   if (foreign > 0) texts.push(`skills of other tenants (${foreign}; each tenant sees its own in a review of ${called.name})`);
   const message = `skill "${called.name}" is called by ${texts.join(', ')}; archive these callers first, or store them without the call. To withdraw a skill together with its callers, use RevokeSource.`;
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'name' });
 }
 
-/** The skills in use that call this version. Callers out of use are followed to their own callers, which stay pinned to them. */
+/** The skills in use that call this version, directly or through callers out of use. Callers stay pinned to a version that goes out of use. */
 async function callersInUse(called: Skill, graph: CallGraph): Promise<readonly Skill[]> {
   const found = new Map<string, Skill>();
   const open = [called];

@@ -37,7 +37,7 @@ function hasSameWords(stored: Skill, given: Skill): boolean {
 /** A mark is added only to a version that is not active, or that has a mark already. */
 const takesMarks = ({ status, untrusted = [] }: Skill) => status !== 'active' || untrusted.length > 0;
 
-/** The version with the sources and marks of both skills. null if the version has them all already. */
+/** The version with the sources and marks of both skills. null if it has all of these already. */
 function withSources(version: Skill, given: Skill): Skill | null {
   const sources = [...new Set([...version.sources, ...given.sources])];
   const untrusted = [...new Set([...marksOf(version), ...marksOf(given)])];
@@ -89,7 +89,7 @@ export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skil
   };
 }
 
-/** Keeps the earlier version's members. So the members' names and tasks still run the skill with their arguments. @param versions newest first */
+/** Keeps an earlier version's members, so that their names and tasks still run the skill with their arguments. @param versions newest first */
 function withCarriedMembers(skill: Skill, versions: readonly Skill[]): Skill {
   const members = skill.members ?? versions.find((version) => version.members !== undefined)?.members;
   return members === undefined ? skill : { ...skill, members };
@@ -119,14 +119,14 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
   return marked(skill, [...new Set([skill, ...before].flatMap(marksOf))]);
 }
 
-/** Whether equal marked code elsewhere marks this skill. No if a reviewer stores it, it has a mark, or its owner uses the code unmarked. */
+/** Whether equal code of a marked skill marks this skill. It doesn't if a reviewer stores it, it has a mark, or its owner uses the code unmarked. */
 function needsMarkOfCode(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): boolean {
   if (isReviewed || marksOf(skill).length > 0) return false;
   const code = codeDigest(skill);
   return !versions.some((version) => version.status === 'active' && marksOf(version).length === 0 && codeDigest(version) === code);
 }
 
-/** The digest by which copies of marked code are recognised. null without a mark. The mark of a told procedure doesn't count: several may tell it. */
+/** The digest by which copies of marked code are recognised. null without such a mark: promotion, or being told, says nothing about the code. */
 export function markedCode(skill: Skill): string | null {
   const toldIn = reasonsNotTrusted(skill.sources.filter((name) => sourceOf(name)?.kind === 'procedures'));
   return marksOf(skill).some((mark) => mark !== PROMOTED_MARK && !toldIn.includes(mark)) ? codeDigest(skill) : null;

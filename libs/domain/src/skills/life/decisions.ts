@@ -20,8 +20,8 @@ export interface Verified {
 }
 
 /**
- * Records the outcome of a verification. A candidate becomes `verified`, or `rejected` with the reason. A skill that is in use or waits for
- * review keeps its status with the new proof. If it fails, it is deprecated or rejected, and loses its proof.
+ * Records the outcome of a verification. A candidate becomes `verified`, or `rejected` with the reason. A skill that is in use or waits for review
+ * keeps its status and gets the new proof. If such a skill doesn't pass, it is deprecated or rejected, and loses its proof.
  */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
   const { passed, evidence, reason, contract, proof } = found;
@@ -214,7 +214,7 @@ export async function deprecateSkill(
   return moveOne(procedural, moveOf(skill, 'deprecated', decision, { from: ['active', 'deprecated'], ...named }));
 }
 
-/** Archives these versions, all or none. @throws EtudeError FAILED_PRECONDITION if a skill in use or in review calls one, at any depth */
+/** Archives these versions, all or none. @throws EtudeError FAILED_PRECONDITION if a skill in use or in review needs one of them */
 export async function archiveSkill(
   procedural: Pick<SkillRegistry, 'move'>,
   versions: readonly Skill[],

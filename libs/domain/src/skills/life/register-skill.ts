@@ -48,7 +48,7 @@ export async function registerSkill(
   return stored;
 }
 
-/** Refuses to register a version that was taken out of use, because other calls restore it. @throws EtudeError FAILED_PRECONDITION */
+/** Refuses to register a version that was taken out of use. Registering doesn't restore a version. @throws EtudeError FAILED_PRECONDITION */
 function requireLiving(stored: Skill, versions: readonly Skill[]): void {
   const { name, version, status } = stored;
   if (status !== 'deprecated' && status !== 'archived') return;

@@ -14,8 +14,8 @@ export interface LearnedRecords {
   /** The skills and episodes that have one of the names as a source (`RESTS_ON`), in no order. A record may come twice. */
   restingOn(tenant: string, names: readonly string[]): AsyncIterable<Skill | Episode>;
   /**
-   * Replaces each current fact that has one of the names as a source by `change(fact)`, unless that is null. If a fact changed meanwhile, `change` is
-   * called again for it.
+   * Replaces each current fact that has one of the names as a source by the result of `change`. If the result is null, the fact stays. If a fact
+   * changed meanwhile, `change` is called again for it.
    */
   reviseFacts(tenant: string, names: readonly string[], change: (fact: Fact) => Fact | null): Promise<void>;
 }
@@ -92,7 +92,7 @@ interface Name {
   readonly seenIn?: Scope;
 }
 
-/** Finds everything that rests on the source. Each step looks up the records that refer to the last step's names, and takes their names. */
+/** Finds everything that rests on the source. Each step looks up the records that refer to the names of the step before, and adds their names. */
 async function taintedBy(source: Source, tenants: readonly string[], learned: LearnedRecords) {
   const found = new Map<string, Skill | null>();
   const names = new Set<string>();
@@ -174,7 +174,7 @@ function nodeOfSkill(skill: Skill): Node {
   };
 }
 
-/** The names that a record's source stands for. Untrusted tasks and marked skills have kinds of their own. Facts name episodes only by id. */
+/** The names of the records that a source means. Untrusted tasks and marked skills are kinds of their own. Facts name episodes only by id. */
 function referencesOf(name: string): string[] {
   const source = sourceOf(name);
   if (source === null) return [`episodes/${name}`];

@@ -18,7 +18,7 @@ export interface Telling {
   readonly words: string;
   /** The procedure that consolidation learned from actions. Absent if somebody told the procedure. */
   readonly learned?: Skill | undefined;
-  /** Name of who told the procedure, for the history. */
+  /** Who told the procedure, by name, for the history. */
   readonly by: string;
   /** Time in ms since 1970. */
   readonly at: number;
@@ -58,7 +58,7 @@ export function toldProcedure(
   return { version: candidate, isNew: true };
 }
 
-/** The told versions before the active one, moved to `deprecated`. A writer that crashed may leave several active. @param versions of one owner */
+/** The told versions before the active one, moved to `deprecated`. A crashed writer may leave several active versions. @param versions of one name */
 export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versions: readonly Skill[]): readonly Skill[] {
   const inUse = versions.find(({ status }) => status === 'active');
   if (inUse === undefined) return [];
@@ -87,7 +87,7 @@ export function procedureSource(scope: Skill['scope'], name: string, version: nu
   return `procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`;
 }
 
-/** A told procedure is its own, untrusted source. A learned procedure has episodes as sources, and their success rate. */
+/** A told procedure has itself as an untrusted source. A learned procedure has episodes as sources, and their success rate. */
 function wordedProcedure({ scope, name, words, learned, at }: Telling, version: number): Skill {
   if (learned !== undefined) return withMarks({ ...learned, version, status: 'active', statusReason: 'learned from actions' });
   const made = newProcedure(words, { name, scope, sources: [procedureSource(scope, name, version)], scripted: false, at });

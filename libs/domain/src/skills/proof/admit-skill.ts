@@ -26,8 +26,8 @@ export interface AdmissionDeps extends Omit<CheckDeps, 'round'>, ReverificationD
 export type Admission = SkillKey & { readonly round?: number | undefined };
 
 /**
- * Brings a skill into use: verifies it in a sandbox, signs the evidence, and approves it by its agent's settings. A failed verification
- * rejects it with the reason. Its callers are then verified with it. A repeated call continues where the last call stopped.
+ * Brings a skill into use: verifies it in a sandbox, signs the evidence, and approves it by its agent's settings. If it fails verification, it is
+ * rejected with the reason. If it comes into use, its callers are verified with it. A repeated call continues where the last call stopped.
  *
  * A skill in use or waiting for review is verified again for a new `round`. A skill without a signed proof, or with a proof of an unknown
  * key, is verified again too.

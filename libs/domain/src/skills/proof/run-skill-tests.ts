@@ -79,7 +79,7 @@ function inExecutions(planned: readonly PlannedTest[]): ReadonlyArray<readonly P
 
 type Options = Pick<ExecutionRequest, 'limits' | 'hashSeed' | 'stopOnFailure'> & { readonly step: string };
 
-/** Runs the tests in as few executions as possible. Results are in the order of the tests. A test that was not run after a failure has undefined. */
+/** Runs the tests in as few executions as possible. Returns the results in order, with undefined for a test not run after a failure. */
 async function runPlanned(
   planned: readonly PlannedTest[],
   { step, ...options }: Options,
