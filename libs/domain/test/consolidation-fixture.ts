@@ -32,7 +32,7 @@ export function episode(id: string, over: Partial<Episode> = {}): Episode {
   });
 }
 
-/** An embedder by the first letters of words: two prompts are more similar the more of these letters they share. */
+/** An embedder that compares only the first letters of words. Prompts that share more of these letters are more similar. */
 export const embedder: Embedder = {
   profile: { model: 'words', dimension: 26, denseWeight: 1, calibrate: (cosine) => Math.max(0, cosine) },
   embed: async (texts) =>

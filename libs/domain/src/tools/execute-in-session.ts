@@ -176,8 +176,8 @@ export interface CodeSessions {
   /**
    * Returns the session's sandbox, or opens a sandbox from `template`. Returns `unavailable` with the reason if none can be opened.
    *
-   * @param key `session` may also be the id of an open sandbox of the tenant. Then that sandbox is used and assigned to the key's agent and user. Its
-   *   end stays at the same time
+   * @param key `session` may also be the id of an open sandbox of the tenant. Then that sandbox is used and assigned to the key's agent and user. The
+   *   time at which it ends stays the same
    * @throws EtudeError FAILED_PRECONDITION if that sandbox has ended or belongs to another agent or user; SANDBOX_UNAVAILABLE
    */
   open(key: SessionKey, template: string | undefined, signal: AbortSignal): Promise<CodeSession | { readonly unavailable: string }>;

@@ -54,7 +54,7 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends 
 > {
   readonly description: string | ((settings: ProceduralMemorySettings) => string);
   readonly input: I;
-  /** The schema of results, for success and failure. A field of only one of the two is optional. */
+  /** The schema of results, for success and failure. A field that only one of the two has is optional. */
   readonly output: O;
   /** Agents whose procedural memory is off can't use this tool. */
   readonly needsSkills?: true;
