@@ -97,11 +97,11 @@ function fieldOf(input: DescMessage, name: string, { field = name }: Partial<Fla
   return input.field[field] ?? input.field[`${field}s`];
 }
 
-/** The values of an enum in lower case, without "unspecified"; none for other fields. */
+/** The values of an enum in lower case, without "unspecified". Empty for fields of other types. */
 const wordsOf = (field: DescField): readonly string[] =>
   field.fieldKind === 'enum' ? field.enum.values.filter(({ number }) => number > 0).map(({ localName }) => localName.toLowerCase()) : [];
 
-/** The parser for a field's flag. A field without presence refuses 0, because 0 means "not given" there. */
+/** The parser for a field's flag. In a field without presence, 0 means "not given", so the parser refuses 0. */
 function parserOf(field: DescField): ((text: string, before: never) => unknown) | undefined {
   if (field.fieldKind === 'list') return repeated;
   if (field.fieldKind === 'map') return keyValue;
@@ -209,7 +209,7 @@ async function requestOf(input: DescMessage, command: Command, { help, flags = {
     const name = command.registeredArguments[index]?.name() ?? '';
     if (value !== undefined) Object.assign(request, await argumentOf(input, name, value, help.includes('@FILE')));
   }
-  // If a parent command has the same flag, commander stores the value there.
+  // If a parent command has the same flag, commander stores the value in the parent's options.
   return Object.assign(request, await fieldsOf(input, { ...REPEAT, ...flags }, command.optsWithGlobals()));
 }
 

@@ -73,7 +73,7 @@ const itemText = (field: DescField & { fieldKind: 'list' }, one: unknown): strin
 
 const isWord = (field: DescField) => field.fieldKind !== 'scalar' || field.scalar === ScalarType.STRING;
 
-/** A nested message as one line: NAME@VERSION if it has both, else its fields that are set. */
+/** A nested message as one line: NAME@VERSION if the message has a name and a version, else all fields that are set. */
 function lineOf(type: DescMessage, message: Message): string {
   const { name, version } = message as { name?: string; version?: number };
   if (name !== undefined && version !== undefined) return `${bareName(name)}@${version}`;

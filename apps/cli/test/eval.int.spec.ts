@@ -25,7 +25,7 @@ const OTHER = `
       \`\`\`
 `;
 
-/** The script of the sample, and the same answers for an agent that acts in steps: each is the final answer of its first step. */
+/** The script of the sample, and the same answers for an agent in steps, which gives each as its final answer in the first step. */
 function scriptOfBoth(): string {
   const script = readFileSync(`${ROOT}examples/eval/model.yaml`, 'utf8');
   const [, rules = ''] = /^rules:\n([^]*)^default:/m.exec(script) ?? [];

@@ -21,7 +21,7 @@ describe('eval families', () => {
   const home = stackForTests(null, {
     env: async () => {
       student = await startStudent(two);
-      // By default, one run in twenty would not see the rule.
+      // By default, memory is withheld at random, so one run in twenty would not see the rule.
       return { OPENAI_BASE_URL: student.url, ETUDE_RECALL_WITHHOLD_PROBABILITY: '0' };
     },
   });

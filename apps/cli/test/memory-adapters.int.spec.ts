@@ -35,7 +35,7 @@ describe.skipIf(source.kind === 'none')('etude memory', () => {
   beforeAll(async () => {
     server = await startQdrant(source);
   });
-  // This runs once both stacks are down.
+  // Runs after both stacks have stopped.
   afterAll(async () => {
     await server.drop(PREFIX);
     await server.stop();

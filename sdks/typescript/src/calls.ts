@@ -153,7 +153,7 @@ export class Calls {
     }
   }
 
-  /** Yields each event once up to the last one. A broken stream is reopened after the last event seen. */
+  /** Yields each event once up to the last event. A broken stream is reopened after the last event seen. */
   async *resuming<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageInitShape<I> & object,

@@ -44,7 +44,7 @@ export function* chunksOf(data: Uint8Array): Generator<Uint8Array, void> {
 export class Memory {
   constructor(private readonly calls: Calls) {}
 
-  /** Stores a fact. `outcome` says whether it was new. `replaced` lists the facts that it replaced. */
+  /** Stores a fact. `outcome` says whether the fact was new. `replaced` lists the facts that the new fact replaced. */
   async remember(text: string, options: FactOptions = {}): Promise<StoreFactResponse> {
     return this.calls.unary(Service.method.storeFact, { text, source: 'told', ...options });
   }

@@ -25,7 +25,7 @@ export interface ClientSettings {
   readonly retryForMs?: number;
 }
 
-/** The folder of a local stack: ETUDE_HOME, or ".etude" here or in a folder above; null if there is none. */
+/** The folder of a local stack: ETUDE_HOME, or ".etude" here or in a folder above; null without such a folder. */
 function home(): string | null {
   const given = process.env['ETUDE_HOME'];
   if (given) return given;

@@ -58,7 +58,7 @@ async function listKeys(cli: Cli, options: FileOption): Promise<number> {
   return EXIT.ok;
 }
 
-/** The only key with this name, or with a digest that begins with this text. @throws CliError for none or several */
+/** The only key with this name, or with a digest that begins with this text. @throws CliError if no key or several keys match */
 function keyCalled(keys: readonly KeyEntry[], which: string): KeyEntry {
   const found = keys.filter(({ name, sha256 }) => name === which || (which.length >= 6 && sha256.startsWith(which)));
   if (found.length === 1) return found[0]!;

@@ -34,7 +34,7 @@ const PROMPT =
   'The tests of this repository fail (python3 -m unittest). Find the mistakes in shop/prices.py and mend them. The tests are right.';
 
 /**
- * Lets an agent mend a small repository step by step, and kills its worker meanwhile.
+ * Lets an agent mend a small repository step by step, and kills the worker that runs the agent.
  *
  * @param home the home of the demo's stack
  * @returns whether the agent succeeded

@@ -115,7 +115,7 @@ interface Round {
   readonly say: (line: RunLine, text: string) => void;
 }
 
-/** Runs both arms side by side, then consolidates. It reads costs at the end, because learning continues after an answer. */
+/** Runs the tasks with and without memory side by side, then consolidates. Reads costs last, because learning continues after an answer. */
 async function runRound(cli: Cli, gateway: Gateway, { run, round, problems, options, say }: Round): Promise<void> {
   const jobs = problems.flatMap((problem) => ARMS.map((arm) => ({ problem, arm })));
   const results: Array<(typeof jobs)[number] & { readonly result: SampleResult; readonly isMisled: boolean }> = [];

@@ -45,7 +45,7 @@ export type Row = ReturnType<typeof rowOf>;
 
 export type Figures = ReturnType<typeof figuresOf>;
 
-/** Adds up the tasks of one or several runs. */
+/** Adds up the figures of all tasks of one or several runs. */
 export function figuresOf(lines: readonly RunLine[]) {
   const tasks = lines.filter((line) => line.kind === 'problem');
   const learned = lines.filter((line) => line.kind === 'consolidation');

@@ -57,7 +57,7 @@ const Config = z.looseObject({
 });
 type Config = z.infer<typeof Config>;
 const Flags = z.union([z.string(), z.array(z.string()).transform((words) => words.join(' '))]).nullish();
-/** testdata.yaml, or test_group.yaml since 2023-07. */
+/** testdata.yaml, which is called test_group.yaml since version 2023-07. */
 const Group = z.looseObject({ output_validator_flags: Flags, output_validator_args: Flags }).nullish();
 
 const CONFIG = 'problem.yaml';

@@ -49,7 +49,7 @@ const Mbpp = z
   })
   .refine(({ text, prompt }) => text !== '' || prompt !== '', { error: 'has neither text nor prompt' });
 
-/** Three times the default limits. One reference in mbpp.jsonl takes about 6 s of CPU and, on a busy machine, nearly 20 s of wall time. */
+/** Three times the default limits. One reference solution in mbpp.jsonl takes about 6 s of CPU and, on a busy machine, nearly 20 s of wall time. */
 const sandbox = { cpuTime: { seconds: 30n }, wallTime: { seconds: 60n } };
 
 const names = (code: string, pattern: RegExp) => [...code.matchAll(pattern)].map((match) => match[1] ?? '');

@@ -30,7 +30,7 @@ describe('summarize', () => {
 });
 
 describe('passAtK', () => {
-  // The share of all ways to draw k of n samples that hold at least one of the c right ones.
+  // Of all ways to draw k of n samples, the share with at least one of the c right samples.
   it.each([
     [3, 1, 1, 1 / 3],
     [4, 2, 2, 5 / 6],

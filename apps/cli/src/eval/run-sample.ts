@@ -52,7 +52,7 @@ function evalSpec(problem: Problem, run: string, { memory, attempts, agent, stra
 export const newRunId = (now: Date) =>
   `${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-${randomBytes(2).toString('hex')}`;
 
-/** Runs `work`. If it is interrupted, a note says how to continue. @returns a text that says how to repeat the run */
+/** Runs `work`. If `work` is interrupted, a note says how to continue. @returns a text that says how to repeat the run */
 export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => Promise<void>): Promise<string> {
   const resume = `the same command with --resume ${run}`;
   await sayingHowToGoOn(
@@ -119,7 +119,7 @@ export type SampleResult = ReturnType<typeof sampleOf>;
 /**
  * Result of one sample of one problem.
  *
- * @param sample its number, from 1
+ * @param sample number of the sample, from 1
  * @param task null if the gateway refused the task for the reason `error`
  */
 export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null) {

@@ -28,14 +28,14 @@ const KeyEntry = z.object({
 export type KeyEntry = z.infer<typeof KeyEntry>;
 const KeyFile = z.object({ keys: z.array(KeyEntry) });
 
-/** Replaces a file that only its owner can read: a key gives access to everything of its tenant. */
+/** Replaces a file that only its owner can read, because a key gives access to all data of the key's tenant. */
 function writePrivate(path: string, text: string): void {
   const next = `${path}.${process.pid}`;
   writeFileSync(next, text, { mode: 0o600 });
   renameSync(next, path);
 }
 
-/** The entries of a key file, with digests only; none if there is no file. */
+/** The entries of a key file, with digests only. Empty if there is no file. */
 export function readKeys(path: string): KeyEntry[] {
   if (!existsSync(path)) return [];
   return KeyFile.parse(JSON.parse(readFileSync(path, 'utf8'))).keys;

@@ -68,7 +68,7 @@ export const StackState = z.object({
 export type StackState = z.infer<typeof StackState>;
 
 /**
- * Name of the abstract socket on which this home's supervisor listens. The kernel frees it with the process, so no lock gets stale.
+ * Name of the abstract socket on which this home's supervisor listens. The kernel frees the name when the process ends, so no lock gets stale.
  * Device and inode tell apart homes that have the same path in different containers.
  */
 function lockName(home: string): string {

@@ -42,7 +42,7 @@ async function runVitest(cli: Cli, config: string, files: readonly string[], thr
     `--outputFile=${path}`,
     ...files,
   ];
-  // A process group of its own: a signal reaches every process in it.
+  // With its own process group, a signal reaches vitest and all processes that vitest started.
   const child = spawn(command, args, { cwd: cli.root, env: { ...cli.settings.environment }, stdio: ['ignore', 2, 2], detached: true });
   const stop = () => child.pid !== undefined && child.exitCode === null && process.kill(-child.pid, 'SIGTERM');
   cli.signal.addEventListener('abort', stop, { once: true });

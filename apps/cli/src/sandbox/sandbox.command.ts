@@ -34,7 +34,7 @@ async function createRequest(options: object): Promise<MessageInitShape<typeof C
   return { requestId: randomUUID(), limits, ...(await fieldsOf(CreateSandboxRequestSchema, SANDBOX_FLAGS, options)) };
 }
 
-/** `sandbox exec`: returns 130 if Ctrl-C ended the code, else what `outcomeExit` says. */
+/** `sandbox exec`: returns 130 if Ctrl-C ended the code, else the exit code of `outcomeExit`. */
 async function execCode(cli: Cli, options: CodeOptions, [sandbox = '', code]: readonly string[]): Promise<number> {
   const execution = await executionOf(resource('sandbox', sandbox), code, options);
   return withGateway(cli, (gateway) => exitOf(cli, gateway, execution));

@@ -56,6 +56,6 @@ export function nextNotes(cli: Cli, skill: Skill): string[] {
 
 const isRejected = ({ status }: Skill) => status === SkillStatus.REJECTED;
 
-/** Exit code of a command that submits skills: 1 if there are none or any was rejected, else 0. */
+/** Exit code of a command that submits skills: 1 without skills or with a rejected skill, else 0. */
 export const handedInExit = (skills: readonly Skill[]): ExitCode =>
   skills.length === 0 || skills.some(isRejected) ? EXIT.failed : EXIT.ok;

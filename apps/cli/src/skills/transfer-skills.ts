@@ -83,7 +83,7 @@ async function importSkill(cli: Cli, options: { readonly wait?: boolean }, [path
   });
 }
 
-/** A table of the skills, then a line with the reason for each rejected one; '' without skills. */
+/** A table of the skills, then a line with the reason for each rejected skill; '' without skills. */
 export const importedText = (skills: readonly Skill[]): string =>
   [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...skills.filter(({ status }) => status === SkillStatus.REJECTED).map(doneLine)].join('\n');
 

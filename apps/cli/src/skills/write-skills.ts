@@ -44,7 +44,7 @@ export function readTests(path: string): SkillTestCase[] {
   return cases.map((one: unknown, index) => testCase(one, `${path}[${index}]`));
 }
 
-/** Appends a call of each function test_… that is never called. @throws CliError if one is async or has parameters */
+/** Appends a call of each function test_… that is never called. @throws CliError if this function is async or has parameters */
 export function withCalls(code: string, path: string): string {
   const calls: string[] = [];
   for (const [, async = '', name = '', parameters = ''] of code.matchAll(/^(async )?def (test_\w*)\s*\(([^)]*)\)/gm)) {

@@ -61,7 +61,7 @@ export function socketPath(home: string): string {
   return Buffer.byteLength(path) <= 107 ? path : join(mkdtempSync(join(tmpdir(), 'etude-')), 'embedder.sock');
 }
 
-/** Checks that a port is free and returns it. @param port 0 for any free one. @throws Error if it is taken */
+/** Checks that a port is free and returns it. @param port 0 for any free port. @throws Error if the port is taken */
 async function bind(port: number): Promise<number> {
   const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -89,7 +89,7 @@ export async function choosePorts(preferred: Partial<Ports>, home: string): Prom
 
 const LastPorts = z.partialRecord(z.enum(PORTS), z.int().min(1).max(65_535));
 
-/** The ports of the last start; none for a missing or damaged file, which the next start replaces. */
+/** The ports of the last start. Empty if the file is missing or damaged; the next start replaces the file. */
 function lastPorts(path: string): Partial<Ports> {
   try {
     return LastPorts.parse(JSON.parse(readFileSync(path, 'utf8')));

@@ -12,7 +12,7 @@ import {
   socketPath,
 } from './programs.js';
 
-/** Most attempts to start. Two stacks that start at once may take each other's ports, but rarely this often. */
+/** Most attempts to start. Two stacks that start at once rarely take each other's ports this often. */
 const TRIES_MAX = 5;
 /** How services, the scripted model and Redis report a port that is taken. */
 const TAKEN = /port \d+ on \S+ is taken|address already in use|EADDRINUSE/i;

@@ -43,7 +43,7 @@ interface StartDeps {
 /**
  * Starts a supervisor with a whole stack. Resolves once the stack accepts tasks.
  *
- * The supervisor has a process group of its own, so that Ctrl-C reaches this process only. In the foreground it ends
+ * The supervisor has a process group of its own, so that Ctrl-C reaches this process only. In the foreground, the supervisor ends
  * when this process does, even by SIGKILL, because its stdin ends.
  * @throws CliError with the end of the failed program's log; an AbortError on `signal`. In both cases no process is left
  */

@@ -93,7 +93,7 @@ function entryPointOf(flag: string, entryPoint: string | undefined): string {
   throw new CliError(EXIT.usage, `${flag} needs --entry-point NAME, the function that the answer must define`);
 }
 
-/** Readers of evaluators, by the flag that gives one. */
+/** Readers of evaluators, by the flag that gives the evaluator. */
 const EVALUATORS: Readonly<Record<string, (value: string, options: SpecOptions) => Kind>> = {
   evaluator: (path) => readMessage(EvaluatorSchema, path).kind,
   ioCases: (path) => ({ case: 'ioCases', value: readMessage(IoCasesSchema, path) }),

@@ -52,7 +52,7 @@ export function placeOfRecord(layer: string, kind: string, id: string, agent = '
   return `/memory/records/${layer}:${encodeURIComponent(id)}`;
 }
 
-/** A source such as "tasks/{task}" or "facts/{id}" with its page. The id of an episode may be that of its rollout. */
+/** A source such as "tasks/{task}" or "facts/{id}" with its page. The id of an episode may be the id of its rollout. */
 export function nodeOfSource(source: string): Node {
   const [collection = '', id = ''] = source.split('/', 2);
   if (collection === 'tasks') return { title: source, to: `/tasks/${id}` };

@@ -256,7 +256,7 @@ interface DecisionProps {
   readonly decision: FactDecision;
   /** Id of the fact that the page shows. */
   readonly id: string;
-  /** Undoes the decision about this fact and the one with the given id. */
+  /** Undoes the decision about this fact and the fact with the given id. */
   readonly undo: Act<string>;
 }
 

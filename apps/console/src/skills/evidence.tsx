@@ -56,7 +56,7 @@ function Alike({ alike }: { readonly alike: readonly SkillLikeness[] }) {
         {alike.map(({ name, agent, version, similarity, passesTheirs, theyPass }) => (
           <li key={`${name} ${agent}`}>
             <Link to={placeOfSkill({ name, agent, user: '' })}>{`${name}@${version}`}</Link> · similarity {similarity.toFixed(2)} ·{' '}
-            this skill {passesTheirs ? 'passes' : 'fails'} its tests · it {theyPass ? 'passes' : 'fails'} this skill’s tests
+            {`this skill ${passesTheirs ? 'passes' : 'fails'} its tests · it ${theyPass ? 'passes' : 'fails'} the tests of this skill`}
           </li>
         ))}
       </ul>

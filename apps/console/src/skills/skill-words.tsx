@@ -35,5 +35,5 @@ export const NUMBERS = [
   ['Fell back', (skill: Skill) => skill.fellBackCount],
 ] as const;
 
-/** Whether tests may be shown. Tests made from the cases of tasks may not, because those cases may be hidden. */
+/** Whether tests may be shown. Tests made from a task's cases are not shown, because the cases may be hidden. */
 export const areTestsOpen = ({ origin }: Pick<Skill, 'origin'>) => ['person', 'tool', 'import', 'request'].includes(origin);

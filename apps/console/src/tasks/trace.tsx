@@ -7,7 +7,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 
 const ROW_PX = 28;
 
-/** The step of an event; '' if it has none. Only events with a step can be selected. */
+/** The step of an event; '' if the event has no step. Only events with a step can be selected. */
 export const stepOf = ({ event }: TaskEvent) => (event.case === 'stepFinished' ? event.value.step : '');
 
 function lineOf({ event }: TaskEvent): readonly [what: ReactNode, told: ReactNode, aside?: ReactNode] {

@@ -2,7 +2,7 @@ import { Link } from './router.js';
 
 export interface Node {
   readonly title: string;
-  /** Path of its page; '' if it has none. */
+  /** Path of the record's page; '' if the record has no page. */
   readonly to: string;
 }
 

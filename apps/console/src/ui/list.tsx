@@ -21,7 +21,7 @@ interface ListProps<T> {
   readonly nextPage?: string;
 }
 
-/** A table whose rows begin with links. The keys j and k move between rows, Enter opens one. */
+/** A table whose rows begin with links. The keys j and k move between rows, Enter opens a row. */
 export function List<T>({ label, items, keyOf, columns, empty, nextPage = '' }: ListProps<T>) {
   const [page] = useQueryValue('page');
   return (

@@ -35,7 +35,7 @@ class Interpreter:
             return _shown(self._open().run(code))
 
     def close(self) -> None:
-        """Closes the sandbox. The next run opens another one."""
+        """Closes the sandbox. The next run opens a new sandbox."""
         with self._one_at_a_time:
             if self._sandbox is not None:
                 self._sandbox.close()

@@ -28,7 +28,7 @@ class Tls:
 
 
 def _home() -> Path | None:
-    """The folder of a local stack: ETUDE_HOME, or ".etude" here or in a parent folder. None if there is none."""
+    """The folder of a local stack: ETUDE_HOME, or ".etude" here or in a parent folder. None without such a folder."""
     given = os.environ.get("ETUDE_HOME")
     if given:
         return Path(given)

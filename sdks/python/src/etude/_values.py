@@ -51,7 +51,7 @@ def new_request_id() -> str:
 
 
 def with_request_id(request: Message) -> Message:
-    """Sets the request's id if it has such a field and no value, so that a retry changes nothing twice."""
+    """Sets `request_id` if the request has this field without a value, so that a retry changes nothing twice."""
     if "request_id" in request.DESCRIPTOR.fields_by_name and not getattr(request, "request_id"):
         setattr(request, "request_id", new_request_id())
     return request

@@ -20,7 +20,7 @@ class Memory:
     def remember(
         self, text: str, *, agent: str = "", user: str = "", category: str = "", subject: str = "", confidence: float | None = None
     ) -> pb.StoreFactResponse:
-        """Stores a fact. `outcome` says whether it was new. `replaced` lists the facts that it replaced."""
+        """Stores a fact. `outcome` says whether the fact was new. `replaced` lists the facts that the new fact replaced."""
         request = pb.StoreFactRequest(
             agent=agent, user=user, text=text, category=category, subject=subject, confidence=confidence, source="told"
         )
