@@ -1,5 +1,5 @@
-// Copies what the services need at run time into a folder: `node docker/production-files.mjs NPM FOLDER`, after a build.
-// Copies Node.js, the production packages without unused files, the built services, and a list of all packages in SPDX.
+// `node docker/production-files.mjs NPM FOLDER`, after a build, copies into the folder what the services need at run time:
+// Node.js, the production packages without unused files, the built services, and a list of all packages in SPDX.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -34,7 +34,7 @@ RUN set -eu; [ -x /usr/bin/python3 ] || ln -s "$(command -v python3)" /usr/bin/p
 # Compiled here, because a pod's file system is read-only. Unchecked, because the sources can't change in a pod.
 RUN set -eu; /usr/bin/python3 -m compileall -q --invalidation-mode unchecked-hash /opt/etude; \
     chown -R 0:0 /opt/etude; chmod -R a=rX,u+w /opt/etude; \
-    # The kubelet puts the termination message here; user code can't reach it behind root's own folder.
+    # The kubelet puts the termination message here; user code can't enter the folder, which belongs to root.
     mkdir -p /run/etude/hidden; chmod 0700 /run/etude/hidden; \
     mkdir -p /tmp /dev/shm; chmod 1777 /tmp; \
     find / -xdev \( -path /proc -o -path /sys \) -prune -o -perm /6000 ! -type l -exec chmod a-s {} +; \

@@ -59,7 +59,7 @@ const VENDOR_FOLDERS = { '@qdrant/js-client-rest': 'libs/memory/src/qdrant/' };
 /** Whatever else a package may import from outside the workspace, by type. Test code may also use the root's tools. */
 const OUTSIDE = {
   'type:contracts': [/^zod$/, /^@bufbuild\/protobuf$/, /^@grpc\/grpc-js$/, /^node:events$/],
-  // Hashing and bytes are functions of their input; everything else of Node is a side effect.
+  // Hashing and bytes depend only on their input. Everything else in Node has side effects.
   'type:domain': [/^zod$/, /^node:(crypto|buffer)$/],
   'type:app': [
     /^@nestjs\//,
@@ -86,7 +86,7 @@ const OUTSIDE = {
   ],
 };
 
-/** The only file of the domain that reads files: the Python beside the domain, as text, when the code is loaded. */
+/** The only file of the domain that reads files. It reads the domain's Python files as text when the code is loaded. */
 const READS_OWN_PYTHON = 'libs/domain/src/python-files.ts';
 
 /** Files that may read the environment. Settings are parsed once, at the start of a process. */
@@ -109,7 +109,7 @@ function* violationsOfImport(from, file, specifier, packages, rootTools) {
   const test = isTestFile(file);
   if (specifier.startsWith('.')) {
     const target = relative('.', resolve('/', dirname(file), specifier).slice(1));
-    // The configuration of tests in a cluster extends the one at the root.
+    // The configuration of tests in a cluster extends the configuration at the root.
     if (!target.startsWith(`${from.dir}/`) && !file.endsWith('/vitest.cluster.ts'))
       yield ['relative', `reaches out of its package: ${specifier}`];
     return;

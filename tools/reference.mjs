@@ -57,7 +57,7 @@ function typed([path, command]) {
   return [...path, ...words].join(' ');
 }
 
-/** Flags with one meaning stand once, below the names of the commands that take them. */
+/** Lists a flag with one meaning once, below the names of all commands that take it. */
 function flagsOf(commands) {
   const users = new Map();
   for (const [path, command] of commands)

@@ -19,7 +19,7 @@ export interface AskedModel {
  * Stores 500 experiences of 20 users one by one, with 50 repeats (half of them reworded) and 25 contradictions. Then asks 200 questions
  * whose words differ from those of the facts.
  *
- * `facts_recall5`: share of questions whose answer is among the first five hits; `facts_copies`: current facts that repeat another one;
+ * `facts_recall5`: share of questions whose answer is among the first five hits; `facts_copies`: current facts that repeat another fact;
  * `facts_stale_ahead`: old values in a hit before the new one; `facts_stale_current`: old values that are still current.
  */
 export async function factsLoad(

@@ -41,14 +41,14 @@ export class BareQdrant {
     await this.#client.upsert(this.#collection, { points, wait: true });
   }
 
-  /** One request: the ten nearest of a tenant, with payload. */
+  /** One request: the ten nearest records of a tenant, with payload. */
   searchDense({ vector, tenant }: DataQuery): Promise<unknown> {
     const filter = filterOf(tenant);
     const search = { query: Array.from(vector), using: 'dense', filter, limit: LIMIT, with_payload: true };
     return this.#client.queryBatch(this.#collection, { searches: [search] });
   }
 
-  /** One request: the ten best of both lists, fused by the server, with payload. */
+  /** One request: the ten best records of both lists, fused by the server, with payload. */
   searchHybrid({ vector, tenant, text }: DataQuery): Promise<unknown> {
     const filter = filterOf(tenant);
     const prefetch = [

@@ -18,7 +18,7 @@ const FILLERS = 50;
 /** Every tenth record is the large tenant's, as in the measurement that set the aim. The other tenants share the rest. */
 const LARGE_EVERY = 10;
 
-/** A text as both stores keep it. */
+/** A text with its fields, for both stores. */
 export interface DataRecord {
   readonly id: number;
   readonly tenant: number;

@@ -58,7 +58,7 @@ async function loaded(store: MemoryPlace, embedder: Embedder, everything: () => 
   }
 }
 
-/** The told texts that the file still contains. */
+/** Number of stored texts that these data still contain. */
 function textsIn(everything: string): number {
   const told = new Set(factsData().experiences.map(({ text }) => text));
   return [...told].filter((text) => everything.includes(text)).length;

@@ -12,7 +12,7 @@ import { creditFor } from '@etude/queue/memory/settling-store';
 import { z } from 'zod';
 import { round } from './figures.js';
 
-/** Two statements in free wording and a question whose answer is in the second one. */
+/** Two statements in free wording and a question whose answer is in the second statement. */
 const Line = z.strictObject({
   id: z.string(),
   kind: z.enum(['contradiction', 'lookalike', 'repeat']),

@@ -98,7 +98,7 @@ function usualSizes({ real }: Sides, quick: boolean): readonly number[] {
   return real && !quick ? SIZES : QUICK_SIZES;
 }
 
-/** Whether the machine has room for so many records. Prints a note if not. */
+/** Whether the machine has room for this number of records. Prints a note if it lacks room. */
 function suffices(size: number): boolean {
   const { bavail, bsize } = statfsSync(tmpdir());
   const fits = bavail * bsize > size * DISK_BYTES_PER_RECORD && (size < 1_000_000 || freemem() > MEMORY_BYTES_MIN);

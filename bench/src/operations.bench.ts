@@ -17,7 +17,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   traces: { says: 'rollouts with and without traces ...', measure: (scale) => traceFigures(30 * scale) },
 };
 
-/** `etude bench operations [PART...] [--json] [--quick]`: what running Etude for many tenants costs; all parts by default. */
+/** `etude bench operations [PART...] [--json] [--quick]`: measures what running Etude for many tenants costs. Runs all parts by default. */
 export async function run(args: readonly string[]): Promise<number> {
   const options = { json: { type: 'boolean' }, quick: { type: 'boolean' } } as const;
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });

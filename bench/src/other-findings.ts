@@ -1,6 +1,6 @@
 /** A finding as tool, query and fact. */
 export type Triple = [tool: string, query: string, fact: string];
-/** Names of files of each area, with what they define. */
+/** Names of the files in each area, with a function that says what the file defines. */
 type Files = ReadonlyArray<readonly [string, (area: string, file: string) => string]>;
 
 const SHOP =

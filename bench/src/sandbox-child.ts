@@ -10,7 +10,7 @@ export const Endpoint = z.strictObject({ ip: z.string(), port: z.number(), super
 export type Endpoint = z.infer<typeof Endpoint>;
 
 export const ChildTask = z.discriminatedUnion('do', [
-  /** Claims one sandbox, starts code that never ends, says so, and hangs until it is killed. */
+  /** Claims one sandbox, starts code that never ends, answers, and hangs until the child is killed. */
   z.strictObject({ do: z.literal('hold'), choice: DriverChoice }),
   /** Claims `count` sandboxes at once. Answers with the identity that each one prints. */
   z.strictObject({ do: z.literal('claim'), choice: DriverChoice, count: z.number() }),

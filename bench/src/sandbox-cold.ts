@@ -35,7 +35,7 @@ async function bareProcess(): Promise<number> {
   });
 }
 
-/** Creates the same pod as the driver does, by hand, and watches it to ready. */
+/** Creates a pod like the driver's, without the driver, and waits until the pod is ready. */
 async function barePods(choice: KubernetesChoice): Promise<() => Promise<number>> {
   const { KubeApi } = await import('@etude/sandbox/kubernetes/kube-api');
   const { PodWatch } = await import('@etude/sandbox/kubernetes/pod-watch');

@@ -50,7 +50,7 @@ export async function startDriver(choice: DriverChoice): Promise<StartedDriver> 
   return { driver, free: () => driver.counts().free, close: () => driver.close() };
 }
 
-/** Small requests, so that a hundred pods fit on one node; the limits are those of any pod. */
+/** Small requests, so that a hundred pods fit on one node; the limits are the usual ones. */
 export const templatesOf = ({ image, warm, podsMax }: KubernetesChoice) => ({
   default: {
     image,

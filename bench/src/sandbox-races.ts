@@ -41,13 +41,13 @@ export async function raceForBinds(endpoints: readonly Endpoint[], claims: numbe
   }
 }
 
-/** Callers of one controller race for its local sandboxes, which nobody else can reach. */
+/** Callers of one controller race for its local sandboxes, which no other controller can reach. */
 export async function raceForProcesses(driver: SandboxDriver, claims: number): Promise<{ claims: number; doubles: number }> {
   const given: unknown[] = [];
   const one = async () => {
     const sandbox = await driver.claim(SHAPE, never());
     const who = new RunAssembly();
-    // The number of an ended namespace may be reused, so the start time of its process 1 is compared too.
+    // The number of an ended namespace may be reused, so the start time of the namespace's process 1 is compared too.
     await sandbox.execute(execution('import os\nprint(os.readlink("/proc/self/ns/pid"), os.stat("/proc/1").st_ctime_ns)'), who, never());
     given.push(who.results[0]?.stdout);
     await sandbox.release();

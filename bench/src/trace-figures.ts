@@ -57,8 +57,8 @@ async function startSide(env: Readonly<Record<string, string>>): Promise<Side> {
 }
 
 /**
- * The cost of traces: two stacks in turns, one with traces. `traced_rollouts_ratio`: rollouts per second with traces divided by those without.
- * `traced_cpu_ratio`: processor time per rollout with traces divided by that without. Both are medians over pairs of rounds.
+ * The cost of traces: runs two stacks in turns, one with traces. Each figure is the value with traces divided by the value without:
+ * `traced_rollouts_ratio` of rollouts per second, `traced_cpu_ratio` of processor time per rollout. Medians over pairs of rounds.
  */
 export async function traceFigures(rounds: number) {
   const sink = await startSink();

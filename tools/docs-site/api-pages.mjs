@@ -1,4 +1,4 @@
-// Markdown pages of the API, from the image of the proto files with their comments, and from the OpenAPI description.
+// Writes Markdown pages of the API from the proto files, as `buf build` reads them with comments, and from the OpenAPI description.
 
 /** Field numbers of descriptor.proto by which source locations name their element. */
 const [MESSAGES, ENUMS, SERVICES] = [4, 5, 6];
@@ -64,7 +64,7 @@ const USUAL = {
   duration_ms: 'In ms.',
 };
 
-/** The text of a field: its own, the usual one, or that of its type. */
+/** The text of a field: its own comment, the usual text, or the comment of its type. */
 function textOf({ name, typeName = '' }, message, own, types) {
   if (own !== '') return own;
   if (name === 'name' && message.endsWith('Request')) return 'Full name of the object, such as "skills/add_tax".';

@@ -9,7 +9,7 @@ import { apiPages, httpPage } from './api-pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
-/** What the site shows, by its path in the project. Other files are only named. */
+/** What the site shows, by its path in the project. Links to other files show only the file's name. */
 const SHOWN = [
   'README.md',
   'ARCHITECTURE.md',
@@ -20,7 +20,7 @@ const SHOWN = [
   'docker/README.md',
 ];
 
-/** Head of a page without headings, which needs no outline beside it. */
+/** Head of a page without headings, which needs no outline. */
 const WIDE = '---\naside: false\n---\n\n';
 
 function installVitePress() {

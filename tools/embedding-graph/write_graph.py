@@ -26,7 +26,7 @@ WEIGHTS = "model.safetensors"
 OPSET = 18
 IR_VERSION = 9
 # Steps on either side of 0 to which weights are rounded. With 7 bits, a sum of two products fits into 16 bits. Processors without special
-# instructions have only 16 bits for it, so every machine gives the same vectors.
+# instructions have only 16 bits for the sum, so every machine gives the same vectors.
 STEPS = 64
 
 

@@ -58,7 +58,7 @@ export function retrievalFigures(
   };
 }
 
-/** Weights are chosen on one half of the queries and reported on the other. */
+/** Weights are chosen on one half of the queries and reported on the other half. */
 export type Half = 'choose' | 'report';
 
 /** Decides by the first bit of the id's SHA-256, so that other queries and their order change nothing. */

@@ -11,7 +11,7 @@ const best = (found: readonly Candidate[], value: 'cosine' | 'bm25') =>
 export const METHODS = ['dense', 'bm25', 'hybrid'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** Figures of each method: the list of the vectors, the list of the words, and both in memory's order. */
+/** Figures of each method: hits by vectors, hits by words, and both kinds in memory's order. */
 export function figuresOf(answers: readonly Answer[], profile: EmbedderProfile): Record<Method, RetrievalFigures> {
   const by = (rank: (answer: Answer) => readonly string[]) =>
     retrievalFigures(answers.map((answer) => ({ ranked: rank(answer), relevance: answer.query.relevance })));

@@ -7,7 +7,7 @@ export interface TestSet {
   readonly judgements: readonly BeirJudgement[];
 }
 
-/** The origin of a generated set. It is written beside the set. */
+/** The origin of a generated set, written beside the set. */
 export interface Origin {
   readonly name: string;
   /** The questions, the documents, and why the labels are right. */

@@ -34,7 +34,7 @@ export class Buildah {
     return (await this.call('images', '--noheading', '--format', '{{.Name}}:{{.Tag}}')).split('\n').includes(name);
   }
 
-  /** Builds an image. Uses local base images and pulls missing ones. */
+  /** Builds an image. Uses local base images and pulls missing images. */
   async build({ context, file, name, arch, buildArgs = {}, volumes = [] }: BuildOptions): Promise<void> {
     const given = Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
     const seen = volumes.flatMap((volume) => ['--volume', volume]);
@@ -67,7 +67,7 @@ export class Buildah {
     await this.call('rmi', name);
   }
 
-  /** What a program of an image prints. The program has the network of this machine. */
+  /** Runs a program of an image, in the network of this machine. Returns the program's output. */
   async output(name: string, ...command: readonly string[]): Promise<string> {
     const container = (await this.call('from', name)).trim();
     try {

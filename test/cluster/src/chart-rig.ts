@@ -47,7 +47,7 @@ function valueOf({ name }: Image) {
 
 export type ChartRig = Awaited<ReturnType<typeof startChartRig>>;
 
-/** What the chart needs to be installed in a cluster: images, values, a volume, a name server, and on this machine a scripted model and Qdrant. */
+/** Starts what the chart needs for its installation: images, values, a volume, a name server, and on this machine a scripted model and Qdrant. */
 export async function startChartRig(cluster: Cluster, note: Note) {
   const dir = await mkdtemp(join(tmpdir(), 'etude-chart-'));
   const helm = await goProgram('helm', note);
@@ -79,7 +79,7 @@ export async function startChartRig(cluster: Cluster, note: Note) {
   const kubectl = (...args: string[]) => cluster.kubectl(['-n', 'etude', ...args]);
   const shown = (kind: string, name: string, path: string) => kubectl('get', kind, name, '-o', `jsonpath=${path}`);
 
-  /** Adds to an error what the cluster tells about it. */
+  /** Adds the states and logs of the pods to an error. */
   const explained = async (error: unknown): Promise<never> => {
     const logs = await kubectl('logs', '-l', 'app.kubernetes.io/part-of=etude', '--tail=5', '--prefix');
     throw new Error(`${String(error)}\n${await kubectl('get', 'pods')}\n${logs}`, { cause: error });

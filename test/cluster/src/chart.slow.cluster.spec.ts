@@ -31,7 +31,7 @@ describe.skipIf(test.faults === null)('the chart over a longer time', () => {
     await rig.apply('settings.ETUDE_LOG_LEVEL=warn');
     const before = await rig.asked();
     const running = rig.evalRun(24);
-    running.catch(() => undefined); // it is awaited below
+    running.catch(() => undefined); // `running` is awaited below
     await until(async () => (await rig.asked()) >= before + 2, { everyMs: 50, what: 'the first tasks' });
     await rig.helmed('rollback', 'etude', '--wait', '--timeout', '180s');
     expect(await running).toMatchObject({ problems: 1, samples: 24, verdicts: { AC: 24 } });
@@ -73,7 +73,7 @@ describe.skipIf(test.faults === null)('the chart over a longer time', () => {
       const started = performance.now();
       const since = () => `${((performance.now() - started) / 1_000).toFixed(0)} s`;
       const running = rig.evalRun(SAMPLES, AT_ONCE);
-      running.catch(() => undefined); // it is awaited below
+      running.catch(() => undefined); // `running` is awaited below
       await until(async () => (await replicas('rollout-worker')) === 4, { timeoutMs: 180_000, everyMs: 200, what: '4 rollout workers' });
       note(`${kind}: 4 rollout workers after ${since()}`);
       expect(await running.catch(rig.explained)).toMatchObject({ problems: 1, samples: SAMPLES, verdicts: { AC: SAMPLES } });

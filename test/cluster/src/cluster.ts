@@ -16,7 +16,7 @@ export interface Cluster {
   readonly kubectl: (args: readonly string[], input?: string) => Promise<string>;
   /** @param archive docker-archive, as `docker save` and `buildah push` write it */
   readonly loadImage: (archive: string) => Promise<void>;
-  /** Gives the pods a name server. A given cluster has one. */
+  /** Gives the pods a name server. A given cluster has a name server. */
   readonly startDns: (note: Note) => Promise<void>;
   /** Starts KEDA; needs `startDns`. A given cluster must have KEDA already. */
   readonly startKeda: (note: Note) => Promise<void>;

@@ -56,7 +56,7 @@ export async function startPlace(note: Note, startPrograms: (place: Place) => Pr
     await startPrograms(place);
     return place;
   } catch (error) {
-    // The folder stays, because its logs say more than the error.
+    // The folder stays, because the logs in it say more than the error.
     await leaveNamespaces(init);
     throw error;
   }

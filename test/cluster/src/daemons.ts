@@ -47,7 +47,7 @@ const COMMANDS = {
     `--service-account-signing-key-file=${dir}/pki/accounts.key`,
     `--service-cluster-ip-range=${network.services}`,
     '--authorization-mode=Node,RBAC',
-    // With these flags, it forwards calls to other API servers, such as one for metrics.
+    // With these flags, the API server forwards calls to others, such as a metrics API server.
     `--requestheader-client-ca-file=${dir}/pki/ca.crt`,
     '--requestheader-allowed-names=aggregator',
     '--requestheader-username-headers=X-Remote-User',

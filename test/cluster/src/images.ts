@@ -30,7 +30,7 @@ interface Recipe {
   readonly options: (base: string, arch: Arch) => Promise<Pick<BuildOptions, 'buildArgs' | 'volumes'>>;
 }
 
-/** Uses the machine's certificate authorities, because the package index may need one that the base image lacks. */
+/** Uses the machine's certificate authorities, because the package index may need an authority that the base image lacks. */
 const authorities = existsSync(`${CERTIFICATES}/ca-certificates.crt`);
 const trusted = authorities ? [`${CERTIFICATES}:/run/certificates:ro`] : [];
 
@@ -99,7 +99,7 @@ interface Packed {
   readonly integrity: string;
 }
 
-/** Builds the image of the services once more, from nothing. @returns digests of what `servicesImage` built and of the new one */
+/** Builds the image of the services once more, from nothing. @returns digests of the image of `servicesImage` and of the new image */
 export async function servicesTwice(note: Note): Promise<readonly [string, string]> {
   const { name } = await servicesImage(note);
   const buildah = await Buildah.in(join(cacheDir(), 'buildah'));

@@ -8,7 +8,7 @@ import { cacheDir, kubenodeSources, type Note } from './settings.js';
 
 const PROGRAMS = ['kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler', 'kubectl', 'kubelet'];
 
-/** The release that go.mod pins, such as 1.34.2. The linker stamps it into the programs. */
+/** The release that go.mod pins, such as 1.34.2. The linker writes the release into the programs. */
 export async function release(): Promise<string> {
   const found = /k8s\.io\/kubernetes v(\S+)/.exec(await readFile(join(kubenodeSources, 'go.mod'), 'utf8'))?.[1];
   if (!found) throw new Error(`${kubenodeSources}/go.mod pins no k8s.io/kubernetes`);
@@ -53,7 +53,7 @@ export async function kubenode(note: Note): Promise<string> {
     await rename(next, dir);
   } catch (error) {
     await rm(next, { recursive: true, force: true });
-    if (!existsSync(dir)) throw error; // otherwise another process has built the same
+    if (!existsSync(dir)) throw error; // otherwise another process has built the programs
   }
   // Removes earlier versions, which take 170 MB each. A running cluster keeps its files open.
   for (const name of await readdir(cache))

@@ -13,7 +13,7 @@ export async function makeNamespace({ kubectl }: Pick<Cluster, 'kubectl'>, what:
   return name;
 }
 
-/** One namespace for all tests of a file, deleted after them. @returns a function with its name */
+/** One namespace for all tests of a file, deleted after them. @returns a function that returns the namespace's name */
 export function useNamespace(cluster: Cluster, what: string): () => string {
   let name = '';
   beforeAll(async () => void (name = await makeNamespace(cluster, what)));

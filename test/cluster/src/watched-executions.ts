@@ -23,7 +23,7 @@ export const smallTemplates = (more: object = {}): SandboxTemplates =>
   });
 
 export interface DriverOptions {
-  /** The name of the pool. Default: a random one. */
+  /** The name of the pool. Default: a random name. */
   readonly installation?: string;
   readonly template?: object;
   readonly settings?: Partial<PoolSettings>;

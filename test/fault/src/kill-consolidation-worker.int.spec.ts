@@ -27,7 +27,7 @@ const clients = { memory: createServiceClient(Memory, stack.address), consolidat
 afterAll(() => Object.values(clients).forEach((client) => client.close()));
 
 const lineOf = async (run: string, agent: string) => (await redis.hget(KEYS.consolidatedAgents(TENANT, run), agent)) ?? '';
-/** The moments at which a run's worker is killed, recognised by what the run keeps. */
+/** The moments at which a run's worker is killed, recognised by the run's stored state. */
 const RUN_MOMENTS = {
   'the model is asked': async (run: string) => (await redis.get(KEYS.consolidation(TENANT, run)))?.includes('running') ?? false,
   'the answer is kept': async (run: string) => (await redis.hlen(KEYS.consolidationAnswers(TENANT, run))) > 0,

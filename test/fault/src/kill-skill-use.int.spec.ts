@@ -39,7 +39,7 @@ async function useUntilAnswered(requestId: string): Promise<number> {
   return used.result?.kind.case === 'numberValue' ? used.result.kind.value : Number.NaN;
 }
 
-/** The key of the execution that isn't in `before`. Uses run one after another, so there is only one. */
+/** The key of the execution that isn't in `before`. Uses run one after another, so there is only one such execution. */
 async function newExecution(before: ReadonlySet<string>): Promise<string> {
   return until(async () => (await executions()).find((key) => !before.has(key)), { what: 'the execution of the use', everyMs: 2 });
 }

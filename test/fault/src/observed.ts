@@ -30,7 +30,7 @@ const TIMES = ['createdAt', 'startedAt', 'endedAt', 'at', 'durationMs', 'cpuMs',
 const OF_THE_AGENT = ['score', 'sources'];
 const VARYING = new Set([...TIMES, ...OF_THE_AGENT]);
 
-/** The same value with the ids of this task and of sandboxes replaced, and without times and what depends on the agent. */
+/** A copy of the value with the ids of this task and of sandboxes replaced, and without times and fields that depend on the agent. */
 export function comparable(value: unknown, taskId: string): unknown {
   if (typeof value === 'string') return value.replaceAll(taskId, '<task>').replaceAll(/sandboxes\/s[0-9a-z]+/g, '<sandbox>');
   if (Array.isArray(value)) return value.map((item) => comparable(item, taskId));

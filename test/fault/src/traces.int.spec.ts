@@ -11,7 +11,7 @@ import { journalOf } from './observed.js';
 
 const SCRIPT = fileURLToPath(new URL('./kill-steps.yaml', import.meta.url));
 const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', id: 'b7ad6b7169203331' };
-/** Part of each prompt. No log may have it, and no span unless content is asked for. */
+/** Part of each prompt. No log may have it, and no span unless ETUDE_TRACE_CONTENT is on. */
 const SECRET = 'pelican-4711';
 
 let collector: Awaited<ReturnType<typeof startCollector>>;

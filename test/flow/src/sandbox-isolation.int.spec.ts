@@ -101,7 +101,7 @@ let runs = 0;
 
 async function problemsOf(steps: ReadonlyArray<{ by: Tenant; method: string; which: number }>): Promise<string[]> {
   const run = `p${(runs += 1)}`;
-  // The same request ids in both tenants.
+  // Both tenants use the same request ids.
   const made = await Promise.all(TENANTS.flatMap((tenant) => [`${run}.1`, `${run}.2`].map((id) => createOne(tenant, id))));
   const problems: string[] = [];
   for (const { by, method, which } of steps) {

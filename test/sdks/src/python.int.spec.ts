@@ -53,7 +53,7 @@ beforeAll(async () => {
   await run('python3', ['-m', 'venv', join(dir, 'venv')]);
   python = join(dir, 'venv/bin/python');
   await pip('install', ...LOCKED, join(source, 'tests/requirements.txt'));
-  // A copy, since setuptools writes beside the sources.
+  // Builds a copy, because setuptools writes beside the sources.
   cpSync(source, join(dir, 'package'), { recursive: true });
   await pip('wheel', '--no-deps', '--no-build-isolation', '-w', join(dir, 'wheels'), join(dir, 'package'));
   const [name = ''] = readdirSync(join(dir, 'wheels'));

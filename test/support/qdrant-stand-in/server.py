@@ -31,7 +31,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", options.port), Handler)
         self.options = options
         self.database = EdgeDatabase(options.folder)
-        # One request at a time, like the update queue of a shard.
+        # Handles one request at a time, like the update queue of a shard.
         self.lock = threading.Lock()
 
 

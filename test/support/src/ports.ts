@@ -18,7 +18,7 @@ async function listen(port: number): Promise<Server | null> {
   });
 }
 
-/** Claims a block of ports by listening on its first one until this process ends. */
+/** Claims a block of ports by listening on the block's first port until this process ends. */
 async function claimBlock(): Promise<number> {
   const start = Math.floor(Math.random() * BLOCKS);
   for (let i = 0; i < BLOCKS; i += 1) {

@@ -35,7 +35,7 @@ export interface TestQdrant {
 
 /** Options of the stand-in. */
 export interface TestQdrantOptions {
-  /** Key that requests must send. Absent: they need none. */
+  /** Key that requests must send. Absent: requests need no key. */
   readonly apiKey?: string;
   /** Paths of PEM files. */
   readonly tls?: { readonly certificate: string; readonly key: string };

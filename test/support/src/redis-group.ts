@@ -44,7 +44,7 @@ export class RedisGroup {
     return port;
   }
 
-  /** Starts a replica of the primary, in its cluster if it has one. */
+  /** Starts a replica of the primary, in the primary's cluster if there is a cluster. */
   async replicate(primary: number): Promise<TestServer> {
     const isNode = this.cli(primary, 'INFO', 'cluster').includes('cluster_enabled:1');
     const replica = await this.start(isNode ? CLUSTER_NODE : ['--replicaof', '127.0.0.1', String(primary)]);

@@ -30,7 +30,7 @@ export interface TestStack {
   readonly gateway: TestProcess;
   readonly controller: TestProcess;
   readonly consolidator: TestProcess;
-  /** Starts another rollout worker. The stack starts without one. @param more added to its environment */
+  /** Starts another rollout worker. A new stack has no rollout worker. @param more added to the worker's environment */
   startRolloutWorker(more?: Readonly<Record<string, string>>): Promise<TestProcess>;
   start(service: 'gateway' | 'sandbox-controller' | 'consolidation-worker'): Promise<TestProcess>;
   stop(): Promise<void>;
@@ -82,7 +82,7 @@ export async function startStack({ script, env = {}, data }: TestStackOptions): 
       service('sandbox-controller'),
       service('consolidation-worker'),
     ] as const;
-    // Waits for all, so that `stop` knows the others if one fails to start.
+    // Waits for all processes, so that `stop` also ends the others if one process fails to start.
     await Promise.allSettled(starting);
     const [, gateway, controller, consolidator] = await Promise.all(starting);
     return {

@@ -25,7 +25,7 @@ const tokens = (text: string) => Math.ceil(text.length / CHARS_PER_TOKEN);
 
 /**
  * Starts a model server that plays a student of these problem families. It knows every reference solution, but answers right only if the
- * prompt has what a student would need. No model is called, and every answer is marked as scripted.
+ * prompt has what a student would need. No real model is called, and every answer is marked as scripted.
  *
  * @param path a file as `etude eval families` reads it
  */

@@ -6,7 +6,7 @@ interface ZippedFile {
   readonly bytes: Uint8Array;
 }
 
-/** Makes a zip of the files. @param folder the folder in the zip; empty: none @param mode Unix mode of each file */
+/** Makes a zip of the files. @param folder the folder in the zip; '' for no folder @param mode Unix mode of each file */
 export async function zipOf(files: readonly ZippedFile[], folder = '', mode = 0o100644): Promise<Uint8Array> {
   const zip = new ZipFile();
   for (const { path, bytes } of files) zip.addBuffer(Buffer.from(bytes), folder === '' ? path : `${folder}/${path}`, { mode });

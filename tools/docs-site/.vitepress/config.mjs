@@ -22,7 +22,7 @@ function nameFilesOfTheProject(md) {
   md.renderer.rules.link_open = open;
 }
 
-/** Makes anchors like code hosts, because people read the pages there too. */
+/** Makes anchors like code hosts, because people read the pages on code hosts too. */
 const slugify = (text) =>
   text
     .toLowerCase()

@@ -31,7 +31,7 @@ function podFolder(cacheDir: string): string {
 }
 
 function sections(folder: string): Labelled[] {
-  // Lists of changes repeat the same words, so they are left out.
+  // Lists of changes are left out, because they repeat the same words.
   const files = globSync('perl*.pod', { cwd: folder })
     .toSorted()
     .filter((file) => !/^perl5\d*delta|^perldelta|^perltoc|^perlfaq\.pod/.test(file));
