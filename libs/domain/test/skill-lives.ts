@@ -6,7 +6,7 @@ import { dependencyOn } from '../src/skills/proof/bundle-code.js';
 import { approveSkill, archiveSkill, deprecateSkill, rejectSkill, restoreSkill, rollbackSkill } from '../src/skills/life/decisions.js';
 import { NOTHING_FOUND } from '../src/skills/proof/proof.js';
 import { promoteSkill } from '../src/skills/life/register-skill.js';
-import { type Decision, isSameOwner, keyOf } from '../src/skills/life/skill-life.js';
+import { type Decision, isSameOwner, keyOf, replacedReason } from '../src/skills/life/skill-life.js';
 import { NEW_YEAR } from './memory-records.js';
 
 /** A proof for exactly the skill's content, without a signature. */
@@ -68,7 +68,8 @@ export async function storeAt(
     stored.status === 'candidate' && way.includes('verified') ? await procedural.versions(stored.scope, stored.name, 'active') : [];
   const inItsPlace = way.includes('active') ? active : [];
   const away = inItsPlace.filter((version) => version.version !== stored.version && isSameOwner(version.scope, stored.scope));
-  const room = away.map((version) => ({ key: keyOf(version), to: 'deprecated', ...decision }) as const);
+  const reason = replacedReason(stored.version);
+  const room = away.map((version) => ({ key: keyOf(version), to: 'deprecated', ...decision, reason }) as const);
   const moves = way.map((to) => ({
     key: keyOf(stored),
     to,

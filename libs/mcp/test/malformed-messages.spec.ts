@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { until } from '@etude/test-support/until';
-import { FakeGateway } from '../src/testing/fake-gateway.js';
+import { FakeGateway } from './fake-gateway.js';
 import { servePipe } from './served.js';
 
 interface Answer {

@@ -7,8 +7,8 @@ import { afterEach } from 'vitest';
 import type { EtudeServerOptions } from '../src/etude-server.js';
 import { createMcpHttp } from '../src/http.js';
 import { serveOverStdio, type StdioOptions } from '../src/stdio.js';
-import { connectHttp, connectOver, type Revision } from '../src/testing/official-client.js';
-import type { FakeGateway } from '../src/testing/fake-gateway.js';
+import { connectHttp, connectOver, type Revision } from './official-client.js';
+import type { FakeGateway } from './fake-gateway.js';
 
 export const TRANSPORTS = ['http', 'stdio'] as const;
 

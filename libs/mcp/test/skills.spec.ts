@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
 import { describe, expect, it } from 'vitest';
-import { FakeGateway, manifest, refusal } from '../src/testing/fake-gateway.js';
+import { FakeGateway, manifest, refusal } from './fake-gateway.js';
 import { connect, TRANSPORTS } from './served.js';
-import { REVISIONS } from '../src/testing/official-client.js';
+import { REVISIONS } from './official-client.js';
 
 const SUM = {
   'SKILL.md': manifest('sum-of-squares', 'Adds squares', 'metadata:\n  etude-version: "3"\n'),

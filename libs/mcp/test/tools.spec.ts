@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { FakeGateway, refusal } from '../src/testing/fake-gateway.js';
+import { FakeGateway, refusal } from './fake-gateway.js';
 import { connect, serveHttp, TRANSPORTS } from './served.js';
-import { LEGACY, REVISIONS } from '../src/testing/official-client.js';
+import { LEGACY, REVISIONS } from './official-client.js';
 
 const each = TRANSPORTS.flatMap((over) => REVISIONS.map((revision) => ({ over, revision })));
 

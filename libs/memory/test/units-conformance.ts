@@ -122,19 +122,24 @@ export function unitsConformance(
       expect(await memory.procedural.get(SCOPE, skill.name)).toMatchObject({ status: 'archived' });
     });
 
-    it('brings back the version that its skill replaced', async ({ memory }) => {
-      await storeAt(memory.procedural, { ...skill, code: 'def sum_dates(xs): return 0 + sum(xs)', status: 'active' });
+    it('brings back the version that its skill replaced, and none that a person deprecated in the same millisecond', async ({ memory }) => {
+      const before = (code: string) => storeAt(memory.procedural, { ...skill, code, status: 'active' });
+      const old = await before('def sum_dates(xs): return 0 + sum(xs)');
+      await memory.procedural.move([moveOf(old, 'deprecated', { at: LATER })]);
+      await before('def sum_dates(xs): return sum(xs) + 0');
       await apply(memory);
       await storeAt(memory.procedural, { ...skill, status: 'active' }, { at: LATER });
       const statuses = async () => (await memory.procedural.versions(SCOPE, skill.name)).map(({ version, status }) => [version, status]);
       expect(await statuses()).toEqual([
-        [2, 'active'],
+        [3, 'active'],
+        [2, 'deprecated'],
         [1, 'deprecated'],
       ]);
       await undo(memory);
       expect(await statuses()).toEqual([
-        [2, 'archived'],
-        [1, 'active'],
+        [3, 'archived'],
+        [2, 'active'],
+        [1, 'deprecated'],
       ]);
     });
 

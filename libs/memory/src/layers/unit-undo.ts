@@ -4,7 +4,7 @@ import { isSystemActor } from '@etude/contracts/skill-proof';
 import { factTime } from '@etude/domain/facts/fact-plan';
 import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation-units';
 import { membersBack } from '@etude/domain/skills/life/merged-skills';
-import { activatedAt, GONE, moveOf } from '@etude/domain/skills/life/skill-life';
+import { GONE, moveOf, replacedReason } from '@etude/domain/skills/life/skill-life';
 import { isDeepStrictEqual } from 'node:util';
 import type { Memory, ProceduralLayer } from '../memory.js';
 import type { Change, RecordStore } from '../record-store.js';
@@ -136,8 +136,8 @@ async function undoSkill(procedural: ProceduralLayer, skill: Skill, { run, at, u
 }
 
 function movesOf(found: Skill, versions: readonly Skill[], decision: Parameters<typeof moveOf>[2]) {
-  const at = activatedAt(found);
-  const replaced = versions.filter(({ status, history }) => status === 'deprecated' && history?.at(-1)?.at === at);
+  const reason = replacedReason(found.version);
+  const replaced = versions.filter(({ status, history }) => status === 'deprecated' && history?.at(-1)?.reason === reason);
   const back = found.status === 'active' ? replaced.map((one) => moveOf(one, 'active', decision)) : [];
   return [moveOf(found, 'archived', decision), ...back];
 }

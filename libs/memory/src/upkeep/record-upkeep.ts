@@ -3,7 +3,7 @@ import type { Skill } from '@etude/contracts/memory';
 import { batchesOf } from '@etude/contracts/wire/batches';
 import type { NamedRecord } from '@etude/contracts/memory-upkeep';
 import { neededSkills, refusalOf, versionKey } from '@etude/domain/skills/life/call-graph';
-import { activatedAt, IN_USE, lastActivated, moveOf, VERIFIER } from '@etude/domain/skills/life/skill-life';
+import { activatedAt, IN_USE, lastActivated, moveOf, replacedReason, VERIFIER } from '@etude/domain/skills/life/skill-life';
 import type { ArchivePolicy, Progress, ReembedReport, StoreReport } from '../memory.js';
 import { LAYERS, type Owners, RECORD_KINDS, type RecordStore, type StoredRecord } from '../record-store.js';
 import { type EraseOptions, eraseOwned, findOwned, newFrom, planDeletion, removeRecord } from './erase-owned.js';
@@ -174,7 +174,7 @@ async function reconcileSkills(
 async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<string> {
   const active = (await ownedSkills(deps.store, scope, { where: { name, status: 'active' } })).map(({ skill }) => skill);
   const stays = lastActivated(active)!;
-  const decision = { by: VERIFIER, reason: `replaced by version ${stays.version}`, at: activatedAt(stays) };
+  const decision = { by: VERIFIER, reason: replacedReason(stays.version), at: activatedAt(stays) };
   const others = active.filter(({ version }) => version !== stays.version);
   await moveSkills(
     deps,

@@ -47,10 +47,7 @@ export class SettlingStore extends RedisStore {
 
   /** Releases the lease and stores why the work failed; null: it succeeded. */
   async end(tenant: string, holder: string, failure: string | null): Promise<void> {
-    if ((await this.ask(this.redis.get(this.keys.settlingLease(tenant)))) === holder) await this.redis.del(this.keys.settlingLease(tenant));
-    await (failure === null
-      ? this.redis.hdel(this.keys.settling(tenant), 'failure')
-      : this.redis.hset(this.keys.settling(tenant), 'failure', failure));
+    await this.run('endSettling', [this.keys.settling(tenant), this.keys.settlingLease(tenant)], [holder, failure ?? '']);
   }
 
   /** The calls and prompt tokens that are left of the credit and of the day's calls. @param facts how many the tenant has now */

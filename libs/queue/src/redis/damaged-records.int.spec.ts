@@ -12,6 +12,7 @@ import { Producer } from '../jobs/producer.js';
 import { ConsolidationStore } from '../memory/consolidation-store.js';
 import { OutboxReader, RedisMemoryOutbox } from '../memory/memory-outbox.js';
 import { UpkeepStore } from '../memory/upkeep-store.js';
+import { ControllerDirectory } from '../sandboxes/controllers.js';
 import { newSandboxId, SandboxSessionStore } from '../sandboxes/sandbox-sessions.js';
 import { RedisWorlds } from '../worlds/worlds-store.js';
 
@@ -92,6 +93,15 @@ it.each(Object.entries<Kind>(KINDS))('lists each %s except a damaged one, which 
   const all = [await list(rig), await list(rig)];
   expect(all.map((one) => one.toSorted())).toEqual([others.toSorted(), others.toSorted()]);
   expect(rig.errors).toEqual([{ record: expect.stringContaining(damaged), reason: expect.not.stringContaining(SECRET) }]);
+});
+
+it('lists live sandbox controllers except one with a damaged announcement', async () => {
+  const { redis, keys, errors } = start();
+  const directory = new ControllerDirectory(redis, keys);
+  for (const controllerId of ['a', 'b']) await directory.announce({ controllerId, address: 'host:1', sessions: 0, sessionsMax: 1 });
+  await redis.hset(keys.controllers, 'a', DAMAGED);
+  expect(await directory.live()).toMatchObject([{ controllerId: 'b' }]);
+  expect(errors).toEqual([{ record: 'a sandbox controller', reason: 'SyntaxError' }]);
 });
 
 it("changes an agent's settings that a later version wrote, and refuses an unknown field in a change", async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { parseOr } from '../jobs/job-end.js';
-import { pairsOf, RedisStore } from '../redis/redis.js';
+import { parseStored } from '../jobs/job-end.js';
+import { pairsOf, RedisStore, unlessDamaged } from '../redis/redis.js';
 import { type ErrorCode, EtudeError } from '@etude/contracts/errors';
 import { Sandboxes } from '@etude/contracts/gen/etude/v1/sandboxes_pb';
 import { type ChannelCredentials, createServiceClient, type ServiceClient, status } from '@etude/contracts/grpc-client';
@@ -37,7 +37,10 @@ export class ControllerDirectory extends RedisStore {
 
   async live(): Promise<readonly ControllerAnnouncement[]> {
     const found = await this.run<Array<string | null>>('liveControllers', this.#both, [CONTROLLER_TTL_MS]);
-    return found.flatMap((text) => (text ? [parseOr(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'a controller')] : []));
+    const read = async (text: string) => parseStored(ControllerAnnouncement, JSON.parse(text), 'INTERNAL', 'the announcement');
+    const texts = found.filter((text) => text !== null);
+    const all = await Promise.all(texts.map((text) => unlessDamaged(this.redis, 'a sandbox controller', () => read(text))));
+    return all.filter((one) => one !== undefined);
   }
 
   /** Dead controllers. Another one must take over their sessions. `left`: it announced its shutdown, so it certainly isn't alive. */

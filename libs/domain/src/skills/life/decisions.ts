@@ -6,7 +6,18 @@ import type { SkillMove, SkillRegistry } from '../../ports/memory.js';
 import { isPinOf, neededSkills, refusalOf } from './call-graph.js';
 import { findSkill } from './find-skill.js';
 import { membersReplaced, mergeMoves } from './merged-skills.js';
-import { activatedAt, CALLABLE, type Decision, isProofOf, moveOf, reasonsForReview, VERIFIER, wasActive, wasBefore } from './skill-life.js';
+import {
+  activatedAt,
+  CALLABLE,
+  type Decision,
+  isProofOf,
+  moveOf,
+  reasonsForReview,
+  replacedReason,
+  VERIFIER,
+  wasActive,
+  wasBefore,
+} from './skill-life.js';
 
 export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
 
@@ -167,7 +178,7 @@ async function activate(procedural: SkillRegistry, skill: Skill, decision: Decis
     const missed = `Version ${version} of skill "${name}" was not run on the tests of version ${unmet.version}, which became active meanwhile.`;
     throw refusal('ABORTED', 'version', `${missed} Verify it again, then approve it.`);
   }
-  const replaced = others.map((other) => moveOf(other, 'deprecated', { ...decision, reason: `replaced by version ${version}` }));
+  const replaced = others.map((other) => moveOf(other, 'deprecated', { ...decision, reason: replacedReason(version) }));
   const own = status === 'active' ? [] : [moveOf(skill, 'active', decision)];
   const moves = [...own, ...replaced, ...(await membersReplaced(procedural, skill, decision)), ...also];
   const moved = moves.length === 0 ? [] : await procedural.move(moves);

@@ -244,6 +244,9 @@ export function lastActivated(active: readonly Skill[]): Skill | undefined {
   return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
 }
 
+/** The reason in the history of a version that another version of the skill replaced. */
+export const replacedReason = (version: number): string => `replaced by version ${version}`;
+
 /** Time when the skill was last activated, in ms since 1970. 0 if it never was. */
 export function activatedAt({ history = [] }: Skill): number {
   return history.findLast(({ from, to }) => to === 'active' && from !== 'active')?.at ?? 0;

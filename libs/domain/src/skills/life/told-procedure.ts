@@ -3,7 +3,7 @@ import type { Scope, Skill } from '@etude/contracts/memory';
 import { contentDigest, isInWords } from '../content-digest.js';
 import { withCarriedMarks, withMarkOfCode } from './carried-over.js';
 import { withMarks } from '../../trust/sources.js';
-import { keyOf, LIVING, movedSkill, newCandidate, newSkill, wasOnlyTold } from './skill-life.js';
+import { keyOf, LIVING, movedSkill, newCandidate, newSkill, replacedReason, wasOnlyTold } from './skill-life.js';
 import type { MemoryOutbox, SkillVersions } from '../../ports/memory.js';
 import { findSkill, type SkillReader } from './find-skill.js';
 import { useOf } from './usage.js';
@@ -62,7 +62,7 @@ export function toldProcedure(
 export function replacedByTelling({ by, at }: Pick<Telling, 'by' | 'at'>, versions: readonly Skill[]): readonly Skill[] {
   const inUse = versions.find(({ status }) => status === 'active');
   if (inUse === undefined) return [];
-  const reason = `told in other words: version ${inUse.version}`;
+  const reason = replacedReason(inUse.version);
   return versions
     .filter((skill) => skill.version < inUse.version && wasOnlyTold(skill))
     .map((skill) => movedSkill(skill, { key: keyOf(skill), to: 'deprecated', by, reason, at }));

@@ -1,6 +1,6 @@
 import { SkillStatus } from '@etude/contracts/gen/etude/v1/skills_pb';
 import type { CallSettings } from '@etude/contracts/grpc-client';
-import type { GatewayCalls } from '../gateway-calls.js';
+import type { GatewayCalls } from '../src/gateway-calls.js';
 
 /** A skill in the fake registry, with its exported folder. */
 export interface FakeSkill {
