@@ -18,7 +18,7 @@ function commentsIn(text, name) {
   return comments;
 }
 
-/** `@FILE` and `-` are explained once, at the top of the page; a star stands for them. */
+/** Replaces the explanation of `@FILE` and `-` by a star. The top of the page explains the star. */
 const starred = (text) => text.replace(/;? ?@FILE reads a file, - reads stdin/, '*').replace(/^\*/, 'text*');
 
 function meaningOf(option) {

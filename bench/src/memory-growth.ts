@@ -42,7 +42,7 @@ export async function growTo(
   return Object.fromEntries(Object.entries(ms).map(([name, all]) => [name, ((to - from) / all) * 1_000]));
 }
 
-/** Sends the same queries to every search in turns. Returns the times for the large tenant apart from those for the others. */
+/** Sends the same queries to every search in turns. Returns the large tenant's times apart from the other tenants' times. */
 export async function searchAll(
   queries: readonly DataQuery[],
   sides: Readonly<Record<string, Side>>,

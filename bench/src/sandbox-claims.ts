@@ -4,7 +4,7 @@ import { SandboxLimits } from '@etude/contracts/sandbox';
 import type { SandboxRun } from '@etude/contracts/sandbox';
 import type { ClaimedSandbox, ExecutionSink, SandboxDriver, SandboxExecution, SandboxShape } from '@etude/sandbox/sandbox-driver';
 
-/** Small, so that a hundred of them fit on one node. */
+/** A small sandbox, so that a hundred fit on one node. */
 export const SHAPE: SandboxShape = { template: 'default', memoryMiB: 64, diskMiB: 32 };
 export const never = (): AbortSignal => new AbortController().signal;
 export const program = (code: string): SandboxRun => ({ kind: 'program', code, stdin: '' });

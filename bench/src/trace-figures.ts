@@ -14,7 +14,7 @@ const ROLLOUTS = 60;
 const WARM_UP = 400;
 const AT_ONCE = 16;
 
-/** A collector that discards its input, because a real collector works on another machine. */
+/** A collector that discards its input and so takes little time. A real collector works on another machine. */
 async function startSink() {
   let bytes = 0;
   const server = createServer((request, response) => {

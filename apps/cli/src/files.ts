@@ -15,7 +15,7 @@ const TEXT_MAX_BYTES = 16 * MIB;
 export function statOf(path: string): Stats {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) throw new CliError(EXIT.usage, `there is no file ${path}`);
-  if (stat.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder`);
+  if (stat.isDirectory()) throw new CliError(EXIT.usage, `${path} is a folder; name a file`);
   // A device such as /dev/zero may never end.
   if (!stat.isFile() && !stat.isFIFO()) throw new CliError(EXIT.usage, `${path} is neither a file nor a pipe`);
   return stat;

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ConsoleRig, seriousFindings } from './console.harness.js';
 
 const rig = new ConsoleRig();
-/** Id of a fact that Etude compares with another one, some seconds after it was stored. */
+/** Id of a fact that Etude compares with another fact some seconds after storing both. */
 let comparedFact: string;
 beforeAll(async () => {
   await rig.start();

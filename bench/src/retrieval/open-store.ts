@@ -17,7 +17,7 @@ export interface FreshStore {
   readonly drop: () => Promise<void>;
 }
 
-/** An empty store of its own: a file, or collections in the Qdrant server that the tests use. */
+/** A new, empty store: a file, or collections in the Qdrant server that the tests use. */
 export async function openFreshStore(adapter: Adapter, { model: name, dimension }: EmbedderProfile): Promise<FreshStore> {
   const model = { name, dimension };
   if (adapter === 'sqlite') {

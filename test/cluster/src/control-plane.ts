@@ -62,7 +62,7 @@ export async function startPlace(note: Note, startPrograms: (place: Place) => Pr
   }
 }
 
-/** Ends a cluster and removes its folder. Its pods end with its namespaces. */
+/** Ends a cluster and removes its folder. The pods end with the cluster's namespaces. */
 export async function stopPlace(place: Place): Promise<void> {
   await leaveNamespaces(place.init);
   await removeGroupsOf(place);

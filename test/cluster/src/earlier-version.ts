@@ -9,7 +9,7 @@ import { root } from './settings.js';
  */
 export const EARLIER_VERSION = '962b7b1ae0168d06f69d70b3a65fbec33313029c';
 
-/** Whether the checkout has that commit. A shallow clone doesn't. */
+/** Whether the checkout has the commit EARLIER_VERSION. A shallow clone lacks the commit. */
 export function hasEarlierVersion(): boolean {
   try {
     execFileSync('git', ['cat-file', '-e', `${EARLIER_VERSION}^{commit}`], { cwd: root, stdio: 'ignore' });

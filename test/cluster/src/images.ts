@@ -30,7 +30,7 @@ interface Recipe {
   readonly options: (base: string, arch: Arch) => Promise<Pick<BuildOptions, 'buildArgs' | 'volumes'>>;
 }
 
-/** Uses the machine's certificate authorities, because the package index may need an authority that the base image lacks. */
+/** Whether to use the machine's certificate authorities. The package index may need an authority that the base image lacks. */
 const authorities = existsSync(`${CERTIFICATES}/ca-certificates.crt`);
 const trusted = authorities ? [`${CERTIFICATES}:/run/certificates:ro`] : [];
 

@@ -90,7 +90,7 @@ export class RedisGroup {
     return { nodes, primary, replica, url: `redis+cluster://${addresses.join(',')}/${tag}` };
   }
 
-  /** Waits until a replica has become the primary, and starts a replica for it. */
+  /** Waits until a replica has become the primary, and starts a replica of the new primary. */
   async promoted(port: number): Promise<void> {
     const isPrimary = () => {
       try {

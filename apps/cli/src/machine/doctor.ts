@@ -37,7 +37,7 @@ const OF_TESTS = { chromium: 'tests of the console', prometheus: 'tests of alert
 
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
-/** Runs a program. Returns whether it succeeded, and the first line of its output. */
+/** Runs a program. Returns whether the program succeeded, and the first line of its output. */
 function runs(command: string, ...args: readonly string[]): Seen {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 });
   const [said = ''] = (stdout || stderr || '').trim().split('\n', 1);

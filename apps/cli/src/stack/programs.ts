@@ -55,7 +55,7 @@ export interface Setup {
   readonly embedderSocket: string | null;
 }
 
-/** Path of the embedder's socket. It may have 107 bytes, so a home with a long path gets a private temporary folder. */
+/** Path of the embedder's socket, at most 107 bytes. For a home with a long path, the socket is in a private temporary folder. */
 export function socketPath(home: string): string {
   const path = join(home, 'embedder.sock');
   return Buffer.byteLength(path) <= 107 ? path : join(mkdtempSync(join(tmpdir(), 'etude-')), 'embedder.sock');

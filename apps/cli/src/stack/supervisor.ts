@@ -35,7 +35,7 @@ export async function onFreePorts(start: () => Promise<void>, clear: () => Promi
   }
 }
 
-/** The model server's URL without user, password and query, which may hold a key. null if it is no URL. */
+/** The model server's URL without user, password and query, which may hold a key. null if the setting is not a URL. */
 export function modelUrl({ OPENAI_BASE_URL }: { readonly OPENAI_BASE_URL?: string | undefined }): string | null {
   const url = URL.parse(OPENAI_BASE_URL || 'https://api.openai.com/v1');
   return url && `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
