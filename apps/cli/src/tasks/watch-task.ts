@@ -20,7 +20,7 @@ export interface WatchOptions {
   readonly text?: boolean;
 }
 
-/** Yields a task's events up to its `finished`. @throws the last ServiceError after the gateway was unreachable for a minute */
+/** Yields a task's events up to its `finished`. @throws the last ServiceError after the gateway was unreachable for two minutes */
 const watchTask = (gateway: Gateway, name: string, signal: AbortSignal, { from = '', text = false }: WatchOptions = {}, note?: Note) =>
   resuming<TaskEvent>(new RideOut(signal, note, AWAY_MAX_MS), from, {
     open: (token) => gateway.tasks.watchTask({ name, resumeToken: token, text }, { signal }),
