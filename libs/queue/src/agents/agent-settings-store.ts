@@ -37,7 +37,7 @@ export class AgentSettingsStore implements AgentSettingsReader {
    * Changes some settings of an agent. From then on the agent has its own value of every setting.
    *
    * @param options.etag of the settings that the caller read
-   * @throws EtudeError ABORTED if the settings changed since they were read, INVALID_ARGUMENT if one is out of bounds
+   * @throws EtudeError ABORTED if the settings changed since they were read, INVALID_ARGUMENT if a setting is out of bounds
    */
   async update(
     tenant: string,
@@ -114,7 +114,7 @@ export const agentSettingsConfig = z.object({
   ETUDE_SKILLS_AUTO_REGISTER: flag(),
   /** Minimum confidence for an approval in the approval mode "threshold". */
   ETUDE_SKILLS_CONFIDENCE_MIN: share(),
-  /** Most skills of an agent, not counting rejected and archived ones; 0: no limit. */
+  /** Most skills of an agent, not counting rejected and archived skills; 0: no limit. */
   ETUDE_SKILLS_MAX: z.coerce.number().int().min(0).max(1_000_000).optional(),
   /** Minimum similarity at which a skill is tried before new code is written. */
   ETUDE_SKILLS_SEARCH_SIMILARITY_MIN: share(),

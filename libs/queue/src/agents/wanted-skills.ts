@@ -113,7 +113,7 @@ export class WantedSkills extends RedisStore {
     // An earlier round may have left an ended job with the same id.
     if (outcome === 'created') await this.producer.addForRecord(SkillRequest, { v: 1, tenant, id }, { again: true });
     const stored = await this.get(tenant, id);
-    if (stored === null) throw new EtudeError('NOT_FOUND', `the request for "${wish.skill}" was erased while it was stored; repeat it`);
+    if (stored === null) throw new EtudeError('NOT_FOUND', `the request for "${wish.skill}" was erased while being stored; request again`);
     return stored;
   }
 
@@ -121,7 +121,7 @@ export class WantedSkills extends RedisStore {
     return (await this.load(tenant, id))?.wanted ?? null;
   }
 
-  /** Newest first. @param options.user the wishes of this user and those without a user; null: only those without a user; undefined: all */
+  /** Newest first. @param options.user wishes of this user and wishes without a user; null: only wishes without a user; undefined: all */
   async list(
     tenant: string,
     { limit, after = null, agent = null, user }: { limit: number; after?: string | null; agent?: string | null; user?: string | null },
@@ -195,7 +195,7 @@ export class WantedSkills extends RedisStore {
     // A running job is not removed: its worker finds that the wish was withdrawn.
     await this.ask(this.producer.queue(SkillRequest.name).remove(SkillRequest.jobId({ v: 1, tenant, id })));
     const wanted = await this.get(tenant, id);
-    if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no wantedSkills/${id}.`);
+    if (wanted === null) throw new EtudeError('NOT_FOUND', `There is no wantedSkills/${id}; list the requested skills.`);
     return wanted;
   }
 

@@ -9,7 +9,7 @@ import { pairsOf } from '../redis/redis.js';
 /** Removes one thing (a key, a field, a job) with data of the subject. Resolves to false if it can't be removed yet, such as a running job. */
 export type Trace = () => Promise<unknown>;
 
-/** A kind of keys that may hold data of the subject. `traces` finds the data, a page at a time. An erasure ends when it finds none. */
+/** A kind of keys that may hold data of the subject. `traces` finds the data, a page at a time. An erasure ends when no place has data. */
 export interface ErasurePlace {
   readonly name: string;
   traces(erased: Erased): AsyncIterable<readonly Trace[]>;

@@ -171,7 +171,7 @@ function quotes(line: string, record: RecordOfTenant): boolean {
   return line.includes(id) || (text !== undefined && factId(record, text) === id.split('.')[0]);
 }
 
-/** Receipts of deletions, with the names of records that were built on the deleted one. They may name erased records. */
+/** Receipts of deletions, with the names of records that were made from the deleted record. They may name erased records. */
 export const DELETIONS = keyedPlace({
   name: 'queue.deletions',
   start: ({ producer, tenant }) => producer.keys.erasure(tenant, ''),
@@ -234,7 +234,7 @@ const TOOL_ANSWERS = keyedPlace({
   },
 });
 
-/** The subject's characters in worlds that can be read. For a tenant: all its worlds and the names of expired ones. */
+/** The subject's characters in worlds that can be read. For a tenant: all its worlds and the names of expired worlds. */
 const WORLDS: ErasurePlace = {
   name: 'queue.worlds',
   async *traces(erased) {
@@ -315,7 +315,7 @@ async function eraseSandbox({ producer: { redis, keys }, tenant }: Erased, id: s
   await redis.zrem(keys.sandboxes(tenant), id);
 }
 
-/** Places in the order in which an erasure goes through them, first those that come before the tasks. */
+/** Places in the order in which an erasure goes through them: first the places before the tasks. */
 export const BEFORE_TASKS = [OUTBOX, EXECUTIONS, WANTED_SKILLS];
 export const AFTER_TASKS = [
   CONSOLIDATIONS,

@@ -202,7 +202,7 @@ interface PlaceInLine {
 
 /**
  * Two lines of executions, so that tenants take turns. Each tenant has at most FIRST_LINE_MAX executions in the first line and the rest
- * in the second. The second line is served while nobody waits in the first. When an execution ends, its tenant's oldest one in the second
+ * in the second. The second line is served while nobody waits in the first. When an execution ends, the tenant's oldest in the second
  * line moves up. So an execution waits for only a few executions of each other tenant, and a tenant with many still makes progress.
  *
  * Each process counts only its own executions.

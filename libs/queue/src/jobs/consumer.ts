@@ -119,7 +119,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     if (this.#closing || !this.#worker.isRunning())
       throw new EtudeError('QUEUE_UNAVAILABLE', `the worker of ${this.declaration.name} takes no jobs; restart the service`);
     if (this.#redis.status !== 'ready') {
-      const message = `the worker of ${this.declaration.name} has no connection to Redis (${outageOf(this.#redis)})`;
+      const message = `the worker of ${this.declaration.name} has no connection to Redis (${outageOf(this.#redis)}); check Redis`;
       throw new EtudeError('QUEUE_UNAVAILABLE', message);
     }
     await requireCommands(this.#redis, new RedisKeys(this.options.prefix));
@@ -136,7 +136,7 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     await Promise.race([ended, lost, sleep(ms, undefined, { ref: false })]);
   }
 
-  /** Takes no more jobs and aborts the running ones, which go back to waiting. Waits at most `graceMs` for their handlers. */
+  /** Takes no more jobs and aborts running jobs, which go back to waiting. Waits at most `graceMs` for their handlers. */
   async close(graceMs: number): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

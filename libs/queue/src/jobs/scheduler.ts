@@ -49,7 +49,7 @@ const WORKS: Readonly<Record<WorkName, Work>> = {
 };
 
 /**
- * Sets or changes a tenant's schedule for one kind of work. Several processes may set the same one. Each firing adds one job, whose
+ * Sets or changes a tenant's schedule for one kind of work. Several processes may set the same schedule. Each firing adds one job, whose
  * id is made from the time of the firing (`QueueDeclaration.firing`).
  *
  * @returns whether the schedule was new or changed
@@ -97,7 +97,7 @@ const NAMES = Object.keys(WORKS) as WorkName[];
 /** Time after which schedules are set again, because an erasure removes them, and a worker with older settings may change them. */
 const AGAIN_AFTER_MS = 3_600_000;
 
-/** Sets the schedules of every tenant with memories. Redis stores the schedules. Every worker sets the same ones. */
+/** Sets the schedules of every tenant with memories. Redis stores the schedules. Every worker sets the same schedules. */
 export class NightlySchedules {
   /** When this process last set the schedules of each tenant. */
   readonly #setAt = new Map<string, number>();

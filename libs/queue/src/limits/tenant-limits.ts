@@ -26,7 +26,7 @@ export const tenantLimitsConfig = z.object({
   /**
    * Limits by tenant, as a JSON object such as {"*": {"tasks": 1000}, "acme": {"weight": 5}}; "*" is every other tenant. The limits are
    * "weight", "tasks" (unfinished ones; default 10,000), "submitsPerMinute", "sandboxes" (default 16), "tokensPerDay" and "usdPerDay". The last
-   * two count model calls, with their prompts, per day in UTC. A call that has begun may exceed them.
+   * two limit model calls, with their prompts, per day in UTC. A call that has begun may exceed the limit.
    */
   ETUDE_TENANT_LIMITS: z
     .string()

@@ -63,7 +63,7 @@ function scripts.putConsolidationPart()
   return redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
 
--- Starts a move to another embedding model unless one runs. KEYS record, outbox. ARGV record, outbox member. Answers the record of the move
+-- Starts a move to another embedding model unless a move runs. KEYS record, outbox. ARGV record, outbox member. Answers the record of the move
 -- that runs.
 function scripts.startReembedding()
   local known = redis.call('GET', KEYS[1])
@@ -73,7 +73,7 @@ function scripts.startReembedding()
   return ARGV[1]
 end
 
--- Stores progress of a running move. KEYS record. ARGV id, record. Answers 1, or 0 if the move was stopped or another one runs.
+-- Stores progress of a running move. KEYS record. ARGV id, record. Answers 1, or 0 if the move was stopped or another move runs.
 function scripts.putReembedding()
   local known = redis.call('GET', KEYS[1])
   if not known then return 0 end

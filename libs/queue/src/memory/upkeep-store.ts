@@ -107,7 +107,7 @@ export class UpkeepStore {
   }
 
   /**
-   * Starts moving all vectors to another model, or resumes a stopped move. While a move to the same model runs, it returns that move's
+   * Starts moving all vectors to another model, or resumes a stopped move. While a move to the same model runs, returns that move's
    * progress.
    *
    * @throws EtudeError FAILED_PRECONDITION while a move to a different model, or with a different `dropModel`, runs
@@ -163,7 +163,7 @@ export class UpkeepStore {
     await runScript(redis, 'putRecord', [keys.erasure(tenant, id), keys.erasureOutbox], [kept, memberOf(tenant, id), keptMs]);
   }
 
-  /** For the worker: stores a move's progress or end. False if the move was stopped or another one runs: the worker has to stop. */
+  /** For the worker: stores a move's progress or end. False if the move was stopped or another move runs: the worker has to stop. */
   async putReembedding(record: Reembedding): Promise<boolean> {
     const { redis, keys } = this.producer;
     return (await runScript<number>(redis, 'putReembedding', [keys.reembedding], [record.id, JSON.stringify(record)])) === 1;

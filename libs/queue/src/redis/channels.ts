@@ -32,7 +32,7 @@ export class Channels {
     subscriber.on('message', (channel: string, message: string) => this.#listeners.emit(channel, message));
     // ioredis subscribes again by itself after a reconnect.
     subscriber.on('ready', () => this.#listeners.eventNames().forEach((channel) => this.#listeners.emit(channel, null)));
-    // Only an unanswered command shows that the server hangs, and a subscriber sends none of its own.
+    // Only an unanswered command shows that the server hangs, and a subscriber sends no command of its own.
     const ping = () => void subscriber.ping().catch(() => undefined);
     const pings = setInterval(ping, this.redis.options.socketTimeout).unref();
     this.redis.once('end', () => {

@@ -71,7 +71,7 @@ export class RedisKeys extends PrefixedKeys {
   readonly heldSandboxes = (controllerId: string): string => `${this.prefix}:held-sandboxes:${controllerId}`;
   /** The last announcement of each sandbox controller, by id. */
   readonly controllers = `${this.prefix}:controllers`;
-  /** Ids of controllers, scored by their last heartbeat; 0 for one that shut down. */
+  /** Ids of controllers, scored by their last heartbeat; 0 for a controller that shut down. */
   readonly controllersSeen = `${this.prefix}:controllers-seen`;
 
   /** Memory writes that are not applied yet, by write id. */
@@ -88,7 +88,7 @@ export class RedisKeys extends PrefixedKeys {
   /** An erasure's receipt, with the name of its subject until the erasure has succeeded. */
   readonly erasure = this.of('erasure');
   readonly erasureOutbox = this.outbox('erasures');
-  /** Time of each subject's last erasure, by `markOf`. Records made before it are refused. */
+  /** Time of each subject's last erasure, by `markOf`. Records made before that time are refused. */
   readonly erased = this.of('erased');
   /** The record of the move to another embedding model; there is at most one. */
   readonly reembedding = `${this.prefix}:reembedding`;
@@ -166,7 +166,7 @@ let lastUs = 0;
 
 /**
  * Makes an id. Ids of one kind sort by time, strictly within one process. An id is a letter for the kind and 22 digits in base 36: first
- * 12 for the time in microseconds, which no two ids of a process share, then 10 random ones (about 50 bits).
+ * 12 for the time in microseconds, which no two ids of a process share, then 10 random digits (about 50 bits).
  */
 export function newId(kind: string): string {
   lastUs = Math.max(Date.now() * 1_000, lastUs + 1);

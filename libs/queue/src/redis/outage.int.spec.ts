@@ -94,7 +94,7 @@ describe('an outage of Redis', () => {
     heard.length = 0;
     process.kill(server.pid, 'SIGSTOP');
     redis.ping().catch(() => undefined);
-    // The subscription takes up to two timeouts to end. Each close of this connection takes one.
+    // The subscription takes up to two timeouts to end. Each close of this connection takes one timeout.
     for (let closed = 0; closed < 4; closed += 1) await new Promise((resolve) => redis.once('close', resolve));
     process.kill(server.pid, 'SIGCONT');
     await until(() => heard.length > 0);

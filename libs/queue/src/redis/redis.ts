@@ -48,7 +48,7 @@ export function connectRedis(url: string, role: RedisRole, logger?: QueueLogger)
   return redis;
 }
 
-/** The logger of a connection, and the damaged records that it has logged. Each is logged once, because some passes run every second. */
+/** The logger of a connection, and the damaged records that it has logged. A record is logged once, because some passes run every second. */
 const LOGGERS = new WeakMap<Redis, { readonly logger: QueueLogger; readonly logged: Set<string> }>();
 
 /** Number of replicas that must confirm a script's writes before `runScript` returns. Absent: none. */
@@ -143,7 +143,7 @@ export async function runScript<Answer>(
   return whileRedisAnswers(redis, replicas === undefined ? answer : answer.then((said) => replicated(redis, replicas, said)));
 }
 
-/** Reads one of many stored records. A damaged one is logged and resolves to undefined. @throws EtudeError, except with code INTERNAL */
+/** Reads one of many stored records. A damaged record is logged and resolves to undefined. @throws EtudeError, except with code INTERNAL */
 export async function unlessDamaged<T>(redis: Redis, record: string, read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();
@@ -198,7 +198,7 @@ function toUnavailable(redis: Redis, error: unknown): unknown {
 }
 
 function unavailable(redis: Redis, why: string, cause?: Error): EtudeError {
-  const message = `Redis at ${addressOf(redis)} is not usable (${why}); check that it runs and can write, then try again`;
+  const message = `Redis at ${addressOf(redis)} is not usable (${why}); check that Redis runs and can write, then try again`;
   return new EtudeError('QUEUE_UNAVAILABLE', message, { retryAfterMs: 1_000 }, { cause });
 }
 

@@ -80,7 +80,7 @@ export async function clearRedis(url: string, prefix: string): Promise<void> {
   for await (const [redis, keys] of keysOf(url, prefix)) await Promise.all(keys.map((key) => redis.unlink(key)));
 }
 
-/** Loads a snapshot into a running Redis of the same version or a later one, over the network. A repeat replaces keys. */
+/** Loads a snapshot into a running Redis of the same or a later version, over the network. A repeat replaces keys. */
 export async function loadRedis(rdb: string, url: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'etude-restore-'));
   placeRedis(rdb, folder);

@@ -43,7 +43,7 @@ export class ControllerDirectory extends RedisStore {
     return all.filter((one) => one !== undefined);
   }
 
-  /** Dead controllers. Another one must take over their sessions. `left`: it announced its shutdown, so it certainly isn't alive. */
+  /** Dead controllers. Another controller must take over their sessions. `left`: it announced its shutdown, so it certainly isn't alive. */
   async dead(): Promise<ReadonlyArray<{ readonly controllerId: string; readonly left: boolean }>> {
     const flat = await this.run<string[]>('deadControllers', this.#both, [CONTROLLER_TTL_MS]);
     return pairsOf(flat).map(([controllerId, seenAt]) => ({ controllerId, left: Number(seenAt) === 0 }));

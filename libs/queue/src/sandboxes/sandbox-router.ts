@@ -31,7 +31,7 @@ export interface RouterParts {
   readonly directory: Pick<ControllerDirectory, 'live'>;
   /** null: sandboxes for callers are off. */
   readonly channels: ControllerChannels | null;
-  /** Whether a session is hidden from callers of this router. Absent: none is. */
+  /** Whether a session is hidden from callers of this router. Absent: no session is hidden. */
   readonly hides?: (session: SandboxSession) => boolean;
   /** Absent: controllers get no trace. */
   readonly tracing?: Tracing;

@@ -87,7 +87,7 @@ async function readBatch(redis: Redis, stream: string, after: string): Promise<S
 async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: string, last: string): Promise<boolean> {
   const reads = [redis.hget(keys.task(tenant, taskId), 'finishedEvent'), redis.exists(keys.events(tenant, taskId))] as const;
   const [end, there] = await Promise.all(reads);
-  if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} has no events; it does not exist, or its retention has expired`);
+  if (!there) throw new EtudeError('NOT_FOUND', `task ${taskId} does not exist, or is deleted because its retention time is over`);
   return end === last;
 }
 

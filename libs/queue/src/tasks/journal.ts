@@ -126,6 +126,6 @@ export async function openLearning(redis: Redis, keys: RedisKeys, rollout: Rollo
 }
 
 function fenced(what: string, rolloutId: string, epoch: string): EtudeError {
-  const message = `${what} of rollout ${rolloutId} was refused: another worker took the rollout after epoch ${epoch}, or it has ended; stop and write nothing`;
+  const message = `${what} of rollout ${rolloutId} was refused: the rollout ended or was taken over after epoch ${epoch}; stop and write nothing`;
   return new EtudeError('JOURNAL_FENCED', message);
 }

@@ -112,7 +112,7 @@ describe('an answer', () => {
     await rig.answer('1984', 'r1');
     expect(await rig.answer('1984', 'r1')).toMatchObject({ state: 'queued' });
     await expect(rig.answer('1985', 'r1')).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
-    await expect(rig.answer('1984', 'r2')).rejects.toThrow(/has no open question; it is queued/);
+    await expect(rig.answer('1984', 'r2')).rejects.toThrow(/is queued and has no open question/);
   });
 
   it('to another question is refused with the key of the open one', async () => {

@@ -91,7 +91,7 @@ local function startFromLine()
   if at - numberIn('/base') > PLACE_MAX / 2 then renumber(at) end
 end
 
--- Why the tenant may not submit a task now: {'tasks', unfinished tasks} or {'submits', ms until the next}. If it may, counts the submit and
+-- Why the tenant may not submit a task now: {'tasks', unfinished tasks} or {'submits', ms until it may}. If it may, counts the submit and
 -- answers nil. A limit of 0 means no limit. The minute begins with its first submit.
 local function refusal(submits, tasksMax, submitsMax)
   local open = redis.call('SCARD', OPEN)

@@ -204,8 +204,8 @@ export class TaskStore extends RedisStore {
     const args = [answer.key, JSON.stringify({ answer: answer.text }), requestId && `request:${requestId}`, contentDigest(answer)];
     const [outcome, told] = await this.#run<['answered', number] | [string, string?]>('answerTask', address, args);
     if (outcome === 'other') throw requestIdTaken(requestId, `a question of task ${taskId}`, { task: taskId });
-    if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} has no open question; it is ${told}`);
-    if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `key must be "${told}" (the open question) or empty`, { field: 'key' });
+    if (outcome === 'state') throw new EtudeError('FAILED_PRECONDITION', `task ${taskId} is ${told} and has no open question`);
+    if (outcome === 'key') throw new EtudeError('INVALID_ARGUMENT', `key must be "${told}" (open question) or empty`, { field: 'key' });
     const task = await this.get(tenant, taskId);
     // The job that asked has the same id. If it has ended, it must be removed first.
     const options = { priority: Number(told), again: true, traceparent: task?.traceparent };

@@ -12,7 +12,7 @@ const CURRENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 const file = redisForFile();
 const ignore = () => undefined;
 
-/** A producer within a span, one outside of any, and what both log. */
+/** A producer within a span, a producer outside of any span, and the lines that the two log. */
 function start() {
   const prefix = file.prefix();
   const lines: object[] = [];

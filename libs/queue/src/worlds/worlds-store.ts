@@ -98,7 +98,7 @@ export class RedisWorlds extends RedisStore {
   async #text(tenant: string, name: string): Promise<string> {
     const text = await this.ask(this.redis.get(this.keys.world(tenant, name)));
     if (text !== null) return text;
-    throw new EtudeError('NOT_FOUND', `there is no world "${name}"`);
+    throw new EtudeError('NOT_FOUND', `there is no world "${name}"; list the worlds to see which exist`);
   }
 }
 
