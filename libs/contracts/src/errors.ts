@@ -27,7 +27,7 @@ export const ERROR_KINDS = {
   PERMISSION_DENIED: kind(7, 'caller'),
   /** The request is too large. Send less. */
   PAYLOAD_TOO_LARGE: kind(8, 'caller'),
-  /** The gateway already works on `ETUDE_CALLS_PER_TENANT_MAX` calls of your tenant. Call again later, with fewer at once. */
+  /** The gateway already works on `ETUDE_CALLS_PER_TENANT_MAX` calls of your tenant. Call again later, with fewer calls at once. */
   TOO_MANY_CALLS: kind(8, 'caller', true),
   /** The tenant has too many unfinished tasks, or submitted too many within a minute. Submit again later, or have the operator raise the limit. */
   TENANT_LIMIT: kind(8, 'caller', true),
@@ -53,7 +53,7 @@ export const ERROR_KINDS = {
   MODEL_ANSWER_EMPTY: kind(13, 'system', true),
   /** The model's answer was cut off, even after retries. */
   MODEL_ANSWER_TRUNCATED: kind(13, 'system', true),
-  /** The embedding model differs from the one that memory was made with. Configure that model again. */
+  /** The embedding model differs from the model that memory was made with. Configure that model again. */
   EMBEDDING_LENGTH_WRONG: kind(9, 'system'),
   /** No sandbox could be started, or its controller is unreachable. Try again; see the sandbox controller's log. */
   SANDBOX_UNAVAILABLE: kind(14, 'system', true),

@@ -45,7 +45,7 @@ export interface ClientSettings {
 }
 
 /**
- * A channel that gives up an attempt to connect if no server answers. The calls that wait for it fail with UNAVAILABLE, and the next call
+ * A channel that gives up an attempt to connect if no server answers. Calls that wait for it fail with UNAVAILABLE, and the next call
  * tries again. grpc-js has no limit of its own, and the kernel's is over two minutes: https://github.com/grpc/grpc-node/issues/2785
  */
 class Connection {

@@ -130,7 +130,7 @@ export function addService<S extends DescService, C>(
     return method.methodKind === 'server_streaming' ? streaming : (answering as UntypedHandleCall);
   };
   const { methods } = service;
-  // The handlers decode the requests, because grpc-js would answer INTERNAL to a malformed one.
+  // The handlers decode the requests, because grpc-js would answer INTERNAL to a malformed request.
   const undecoded = { requestDeserialize: (bytes: Buffer) => bytes };
   const definition = Object.fromEntries(methods.map((method) => [method.name, { ...methodDefinition(method), ...undecoded }]));
   server.addService(definition, Object.fromEntries(methods.map((method) => [method.name, handling(method)])));
@@ -140,7 +140,7 @@ const MESSAGE_MAX_BYTES = 16 * 1024 * 1024;
 
 export interface ListeningServer {
   readonly port: number;
-  /** Stops taking calls, waits at most `graceMs` for the running ones, then cuts them. */
+  /** Stops taking calls, waits at most `graceMs` for running calls, then cuts them. */
   close(graceMs: number): Promise<void>;
 }
 

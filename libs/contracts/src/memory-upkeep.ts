@@ -44,7 +44,7 @@ export const Reembedding = z.object({
   /** Count of records. */
   done: z.number().int(),
   total: z.number().int().nullable(),
-  /** While `running`: why it is delayed, such as an unreachable server. It retries. */
+  /** While `running`: why the move is delayed, such as an unreachable server, which is tried again. */
   error: z.string().nullable(),
   /** ms since 1970 */
   startedAt: z.number().int(),

@@ -65,7 +65,7 @@ export const Transition = z.object({
   inputTokens: z.number().int(),
   outputTokens: z.number().int(),
   costUsd: z.number(),
-  /** Records that were shown in this attempt or an earlier one, such as "documents/{id}". */
+  /** Records that were shown in this or an earlier attempt, such as "documents/{id}". */
   touched: z.array(z.string()).optional(),
   createdAt: z.number().int(),
 });
@@ -134,7 +134,7 @@ export type Episode = z.infer<typeof Episode>;
 export const FactDecision = z.object({
   /** Id of the older fact. */
   other: z.string(),
-  /** `same`: both say the same. `replaces`: the fact ended the older one. `differs`: both are true. */
+  /** `same`: both say the same. `replaces`: the fact ended the older fact. `differs`: both are true. */
   verdict: z.enum(['same', 'replaces', 'differs']),
   /** One sentence of the judge. */
   reason: z.string(),
@@ -142,7 +142,7 @@ export const FactDecision = z.object({
   by: z.string(),
   /** ms since 1970 */
   at: z.number().int(),
-  /** After `same`: the fields that the newer fact got from the older one, for an undo. */
+  /** After `same`: the fields that the newer fact got from the older fact, for an undo. */
   gained: z.object({ support: z.number().int(), episodes: z.array(z.string()) }).optional(),
 });
 export type FactDecision = z.infer<typeof FactDecision>;
@@ -272,7 +272,7 @@ export const Skill = z.object({
   /** Reasons why the skill is never approved automatically: its sources aren't trusted. */
   untrusted: z.array(z.string()).optional(),
   replacedBy: SkillName.optional(),
-  /** The skills that it was generalised from, or merged with. Not part of the digest. */
+  /** The skills from which this skill was generalised, or with which it was merged. Not part of the digest. */
   members: z.array(SkillMember).optional(),
   usage: SkillUsage.optional(),
   /** From the Agent Skills format: files other than the code, and fields that Etude doesn't know. */
@@ -341,7 +341,7 @@ export const MemoryWrite = z.discriminatedUnion('kind', [
     /** Whether a model had to do the work afterwards. */
     fellBack: z.boolean().optional(),
   }),
-  /** The result of a rollout, with the items that it was shown, and those that were withheld. */
+  /** The result of a rollout, with the items that it was shown, and the items that were withheld. */
   z.object({
     kind: z.literal('shows'),
     scope: Scope,

@@ -51,7 +51,7 @@ export function decodeStatus(metadata: Metadata | undefined): ({ code: ErrorCode
 }
 
 /**
- * Limits of a status. It travels in trailers. Peers accept these up to 8 KiB, and larger ones break the connection with all its calls. A
+ * Limits of a status. It travels in trailers. Peers accept 8 KiB of trailers, and more breaks the connection with all its calls. A
  * status contains the message twice, with three characters for each byte that isn't plain text.
  */
 const MESSAGE_MAX_BYTES = 1_500;

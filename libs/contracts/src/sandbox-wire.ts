@@ -42,7 +42,7 @@ export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof
 /** Why a session that has ended takes no more calls. */
 export function endedError({ id, state, stateReason }: Pick<SandboxSession, 'id' | 'state' | 'stateReason'>): EtudeError {
   const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
-  return new EtudeError('FAILED_PRECONDITION', `${sandboxName(id)} ${how}. Create another one.`, {
+  return new EtudeError('FAILED_PRECONDITION', `${sandboxName(id)} ${how}. Create another sandbox.`, {
     metadata: { name: sandboxName(id), state, ...(stateReason ? { reason: stateReason } : {}) },
   });
 }

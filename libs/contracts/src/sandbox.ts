@@ -49,7 +49,7 @@ const CallRun = z.strictObject({
   entryPoint: z.string(),
   args: z.array(Json).default([]),
   kwargs: z.record(z.string(), Json).default({}),
-  /** Limits of the value as JSON: its size, and its count of commas and brackets. Exceeding one fails the call with a ValueError. */
+  /** Limits of the value as JSON: its size, and its count of commas and brackets. Exceeding a limit fails the call with a ValueError. */
   valueKiB: z.number().int().min(1).max(65_536).optional(),
   valueParts: z.number().int().min(1).max(2_000_000).optional(),
 });
@@ -57,7 +57,7 @@ const CallRun = z.strictObject({
 export const SHOWN_VALUE = { valueKiB: 1_024, valueParts: 20_000 } as const;
 /**
  * Runs the answer and its tests in two processes: `setup + code` in one, `setup + tests` in the other.
- * The tests call `entryPoint` across processes. Only their process can write the verdict.
+ * The tests call `entryPoint` across processes. Only the tests' process can write the verdict.
  */
 const CheckedRun = z.strictObject({
   kind: z.literal('checked'),

@@ -26,7 +26,7 @@ export const TOOL_ANSWER_BYTES_MAX = 1024 * 1024;
 /** How long a call waits for its answer. The wait doesn't count as wall time of the cell. */
 export const TOOL_ANSWER_WAIT_MS = 15 * 60_000;
 
-/** The limit is doubled: Python counts characters, but JavaScript counts those outside the basic plane twice. */
+/** The limit is doubled: Python counts characters, but JavaScript counts characters outside the basic plane twice. */
 const text = (charsMax: number) => z.string().max(2 * charsMax);
 
 export const ScratchpadValue = z
@@ -34,9 +34,9 @@ export const ScratchpadValue = z
     name: z.string().regex(/^[\p{XID_Start}_]\p{XID_Continue}{0,59}$/u, 'must be an identifier of at most 60 characters'),
     /** The value's `repr`, cut at 100 characters with "...". */
     shown: text(103).default(''),
-    /** The pickled value in base64. Absent if it can't be pickled, is too large, or is lost. */
+    /** The pickled value in base64. Absent if the value can't be pickled, is too large, or is lost. */
     pickled: z.base64().max(90_000).optional(),
-    /** The file of the workspace with the pickled value, if it is too large for `pickled`. */
+    /** The file of the workspace with the pickled value, if the value is too large for `pickled`. */
     file: z.string().optional(),
     /** Why the value is gone, for people and models. */
     lost: text(1_000).optional(),

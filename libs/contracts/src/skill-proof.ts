@@ -101,7 +101,7 @@ export const SkillProof = z.strictObject({
   mutantsNoticed: z.number().int().min(0),
   mutantsSurvived: z.array(z.string()),
   findings: z.array(SkillFinding),
-  /** Skills whose tests still pass: the version that this one replaces, and its dependents. */
+  /** Skills whose tests still pass: the version that this version replaces, and the callers of that version. */
   kept: z.array(SkillDependency),
   alike: z.array(SkillLikeness),
   /** 0 to 1, computed by `confidenceOf`. */
@@ -144,7 +144,7 @@ export type SkillChange = z.infer<typeof SkillChange>;
 export const SkillUsage = z.strictObject({
   /** Times it was shown to a model or agent, or loaded into code. */
   offered: z.number().int().min(0),
-  /** Offers since it was last used or loaded; absent for a never used skill: all offers count. */
+  /** Offers since the skill was last used or loaded. Absent if it was never used: all offers count. */
   idle: z.number().int().min(0).optional(),
   /** Times it ran by name or in a task, with any result. */
   used: z.number().int().min(0),
@@ -198,9 +198,9 @@ export const WantedSkill = z.object({
   state: z.enum(['waiting', 'writing', 'registered', 'failed', 'withdrawn']),
   reason: z.string(),
   priority: z.number().int().min(0).max(9),
-  /** Number of requests for it. */
+  /** Number of requests for the skill. */
   asked: z.number().int().min(1),
-  /** Name of the skill that was registered for it; null: none yet. */
+  /** Name of the skill that was registered for the request; null until then. */
   registered: SkillName.nullable(),
   scripted: z.boolean(),
   createdAt: z.number().int(),

@@ -140,7 +140,7 @@ export const TaskSpec = z.strictObject({
   evaluator: Evaluator.default({ kind: 'none' }),
   referenceSolution: z.string().max(1_000_000).optional(),
   limits: Limits.prefault({}),
-  /** Absent in a request: the strategy of the agent's settings. An accepted task has one. */
+  /** Absent in a request: the strategy of the agent's settings. An accepted task has a strategy. */
   strategy: TaskStrategy.optional(),
   memory: MemoryPolicy.prefault({}),
   priority: z.number().int().min(0).max(9).default(0),

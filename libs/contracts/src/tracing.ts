@@ -1,4 +1,4 @@
-/** Values of a span, by name. Undefined ones are left out. */
+/** Values of a span, by name. Undefined values are left out. */
 export type SpanValues = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 export interface Span {
@@ -10,7 +10,7 @@ export interface Span {
 export interface SpanStart {
   /** Default: work within this process. */
   readonly kind?: 'server' | 'client' | 'consumer';
-  /** W3C `traceparent` of the span that caused this one. Absent or invalid: the current span. */
+  /** W3C `traceparent` of the span that caused this span. Absent or invalid: the current span. */
   readonly parent?: string;
   readonly values?: SpanValues;
 }

@@ -18,7 +18,7 @@ export interface McpCaller {
 /** The session header of revisions before 2026-07-28. Clients return it unchanged. */
 export const SESSION_HEADER = 'mcp-session-id';
 
-/** The caller that headers describe. `read` reads one header. @throws RangeError that names the wrong header as `named` does */
+/** The caller that headers describe. `read` reads one header. @throws RangeError with the name that `named` has for the wrong header */
 export function callerOf(
   read: (name: string) => string | null | undefined,
   named = (header: string) => `The header "${header}"`,

@@ -23,7 +23,7 @@ export interface EtudeServerOptions {
   readonly progressEveryMs?: number;
 }
 
-/** One MCP server for one caller. It has no state, so making one per request is cheap. */
+/** One MCP server for one caller. It has no state, so a server per request is cheap. */
 export function etudeServer(calls: GatewayCalls, caller: McpCaller, { version, onUnfit, progressEveryMs }: EtudeServerOptions): McpServer {
   const mcp = new McpServer(
     { name: 'etude', title: 'Etude', version },
@@ -39,8 +39,8 @@ export function etudeServer(calls: GatewayCalls, caller: McpCaller, { version, o
 }
 
 /**
- * Number of tools shown to clients: the first of the gateway's list, sorted by importance. Each costs a model tokens on every turn. The
- * others can still be called by name.
+ * Number of tools shown to clients: the first of the gateway's list, sorted by importance. Each tool costs a model tokens on every turn.
+ * The other tools can still be called by name.
  */
 const TOOLS_MAX = 10;
 const LIST_TIMEOUT_MS = 30_000;

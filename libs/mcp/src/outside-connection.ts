@@ -181,7 +181,7 @@ export class OutsideConnection {
       return new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers: { ...headers }, redirect: 'error' } });
     }
     const [command = '', ...args] = argv;
-    // Otherwise the client would pass these variables of this process on.
+    // Without this, the client would pass these variables of this process on.
     const unset = Object.fromEntries(DEFAULT_INHERITED_ENV_VARS.filter((name) => name !== 'PATH').map((name) => [name, undefined]));
     const transport = new StdioClientTransport({
       command,

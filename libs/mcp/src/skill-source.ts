@@ -69,7 +69,7 @@ export class GatewaySkillSource implements SkillSource {
     return folder && { folder, path: place.path };
   }
 
-  /** The active version that a listing shows: that of the narrowest owner who has one. */
+  /** The active version that a listing shows: the version of the narrowest owner who has an active version. */
   async #active(name: string, context: ServerContext): Promise<Version | undefined> {
     const { agent, user } = this.caller;
     for (const owner of [agent, ...(user === '' ? [] : [USER_AGENT]), TENANT_AGENT, GLOBAL_TENANT]) {

@@ -39,7 +39,7 @@ async function* exactLines({ stdin, stdout, onError }: Pick<StdioOptions, 'stdin
   }
 }
 
-/** The answer to a message that parsing would change. null for every other line, also for one that is no JSON. */
+/** The answer to a message that parsing would change. null for every other line, even if the line is no JSON. */
 function refusalOf(line: string) {
   try {
     parseExactJson(line);

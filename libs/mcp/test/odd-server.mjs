@@ -1,4 +1,4 @@
-// An MCP server over stdio with faults. Lists its tools in pages of one.
+// An MCP server over stdio with faults. Lists one tool on each page.
 import { createInterface } from 'node:readline';
 
 const object = { type: 'object', properties: { text: { type: 'string' } } };

@@ -62,7 +62,7 @@ export function loadConfig<S extends z.ZodType>(schema: S, env: NodeJS.ProcessEn
   if (parsed.success) return parsed.data;
   const violations = parsed.error.issues.map(({ path, message }) => {
     const field = String(path[0] ?? '');
-    // A value may be a secret, so the message only says that there is one.
+    // A value may be a secret, so the message only says whether a value is set.
     return { field, description: `${given[field] === undefined ? 'is not set' : 'has a wrong value'}: ${message}` };
   });
   const lines = violations.map(({ field, description }) => (field ? `  ${field} ${description}` : `  ${description}`));

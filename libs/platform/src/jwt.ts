@@ -27,7 +27,7 @@ export const jwtConfig = z.object({
   /** Audience that a JWT must have, such as "etude". */
   ETUDE_JWT_AUDIENCE: z.string().min(1).optional(),
   /**
-   * Public keys of the issuer: an https:// URL of a JWKS (http:// on a loopback address), or the path of a file with one. New keys need no
+   * Public keys of the issuer: an https:// URL of a JWKS (http:// on a loopback address), or the path of a JWKS file. New keys need no
    * restart.
    */
   ETUDE_JWT_JWKS: z.string().min(1).optional(),

@@ -47,7 +47,7 @@ export function serverTls(config: TlsConfig, report: (error: unknown) => void, e
   return new Certificates(pem, caPath !== undefined, everyMs);
 }
 
-/** How this process calls sandbox controllers; undefined: without TLS. If the process has a certificate, it presents it. */
+/** How this process calls sandbox controllers; undefined: without TLS. A process that has a certificate presents it. */
 export function controllerTls(config: TlsConfig): { readonly credentials: ChannelCredentials; readonly name: string } | undefined {
   const { ETUDE_TLS_CA_PATH: ca, ETUDE_TLS_CERT_PATH: cert, ETUDE_TLS_KEY_PATH: key } = config;
   if (ca === undefined) return undefined;

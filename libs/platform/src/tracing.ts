@@ -52,7 +52,7 @@ interface Log {
 export async function startTracing(service: string, config: TracingConfig, logger: Log): Promise<ProcessTracing> {
   if (!config.ETUDE_TRACES) return tracing;
   const { OtelTracing } = await import('./otel-tracing.js');
-  const warn = (reason: string) => logger.warn({ reason }, 'The collector takes no traces. Spans are dropped until it does');
+  const warn = (reason: string) => logger.warn({ reason }, 'The collector takes no traces. Meanwhile spans are dropped');
   return (tracing = measured(new OtelTracing(service, config, warn)));
 }
 

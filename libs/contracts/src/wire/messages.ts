@@ -148,7 +148,7 @@ export function fromWire<S extends z.ZodType>(
 export const givenIn = (schema: z.ZodType, desc: DescMessage, message: object) =>
   new MessageReader([]).object(schema, desc, message as Values, '');
 
-/** Maximum number of entries of a list that are read. A small message can hold a million empty ones. */
+/** Maximum number of entries of a list that are read. A small message can hold a million empty entries. */
 const ENTRIES_MAX = 20_000;
 
 /** Reads messages by the schemas of their fields, and collects violations that the schemas can't detect. */
@@ -251,6 +251,6 @@ const literalOf = (schema: unknown) => (schema instanceof z.ZodLiteral ? schema.
 /** The enum value as a word; undefined if unspecified. @throws EtudeError INVALID_ARGUMENT for an unknown number */
 export function wordOf(desc: DescEnum, value: number, field: string): string | undefined {
   const known = desc.value[value];
-  if (known === undefined) throw invalidField(field, `must be one of ${desc.values.map(({ name }) => name).join(', ')}; it is ${value}`);
+  if (known === undefined) throw invalidField(field, `must be one of ${desc.values.map(({ name }) => name).join(', ')}, but is ${value}`);
   return value === 0 ? undefined : known.localName.toLowerCase();
 }

@@ -90,7 +90,7 @@ export async function opened<R extends { part: { case?: string | undefined; valu
 export function boundedCount(value: number, field: string, { max, standard }: { max: number; standard: number }): number {
   if (value === 0) return standard;
   if (value > 0 && value <= max) return value;
-  throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}; it is ${value}`);
+  throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}, but is ${value}`);
 }
 
 /** Turns `attemptsMax` into `attempts_max`. */
