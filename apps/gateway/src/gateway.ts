@@ -182,7 +182,7 @@ function doorsOf(parts: Parts, registry: ToolRegistry, config: GatewayConfig, lo
   serve(calls, parts, registry);
   const checks = { redis: () => redisRisk(producer), memory: () => memory.check() };
   const health = healthReporter(checks.redis, checks.memory);
-  const tls = serverTls(config, (error) => logger.error({ err: error }, 'The TLS files are wrong. The last valid ones stay in use'));
+  const tls = serverTls(config, (error) => logger.error({ err: error }, 'The TLS files are wrong. The last valid files stay in use'));
   const rest = restDoor({ calls, authenticator, provider: config.ETUDE_REST_PROVIDER, tls });
   const mcp = mcpDoor(config, { calls, authenticator, log: (message, details) => logger.warn(details, message), tls });
   let grpc: ListeningServer | undefined;

@@ -51,7 +51,7 @@ it('is one sandbox for all calls of a session, then another, and tells what was 
   expect(names.has(next.sandbox.name)).toBe(false);
   expect([all[0]?.isReplaced, next.isReplaced]).toEqual([false, true]);
 
-  // Unrecorded, as if the first call had stopped after it opened the sandbox.
+  // Removes the record, as if the first call had stopped after it opened the sandbox.
   await redis.del(keys.toolSession('acme', 'coder', '', 'report'));
   const anew = await open();
   expect(anew.sandbox.name).not.toBe(next.sandbox.name);

@@ -21,7 +21,7 @@ const HEADERS = {
 };
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
 
-/** Unlike `fetch`, sends any header. */
+/** Sends a request with any headers, also those that `fetch` refuses to send. */
 async function ask(
   body: string | Buffer,
   headers: Readonly<Record<string, string>> = {},

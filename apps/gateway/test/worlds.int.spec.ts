@@ -52,7 +52,7 @@ describe('a world', () => {
     const seen = await rig.client(Tools).callTool({ ...look, arguments: { world: 'tools' } });
     expect(seen).toMatchObject({ success: true, result: { stamina: 1, inventory: {} } });
     const missing = await rig.client(Tools).callTool({ ...look, arguments: { world: 'none' } });
-    expect(missing).toMatchObject({ success: false, error: 'there is no world "none"' });
+    expect(missing).toMatchObject({ success: false, error: 'there is no world "none"; list the worlds to see which exist' });
     expect((await rig.client(Tools).listTools({ agent: 'coder' })).tools.map(({ name }) => name)).not.toContain('observe_location');
   });
 

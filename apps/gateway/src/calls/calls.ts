@@ -67,7 +67,7 @@ export class Calls {
     }
   }
 
-  /** All handlers of a service, with checks, limits, metrics and errors. Pass them the result of `admit`. @throws Error if one is missing */
+  /** All handlers of a service, with checks, limits, metrics and errors. Pass them the result of `admit`. @throws Error if a handler is missing */
   handlersOf<S extends DescService>(service: S): ServiceHandlers<S, CallContext> {
     const handlers = service.methods.map((method) => [method.localName, this.#surrounded(method)]);
     return Object.fromEntries(handlers) as ServiceHandlers<S, CallContext>;

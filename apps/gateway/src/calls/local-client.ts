@@ -24,7 +24,7 @@ const answersOf = (calls: Calls, method: DescMethod, handle: Handle) =>
     const leave = () => ended.abort(new EtudeError('CANCELLED', 'The caller ended the call.'));
     if (signal?.aborted) leave();
     signal?.addEventListener('abort', leave, { once: true });
-    const late = () => ended.abort(new EtudeError('DEADLINE_EXCEEDED', `The call took longer than ${timeoutMs} ms.`));
+    const late = () => ended.abort(new EtudeError('DEADLINE_EXCEEDED', `The call took longer than ${timeoutMs} ms. Set a longer timeout.`));
     const timer = timeoutMs === Infinity ? undefined : setTimeout(late, Math.max(0, timeoutMs));
     const authorization = metadata['authorization'] ?? [];
     const { traceparent } = metadata;

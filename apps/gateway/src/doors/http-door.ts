@@ -109,7 +109,7 @@ export interface RestError {
 export function restError(error: unknown): RestError {
   const code = errorCode(error);
   const message =
-    code === 'INTERNAL' && !(error instanceof EtudeError) ? 'The call failed because of a fault in the gateway.' : (error as Error).message;
+    code === 'INTERNAL' && !(error instanceof EtudeError) ? 'The gateway failed. Tell the operator the time.' : (error as Error).message;
   const { field, violations, retryAfterMs = ERROR_KINDS[code].retryable ? RETRY_AFTER_MS : undefined } = errorDetails(error);
   const fields = violations ?? (field === undefined ? undefined : [{ field, description: message }]);
   const status = code === 'PAYLOAD_TOO_LARGE' ? 413 : (HTTP_STATUS[ERROR_KINDS[code].grpc] ?? 500);
@@ -135,6 +135,6 @@ export async function textOf(request: IncomingMessage, bytesMax: number): Promis
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    throw new EtudeError('INVALID_ARGUMENT', 'The body is not UTF-8 text.');
+    throw new EtudeError('INVALID_ARGUMENT', 'The body must be UTF-8 text.');
   }
 }

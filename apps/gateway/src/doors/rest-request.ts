@@ -53,7 +53,7 @@ function queryFields(schema: DescMessage, query: URLSearchParams): JsonObject {
   const entries = [...new Set(query.keys())].map((name) => {
     const field = fieldOf(schema, name);
     const values = query.getAll(name).map((text) => valueOf(field, text));
-    if (field.fieldKind !== 'list' && values.length > 1) throw invalidField(name, 'is given more than once');
+    if (field.fieldKind !== 'list' && values.length > 1) throw invalidField(name, 'must be given only once');
     return [name, field.fieldKind === 'list' ? values : (values[0] ?? null)];
   });
   return Object.fromEntries(entries) as JsonObject;

@@ -114,7 +114,7 @@ async function inputOf({ route, fields, query, request }: Asked<Route>): Promise
   return create(method.input, { lines: lines.filter((line) => line !== '') });
 }
 
-/** The media type of the body; empty if it is the generic one. */
+/** The media type of the body; empty for the generic type. */
 function typeOf(request: IncomingMessage): string {
   const type = mediaTypeOf(request);
   return type === 'application/octet-stream' ? '' : type;

@@ -29,7 +29,7 @@ export const headOf = (method: DescMethod): DescField => method.input.fields.fin
 /** Limits for bodies that become several messages. */
 const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB, ImportSkill: 64 * MIB, UploadFile: 64 * MIB };
 
-/** The calls of a service below one path. */
+/** Makes the routes of a service, all below one path. */
 const below =
   <S extends DescService>(root: string, { method: methods }: S) =>
   (verb: Place['verb'], path: string, name: keyof S['method'], summary: string, body: Body = 'json'): Route => {

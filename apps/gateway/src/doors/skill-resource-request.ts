@@ -125,7 +125,7 @@ export interface ResourceWrite {
 export function resourceWrite(body: JsonObject, name: string): ResourceWrite {
   const { owner_agent_object_id: agent = null, version = 0, ...told } = parsedBody(Put, body);
   if (told.name !== undefined && told.name !== name)
-    throw invalidField('name', `must be ${JSON.stringify(name)}, as the path says; it is ${JSON.stringify(told.name)}`);
+    throw invalidField('name', `must be ${JSON.stringify(name)}, as the path says, but is ${JSON.stringify(told.name)}`);
   const fields = [...Object.keys(Said.shape), ...Object.keys(MORE)] as ReadonlyArray<keyof typeof told>;
   const said = Object.fromEntries(fields.flatMap((field) => (told[field] == null ? [] : [[field, told[field]]]))) as JsonObject;
   const draft = decoded(SkillDraftSchema, { ...said, name, agent: agent ?? '' });

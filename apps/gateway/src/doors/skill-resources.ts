@@ -132,7 +132,7 @@ async function currentSkill({ skills, settings, fields, query }: ResourceRequest
   const { skills: versions } = await skills.listSkillVersions({ name: known, agent, user }, settings);
   const skill = versions.find(({ status }) => status === SkillStatus.ACTIVE) ?? newest;
   if (skill.status !== SkillStatus.ARCHIVED) return skill;
-  throw new EtudeError('NOT_FOUND', `There is no skill ${JSON.stringify(name)}; it was deleted.`, { metadata: { name } });
+  throw new EtudeError('NOT_FOUND', `The skill ${JSON.stringify(name)} was deleted. A reviewer can restore it.`, { metadata: { name } });
 }
 
 async function put({ skills, settings, place, fields, body }: ResourceRequest): Promise<ResourceAnswer> {

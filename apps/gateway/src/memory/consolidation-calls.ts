@@ -47,7 +47,7 @@ export const consolidationCalls = {
     const { name, requestId } = request;
     const [run, agent] = [consolidationRunOfName(name), optionalAgent(request.agent)];
     const record = await runs.get(tenant, run);
-    if (record !== null && !isOver(record)) throw new EtudeError('FAILED_PRECONDITION', `${name} is running. Undo it after its end.`);
+    if (record !== null && !isOver(record)) throw new EtudeError('FAILED_PRECONDITION', `${name} is running. Undo the run after its end.`);
     const memory = await access.open();
     const owner = { scope: { agent: agent ?? TENANT_AGENT, user: null } };
     const identified = { tenant, requestId, method: 'UndoConsolidation', body: { ...request } };

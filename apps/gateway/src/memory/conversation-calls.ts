@@ -76,7 +76,7 @@ export const conversationCalls = {
   },
 } satisfies Handlers<typeof MemoryService, MemoryDeps>;
 
-/** The conversation with the id of the request. @throws EtudeError NOT_FOUND, also if it isn't the named user's; INVALID_ARGUMENT */
+/** The conversation with the id of the request. @throws EtudeError NOT_FOUND, also for another user's; INVALID_ARGUMENT */
 async function knownConversation(conversations: ConversationLayer, request: AddConversationRequest, call: CallContext) {
   const { id, name, user } = request;
   if (name !== '') throw invalidField('name', 'must be empty if id is set');

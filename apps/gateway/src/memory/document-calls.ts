@@ -89,7 +89,7 @@ async function importDocument(
   const { parsed, maskedSecrets } = await withoutSecrets(await parseInWorker(bytes, mediaType, { name }, signal));
   const pieces = chunkDocument(parsed);
   if (!pieces.some(({ text }) => isVisible(text)))
-    throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text. Nothing was imported`);
+    throw new EtudeError('INVALID_ARGUMENT', `${JSON.stringify(name)} has no text. Import a document with text`);
   const title = parsed.title || name;
   const counts = { bytes: bytes.byteLength, chunks: pieces.length };
   const document: DocumentRecord = { id, scope, name, title, mediaType, digest, ...counts, createdAt };

@@ -160,7 +160,7 @@ async function requireOwnFacts(memory: Memory, call: CallContext, ids: readonly 
 /** @throws EtudeError NOT_FOUND */
 async function factHistory({ semantic }: Memory, scope: ReadScope, id: string) {
   const facts = await semantic.history(scope, id);
-  if (facts.length === 0) throw new EtudeError('NOT_FOUND', `There is no fact ${JSON.stringify(id)}.`);
+  if (facts.length === 0) throw new EtudeError('NOT_FOUND', `There is no fact ${JSON.stringify(id)}; list the facts to see which exist.`);
   const decisions = await semantic.decisions(scope, facts);
   return { facts: facts.map(factMessage), decisions: decisions.map((decision) => toWire(FactDecisionSchema, decision)) };
 }
@@ -171,7 +171,7 @@ function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): read
   const paths = updateMask?.paths ?? given;
   const unknown = paths.find((path) => path !== 'text' && path !== 'confidence');
   if (paths.length === 0 || unknown !== undefined)
-    throw invalidField('update_mask', `must name "text", "confidence" or both; it names ${unknown ?? 'nothing'}`);
+    throw invalidField('update_mask', `must name "text", "confidence" or both, but names ${unknown ?? 'nothing'}`);
   return paths;
 }
 

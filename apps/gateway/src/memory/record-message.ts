@@ -69,7 +69,7 @@ function knownTo(kind: PlainRecord['kind'], fields: Fields): Fields {
   return { ...fields, ...(form === 'procedure' ? { prompt: description } : {}), usageCount: usage?.used ?? 0 };
 }
 
-/** Shows an episode of a rollout like one of an outside agent: its task, its code, and the outcome. */
+/** Shows an episode of a rollout like an episode of an outside agent: with task, code and outcome. */
 function episodeFields({ experience, ...episode }: Episode): Fields {
   const { prompt, code, success, summary } = episode;
   const outcomes = [{ type: success ? 'solved' : 'action_error', summary }];

@@ -182,7 +182,7 @@ export async function recordAsked(
       ? await skillAsRecord(memory.procedural, askedSkills(call, request), id)
       : await memory.get(readScope(call, request), layer, id);
   if (record !== null) return record;
-  throw new EtudeError('NOT_FOUND', `There is no record ${JSON.stringify(id)} in ${layer} memory.`);
+  throw new EtudeError('NOT_FOUND', `There is no record ${JSON.stringify(id)} in ${layer} memory; list the records to see which exist.`);
 }
 
 async function orMissing(layer: MemoryLayer, partial: boolean, search: () => Promise<Hits>): Promise<Hits | string> {

@@ -62,7 +62,7 @@ export const upkeepCalls = {
 
   async importMemory({ lines }, call, deps) {
     if (lines.length > REQUEST_LINES_MAX) {
-      throw invalidField('lines', `must not have more than ${REQUEST_LINES_MAX} entries; it has ${lines.length}, send fewer at once`);
+      throw invalidField('lines', `must not have more than ${REQUEST_LINES_MAX} entries, but has ${lines.length}; send fewer at once`);
     }
     const { tenant, signal, roles } = call;
     const { upkeep, procedural } = await deps.memory.open();
@@ -84,7 +84,7 @@ export const upkeepCalls = {
   },
 
   async restoreMemory(request, call, deps) {
-    if (request.ids.length > IDS_MAX) throw invalidField('ids', `must not have more than ${IDS_MAX} entries; it has ${request.ids.length}`);
+    if (request.ids.length > IDS_MAX) throw invalidField('ids', `must have at most ${IDS_MAX} entries, but has ${request.ids.length}`);
     const { upkeep } = await deps.memory.open();
     const restored = await upkeep.restore(ownersOf(call, request), request.ids.length > 0 ? request.ids : undefined);
     return { restored: BigInt(restored) };
@@ -101,7 +101,7 @@ export const upkeepCalls = {
   async getErasure({ id }, call, deps) {
     const { receipt } = (await deps.upkeep.loadErasure(call.tenant, id)) ?? {};
     const isSeen = call.user === undefined || receipt?.userDigest === hash('sha256', call.user);
-    if (receipt === undefined || !isSeen) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}.`);
+    if (receipt === undefined || !isSeen) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}. Pass the id of a receipt.`);
     return toWire(ErasureReceiptSchema, receipt);
   },
 

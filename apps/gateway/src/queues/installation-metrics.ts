@@ -9,7 +9,7 @@ interface MetricsDeps {
   readonly memory: MemoryAccess;
 }
 
-/** How many tenants are shown and have their memory counted: the first ones by name. */
+/** How many tenants are shown and have their memory counted: the first by name. */
 const TENANTS_MAX = 50;
 const QUEUES_KEPT_MS = 1_000;
 /** Longer than for queues, because counting memory reads its database. */

@@ -42,7 +42,7 @@ export const queueCalls = {
   async redriveDeadLetters(request, _call, deps) {
     const { queue, ids, all } = request;
     if (all === ids.length > 0) throw invalidField('ids', 'name the dead letters to redrive, or set `all` and name none');
-    if (ids.length > IDS_MAX) throw invalidField('ids', `must not have more than ${IDS_MAX} entries; it has ${ids.length}`);
+    if (ids.length > IDS_MAX) throw invalidField('ids', `must have at most ${IDS_MAX} entries, but has ${ids.length}`);
     const { redriven, refused } = await deps.dead.redrive(queue, all ? { all } : { ids: [...new Set(ids)] });
     return { redriven, refused: [...refused] };
   },

@@ -99,7 +99,7 @@ const someOf = (users: readonly string[]) => `${users.slice(0, NAMED_MAX).join('
 
 export function checkedVersion(version: number, field: string): number {
   if (version >= 1) return version;
-  throw invalidField(field, `must be a version from 1, or 0; it is ${version}`);
+  throw invalidField(field, `must be a version from 1, or 0, but is ${version}`);
 }
 
 /** The named version; else the newest with one of these statuses; else the newest. @throws EtudeError INVALID_ARGUMENT, NOT_FOUND */
@@ -201,7 +201,7 @@ export const named = <T extends { readonly name: string }>(skills: readonly T[] 
 export const briefMessage = ({ name, scope, version, status, digest }: Skill): SkillInit =>
   toWire(SkillSchema, { name: skillResourceName(name), agent: ownerName(scope), user: scope.user, version, status, digest });
 
-/** A skill as callers see it. It has no tests, because these may contain hidden cases. Reviews show all tests except held-out ones. */
+/** A skill as callers see it. It has no tests, because these may contain hidden cases. Reviews show all tests except held-out tests. */
 export function skillMessage(skill: Skill): SkillInit {
   const { scope, contract, proof, replacedBy, usage = UNUSED } = skill;
   return toWire(SkillSchema, {

@@ -42,7 +42,7 @@ export interface SkillDeps {
 
 export interface Registration {
   readonly draft: CheckedDraft;
-  /** The caller as a reader. Dependencies are pinned to skills that it can read. */
+  /** The caller as a reader. Dependencies are pinned to skills that the caller can read. */
   readonly reader: SkillReader;
   /** The version that was edited; 0: the newest. */
   readonly baseVersion: number;
@@ -126,7 +126,7 @@ export class SkillRegistration {
     await reverifyDependents(skill, { procedural, clock: { now: Date.now }, requestVerification });
   }
 
-  /** Waits for the verification of a candidate or verified skill. @returns the version after it, or the current one if the wait ends first */
+  /** Waits for the verification of a candidate or verified skill. @returns the version after the wait, verified or not */
   async settled(procedural: ProceduralMemory, skill: Skill, patience: Patience): Promise<Skill> {
     return skill.status === 'candidate' || skill.status === 'verified' ? this.verified(procedural, skill, patience) : skill;
   }

@@ -21,8 +21,8 @@ interface SandboxDeps {
 }
 
 /**
- * `etude.v1.Sandboxes`. The gateway reads stored sessions itself. It forwards all other calls to the controller that owns the sandbox,
- * which checks them. Each lookup uses the caller's tenant, so a sandbox of another tenant is not found.
+ * `etude.v1.Sandboxes`. The gateway reads stored sessions itself. The controller that owns a sandbox gets all other calls of the sandbox,
+ * and checks them. Each lookup uses the caller's tenant, so a sandbox of another tenant is not found.
  */
 export const sandboxCalls = {
   createSandbox(request, call, deps) {

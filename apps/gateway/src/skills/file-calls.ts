@@ -32,7 +32,7 @@ export const fileCalls = {
     const { dryRun, requestId } = head;
     const { reader, scope } = authorOf(call, head, 'head');
     const { found, notes } = findSkills(files);
-    if (found.length > SKILLS_MAX) throw invalidField('file', `must not hold more than ${SKILLS_MAX} skills; it holds ${found.length}`);
+    if (found.length > SKILLS_MAX) throw invalidField('file', `must not hold more than ${SKILLS_MAX} skills, but holds ${found.length}`);
     const source = sourceOfImport(files);
     const imported = found.map((folder) => importedSkill(folder, scope, source, Date.now()));
     const memory = await deps.memory.open();
@@ -81,8 +81,8 @@ export const fileCalls = {
 } satisfies Handlers<typeof Skills, SkillDeps>;
 
 /**
- * A candidate made from a folder. Its author is unknown, so it is never approved automatically.
- * Its own claims about its origin and solved tasks stay in its SKILL.md, but aren't trusted.
+ * A candidate made from a folder. The author is unknown, so the skill is never approved automatically.
+ * What SKILL.md says about origin and solved tasks is kept in SKILL.md, but isn't trusted.
  *
  * @param source "imports/{id}"
  * @param at ms since 1970
@@ -115,7 +115,7 @@ const FORMATS = ['folder', ...ARCHIVE_FORMATS] as const;
 async function readImport(requests: AsyncIterable<ImportSkillRequest>) {
   const { head, rest } = await opened(requests, 'head');
   const format = FORMATS.find((one) => one === head.format);
-  if (format === undefined) throw invalidField('head.format', `must be ${FORMATS.join(', ')}; it is ${JSON.stringify(head.format)}`);
+  if (format === undefined) throw invalidField('head.format', `must be ${FORMATS.join(', ')}, but is ${JSON.stringify(head.format)}`);
   const bytesMax = format === 'folder' ? FOLDER_LIMITS.bytesMax : ARCHIVE_BYTES_MAX;
   const sent = await filesIn(rest, bytesMax);
   if (format === 'folder') return { head, files: filesOfFolder(sent) };

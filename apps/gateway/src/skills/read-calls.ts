@@ -121,7 +121,7 @@ async function searchEvery(procedural: ProceduralMemory, asked: AskedSkills, { t
 function versionIn(versions: readonly Skill[], version: number, field: string): Skill {
   const wanted = checkedVersion(version, field);
   const found = versions.find((one) => one.version === wanted);
-  if (found === undefined) throw new EtudeError('NOT_FOUND', `The skill has no version ${wanted}.`, { field });
+  if (found === undefined) throw new EtudeError('NOT_FOUND', `The skill has no version ${wanted}; list its versions.`, { field });
   return found;
 }
 

@@ -31,7 +31,7 @@ export const registryCalls = {
     const { baseVersion, requestId } = request;
     const registration = { ...registrationOf(request.skill, call, baseVersion), isReviewer: hasRole(roles, 'reviewer') };
     const { draft, reader } = registration;
-    if (baseVersion < 0) throw invalidField('base_version', `must be the edited version, or 0; it is ${baseVersion}`);
+    if (baseVersion < 0) throw invalidField('base_version', `must be the edited version, or 0, but is ${baseVersion}`);
     const memory = await deps.memory.open();
     const { procedural } = memory;
     const { digest: _digest, createdAt: _createdAt, updatedAt: _updatedAt, ...body } = draft.skill;

@@ -129,7 +129,7 @@ async function decided(
   return skillMessage(await decideOnce(deps, call, request, { method, from, reason, allow: requireOwner }, decideAll));
 }
 
-/** A skill of the same owner by name: the active version first, the user's own before one without a user. @throws EtudeError NOT_FOUND */
+/** A skill of the same owner by name: the active version first, a user's own skill before a skill without a user. @throws EtudeError NOT_FOUND */
 async function mergedSkill(procedural: Memory['procedural'], { scope }: Skill, name: string): Promise<Skill> {
   const users = [...new Set([scope.user, null])];
   const readable = (await Promise.all(users.map((user) => procedural.versions({ ...scope, user }, name)))).flat();

@@ -133,7 +133,7 @@ function found(record: TaskRecord | null, name: string): TaskRecord {
   throw new EtudeError('NOT_FOUND', message, { metadata: { name } });
 }
 
-/** The id of the named task. @throws EtudeError NOT_FOUND for a task of another user, if the caller is bound to one */
+/** The id of the named task. @throws EtudeError NOT_FOUND for a task of another user, if the caller is bound to a user */
 async function seenTask(name: string, { tenant, user }: CallContext, tasks: TaskStore): Promise<string> {
   const taskId = taskIdOfName(name);
   if (user !== undefined && (await tasks.get(tenant, taskId))?.spec.user !== user) return found(null, name).id;

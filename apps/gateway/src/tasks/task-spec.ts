@@ -37,6 +37,6 @@ function diskViolations(files: readonly TaskFile[], diskMiB: number): readonly V
   const bytes = files.reduce((sum, { content }) => sum + Math.ceil(content.byteLength / BLOCK_BYTES) * BLOCK_BYTES, 0);
   if (bytes < diskMiB * MIB) return [];
   return [
-    { field: 'spec.limits.sandbox.disk_mib', description: `must be larger than spec.files, which take ${bytes} bytes; it is ${diskMiB}` },
+    { field: 'spec.limits.sandbox.disk_mib', description: `must be larger than spec.files, which take ${bytes} bytes, but is ${diskMiB}` },
   ];
 }

@@ -96,7 +96,7 @@ export class SandboxCodeSessions implements CodeSessions {
   /**
    * The sandbox whose id is the session's name. Its first use reserves it for this agent and user.
    *
-   * @throws EtudeError FAILED_PRECONDITION if it has ended, or belongs to another agent or user
+   * @throws EtudeError FAILED_PRECONDITION if the sandbox has ended, or belongs to another agent or user
    */
   async #named(key: SessionKey): Promise<SandboxSession | null> {
     const { tenant, session } = key;

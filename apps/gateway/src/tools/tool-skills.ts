@@ -11,7 +11,7 @@ import type { SkillDeps } from '../registration/skill-registration.js';
 import { everySkillBehind } from '../readers/skill-lists.js';
 import { newCandidate } from '@etude/domain/skills/life/skill-life';
 
-/** Maximum for listing by category; further skills are found by search. */
+/** Most skills in a listing by category; search finds further skills. */
 const LISTED_MAX = 10_000;
 
 /** How long an agent waits for verification. Small skills take a second or two. */
@@ -90,7 +90,7 @@ export function toolSkills(deps: SkillDeps): { readonly skills: ToolSkills; read
 }
 
 function reasonOf(status: SkillStatus, reason: string): string {
-  if (STATUSES[status] === 'waiting') return 'its verification is still running; search for it later';
+  if (STATUSES[status] === 'waiting') return 'the verification is still running; search for the skill later';
   return reason === '' ? `the same content is ${status}` : reason;
 }
 

@@ -7,7 +7,7 @@ function idOf(name: string, collection: string, schema: z.ZodType<string>, examp
   const id = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : null;
   if (id !== null && schema.safeParse(id).success) return id;
   const shown = name === '' ? 'empty' : JSON.stringify(name.slice(0, 100));
-  throw invalidField(field, `must look like "${collection}/${example}"; it is ${shown}`);
+  throw invalidField(field, `must look like "${collection}/${example}", but is ${shown}`);
 }
 
 /** @throws EtudeError INVALID_ARGUMENT if the text isn't the name of a task */
@@ -54,7 +54,7 @@ const EVENT_ID = /^[0-9]{1,19}-[0-9]{1,19}$/;
 /** An opaque token: the task, and the last event that the caller saw. */
 export const resumeToken = (taskId: string, eventId: string) => Buffer.from(`${taskId}/${eventId}`).toString('base64url');
 
-/** The event after which to continue; null: from the start. @throws EtudeError INVALID_ARGUMENT if the token isn't one of this task */
+/** The event after which to continue; null: from the start. @throws EtudeError INVALID_ARGUMENT if the token isn't of this task */
 export function eventIdOf(token: string, taskId: string): string | null {
   if (token === '') return null;
   const [task, eventId = ''] = Buffer.from(token, 'base64url').toString('utf8').split('/');
