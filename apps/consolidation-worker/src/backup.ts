@@ -12,7 +12,7 @@ import { z } from 'zod';
 
 /** Raised when older readers can no longer read a backup. */
 const BACKUP_VERSION = 1;
-/** How long writers of SQLite are held: less than they wait for its lock, and more than the 5 s that Redis waits for other replicas. */
+/** How long SQLite's writers are held: less than they wait for the lock, and more than the 5 s that Redis waits for other replicas. */
 const HELD_MS = 10_000;
 const MANIFEST = 'manifest.json';
 const REDIS = 'redis.rdb';

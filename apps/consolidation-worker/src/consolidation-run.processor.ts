@@ -44,7 +44,7 @@ async function runOnce(record: ConsolidationRecord, deps: ConsolidationRunDeps, 
   return { plan, ...(await consolidate(input, { ...deps, report, mayStore }, signal)) };
 }
 
-/** Whether a learned text has no secret. The model may have read one in an episode from before secrets were masked. */
+/** Whether a learned text has no secret. The model may have read a secret in an episode from before secrets were masked. */
 async function mayStore(text: string): Promise<boolean> {
   const { findSecrets } = await import('@etude/analysis/find-secrets');
   return findSecrets(text).length === 0;

@@ -40,7 +40,7 @@ export const consolidationWorkerConfig = requireMemory(
     .extend({
       /** Share of a skill's mutants (deliberately broken copies) that its tests must detect, 0 to 1; at least one mutant. */
       ETUDE_SKILLS_MUTATION_SCORE_MIN: z.coerce.number().min(0).max(1).default(0.5),
-      /** Most model calls per day and tenant that compare new facts with similar ones; 0: none. */
+      /** Most model calls per day and tenant that compare new facts with similar facts; 0: no calls. */
       ETUDE_SETTLING_CALLS_PER_DAY: z.coerce.number().int().min(0).max(1_000_000).default(1_000),
       /** Cron pattern of nightly consolidation. Unset: on demand only. */
       ETUDE_CONSOLIDATION_SCHEDULE: cron('0 3 * * *'),

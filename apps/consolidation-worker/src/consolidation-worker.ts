@@ -171,7 +171,7 @@ function startConsumers(
 /** Proofs are signed with one key. Signatures of an earlier key stay valid while its public key is in the file. */
 function proofKeysFrom(config: ConsolidationWorkerConfig, logger: QueueLogger): Parts['proofKeys'] {
   const { ETUDE_SKILLS_SIGNING_KEY_PATH: path, ETUDE_SKILLS_PUBLIC_KEYS_PATH: publicPath } = config;
-  const report = (error: unknown) => logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use");
+  const report = (error: unknown) => logger.error({ error }, "the skills' public keys could not be reloaded; the old keys stay in use");
   const checker = publicPath === undefined ? ownProofChecker(path) : fileProofChecker(publicPath, report);
   return { signer: fileProofSigner(path), checker };
 }

@@ -96,7 +96,7 @@ class ErasureRun {
     await this.put({ left: { ...places, ...left } });
     const named = Object.entries(left).map(([place, count]) => `${count} of ${place}`);
     if (named.length > 0) {
-      const message = `${named.join(', ')} not erased yet. The erasure is retried after running work has ended.`;
+      const message = `${named.join(', ')} are not erased yet. The erasure is retried after running work has ended.`;
       throw new EtudeError('MEMORY_UNAVAILABLE', message);
     }
     await this.put({ removed }, { subject: null });

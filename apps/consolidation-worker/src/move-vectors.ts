@@ -19,7 +19,7 @@ export interface ReembedDeps {
   readonly embedderOf: (model: string, dimension: number | null) => Promise<Embedder>;
 }
 
-/** Moves all vectors to another model, until none is missing, or the move is stopped or replaced. A repeat continues after the last vector. */
+/** Moves all vectors to another model, until no vector is missing, or the move is stopped or replaced. A repeat continues after the last vector. */
 export async function moveVectors(id: string, deps: ReembedDeps, context: JobContext): Promise<void> {
   let record = await deps.store.reembedding();
   if (record.id !== id || record.state !== 'running') return;
@@ -37,7 +37,7 @@ export async function moveVectors(id: string, deps: ReembedDeps, context: JobCon
   }
 }
 
-/** Stores a change of the record. Stops the move if it was stopped, or replaced by another one. */
+/** Stores a change of the record. If the move was stopped or replaced, aborts this worker's work on it. */
 type Put = (change: Partial<Reembedding>) => Promise<void>;
 
 async function moveAll(record: Reembedding, put: Put, deps: ReembedDeps, signal: AbortSignal): Promise<void> {

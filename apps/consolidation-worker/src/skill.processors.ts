@@ -23,7 +23,7 @@ import { z } from 'zod';
 
 type VerifyDeps = Omit<AdmissionDeps, 'attempt' | 'requestVerification'>;
 
-/** Verifies a skill. Each new version of a skill that calls it gets its own verification job. */
+/** Verifies a skill. Each new version of a calling skill gets its own verification job. */
 export function skillVerifyProcessor(
   producer: Producer,
   deps: VerifyDeps,
@@ -53,7 +53,7 @@ export interface SkillRequestDeps {
   readonly check: (candidate: Skill, signal: AbortSignal) => Promise<{ readonly passed: boolean; readonly reason: string }>;
 }
 
-/** A skill written for a request, stored until it is registered, so that a worker that takes the job over registers the same one. */
+/** A skill written for a request. It is stored until it is registered, so that another worker of the job registers the same skill. */
 const Draft = z.strictObject({ written: WrittenSkill, model: z.string().nullable(), scripted: z.boolean(), at: z.number().int() });
 type Draft = z.infer<typeof Draft>;
 type End = WishEnd & { readonly state: 'registered' | 'failed' };

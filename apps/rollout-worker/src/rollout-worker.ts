@@ -114,7 +114,7 @@ export async function startRolloutWorker(
   const model = metered(chatModelFrom(config, tracing), new SpendStore(producer, config), countModelSpend);
   const embedder = await embedderFrom(config, { warn: (message) => logger.warn({}, message), tracing });
   const checker = fileProofChecker(config.ETUDE_SKILLS_PUBLIC_KEYS_PATH, (error) =>
-    logger.error({ error }, "the skills' public keys could not be reloaded; the old ones stay in use"),
+    logger.error({ error }, "the skills' public keys could not be reloaded; the old keys stay in use"),
   );
   const memory = await memoryFrom(config, {
     embedder,

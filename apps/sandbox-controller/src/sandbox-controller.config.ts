@@ -34,7 +34,7 @@ const driverConfig = {
   ETUDE_SANDBOX_KUBECONFIG_PATH: z.string().min(1).optional(),
   /** `kubernetes`: YAML or JSON file of templates by name, one of them "default". */
   ETUDE_SANDBOX_TEMPLATES_PATH: z.string().min(1).optional(),
-  /** `kubernetes`: secret from which the tokens of pods are made. All controllers of a namespace need the same. */
+  /** `kubernetes`: secret from which the tokens of pods are made. All controllers of a namespace need the same secret. */
   ETUDE_SANDBOX_TOKEN_SECRET: z.string().min(32, 'must have at least 32 characters').optional(),
   /** `kubernetes`: name that distinguishes the pods of several installations in one namespace. */
   ETUDE_SANDBOX_INSTALLATION: z

@@ -61,7 +61,7 @@ export class HeldSession {
     this.#expiry = setTimeout(onExpired, ms);
   }
 
-  /** If the session was closed or has expired, an error that says so, because that caused the failure. Otherwise `error`. */
+  /** The error to report for a failure `error`: after the end of the session, an error that tells this end; otherwise `error`. */
   explain(error: unknown): Error {
     return this.#end ?? (error as Error);
   }
@@ -83,7 +83,7 @@ export class HeldSession {
   }
 
   /**
-   * Starts the execution, or follows the one with the same id, which the sandbox may have run for another controller.
+   * Starts the execution. If its id is known, follows the known execution, which the sandbox may have run for another controller.
    *
    * @param mayRun false: only follow; readers get NOT_FOUND if the sandbox does not know the execution
    * @throws EtudeError FAILED_PRECONDITION (another execution runs)
@@ -105,7 +105,7 @@ export class HeldSession {
     return log;
   }
 
-  /** @returns whether it was running */
+  /** @returns whether the execution was running */
   cancel(executionId: string): boolean {
     if (this.#followed?.executionId !== executionId) return false;
     this.#followed.stop.abort();

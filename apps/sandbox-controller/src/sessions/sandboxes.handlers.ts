@@ -158,12 +158,12 @@ export function sandboxesHandlers(host: SessionHost, tracing: Tracing): ServiceH
 async function statFile(files: SandboxFiles, path: string): Promise<SandboxFileInit> {
   const { entry, uploadedBytes } = await files.stat(path);
   if (!entry && uploadedBytes === 0)
-    throw new EtudeError('NOT_FOUND', `There is no file ${JSON.stringify(path)} in the sandbox.`, { metadata: { path } });
+    throw new EtudeError('NOT_FOUND', `The sandbox has no file ${JSON.stringify(path)}. List its files.`, { metadata: { path } });
   return entry ? sandboxFileMessage(entry, uploadedBytes) : { path, uploadedBytes: BigInt(uploadedBytes) };
 }
 
 /**
- * Writes each chunk before it takes the next. The file appears when it has `sizeBytes`, or without that at the end of the stream.
+ * Writes each chunk before it takes the next. The file appears when it has `sizeBytes`; without `sizeBytes`, at the end of the stream.
  *
  * @throws EtudeError ABORTED for fewer bytes than `sizeBytes`, INVALID_ARGUMENT for more; those of `SandboxFiles.write`
  */

@@ -81,7 +81,7 @@ export class SessionHost {
   /**
    * The open session.
    *
-   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (it has ended), SANDBOX_UNAVAILABLE (another controller holds it or will take it over)
+   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (the session has ended), SANDBOX_UNAVAILABLE (another controller holds it or will)
    */
   async find(tenant: string, id: string): Promise<HeldSession> {
     this.#refuseWhenClosing();
@@ -91,7 +91,7 @@ export class SessionHost {
     throw session.state === 'open' ? heldElsewhere(id, controllerId) : endedError(session);
   }
 
-  /** Takes a session over from a dead controller, unless another controller is faster. If its sandbox can't be reached, it ends as lost. */
+  /** Takes a session over from a dead controller, unless another controller is faster. If the sandbox can't be reached, the session is lost. */
   async takeOver(stored: StoredSession): Promise<void> {
     const { session, place, controllerId: owner, ownerEpoch } = stored;
     const { tenant, id } = session;

@@ -94,7 +94,7 @@ async function listen(
   try {
     const add: Parameters<typeof listenGrpc>[2] = (server) =>
       addService(server, Sandboxes, sandboxesHandlers(host, tracing), { open: internalCallers(token), onMistake });
-    const report = (error: unknown) => logger.error({ err: error }, 'The TLS files are wrong. The last valid ones stay in use');
+    const report = (error: unknown) => logger.error({ err: error }, 'The TLS files are wrong. The last valid files stay in use');
     return await listenGrpc(address, port, add, serverTls(config, report)?.grpc);
   } catch (error) {
     throw portError(error as Error, address, port, 'ETUDE_SANDBOX_GRPC_PORT');
@@ -113,7 +113,7 @@ interface SessionUpkeepParts {
   readonly logger: QueueLogger;
 }
 
-/** Regular work of a controller: sends its heartbeat, reconciles its sessions with the store, and takes over those of dead controllers. */
+/** Regular work of a controller: sends its heartbeat, reconciles its sessions with the store, and takes over sessions of dead controllers. */
 export class SessionUpkeep {
   readonly #closing = new AbortController();
   #rounds: Promise<void> = Promise.resolve();
@@ -170,7 +170,7 @@ export class SessionUpkeep {
     return dead.filter(({ controllerId: id, left }) => left || now - this.#suspects.get(id)! >= CONFIRM_MS).map((one) => one.controllerId);
   }
 
-  /** Takes over the sessions of a dead controller. Other controllers try the same, and the first one wins. */
+  /** Takes over the sessions of a dead controller. Other controllers also try, and the first wins. */
   async #inherit(dead: string): Promise<void> {
     const { store, host, directory } = this.parts;
     for (const { tenant, id } of await store.heldBy(dead)) {
