@@ -31,7 +31,7 @@ const OPEN_STATES: ReadonlySet<string> = new Set(['waiting', 'writing']);
 
 const StoredWish = WantedSkill.extend({ vouchedBy: z.string().optional() });
 
-/** One round of a wish. Each new attempt at a wish is a new round, and the worker of an earlier round can't change a later one. */
+/** One round of a wish. Each new attempt at a wish is a new round. The worker of an earlier round can't change a later round. */
 export interface WishRound {
   readonly tenant: string;
   readonly id: string;

@@ -36,7 +36,7 @@ export interface ConsumerOptions {
   readonly stalledCheckMs?: number;
 }
 
-/** Decides whether a fetched job begins. @returns a function to call at its end; null: the job returns to the queue, and no attempt counts */
+/** Decides whether a fetched job begins. @returns a function to call at the job's end; null: the job returns to the queue, without an attempt */
 export type Admission<P> = (payload: P, job: { readonly priority: number }, signal: AbortSignal) => Promise<(() => void) | null>;
 
 export type Consumer = Pick<QueueConsumer<z.ZodType, z.ZodType>, 'queue' | 'ready' | 'check' | 'drain' | 'close'>;

@@ -49,7 +49,7 @@ const BATCH = 500;
  * One pass over the due outbox entries of one kind. An entry that fails is reported and retried later; the pass continues with the rest.
  *
  * @param now ms since 1970 by Redis
- * @param onFailure gets each error; if it throws, for example because Redis is away, the pass ends
+ * @param onFailure gets each error; if `onFailure` throws, for example because Redis is away, the pass ends
  * @returns how many jobs were added or retried, and records settled
  */
 export async function reconcileWork(

@@ -122,7 +122,7 @@ export class Producer {
   /**
    * Removes a job that ended before `before` (ms since 1970), so that its id can be used again. A waiting or running job stays.
    *
-   * @returns whether it was removed
+   * @returns whether the job was removed
    */
   async forget(queueName: string, jobId: string, before = Infinity): Promise<boolean> {
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
@@ -141,7 +141,7 @@ export class Producer {
     return { kind: 'failed', error: new EtudeError(death.code, death.message, death.path ? { field: death.path } : {}) };
   }
 
-  /** Removes a job that died before `since` (ms since 1970) of a retryable error or WORKER_LOST. @returns whether it was removed */
+  /** Removes a job that died before `since` (ms since 1970) of a retryable error or WORKER_LOST. @returns whether the job was removed */
   async revive(queueName: string, jobId: string, error: Error, since: number): Promise<boolean> {
     // WORKER_LOST counts too: a caller asks again only if its own job was redriven, or was taken over by another worker.
     return (isRetryable(error) || errorCode(error) === 'WORKER_LOST') && this.forget(queueName, jobId, since);

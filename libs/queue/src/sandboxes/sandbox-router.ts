@@ -143,7 +143,7 @@ export class SandboxRouter {
     return channels.to(chosen.address);
   }
 
-  /** Creates a sandbox at the controller with the fewest sessions, or at the next one that has room. */
+  /** Creates a sandbox at the controller with the fewest sessions, or at the next controller with room. */
   async create<T>(context: RoutedCall, work: (client: ControllerClient, settings: CallSettings) => Promise<T>): Promise<T> {
     const channels = this.requireOn();
     let refusal: unknown = null;

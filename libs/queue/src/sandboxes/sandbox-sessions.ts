@@ -72,7 +72,7 @@ export class SandboxSessionStore extends RedisStore {
     return readStoredSession(tenant, id, await this.ask(this.redis.hgetall(this.keys.sandbox(tenant, id))));
   }
 
-  /** Reads a session in a pass over many. undefined: the record is damaged, and was logged. */
+  /** Reads a session in a pass over many sessions. undefined: the record is damaged, and was logged. */
   getUnlessDamaged(tenant: string, id: string): Promise<StoredSession | null | undefined> {
     return unlessDamaged(this.redis, `sandbox ${id} of ${tenant}`, () => this.get(tenant, id));
   }

@@ -1,7 +1,7 @@
 -- The first KEYS of every script about one session.
 local SANDBOX, INDEX, OPEN = KEYS[1], KEYS[2], KEYS[3]
 
--- Answers nil if a caller with this epoch may change the session; otherwise 'gone', 'fenced', or the state that it ended in.
+-- Answers nil if a caller with this epoch may change the session; otherwise 'gone', 'fenced', or the state in which the session ended.
 local function refusal(epoch)
   local found = redis.call('HMGET', SANDBOX, 'state', 'ownerEpoch')
   if not found[1] then return 'gone' end
@@ -12,7 +12,7 @@ end
 
 -- Records a session whose sandbox is claimed. KEYS session, index, open sessions, sessions of the controller, request, the line of tasks, in
 -- which the tenant is listed.
--- ARGV id, member, digest, ttl ms, most open sessions (empty: this one doesn't count), fields...
+-- ARGV id, member, digest, ttl ms, most open sessions (empty: this session doesn't count), fields...
 -- Answers {'created'|'known'|'other', id}, or {'full', number of open sessions}. 'other': the request id was used with another digest.
 function scripts.openSandbox()
   local known = KEYS[5] ~= '' and redis.call('GET', KEYS[5])
@@ -35,7 +35,7 @@ function scripts.openSandbox()
   return {'created', ARGV[1]}
 end
 
--- ARGV owner epoch, ttl ms. Answers 'renewed', 'gone', 'fenced', or the state that it ended in.
+-- ARGV owner epoch, ttl ms. Answers 'renewed', 'gone', 'fenced', or the state in which the session ended.
 function scripts.renewSandbox()
   local no = refusal(ARGV[1])
   if no then return no end
@@ -44,7 +44,7 @@ function scripts.renewSandbox()
 end
 
 -- Ends a session. ARGV member, id, owner epoch, state, reason, ms to keep the record, key prefix of the controllers' sets of sessions.
--- Answers 'ended', 'gone', 'fenced', or the state that it ended in before.
+-- Answers 'ended', 'gone', 'fenced', or the state in which the session ended before.
 function scripts.endSandbox()
   local no = refusal(ARGV[3])
   if no then return no end

@@ -20,7 +20,6 @@ export interface Spend {
 type Cost = Pick<ChatResponse, 'inputTokens' | 'outputTokens' | 'costUsd'>;
 
 const DAY_MS = 86_400_000;
-/** 400 days */
 const KEPT_S = 400 * 86_400;
 const MICRO = 1_000_000;
 const MEASURES = ['modelCalls', 'inputTokens', 'outputTokens', 'microUsd'] as const;

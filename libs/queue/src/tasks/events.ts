@@ -13,7 +13,7 @@ export interface StoredEvent {
   readonly at: number;
 }
 
-/** Text that a model writes. It isn't stored: its id is that of the stored event before it. */
+/** Text that a model writes. It isn't stored: its id is the id of the stored event before it. */
 export interface TextEvent extends Pick<StoredEvent, 'id' | 'at'> {
   readonly event: ModelText & { readonly type: 'model_text' };
 }
@@ -33,9 +33,9 @@ export interface Reading {
 }
 
 /**
- * Reads a task's events in order, past and future ones, until `finished`.
+ * Reads a task's past and future events in order, until `finished`.
  *
- * Only one batch is held for a slow reader. Waiting readers share one connection. A worker's connection waits out an outage.
+ * Only one batch is held for a slow reader. Waiting readers share one connection. A worker's connection waits until an outage ends.
  * @throws EtudeError NOT_FOUND if the task is unknown or expired;
  * QUEUE_UNAVAILABLE in an outage on a producer's connection: the caller can resume after the last event;
  * the signal's reason as soon as it aborts

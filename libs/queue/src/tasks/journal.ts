@@ -14,7 +14,7 @@ export interface RedisJournal extends Journal {
   readonly usage: Usage;
   /** The rollout's entry in the outbox. */
   readonly member: string;
-  /** Runs a script of `tasks.lua` under this journal's epoch. @throws EtudeError JOURNAL_FENCED if it answers -1 */
+  /** Runs a script of `tasks.lua` under this journal's epoch. @throws EtudeError JOURNAL_FENCED if the script answers -1 */
   write<Answer = number>(script: string, what: string, args: ReadonlyArray<string | number>): Promise<Answer>;
 }
 

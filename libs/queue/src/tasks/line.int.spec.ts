@@ -20,7 +20,7 @@ function start(limits: object = {}) {
   const queue = producer.queue(RolloutRun.name);
   const submit = async (tenant: string, priority = 0) => (await tasks.submit(tenant, { ...SPEC, priority }, '')).record.id;
   const inLine = async () => (await redis.zrange(queue.toKey('prioritized'), '0', '-1')).map((id) => id.replace(/-r1$/, ''));
-  /** Starts the first task of the line, as a worker does. @returns its id */
+  /** Starts the first task of the line, as a worker does. @returns the task's id */
   const take = async (tenantOf: (id: string) => string) => {
     const [rolloutId = ''] = await redis.zpopmin(queue.toKey('prioritized'));
     const taskId = rolloutId.replace(/-r1$/, '');
@@ -59,7 +59,7 @@ describe('the line of tasks', () => {
         const rig = start({ a: { weight: a }, b: { weight: b }, c: { weight: c } });
         const tenants = new Map<string, string>();
         const waiting = new Map(['a', 'b', 'c'].map((tenant) => [tenant, 0]));
-        /** For each tenant with waiting tasks: how many tasks of other tenants have started since its last start. */
+        /** For each tenant with waiting tasks: how many tasks of other tenants have started since the tenant's last start. */
         const since = new Map<string, Map<string, number>>();
         const take = async () => {
           const tenant = tenants.get(await rig.take((id) => tenants.get(id) ?? ''));

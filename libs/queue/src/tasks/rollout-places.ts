@@ -7,7 +7,7 @@ import type { RedisKeys } from '../redis/keys.js';
 
 /** BullMQ's score of a job is its priority times this, plus a counter. */
 const PRIORITY_STEP = 2 ** 32;
-/** A worker has one extra place for every eight. */
+/** A worker has one extra place for every eight places. */
 const PLACES_PER_EXTRA = 8;
 
 /**
@@ -36,7 +36,7 @@ export class RolloutPlaces {
     return places;
   }
 
-  /** Takes a place for a job. @returns a function to call at its end; null: the job returns to the queue @throws the signal's reason */
+  /** Takes a place for a job. @returns a function to call at the job's end; null: the job returns to the queue @throws the signal's reason */
   readonly admit: Admission<z.infer<typeof RolloutRun.payload>> = async ({ tenant }, { priority }, signal) => {
     if (this.#taken < this.count || (await this.#hasNoneRunning(tenant))) this.#taken += 1;
     else if (!(await this.#hold(priority, signal))) return null;

@@ -27,7 +27,7 @@ local function put(id, priority, tag)
 end
 
 -- Puts a new task into the line. It takes the place of its tenant's first waiting task with a lower priority. That task takes the place of
--- the next one in the same way, and so on. So a priority changes only the order of one tenant's tasks.
+-- the next task in the same way, and so on. So a priority changes only the order of one tenant's tasks.
 local function enterLine(priority, cost)
   local id, tenant, at = lastPart(ROLLOUT), lastPart(WAITING), numberIn('/now')
   local tag = numberIn(tenant)
@@ -47,7 +47,7 @@ local function enterLine(priority, cost)
     mover, priority = lower[1], 9 - math.floor(lower[2] / CLASS_STEP)
   end
   local place = placeOf(redis.call('ZSCORE', WAITING, id) % CLASS_STEP)
-  -- Among equal tags, a task that is its tenant's only one comes first.
+  -- Among equal tags, a tenant's only task comes first.
   return redis.call('SCARD', OPEN) == 1 and place - 1 or place
 end
 

@@ -223,8 +223,8 @@ export class TaskStore extends RedisStore {
   /**
    * Ends a task whose job is dead, and fences a worker that might still run it.
    *
-   * @param diedAt when the job died, ms since 1970; a task that was redriven after that is left alone
-   * @returns `failed`: this call ended the task; otherwise why it did not
+   * @param diedAt when the job died, ms since 1970; a task that was redriven later is left alone
+   * @returns `failed`: this call ended the task; otherwise why the task wasn't ended
    */
   async markFailed(
     tenant: string,

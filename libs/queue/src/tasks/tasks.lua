@@ -200,7 +200,7 @@ function scripts.endLearning()
   return 1
 end
 
--- Makes failed learning pending again, with its wall clock reset. ARGV outbox member, wake, key of the journal entry from which it starts.
+-- Makes failed learning pending again, with its wall clock reset. ARGV outbox member, wake, key of the journal entry from which learning starts.
 -- Answers the state, or 'gone' if the journal is no longer kept.
 function scripts.reopenLearning()
   local state = redis.call('HGET', TASK, 'learning')

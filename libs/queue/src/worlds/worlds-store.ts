@@ -38,7 +38,7 @@ export interface NamedWorld {
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class RedisWorlds extends RedisStore {
-  /** Makes a world. A repeat with the same plan returns the world as it is. @throws EtudeError ALREADY_EXISTS if another plan has the name */
+  /** Makes a world. A repeat with the same plan returns the world as it is. @throws EtudeError ALREADY_EXISTS for another plan */
   async create(tenant: string, name: string, plan: WorldPlan): Promise<NamedWorld> {
     const at = Date.now();
     const text = JSON.stringify({ id: newId('w'), createdAt: at, updatedAt: at, world: newWorld(plan) } satisfies z.infer<typeof Stored>);

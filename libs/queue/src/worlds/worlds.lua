@@ -1,5 +1,5 @@
 -- Stores a move, unless its id is known, or the world changed since it was read.
--- KEYS world, outcome. ARGV world as read, new world, ms to keep it, outcome, ms to keep it. Answers the stored outcome, or false.
+-- KEYS world, outcome. ARGV world as read, new world, ms to keep the world, outcome, ms to keep the outcome. Answers the stored outcome, or false.
 function scripts.moveInWorld()
   local known = redis.call('GET', KEYS[2])
   if known then return known end
@@ -9,7 +9,7 @@ function scripts.moveInWorld()
   return ARGV[4]
 end
 
--- Replaces a world that nobody changed since it was read. KEYS world. ARGV world as read, new world. Answers whether it did.
+-- Replaces a world that nobody changed since it was read. KEYS world. ARGV world as read, new world. Answers 1, or 0 if the world changed.
 function scripts.replaceWorld()
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
