@@ -589,7 +589,7 @@ export type AuditEntry = Message<"etude.v1.AuditEntry"> & {
   call: string;
 
   /**
-   * What it was about, such as "skills/add_tax".
+   * What the call was about, such as "skills/add_tax".
    *
    * @generated from field: string target = 6;
    */
@@ -662,7 +662,7 @@ export const Queues: GenService<{
     output: typeof ListTenantsResponseSchema;
   },
   /**
-   * Who did what to skills, memory, agents, keys and queues, newest first; for reviewers their own tenant's, for operators any tenant's.
+   * Who did what to skills, memory, agents, keys and queues, newest first. Reviewers see their own tenant, operators any tenant.
    *
    * @generated from rpc etude.v1.Queues.ListAudit
    */

@@ -33,14 +33,14 @@ export type Sandbox = Message<"etude.v1.Sandbox"> & {
   state: SandboxState;
 
   /**
-   * Why it ended.
+   * Why the sandbox ended.
    *
    * @generated from field: string state_reason = 3;
    */
   stateReason: string;
 
   /**
-   * "default" where the request names none.
+   * "default" if the request names no template.
    *
    * @generated from field: string template = 4;
    */
@@ -1303,8 +1303,8 @@ export const Sandboxes: GenService<{
     output: typeof CancelExecutionResponseSchema;
   },
   /**
-   * The first message has the header, the others chunks of at most 512 KiB. An interrupted upload continues with `offset` at `uploaded_bytes` of
-   * GetSandboxFile.
+   * The first message has the header, the other messages have chunks of at most 512 KiB. An interrupted upload continues with `offset` at
+   * `uploaded_bytes` of GetSandboxFile.
    *
    * @generated from rpc etude.v1.Sandboxes.UploadFile
    */

@@ -479,7 +479,7 @@ export type Skill = Message<"etude.v1.Skill"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * Number of tests, without held-out ones.
+   * Number of tests, without held-out tests.
    *
    * @generated from field: int32 test_count = 20;
    */

@@ -328,7 +328,7 @@ export type ConsolidationRun = Message<"etude.v1.ConsolidationRun"> & {
   endTime?: Timestamp | undefined;
 
   /**
-   * This count, like those below, is the sum over all agents.
+   * This count, like the counts below, is the sum over all agents.
    *
    * @generated from field: int32 episodes_read = 5;
    */

@@ -220,8 +220,8 @@ export type MemoryHit = Message$1<"etude.v1.MemoryHit"> & {
   sources: string[];
 
   /**
-   * Records that this one was learned from: "episodes/{id}", "documents/{id}", "conversations/{id}", "skills/{name}@{version}". A fact or procedure
-   * that a caller stored names itself: "facts/{id}", "procedures/{id}".
+   * Records that this record was learned from: "episodes/{id}", "documents/{id}", "conversations/{id}", "skills/{name}@{version}". A fact or
+   * procedure that a caller stored names itself: "facts/{id}", "procedures/{id}".
    *
    * @generated from field: repeated string origins = 12;
    */
@@ -645,14 +645,14 @@ export type StoreEpisodeRequest = Message$1<"etude.v1.StoreEpisodeRequest"> & {
   outcomes: JsonObject[];
 
   /**
-   * Names of the skills that it used.
+   * Names of the skills that the agent used.
    *
    * @generated from field: repeated string skills_used = 7;
    */
   skillsUsed: string[];
 
   /**
-   * What it learned, in words.
+   * What the agent learned, in words.
    *
    * @generated from field: string reflection = 8;
    */
