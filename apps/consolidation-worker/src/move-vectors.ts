@@ -56,7 +56,7 @@ async function moveAll(record: Reembedding, put: Put, deps: ReembedDeps, signal:
   await put({ state: 'ready', error: null });
 }
 
-/** @param known dimension of the vectors written so far. @throws EtudeError INVALID_ARGUMENT where this service can't ask the model */
+/** @param known dimension of the vectors written so far. @throws EtudeError INVALID_ARGUMENT if this service can't use the model */
 async function embedderFor({ model, dimension }: Reembedding, known: number | null, deps: ReembedDeps): Promise<Embedder> {
   try {
     return await deps.embedderOf(model, dimension ?? known);

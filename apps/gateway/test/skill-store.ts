@@ -17,7 +17,7 @@ function foundOf({ tests }: Skill, active: readonly Skill[]) {
   return { testsPassed: tests.length, heldOutPassed: 0, ...mutants, findings: [], kept: active.map(dependencyOn), alike: [] };
 }
 
-/** Stores a skill and moves it to its status, with a signed proof. It replaces the active version. */
+/** Stores a skill and moves it to its status, with a signed proof. The stored version replaces the active one. */
 export function storeSkill(
   procedural: Pick<ProceduralMemory, 'store' | 'move' | 'versions'>,
   skill: Skill,

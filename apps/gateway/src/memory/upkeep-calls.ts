@@ -101,7 +101,7 @@ export const upkeepCalls = {
   async getErasure({ id }, call, deps) {
     const { receipt } = (await deps.upkeep.loadErasure(call.tenant, id)) ?? {};
     const isSeen = call.user === undefined || receipt?.userDigest === hash('sha256', call.user);
-    if (receipt === undefined || !isSeen) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}. Pass the id of a receipt.`);
+    if (receipt === undefined || !isSeen) throw new EtudeError('NOT_FOUND', `There is no erasure ${JSON.stringify(id)}. Check the id.`);
     return toWire(ErasureReceiptSchema, receipt);
   },
 

@@ -43,7 +43,7 @@ export async function* watchTask(
 /**
  * The task once it is final or asks its caller, or its state after `withinMs`; null if it doesn't exist.
  *
- * @param until.learning whether to wait for the end of its learning too
+ * @param until.learning whether to wait for the end of the task's learning too
  * @throws the reason of `signal` if it aborts earlier
  */
 export async function waitUntilAtRest(

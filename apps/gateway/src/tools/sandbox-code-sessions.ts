@@ -76,7 +76,7 @@ export class SandboxCodeSessions implements CodeSessions {
     throw new EtudeError('SANDBOX_UNAVAILABLE', `The sandbox of session ${key.session} ended while it was being opened. Call again.`);
   }
 
-  /** Opens the session's next sandbox after `last`. All calls use the same request id, so they get the same sandbox. @returns its id */
+  /** Opens the session's next sandbox after `last`. All calls use the same request id, so they get the same sandbox. @returns the sandbox's id */
   async #made(key: SessionKey, last: string | null, template: string, signal: AbortSignal): Promise<string | Unavailable> {
     const { tenant, agent, user, session } = key;
     for (let lost = 0; ; lost += 1) {
@@ -112,7 +112,7 @@ export class SandboxCodeSessions implements CodeSessions {
     throw new EtudeError('FAILED_PRECONDITION', `${sandboxName(session)} ${why}, or another session.`);
   }
 
-  /** @param isOwn whether a tool session opened it; a caller's sandbox keeps the caller's lifetime */
+  /** @param isOwn whether a tool session opened the sandbox; a caller's sandbox keeps the caller's lifetime */
   #session({ id, tenant, template }: Pick<SandboxSession, 'id' | 'tenant' | 'template'>, isOwn: boolean): CodeSession {
     const sandbox = this.#work.at(tenant, sandboxName(id), isOwn);
     const inTurn: CodeSession['inTurn'] = (work, signal) =>
