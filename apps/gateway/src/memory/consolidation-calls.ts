@@ -52,7 +52,7 @@ export const consolidationCalls = {
     const owner = { scope: { agent: agent ?? TENANT_AGENT, user: null } };
     const identified = { tenant, requestId, method: 'UndoConsolidation', body: { ...request } };
     const undone = await once(memory, identified, owner, { act: () => memory.units.undo({ tenant, run, agent, by }) });
-    if (undone.length === 0) throw unknownRun(`change of ${name} to undo`);
+    if (undone.length === 0) throw unknownRun(name, `change of ${name} to undo`);
     const names = undone.map((one) => one.agent);
     if (record !== null) await runs.noteUndone(record, names);
     const agents = undone.map(({ kept, ...one }) => ({
@@ -64,4 +64,4 @@ export const consolidationCalls = {
   },
 } satisfies Handlers<typeof Consolidation, { readonly runs: ConsolidationStore; readonly memory: MemoryAccess }>;
 
-const unknownRun = (what: string) => new EtudeError('NOT_FOUND', `There is no ${what}.`, { metadata: { name: what } });
+const unknownRun = (name: string, what = name) => new EtudeError('NOT_FOUND', `There is no ${what}.`, { metadata: { name } });
