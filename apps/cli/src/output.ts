@@ -102,5 +102,5 @@ const escape = (char: string) => (char.charCodeAt(0) < 256 ? unicode(char).repla
 /** Text for people: controls are escaped as "\x1b", and CR LF becomes a line feed. */
 export const printable = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROLS, escape);
 
-/** JSON with the same meaning, and its controls escaped. */
+/** Escapes the control characters of a JSON text, which keeps its meaning. */
 export const printableJson = (json: string): string => json.replace(CONTROLS, unicode);

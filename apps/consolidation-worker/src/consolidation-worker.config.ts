@@ -64,7 +64,7 @@ export const consolidationWorkerConfig = requireMemory(
       ETUDE_ARCHIVE_OLDER_THAN_DAYS: z.coerce.number().int().min(0).max(36_500).default(30),
       /** Cron pattern for pruning skills. Unset: on demand only. */
       ETUDE_SKILLS_PRUNE_SCHEDULE: cron('0 5 * * *'),
-      /** Archives active skills that were not used for this many days; 0: never. A schedule needs this, _FAILING_RATE_MAX or _SUPERSEDED_DAYS. */
+      /** Archives active skills that were not used for this many days; 0: never. A pruning on a schedule needs at least one such limit. */
       ETUDE_SKILLS_PRUNE_UNUSED_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
       /** Archives active skills with a success rate below this, 0 to 1; 0: never. */
       ETUDE_SKILLS_PRUNE_FAILING_RATE_MAX: z.coerce.number().min(0).max(1).default(0),

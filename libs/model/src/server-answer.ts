@@ -163,6 +163,6 @@ export function readDocument<T>(schema: z.ZodType<T>, text: string, asked: strin
   if (success) return data;
   throw new EtudeError(
     'MODEL_REFUSED',
-    `${said} with JSON of an unknown form: ${quoted(text, context)} Check ${context.settings.baseUrl}.`,
+    `${said} with JSON of an unknown form: ${endSentence(quoted(text, context))} Check ${context.settings.baseUrl}.`,
   );
 }

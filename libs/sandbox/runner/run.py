@@ -162,7 +162,7 @@ class Run:
         """Raises ValueError, RecursionError for a report that no honest cell sends."""
         for frame in self.report.feed(data):
             if self.frame is not None or value_excess(frame, self.request):
-                raise ValueError("a second report, or one that is too large")
+                raise ValueError("the cell sent a second report, or a report that is too large")
             self.frame = document(frame, VALUE_DEPTH_MAX)
 
     def _look(self):

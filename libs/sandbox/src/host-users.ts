@@ -19,7 +19,7 @@ export interface HostUser {
 }
 
 export interface SandboxUser extends HostUser {
-  /** Number of the sandbox's user and group inside a nest. */
+  /** The uid and gid of this user inside a nest (one bubblewrap that starts many sandboxes). */
   readonly inside: number;
   giveBack(): void;
 }

@@ -106,7 +106,7 @@ function acceptMissing(name: string, why: string, allowed: readonly string[] = [
   return control;
 }
 
-/** Finds a source whose sandboxes enforce every control, except those allowed to be missing. @throws EtudeError SANDBOX_CONTROL_MISSING */
+/** Finds a way to start sandboxes that enforces every control that must not be missing. @throws EtudeError SANDBOX_CONTROL_MISSING */
 async function provenSource(options: LocalOptions, shape: SandboxShape) {
   const { bwrapPath = '/usr/bin/bwrap', pythonPath = '/usr/bin/python3', isolation = 'auto', allowMissingControls: allowed } = options;
   const [interpreter, canBeSingle] = await Promise.all([buildBundle(pythonPath), isRecentBubblewrap(bwrapPath)]);

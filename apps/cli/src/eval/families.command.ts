@@ -63,7 +63,7 @@ export function roundsOf(problems: readonly FamilyProblem[], count: number): Fam
     const round = problems.filter((problem) => problem.round === at + 1);
     const missing = [...families].find((family) => !round.some((problem) => problem.family === family));
     if (missing === undefined) return round;
-    throw new CliError(EXIT.usage, `the family ${missing} has no problem for round ${at + 1}`, [`pass --rounds ${at}, or add a line`]);
+    throw new CliError(EXIT.usage, `the file has no line of the family ${missing} for round ${at + 1}`, ['pass fewer --rounds, or add the line']);
   });
 }
 
@@ -160,7 +160,7 @@ async function consolidated(cli: Cli, gateway: Gateway, requestId: string, agent
 
 export const FAMILIES = hand<FamilyOptions>({
   command: 'families <file>',
-  help: 'run rounds of problem families with and without memory',
+  help: 'solve families of similar problems, round by round, with and without memory',
   flags: {
     '--rounds <n>': { help: 'number of rounds; each takes one problem of every family', usual: 5, parse: integer(1, 1_000) },
     '--agent <name>': { help: 'NAME of the agents NAME-with (memory) and NAME-without', usual: 'families' },

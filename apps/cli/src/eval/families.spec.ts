@@ -32,5 +32,5 @@ it.each([
 it('refuses more rounds than a family has', () => {
   const problems = parseEntries(familyReader(), [line({}), line({ id: 'a/2' }), line({ id: 'b/1', family: 'b' })].join('\n'));
   expect(roundsOf(problems, 1)).toHaveLength(1);
-  expect(() => roundsOf(problems, 2)).toThrow('the family b has no problem for round 2');
+  expect(() => roundsOf(problems, 2)).toThrow('the file has no line of the family b for round 2');
 });

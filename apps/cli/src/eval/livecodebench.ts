@@ -94,7 +94,7 @@ const TEXTS: Readonly<Record<number, number>> = { 0x8c: 1, 0x58: 4, 0x8d: 8 };
 const STOP = 0x2e;
 
 /**
- * Reads a pickle that holds one text (Python's pickletools.py, protocols 2 to 5) without running any code.
+ * Reads the text in a Python pickle of protocol 2 to 5, without running any code. Python's pickletools.py describes the format.
  * @throws Error for any other pickle
  */
 function unpickledText(pickle: Buffer): string {

@@ -123,7 +123,7 @@ const LOST: ReadonlySet<string> = new Set(['kernel_lost', 'evicted', 'oomkilled'
 
 const seconds = (duration: Duration | undefined) => `${((duration ? durationMs(duration) : 0) / 1_000).toFixed(1)} s`;
 
-/** One line with the end of the execution, its reason and its usage. docs/sandboxes.md lists the words for the end. */
+/** One line with the exit of the execution (docs/sandboxes.md lists the exits), its reason and its usage. */
 export function outcomeLine({ exit, exitCode, signal, error, wall, cpu, memoryPeakKib, stateLost }: ExecutionOutcome): string {
   const how = [exit, exit === 'nonzero' ? `code ${exitCode ?? ''}` : '', signal === undefined ? '' : `signal ${signal}`];
   const type = error?.type && !LOST.has(exit) ? `${error.type}: ` : '';

@@ -34,7 +34,7 @@ export interface SkillDeps {
   readonly settings: AgentSettingsStore;
   readonly registration: SkillRegistration;
   readonly wanted: WantedSkills;
-  /** Requests for skills (wishes) that no reviewer vouches for, with their secrets masked. */
+  /** Stores wishes (requests for skills) of callers who are no reviewers, with secrets masked. */
   readonly wishes: SkillWishes;
   /** Keeps the answers of tool calls for repeats. */
   readonly toolCalls: ToolCalls;
@@ -97,7 +97,7 @@ export class SkillRegistration {
   }
 
   /**
-   * Stores a candidate with known dependencies, and starts its verification.
+   * Stores a candidate whose dependencies are pinned already, and starts its verification.
    *
    * @param tenant the tenant whose settings apply
    * @param options.at time of creation, ms since 1970

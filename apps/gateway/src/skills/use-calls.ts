@@ -158,7 +158,7 @@ async function seenWish(deps: SkillDeps, request: { name: string; user: string }
   const user = wishUserOf(request, roles);
   const wanted = await deps.wanted.get(tenant, id);
   if (wanted !== null && (user === undefined || wanted.user === null || wanted.user === user)) return wanted;
-  throw new EtudeError('NOT_FOUND', `There is no ${name} that you may read. For a request of a user, set the field user.`);
+  throw new EtudeError('NOT_FOUND', `There is no ${name} that you may read. If a user asked for this skill, set the field user.`);
 }
 
 /** undefined: all users, if a reviewer names no user; null: wishes without a user. */

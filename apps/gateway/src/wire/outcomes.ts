@@ -12,7 +12,7 @@ export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof Ca
   return { success: false, error, ...(result === undefined ? {} : { result: plainJson(result), ...wishOf(result) }) };
 }
 
-/** Callers expect these fields beside `success` and `error`. */
+/** The fields of a skill request, which callers expect beside `success` and `error`. */
 function wishOf({ skill_request_submitted: skillRequestSubmitted, request_id: requestId }: Readonly<Record<string, unknown>>) {
   if (typeof skillRequestSubmitted !== 'boolean') return {};
   return { skillRequestSubmitted, ...(typeof requestId === 'string' ? { requestId } : {}) };

@@ -36,7 +36,7 @@ export interface AgentDeps extends PlanDeps {
   readonly report: ConsolidationReport;
   /** Verifies a skill again, without waiting. `round` is the day's number: a repeat on that day starts nothing. If absent, nothing is verified. */
   readonly verifyAgain?: (skill: Skill, round: number) => Promise<unknown>;
-  /** Whether a learned text may be stored, because it holds no secret. */
+  /** Whether a learned text holds no secret. */
   readonly mayStore: (text: string) => Promise<boolean>;
 }
 

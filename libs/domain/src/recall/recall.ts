@@ -100,7 +100,7 @@ export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
   return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };
 }
 
-/** Replaces the name of a rollout's episode by one with the rollout's id. Other names are unchanged. */
+/** Names a rollout's episode by the rollout's id. Other names are unchanged. */
 function originOf(name: string): string {
   const source = sourceOf(name);
   return source?.kind === 'episodes' ? `episodes/${episodeKey(source.id)}` : name;

@@ -102,7 +102,7 @@ async function askedIn(input: RolloutInput, entries: readonly JournalEntry[], st
     workSandboxes: { open: refuse },
     wishes: { request: refuse },
     moveInWorld: refuse,
-    // An explanation must not call the MCP servers of others.
+    // An explanation must not call outside MCP servers.
     outsideTools: { list: async () => ({ tools: [], problems: [] }), call: refuse },
     embedder: new LexicalEmbedder(),
     journal,

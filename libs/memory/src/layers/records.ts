@@ -42,7 +42,7 @@ export interface StoredBody<T> {
   readonly taken: readonly string[];
 }
 
-/** Maximum number of write ids that a record remembers. For older writes, only the `applied` record shows that they were applied. */
+/** Maximum number of write ids that a record remembers. Each write also has a record of kind `applied`, which stays longer. */
 const TAKEN_MAX = 256;
 
 /** Values of a record that no search finds. */

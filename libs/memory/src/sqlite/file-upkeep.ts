@@ -11,7 +11,7 @@ export async function fileDamage(file: StoreFile): Promise<readonly string[]> {
 }
 
 function* damageIn(db: DatabaseSync): Generator<string> {
-  // A connection caches the state of the word lists, which other processes may have merged since. Reading from them refreshes it.
+  // Other processes may have merged word lists since this connection cached their state. A search refreshes the cache.
   db.exec("SELECT rowid FROM record_words WHERE record_words MATCH 'c1:x' LIMIT 1");
   const results = db
     .prepare('PRAGMA quick_check(20)')

@@ -75,7 +75,7 @@ function refuseHiddenTests(record: StoredRecord): void {
   const { tests = [], heldOut = [], ...fields } = parseBody<Partial<Skill>>(record).value;
   const mayHide = kind === 'episode' || hasHiddenTests(fields);
   if (heldOut.length === 0 && (tests.length === 0 || !mayHide)) return;
-  const message = `The export would contain tests that only reviewers may read: ${kind} ${idOf(record)} of agent "${scope.agent}" has held-out tests, or tests made from the cases of a task. Export with a key that has the role "reviewer", or export only layers without such tests, such as "semantic".`;
+  const message = `The export would contain tests that only reviewers may read: ${kind} ${idOf(record)} of agent "${scope.agent}" has held-out tests, or tests made from the cases of a task. Export with a key that has the role "reviewer", or export only layers that have no tests, for example "semantic".`;
   throw new EtudeError('PERMISSION_DENIED', message);
 }
 

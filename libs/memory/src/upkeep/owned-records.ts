@@ -121,7 +121,7 @@ export function splitName(name: string): readonly [kind: string, id: string] {
   return [name.slice(0, cut), name.slice(cut + 1)];
 }
 
-/** The name of this record, or of the record it belongs to; null if that record can't be deleted alone. */
+/** The name under which this record can be deleted: its own, or that of the record that it is a part of. null: it has no such name. */
 export function nameOfRecord({ kind, key, fields, scope: { agent, user } }: MemoryRecord): NamedRecord | null {
   if (kind === 'shows') return typeof fields.name === 'string' ? { name: fields.name, agent, user } : null;
   for (const [named, places] of Object.entries(PLACES)) {

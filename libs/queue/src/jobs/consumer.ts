@@ -53,7 +53,7 @@ const STALLED_COUNT_MAX = 1_000_000;
  * Runs `handler` for each job of a queue.
  *
  * A job becomes a dead letter at once if its payload doesn't parse or its error is not retryable, and otherwise when its attempts are used
- * up. QUEUE_UNAVAILABLE doesn't use up an attempt. The reason is stored as JSON (`readFailure`).
+ * up. QUEUE_UNAVAILABLE doesn't use up an attempt. A dead letter stores its reason as JSON (`readFailure`).
  */
 export function consume<P extends z.ZodType, R extends z.ZodType>(
   declaration: QueueDeclaration<P, R>,

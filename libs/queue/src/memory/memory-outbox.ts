@@ -26,7 +26,7 @@ export class RedisMemoryOutbox implements MemoryOutbox {
   }
 }
 
-/** Writes that memory has not applied yet, for the reconciler. The operator has to redrive a dead job. */
+/** The stored writes that memory has not applied yet, for the reconciler. The operator has to redrive a dead job. */
 export function memoryWrites({ redis, keys }: Producer): DurableWork {
   return {
     name: 'memory writes',

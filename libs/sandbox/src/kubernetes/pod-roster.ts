@@ -4,7 +4,7 @@ import type { PodView } from './pod-state.js';
 import type { PodChange } from './pod-watch.js';
 
 /**
- * `creating`: requested, and not seen yet (also if its name was taken). `starting`: exists, not connected.
+ * `creating`: requested, but the watch has not reported it yet. `starting`: exists, not connected.
  * `free`: connected and unclaimed. `ours`: bound, or being bound, by a claim of this process. `taken`: claimed by another controller.
  * `ending`: finished, deleted, or about to be deleted.
  */

@@ -165,7 +165,7 @@ async function pinnedSkill(
   if (!CALLABLE.has(skill.status))
     throw refused(`which is ${skill.status}${reason}; restore it, or register a new version of ${caller.name}`);
   if (skill.digest !== digest || skillDigest(skill) !== digest) throw refused(`whose content has another digest; restore it, or ${anew}`);
-  if (!isProven(skill)) throw refused(`whose code does not match its evidence; verify ${name} again`);
+  if (!isProven(skill)) throw refused(`which has no valid proof for its code; verify ${name} again`);
   const nothing = nothingToCall(skill);
   if (nothing !== null) throw refused(`which ${nothing}`);
   return skill;

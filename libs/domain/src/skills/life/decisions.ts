@@ -165,9 +165,9 @@ export async function rollbackSkill(
 const isRestorable = (skill: Skill) => wasActive(skill) && CALLABLE.has(skill.status);
 
 /**
- * Activates the skill and deprecates the owner's other active versions and the skill's members, in one call together with the moves `also`.
+ * Activates a version. The same call deprecates the skill's other active versions and the skills merged into it, and makes the moves `also`.
  *
- * @throws EtudeError ABORTED if a skill that was never in use has not passed the tests of the version in use
+ * @throws EtudeError ABORTED if a new version has not passed the tests of the active version
  */
 async function activate(procedural: SkillRegistry, skill: Skill, decision: Decision, also: readonly SkillMove[] = []): Promise<Skill> {
   const { name, version, status } = skill;

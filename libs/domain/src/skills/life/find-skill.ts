@@ -93,7 +93,7 @@ export async function findSkill(
   return null;
 }
 
-/** The best matches among all skills that a reader sees, best first. Of several skills with one name, only the narrowest owner's is found. */
+/** The best matches among all skills that a reader sees, best first. If skills have the same name, the first owner in `ownersFor` counts. */
 export async function searchSkills(
   procedural: Pick<ProceduralMemory, 'search'>,
   reader: SkillReader,

@@ -96,7 +96,7 @@ describe('neededSkills', () => {
     expect(await refused({ ...increment, code: 'def increment(x): return 0' })).toMatch(/content has another digest; restore it/);
     expect(await refused({ ...increment, status: 'archived', statusReason: 'withdrawn' })).toMatch(/is archived \(withdrawn\); restore it/);
     expect(await errorOf(neededSkills(registryOf(increment), root, () => false))).toMatch(
-      /does not match its evidence; verify increment again/,
+      /has no valid proof for its code; verify increment again/,
     );
     expect(await refused({ ...increment, status: 'deprecated' })).toBe('none');
   });

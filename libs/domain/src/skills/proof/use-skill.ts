@@ -74,7 +74,7 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   if (skill === null) return whyNotActive(call, deps);
   if (isInWords(skill)) return useWords(skill, call, deps);
   if (!isProven(skill, deps.checker)) {
-    const message = `The code of ${skill.name}@${skill.version} does not match its evidence; verify it again before it is used.`;
+    const message = `${skill.name}@${skill.version} has no valid proof for its code; verify it again before it is used.`;
     throw new EtudeError('FAILED_PRECONDITION', message);
   }
   const { needed, ...place } = await loadedWith(skill, deps);
