@@ -84,7 +84,8 @@ async function nodeFor(arch: Arch): Promise<string> {
   const next = `${dir}.${process.pid}`;
   await mkdir(next, { recursive: true });
   const [packed] = JSON.parse(await run('npm', ['pack', '--json', `${name}@${version}`, '--pack-destination', next])) as [Packed];
-  if (packed.integrity !== integrity) throw new Error(`${name} ${version} differs from package-lock.json: its integrity is ${packed.integrity}`);
+  if (packed.integrity !== integrity)
+    throw new Error(`${name} ${version} differs from package-lock.json: its integrity is ${packed.integrity}`);
   await run('tar', ['-xzf', join(next, packed.filename), '-C', next]);
   await rename(next, dir);
   return join(dir, 'package/bin');

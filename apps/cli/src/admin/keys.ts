@@ -37,10 +37,7 @@ export async function createKey(cli: Cli, options: KeyOptions): Promise<number> 
   const parsed = TenantId.safeParse(tenant);
   if (!parsed.success) throw new CliError(EXIT.usage, `--tenant ${tenant}: ${parsed.error.issues[0]?.message ?? 'is wrong'}`);
   if (isReservedName(name))
-    throw new CliError(
-      EXIT.usage,
-      `--name ${name}: this name is reserved for parts of Etude or for subjects of JWTs; choose another name`,
-    );
+    throw new CliError(EXIT.usage, `--name ${name}: this name is reserved for parts of Etude or for subjects of JWTs; choose another name`);
   const entry = { tenant, roles: [...role], name, ...(expires === undefined ? {} : { expires: inMs(expires) }) };
   const path = pathOf(cli, options);
   return print(cli, addKey(path, entry), entry, path);

@@ -63,7 +63,9 @@ export function roundsOf(problems: readonly FamilyProblem[], count: number): Fam
     const round = problems.filter((problem) => problem.round === at + 1);
     const missing = [...families].find((family) => !round.some((problem) => problem.family === family));
     if (missing === undefined) return round;
-    throw new CliError(EXIT.usage, `the file has no line of the family ${missing} for round ${at + 1}`, ['pass fewer --rounds, or add the line']);
+    throw new CliError(EXIT.usage, `the file has no line of the family ${missing} for round ${at + 1}`, [
+      'pass fewer --rounds, or add the line',
+    ]);
   });
 }
 

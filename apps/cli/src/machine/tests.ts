@@ -153,7 +153,8 @@ async function bench(cli: Cli, name: string | undefined, args: readonly string[]
     cli.out.data({ benchmarks: known }, known.join('\n'));
     return EXIT.ok;
   }
-  if (!known.includes(name)) throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`the benchmarks are: ${known.join(', ') || 'none'}`]);
+  if (!known.includes(name))
+    throw new CliError(EXIT.usage, `there is no benchmark ${name}`, [`the benchmarks are: ${known.join(', ') || 'none'}`]);
   // The benchmark runs in the checkout, so paths of the caller's folder are made absolute.
   const given = args.map((arg) => (existsSync(arg) ? resolve(arg) : arg));
   const url = pathToFileURL(join(folder, `${name}${SUFFIX}`)).href;

@@ -108,7 +108,8 @@ export class SandboxCodeSessions implements CodeSessions {
     const outcome = found.state === 'open' ? await this.parts.sessions.ownSandbox(key, session, mayBegin) : 'ended';
     if (outcome === 'own') return found;
     const state = found.state === 'open' ? 'closed' : found.state;
-    const why = outcome === 'ended' ? `is ${state}; name an open sandbox` : 'is used by another agent or user; name a sandbox that you opened';
+    const why =
+      outcome === 'ended' ? `is ${state}; name an open sandbox` : 'is used by another agent or user; name a sandbox that you opened';
     throw new EtudeError('FAILED_PRECONDITION', `${sandboxName(session)} ${why}, or another session.`);
   }
 

@@ -157,6 +157,13 @@ describe('settling facts', () => {
     expect(await found(OLD)).toEqual([OLD, NEW]);
   });
 
+  it('finds an older fact by its words behind at most three unsettled ones, however many may replace each other', async () => {
+    const { tell, found } = world(() => 'differs');
+    const told = Array.from({ length: 9 }, (_, n) => `The limit of the API is ${n + 10} requests.`);
+    await tell(told);
+    expect((await found(told[0]!)).indexOf(told[0]!)).toBe(3);
+  });
+
   it('follows a fact that was merged meanwhile to the one that is current', async () => {
     const { tell, settle, current } = world((older) => (older === OLD ? 'replaces' : 'same'));
     await tell([OLD, NEW]);

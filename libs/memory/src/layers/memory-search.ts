@@ -112,23 +112,24 @@ function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): reado
   return lowered.toSorted((a, b) => b.score - a.score);
 }
 
-/** Maximum number of newer facts before one older fact, so that a query with its words still finds the older fact among the first five. */
-const NEWER_BEFORE_MAX = 3;
+/** No fact loses more places to newer facts. So a query with the words of an older fact still finds it among the first five. */
+const PLACES_LOST_MAX = 3;
 
 /** Moves each unsettled fact before the older facts that it may replace, and gives it the score of the first of these. */
 function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
   const ranked = [...found];
-  const moved = new Map<RankedRecord, number>();
+  const lost = new Map<RankedRecord, number>();
   for (const one of found) {
     if (one.record.fields.status !== 'unsettled') continue;
     const near = parseBody<Fact>(one.record).value.unsettled ?? [];
-    const at = ranked.indexOf(one);
-    const older = ranked.slice(0, at).find((hit) => hit.record.kind === 'fact' && near.includes(hit.record.key));
-    if (older === undefined || (moved.get(older) ?? 0) >= NEWER_BEFORE_MAX) continue;
-    moved.set(older, (moved.get(older) ?? 0) + 1);
-    ranked.splice(at, 1);
-    const { score } = older;
-    ranked.splice(ranked.indexOf(older), 0, { ...one, score, explanation: { ...one.explanation, unsettled: 1 } });
+    const from = ranked.indexOf(one);
+    const to = ranked.slice(0, from).findIndex((hit) => hit.record.kind === 'fact' && near.includes(hit.record.key));
+    const passed = to < 0 ? [] : ranked.slice(to, from);
+    if (passed.length === 0 || passed.some((hit) => lost.get(hit) === PLACES_LOST_MAX)) continue;
+    for (const hit of passed) lost.set(hit, (lost.get(hit) ?? 0) + 1);
+    const { score } = passed[0]!;
+    ranked.splice(from, 1);
+    ranked.splice(to, 0, { ...one, score, explanation: { ...one.explanation, unsettled: 1 } });
   }
   return ranked;
 }

@@ -102,7 +102,12 @@ describe('useSkill', () => {
     ['waiting', {}, [{ ...ADD, status: 'pending_review' }], /: Skill add is pending_review/],
     ['deprecated', {}, [{ ...ADD, status: 'deprecated' }], /: Skill add is deprecated/],
     ['archived', {}, [{ ...ADD, status: 'archived' }], /: Skill add is archived/],
-    ['of other code than its evidence', {}, [{ ...ADD, code: 'def add(a, b): return 0' }], /has no valid proof for its code; verify it again/],
+    [
+      'of other code than its evidence',
+      {},
+      [{ ...ADD, code: 'def add(a, b): return 0' }],
+      /has no valid proof for its code; verify it again/,
+    ],
     [
       'in need of one without proof',
       { name: 'twice', parameters: { x: 1 } },
