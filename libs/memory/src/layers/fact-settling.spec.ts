@@ -161,7 +161,8 @@ describe('settling facts', () => {
     const { tell, found } = world(() => 'differs');
     const told = Array.from({ length: 9 }, (_, n) => `The limit of the API is ${n + 10} requests.`);
     await tell(told);
-    expect((await found(told[0]!)).indexOf(told[0]!)).toBe(3);
+    const [oldest = ''] = told;
+    expect((await found(oldest)).indexOf(oldest)).toBe(3);
   });
 
   it('follows a fact that was merged meanwhile to the one that is current', async () => {
