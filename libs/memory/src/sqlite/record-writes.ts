@@ -40,7 +40,7 @@ export function prepareChange(tenant: string, change: Change, model: Model): Pre
 
 /** Applies the changes of one transaction. @throws StaleChange */
 export function applyChanges(rows: TenantRows, model: number, changes: readonly PreparedChange[]): boolean[] {
-  const late: LateWords = [];
+  const late: Late = { words: [], sizes: new Map() };
   const answers = changes.map((prepared) => {
     const { change } = prepared;
     if (change.do === 'insert') return insert(rows, model, prepared, late);
@@ -51,7 +51,7 @@ export function applyChanges(rows: TenantRows, model: number, changes: readonly 
     else if (movesVectors(rows, known, prepared)) updateVectors(rows, known.id, known.texts, traitsOf(rows, prepared));
     return true;
   });
-  late.forEach((write) => write());
+  writeLate(rows, late);
   return answers;
 }
 
@@ -79,7 +79,7 @@ export function knownRecord(rows: TenantRows, kind: number, key: string): KnownR
 }
 
 /** Returns false if the key is taken. */
-function insert(rows: TenantRows, model: number, prepared: PreparedChange, late: LateWords): boolean {
+function insert(rows: TenantRows, model: number, prepared: PreparedChange, late: Late): boolean {
   const { kind, vectors, terms, change } = prepared;
   const { record } = change;
   const { key, createdAt, worth, shown } = record;
@@ -118,7 +118,7 @@ function updateRecord(rows: TenantRows, { id, fields }: KnownRecord, { change: {
   insertFields(rows, id, record.fields);
 }
 
-function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, late: LateWords): void {
+function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepared: PreparedChange, late: Late): void {
   removeTexts(rows, prepared.change.record.layer, known, late);
   rows.run('UPDATE record SET texts = :texts, words = :words WHERE tenant = :tenant AND id = :id', {
     id: known.id,
@@ -129,28 +129,37 @@ function replaceTexts(rows: TenantRows, model: number, known: KnownRecord, prepa
 }
 
 /**
- * Words that a transaction writes together at its end. FTS5 writes a segment whenever another table is written in between. One segment per
- * record takes three times as long as one segment per transaction.
+ * What a transaction writes together at its end: words, and the growth of each layer. FTS5 writes a segment whenever another table is written
+ * in between. One segment per record takes three times as long as one segment per transaction.
  */
-type LateWords = Array<() => void>;
+interface Late {
+  readonly words: Array<() => void>;
+  readonly sizes: Map<MemoryLayer, LayerGrowth>;
+}
 
-function addTexts(rows: TenantRows, model: number, id: number, prepared: PreparedChange, late: LateWords): void {
+interface LayerGrowth {
+  readonly worded: number;
+  readonly records: number;
+  readonly texts: number;
+}
+
+function addTexts(rows: TenantRows, model: number, id: number, prepared: PreparedChange, late: Late): void {
   const { vectors, terms, change } = prepared;
   const { layer } = change.record;
   if (vectors.length > 0) insertVectors(rows, model, id, traitsOf(rows, prepared), vectors);
-  resize(rows, layer, vectors.length, terms.words, 1);
-  if (terms.words > 0) late.push(() => insertWords(rows, layer, id, terms));
+  resize(late, layer, vectors.length, terms.words, 1);
+  if (terms.words > 0) late.words.push(() => insertWords(rows, layer, id, terms));
 }
 
 function removeTexts(
   rows: TenantRows,
   layer: MemoryLayer,
   { id, texts, words }: Pick<KnownRecord, 'id' | 'texts' | 'words'>,
-  late: LateWords,
+  late: Late,
 ): void {
   deleteVectors(rows, id, texts);
-  resize(rows, layer, texts, words, -1);
-  if (words > 0) late.push(() => deleteWords(rows, id));
+  resize(late, layer, texts, words, -1);
+  if (words > 0) late.words.push(() => deleteWords(rows, id));
 }
 
 function traitsOf(rows: TenantRows, { kind, change: { record } }: PreparedChange): VectorTraits {
@@ -164,13 +173,20 @@ function movesVectors(rows: TenantRows, known: KnownRecord, prepared: PreparedCh
   return known.texts > 0 && !(same && (known.shown === 1) === kind > 0);
 }
 
-function resize(rows: TenantRows, layer: MemoryLayer, texts: number, words: number, by: 1 | -1): void {
+function resize({ sizes }: Late, layer: MemoryLayer, texts: number, words: number, by: 1 | -1): void {
   if (texts === 0) return;
-  rows.run(
-    `INSERT INTO layer_size (tenant, layer, worded, records, texts) VALUES (:tenant, :layer, :worded, :records, :texts)
-     ON CONFLICT DO UPDATE SET worded = worded + :worded, records = records + :records, texts = texts + :texts`,
-    { layer: layerCode(layer), worded: words > 0 ? by : 0, records: by, texts: by * texts },
-  );
+  const size = sizes.get(layer) ?? { worded: 0, records: 0, texts: 0 };
+  sizes.set(layer, { worded: size.worded + (words > 0 ? by : 0), records: size.records + by, texts: size.texts + by * texts });
+}
+
+function writeLate(rows: TenantRows, { words, sizes }: Late): void {
+  for (const write of words) write();
+  for (const [layer, growth] of sizes)
+    rows.run(
+      `INSERT INTO layer_size (tenant, layer, worded, records, texts) VALUES (:tenant, :layer, :worded, :records, :texts)
+       ON CONFLICT DO UPDATE SET worded = worded + :worded, records = records + :records, texts = texts + :texts`,
+      { layer: layerCode(layer), ...growth },
+    );
 }
 
 /** Records per transaction. Small, so that others can write in between. */
@@ -200,14 +216,14 @@ function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, va
      WHERE ${condition}${rows.within} LIMIT ${BATCH}`,
     values,
   );
-  const late: LateWords = [];
+  const late: Late = { words: [], sizes: new Map() };
   for (const record of doomed) {
     removeTexts(rows, layer, record, late);
     deleteFields(rows, record.id, JSON.parse(record.fields) as Fields);
     rows.run('DELETE FROM record_body WHERE tenant = :tenant AND id = :id', { id: record.id });
     rows.run('DELETE FROM record WHERE tenant = :tenant AND id = :id', { id: record.id });
   }
-  late.forEach((write) => write());
+  writeLate(rows, late);
   return doomed.length;
 }
 
