@@ -152,7 +152,7 @@ describe('memory upkeep', () => {
     await dead(store.erasures);
     const failed = (await store.loadErasure(tenant, receipt.id))?.receipt;
     expect(failed).toMatchObject({ state: 'failed', left: { 'memory.semantic.fact': 3, 'queue.tasks': 0 } });
-    expect(failed?.error).toContain('3 of memory.semantic.fact not erased yet');
+    expect(failed?.error).toContain('3 of memory.semantic.fact are not erased yet');
     upkeep.findErased = find;
     await (await queue.getJob(`erase.${receipt.id}`))?.retry('failed', { resetAttemptsMade: true });
     expect(await until(async () => ((await store.loadErasure(tenant, receipt.id))?.receipt.state === 'succeeded' ? true : null))).toBe(
