@@ -63,12 +63,10 @@ def new_module(name):
 
 
 def show_in_tracebacks(source, file):
-    """Registers the source for tracebacks."""
     linecache.cache[file] = (len(source), None, [line + "\n" for line in source.splitlines()], file)
 
 
 def execute(source, file, namespace):
-    """Runs the code and raises what it raises. Its lines show in tracebacks."""
     show_in_tracebacks(source, file)
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 

@@ -54,7 +54,6 @@ class CellPool:
             self.lose_session()
 
     def lose_all(self):
-        """Kills and drops the session's interpreter, the spare cell and the zygote."""
         self.lose_session()
         if self.spare is not None:
             processes.kill(self.spare.pid)

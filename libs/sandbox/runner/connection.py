@@ -17,8 +17,6 @@ FOREVER = float("inf")
 
 
 class Loop:
-    """Watches file descriptors and calls their callbacks when they are ready."""
-
     def __init__(self):
         self.poller = select.poll()
         self.told = {}
@@ -95,7 +93,6 @@ class Connection:
         return self.number if self.following is execution else 0
 
     def flush(self):
-        """Writes what can be written without waiting."""
         while self.open and (self.sending or self._next()):
             try:
                 self.sending = self.sending[os.write(self.write_fd, self.sending) :]

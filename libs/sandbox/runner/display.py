@@ -35,7 +35,6 @@ def bundle_of(value):
 
 
 def _text(value):
-    """The repr of the value, bounded."""
     try:
         text = exact_text(repr(value))
     except Exception as error:

@@ -41,7 +41,6 @@ class SessionFiles:
         }
 
     def handle(self, frame):
-        """Carries out a `file.*` frame and returns the answer, as a dict."""
         try:
             answer = self.operations[frame["type"]](frame)
         except Refusal as refusal:
@@ -116,7 +115,6 @@ class SessionFiles:
         self.uploads[path] = (name, size + len(data))
 
     def _finish(self, path, names):
-        """Puts a complete upload in its place."""
         with self._folder(names, make=True) as folder:
             workspace.regular_file_or_none(folder, names[-1])
             os.rename(os.path.join(TMP, self.uploads[path][0]), names[-1], dst_dir_fd=folder)
@@ -188,7 +186,6 @@ class SessionFiles:
             return []
 
     def _delete(self, frame):
-        """Deletes the file, and an unfinished upload to its path."""
         path, names = _path_of(frame)
         dropped = self._drop(path)
         try:

@@ -107,7 +107,6 @@ class Peer:
         self.broken = None
 
     def fail(self, why):
-        """Raises PeerGone."""
         self.broken = why
         raise PeerGone(why)
 

@@ -23,8 +23,6 @@ REHEARSALS = 20
 
 
 class Nest:
-    """Opens and destroys sandboxes on command, and reports the end of each."""
-
     def __init__(self, first_fd, filter_program, own_network, start_supervisor):
         self.first_fd = first_fd
         self.filter_program = filter_program

@@ -13,7 +13,6 @@ END_S = 5
 
 # How a process ended (or a cell, whose interpreter lives on). `cpu_ms` and `peak_kib` include children that were waited for.
 Ended = namedtuple("Ended", "exit_code signal cpu_ms peak_kib", defaults=(None, 0, 0))
-# The resources that the processes of a run use at present.
 Load = namedtuple("Load", "cpu_ms memory_kib processes")
 
 
@@ -38,7 +37,6 @@ def stat_fields(pid):
 
 
 def _all_fields():
-    """Every process with its `stat_fields`."""
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with suppress(FileNotFoundError, ProcessLookupError):

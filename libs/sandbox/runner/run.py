@@ -200,7 +200,6 @@ class Run:
         return not self.judge or (type(error) is dict and error.get("type") == "AnswerLost")
 
     def _stop_everything(self):
-        """Stops all code of the run. Drops processes of the pool that have ended."""
         for cell in self.cells:
             if cell.pid not in self.reaped:
                 processes.kill(cell.pid)

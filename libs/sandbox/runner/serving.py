@@ -13,7 +13,6 @@ SETUP_FILE = "setup.py"
 
 
 def run_answer(payload, sock):
-    """Loads the answer and serves the checker's calls; ends the process."""
     server = AnswerServer(Peer(sock), new_module("solution").__dict__)
     try:
         code = server.load(payload["setup"], payload["code"])

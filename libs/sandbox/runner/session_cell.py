@@ -47,11 +47,9 @@ class Session:
         self.module = answer.new_module("__main__")
         del self.module.__file__
         self.pid = os.getpid()
-        # File name of the current cell.
         self.file = ""
         self.shown = []
         self.calls = Calls(control, self.reports._send)
-        # Names of the current cell's tools.
         self.tools = {}
         # None until a cell comes with a scratchpad.
         self.memory = None
@@ -130,7 +128,6 @@ class Session:
                 self.show(value)
 
     def _provide(self, cell):
-        """Puts the tools and the scratchpad of the cell into its namespace."""
         namespace = self.module.__dict__
         for name in [name for name, value in self.tools.items() if namespace.get(name) is value]:
             del namespace[name]
@@ -197,8 +194,6 @@ class Interrupts:
 
 
 class Reports:
-    """Sends reports to process 1."""
-
     def __init__(self, control, interrupts):
         self.control = control
         self.interrupts = interrupts

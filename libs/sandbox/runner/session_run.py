@@ -183,7 +183,6 @@ class SessionRun(Run):
             self.turn(self.interrupted_at + INTERRUPT_S)
 
     def _interrupt(self):
-        """Sends SIGINT to the interpreter and to the processes that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.answer.pid, _signal.SIGINT)
 

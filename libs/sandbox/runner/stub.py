@@ -37,8 +37,6 @@ class FunctionStub(Stub):
 
 
 class IteratorStub(Stub):
-    """Stands for an iterator of the answer."""
-
     __slots__ = ()
 
     def __iter__(self):
