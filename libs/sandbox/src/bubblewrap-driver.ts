@@ -25,7 +25,6 @@ const NEVER = new AbortController().signal;
 
 /** Sandboxes as local processes under bubblewrap, some of them started ahead of the claims. */
 export class BubblewrapDriver implements SandboxDriver {
-  /** In the order in which claims get them. */
   private spares: Spare[] = [];
   private claimsOpen = 0;
   private closed = false;

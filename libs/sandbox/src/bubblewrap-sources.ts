@@ -117,7 +117,6 @@ class BubblewrapProcess extends ChannelLink implements SandboxLink {
     return this.child.stdio[fd] as Duplex;
   }
 
-  /** Writes `data` to the pipe `fd` and closes it; the other side reads to the end. */
   hand(fd: number, data: Buffer): void {
     this.pipe(fd)
       .on('error', () => undefined)

@@ -12,7 +12,6 @@ export function encodeFrame(document: unknown): Buffer {
   return frame;
 }
 
-/** Cuts a byte stream into frames. */
 export class FrameReader {
   private chunks: Buffer[] = [];
   private size = 0;

@@ -18,7 +18,7 @@ export interface HostUser {
   readonly gid: number;
 }
 
-export interface SandboxUser extends HostUser {
+interface SandboxUser extends HostUser {
   /** The uid and gid of this user inside a nest (one bubblewrap that starts many sandboxes). */
   readonly inside: number;
   giveBack(): void;

@@ -53,7 +53,7 @@ const AF_INET = 2;
 const AF_INET6 = 10;
 const AF_NETLINK = 16;
 
-export interface SeccompOptions {
+interface SeccompOptions {
   /** Whether internet sockets may be opened. Only for pods whose NetworkPolicy limits the reachable addresses. */
   readonly network: boolean;
 }

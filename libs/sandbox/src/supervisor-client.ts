@@ -12,7 +12,7 @@ const SUPERVISOR_GRACE_MS = 8_000;
 
 export const KERNEL_LOST: LostSandbox = { exit: 'kernel_lost', message: 'the sandbox was lost while the code ran' };
 
-export interface SupervisorClientOptions {
+interface SupervisorClientOptions {
   readonly claim: string;
   /** See `ClaimedSandbox.place`. */
   readonly place: string | null;
@@ -173,7 +173,6 @@ export class SupervisorClient implements ClaimedSandbox {
     } else this.condemn({ exit: 'infra', message: `the sandbox refused a request: ${String(reason)}` });
   }
 
-  /** Ends a sandbox whose supervisor misbehaves. */
   private condemn(end: LostSandbox): void {
     this.lose(end);
     void this.link.destroy();

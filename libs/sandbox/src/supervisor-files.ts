@@ -76,7 +76,6 @@ export class SupervisorFiles implements SandboxFiles {
     this.pending.clear();
   }
 
-  /** Sends a request and waits for the answer with its id. */
   ask(frame: SupervisorFrame): Promise<SupervisorFrame> {
     if (this.lost) return Promise.reject(unavailable(this.lost.message, this.lost.exit));
     const requestId = `f${(this.asked += 1)}`;

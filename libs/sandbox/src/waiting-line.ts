@@ -1,6 +1,6 @@
 import { unlessAborted } from '@etude/contracts/errors';
 
-export interface LineLimits {
+interface LineLimits {
   readonly waitingMax: number;
   readonly waitMs: number;
   /** Makes the error for a caller that has waited `waitMs` or found the line full. `before`: number of callers ahead of it. */
@@ -35,12 +35,10 @@ export class WaitingLine<T> {
     }
   }
 
-  /** Gives the value to the caller that has waited longest. */
   give(value: T): void {
     this.waiting.shift()?.resolve(value);
   }
 
-  /** Rejects all waiting callers. */
   refuse(error: () => Error): void {
     for (const waiting of this.waiting.splice(0)) waiting.reject(error());
   }

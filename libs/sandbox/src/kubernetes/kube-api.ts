@@ -198,7 +198,6 @@ export class KubeApi {
   }
 }
 
-/** The outcome; null if the server answers with one of `statuses`. */
 async function unless<T>(statuses: readonly number[], outcome: Promise<T>): Promise<T | null> {
   try {
     return await outcome;

@@ -6,13 +6,13 @@ import { type PodPlace, supervisorNameOf, tokenOf } from './pod-identity.js';
 import type { PoolDeps, PoolSettings } from './pool-settings.js';
 
 /** The address of a supervisor, and its expected name, since the address may belong to another pod by now. */
-export interface PodAddress {
+interface PodAddress {
   readonly ip: string;
   readonly port: number;
   readonly supervisor: string;
 }
 
-export type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'>;
+type LinkTimes = Pick<PoolSettings, 'connectTimeoutMs' | 'helloTimeoutMs'>;
 
 /** `claimed`: another claim was first. `refused`: refused for another final reason, such as a wrong token. `silent`: no answer in time. */
 export type BindOutcome = { readonly outcome: 'bound' } | { readonly outcome: 'claimed' | 'refused' | 'silent'; readonly reason: string };

@@ -18,7 +18,6 @@ export interface RosterPod {
   state: RosterState;
   /** null unless the pod is `free`. */
   link: PodConnection | null;
-  /** Whether a connection attempt is running. */
   connecting: boolean;
   /** Whether the watch has reported the pod. */
   seen: boolean;
@@ -46,7 +45,6 @@ export class PodRoster extends Map<number, RosterPod> {
     return counts;
   }
 
-  /** Number of pods that are free or may become free. */
   get supply(): number {
     const { creating, starting, free } = this.counts();
     return creating + starting + free;

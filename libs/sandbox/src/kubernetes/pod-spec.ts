@@ -19,7 +19,6 @@ const TERMINATION_PATH = '/run/etude/hidden/termination';
 
 /** The settings that all pods of a template share. */
 export interface PodKind {
-  /** The template's name. */
   readonly name: string;
   readonly template: SandboxTemplate;
   readonly installation: string;
@@ -31,7 +30,7 @@ export interface PodKind {
 }
 
 /** Settings that differ in each pod. */
-export interface PodVariety {
+interface PodVariety {
   readonly slot: number;
   readonly nonce: string;
   readonly token: string;

@@ -39,7 +39,6 @@ export const POOL_SETTINGS = {
 };
 export type PoolSettings = Readonly<typeof POOL_SETTINGS>;
 
-/** Dependencies that all pools of a driver share. */
 export interface PoolDeps {
   readonly api: PodApi;
   readonly feed: PodFeed;

@@ -11,8 +11,7 @@ import { claimRefusal, PodStarter, PoolBalance } from './pod-starter.js';
 import type { PodChange } from './pod-watch.js';
 import type { PoolDeps } from './pool-settings.js';
 
-/** A pod that was taken for a claim of this process, and the connection to it. */
-export interface OwnPod {
+interface OwnPod {
   readonly pod: RosterPod;
   readonly link: PodConnection;
 }
@@ -22,7 +21,6 @@ const WAITING_SHARE = 1 / 3;
 /** Time between two checks of an unchanged pool: while work is left, and while none is left. */
 const TICK_MS = 25;
 const IDLE_TICK_MS = 1_000;
-/** Wait between attempts to connect to a starting pod. */
 const CONNECT_WAIT_MIN_MS = 20;
 const CONNECT_WAIT_MAX_MS = 1_000;
 
@@ -63,7 +61,6 @@ export class TemplatePool {
     return { ...counts, starting: creating + starting, waiting: queue.length, creations, conflicts, problem: problem?.message ?? null };
   }
 
-  /** Applies a change that the watch reports. */
   observe(change: PodChange): void {
     const pod = this.roster.observe(change);
     if (!pod) return;
@@ -240,7 +237,7 @@ export class TemplatePool {
     });
   }
 
-  /** Starts, removes and retires pods as the pool needs it. @returns whether work is left */
+  /** @returns whether work is left */
   private look(): boolean {
     this.roster.sweep(this.deps.settings.unseenMaxMs);
     this.obstacle = null;
