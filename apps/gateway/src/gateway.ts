@@ -74,7 +74,6 @@ const CLOSE_GRACE_MS = 3_000;
 /** How long a cluster may still send new connections to a gateway that is no longer ready. */
 const UNROUTED_MS = 5_000;
 
-/** The stores, queues and connections of this process, which the handlers of all calls share. */
 type Parts = ReturnType<typeof partsFrom>;
 
 function partsFrom(config: GatewayConfig, embedder: Embedder, logger: QueueLogger, tracing: Tracing) {
@@ -131,7 +130,6 @@ function partsFrom(config: GatewayConfig, embedder: Embedder, logger: QueueLogge
   };
 }
 
-/** The tools of agents. They use the gateway's memory, sandboxes and queues. */
 function toolsOf(parts: Parts, embedder: Embedder, config: GatewayConfig): ToolRegistry {
   const { producer, memory, outbox, clock, sandboxes, wishes, router, sessions: sandboxSessions, worlds } = parts;
   const { ETUDE_TOOLS_SANDBOXES_OPEN_MAX: openMax, ETUDE_REST_PROVIDER: provider } = config;
@@ -150,7 +148,7 @@ function toolsOf(parts: Parts, embedder: Embedder, config: GatewayConfig): ToolR
   return new ToolRegistry(tools, worldTools({ move: worlds.move, world: null }));
 }
 
-/** Registers the handlers of all calls. A method without a handler fails the start. */
+/** A method without a handler fails the start. */
 function serve(calls: Calls, parts: Parts, registry: ToolRegistry): void {
   calls.serve(SERVICES.tasks, taskCalls, parts);
   for (const handlers of [readCalls, registryCalls, useCalls, fileCalls, reviewCalls, hygieneCalls])
@@ -165,7 +163,6 @@ function serve(calls: Calls, parts: Parts, registry: ToolRegistry): void {
   calls.serve(SERVICES.worlds, worldCalls, parts);
 }
 
-/** The doors of the gateway: gRPC, REST and MCP. They share one set of handlers. */
 function doorsOf(parts: Parts, registry: ToolRegistry, config: GatewayConfig, logger: QueueLogger, tracing: Tracing) {
   const { producer, memory, tenants, audit } = parts;
   const shutdown = new AbortController();

@@ -17,11 +17,9 @@ export interface CallContext extends Identity {
   readonly deadlineMs: number;
   /** Makes `signal` abort with UNAUTHENTICATED once the caller's key or JWT is no longer valid. Returns a function that ends the checks. */
   readonly watchKey?: () => () => void;
-  /** W3C `traceparent` that the caller sent. */
   readonly traceparent?: string;
 }
 
-/** How often the key or JWT of an open stream is checked again. */
 const KEY_CHECK_MS = 5_000;
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
@@ -34,11 +32,7 @@ export class Authenticator {
     private readonly tokens: TokenVerifier | null = null,
   ) {}
 
-  /**
-   * A caller without a key is the anonymous tenant with every role, if the settings have such a tenant. A wrong key is always refused.
-   *
-   * @throws EtudeError UNAUTHENTICATED
-   */
+  /** Without a key: the anonymous tenant with every role, if there is one. A wrong key is refused. @throws EtudeError UNAUTHENTICATED */
   async identify(authorization: readonly (string | Buffer)[]): Promise<Identity> {
     if (authorization.length === 0) return this.#anonymous();
     const [header] = authorization;
@@ -83,16 +77,10 @@ export class Authenticator {
 
 const STANDARD_MS = 60_000;
 const MAX_MS = 3_600_000;
-/** How long before its deadline a wait ends, so that the answer still arrives. With a short deadline it is a tenth of the time. */
+/** How long before its deadline a wait ends, so that the caller gets the state of the task instead of DEADLINE_EXCEEDED. */
 const DEADLINE_MARGIN_MS = 1_000;
 
-/**
- * How long to wait for a task, in ms. It ends before the call's deadline, so that the caller gets the task's current state instead of
- * DEADLINE_EXCEEDED.
- *
- * @param untilDeadlineMs Infinity without a deadline
- * @throws EtudeError INVALID_ARGUMENT
- */
+/** How long to wait for a task, in ms. @param untilDeadlineMs Infinity without a deadline @throws EtudeError INVALID_ARGUMENT */
 export function waitMs(timeout: Duration | undefined, untilDeadlineMs: number): number {
   const asked = millisecondsOf(timeout) ?? STANDARD_MS;
   if (asked <= 0 || asked > MAX_MS)

@@ -16,33 +16,28 @@ const calls = counter({ name: 'etude_grpc_calls_total', help: 'Finished calls by
 const seconds = histogram({ name: 'etude_grpc_call_seconds', help: 'How long calls took, streams included', labels: ['method'] });
 const RETRY_AFTER_MS = 1_000;
 
-/** Handlers for some methods of a service. `D` are their dependencies. */
 export type Handlers<S extends DescService, D> = {
   readonly [K in keyof S['method']]?: Handler<S['method'][K], [call: CallContext, deps: D]>;
 };
 
 /** A call as it arrives by gRPC, REST or MCP. */
-export interface Arrival {
-  /** Values of the `authorization` metadata or header. */
+interface Arrival {
   readonly authorization: readonly (string | Buffer)[];
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
-  /** W3C `traceparent` of the caller's span. */
   readonly traceparent?: string | undefined;
 }
 
 type AnyHandler = (request: object, call: CallContext) => unknown;
 
-export interface CallsParts {
+interface CallsParts {
   readonly authenticator: Pick<Authenticator, 'identify' | 'watch'>;
-  /** Aborts when this process shuts down. */
   readonly shutdown: AbortSignal;
   /** Maximum of calls from one tenant that this process works on at once. */
   readonly perTenantMax: number;
   /** Called when a limit of the tenant refused its call. */
   readonly onRefused?: (tenant: string) => void;
   readonly log: { warn(details: object, message: string): void; error(details: object, message: string): void };
-  /** Absent: calls have no spans. */
   readonly tracing?: Tracing;
   /** The audit log. If it can't be written before the work of an audited call, the call fails. */
   readonly audit?: Pick<AuditLog, 'write'>;
@@ -59,7 +54,6 @@ export class Calls {
 
   constructor(private readonly parts: CallsParts) {}
 
-  /** Registers handlers. `RULES` has the roles that their calls need. */
   serve<S extends DescService, D>(service: S, handlers: Handlers<S, D>, deps: D): void {
     for (const method of service.methods) {
       const handle = (handlers as Readonly<Record<string, (request: object, call: CallContext, deps: D) => unknown>>)[method.localName];
@@ -234,7 +228,6 @@ export async function* eachOf(requests: AsyncIterable<object>, change: (request:
 
 export const MIB = 1024 * 1024;
 
-/** Maximum size of one message, by method; the default is one MiB. */
 const BYTES_MAX: Readonly<Record<string, number>> = {
   SubmitTask: 16 * MIB,
   StoreProcedure: 4 * MIB,
@@ -251,7 +244,7 @@ const LIMITED: ReadonlySet<DescService> = new Set([memory, skills, agents, tools
 
 export const bytesMaxOf = ({ name }: DescMethod) => BYTES_MAX[name] ?? MIB;
 
-/** Checks the size of a request to the services in `LIMITED`. @throws EtudeError PAYLOAD_TOO_LARGE */
+/** @throws EtudeError PAYLOAD_TOO_LARGE */
 export function requireSize(method: DescMethod, { byteLength }: Uint8Array): void {
   const bytesMax = bytesMaxOf(method);
   if (!LIMITED.has(method.parent) || byteLength <= bytesMax) return;

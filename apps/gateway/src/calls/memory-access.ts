@@ -53,7 +53,6 @@ export class MemoryAccess {
   }
 }
 
-/** The rerankers of searches. A server and a chat model are both optional here. */
 export function rerankersOf(
   config: GatewayConfig,
   log: NonNullable<MemoryDeps['log']>,

@@ -6,7 +6,7 @@ import { claimRequest, noteResult, type RequestClaim } from '@etude/memory/layer
 import type { Memory } from '@etude/memory/memory';
 import { optionalRequestId } from '../wire/names.js';
 
-export interface IdentifiedRequest {
+interface IdentifiedRequest {
   readonly tenant: string;
   /** As sent by the caller; empty: none. */
   readonly requestId: string;
@@ -18,11 +18,9 @@ export interface IdentifiedRequest {
 export interface Changed {
   /** The owner of the records. Erasing the owner also erases the request id. */
   readonly scope: Omit<Scope, 'tenant'>;
-  /** The version that the request changes, if any. */
   readonly version?: number;
 }
 
-/** The state of the first call with this request id. */
 export interface FirstTime {
   /** An earlier call had this request id, and may have failed midway. */
   readonly isRepeat: boolean;
@@ -81,11 +79,7 @@ interface Noted extends Pick<Scope, 'agent' | 'user'>, Pick<Skill, 'name' | 'ver
   readonly isGlobal: boolean;
 }
 
-/**
- * `resultOf` and `again` for requests that result in versions of skills. A repeat returns their current state.
- *
- * @param caller.tenant the tenant of the request
- */
+/** `resultOf` and `again` for requests that result in versions of skills. A repeat returns their current state. */
 export function versionsWork(
   procedural: ProceduralMemory,
   { tenant }: Pick<Scope, 'tenant'>,

@@ -3,8 +3,7 @@ import { EtudeError } from '@etude/contracts/errors';
 import { SERVICES } from '@etude/contracts/grpc';
 import type { Identity, Role } from '@etude/platform/auth';
 
-/** The role that a call needs, and whether the audit log keeps the call. */
-export interface CallRule {
+interface CallRule {
   readonly role: Role;
   readonly audited: boolean;
   /** How a caller that is bound to an end user may make the call. Absent: it may not. */
@@ -15,7 +14,7 @@ export interface CallRule {
  * A path names the request's field that must be the caller's user. `own`: the handler finds only records of the user or of the whole tenant,
  * and changes only those of the user. `open`: the call shows no data of users.
  */
-export type Bound = 'user' | 'spec.user' | 'skill.user' | 'part.head.user' | 'whose.user' | 'own' | 'open';
+type Bound = 'user' | 'spec.user' | 'skill.user' | 'part.head.user' | 'whose.user' | 'own' | 'open';
 
 type Rules = { readonly [S in keyof typeof SERVICES]: { readonly [M in keyof (typeof SERVICES)[S]['method']]: CallRule } };
 

@@ -8,10 +8,9 @@ import type { handleBidiStreamingCall, MethodDefinition, Server } from '@grpc/gr
 import { HealthImplementation } from 'grpc-health-check';
 import { type Calls, requireSize } from '../calls/calls.js';
 
-export interface GrpcDoorParts {
+interface GrpcDoorParts {
   readonly calls: Calls;
   readonly health: ReturnType<typeof healthReporter>;
-  /** null: without TLS. */
   readonly tls: ServerTls | null;
   /** Called for failures outside of handlers. */
   readonly onMistake: (method: string, errorId: string, error: unknown) => void;
@@ -49,7 +48,6 @@ interface Reflection {
   readonly answer: handleBidiStreamingCall<unknown, unknown>;
 }
 
-/** The methods of the package for reflection, by path. */
 function loadReflection(): Map<string, Reflection> {
   const { ReflectionService } = createRequire(import.meta.url)('@grpc/reflection') as typeof import('@grpc/reflection');
   const loaded = new Map<string, Reflection>();
@@ -95,7 +93,6 @@ export function healthReporter(redis: HealthCheck, memory: HealthCheck) {
   };
   return {
     addToServer: (server: Server) => health.addToServer(server),
-    /** Checks now, then every second. */
     async start(): Promise<void> {
       const [isRedisUp = false, isMemoryUp = false] = (await Promise.allSettled([redis(), memory()])).map(
         ({ status }) => status === 'fulfilled',

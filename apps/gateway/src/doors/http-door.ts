@@ -15,7 +15,6 @@ const RETRY_AFTER_MS = 1_000;
 interface HttpDoorParts {
   /** The setting of the port, for error messages. */
   readonly setting: string;
-  /** null: without TLS. */
   readonly tls: ServerTls | null;
   readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Sends an error. Called only if nothing was sent yet. */
@@ -24,7 +23,6 @@ interface HttpDoorParts {
   readonly cut?: () => Promise<void>;
 }
 
-/** An HTTP server that answers with `answer`, or with `fail` if `answer` throws. */
 export function httpDoor({ setting, tls, answer, fail, cut }: HttpDoorParts) {
   const server = httpServer(tls, (request, response) => {
     response.once('finish', () => dropRest(request));
@@ -45,7 +43,6 @@ export function httpDoor({ setting, tls, answer, fail, cut }: HttpDoorParts) {
   return {
     /** @throws EtudeError FAILED_PRECONDITION if the port is taken */
     listen: (host: string, port: number) => listenOn(server, { host, port, setting }),
-    /** Gives running requests a grace period, then disconnects them. */
     async close(): Promise<void> {
       if (!server.listening) return;
       server.close();
@@ -57,7 +54,6 @@ export function httpDoor({ setting, tls, answer, fail, cut }: HttpDoorParts) {
   };
 }
 
-/** Reads and drops the rest of a refused body. Disconnects senders that continue too long. */
 function dropRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   const timer = setTimeout(() => request.destroy(), REFUSED_BODY_MS);
@@ -76,7 +72,6 @@ export async function keyOf(
   return { authorization, user };
 }
 
-/** The media type in lower case, without parameters. */
 export const mediaTypeOf = ({ headers }: IncomingMessage) => (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
 
 /** HTTP statuses by gRPC status, as in Google's APIs. */
@@ -94,7 +89,7 @@ const HTTP_STATUS: Readonly<Record<number, number>> = {
   [grpc.UNAVAILABLE]: 503,
 };
 
-export interface RestError {
+interface RestError {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   /** The shape is documented in `docs/errors.md`. */
@@ -105,8 +100,7 @@ export interface RestError {
   };
 }
 
-/** Converts an error for a caller over HTTP. */
-export function restError(error: unknown): RestError {
+function restError(error: unknown): RestError {
   const code = errorCode(error);
   const message =
     code === 'INTERNAL' && !(error instanceof EtudeError) ? 'The gateway failed. Tell the operator the time.' : (error as Error).message;

@@ -22,7 +22,6 @@ interface McpDoorParts {
   readonly calls: Calls;
   readonly authenticator: Authenticator;
   readonly log: (message: string, details: object) => void;
-  /** null: without TLS. */
   readonly tls: ServerTls | null;
 }
 
@@ -73,7 +72,6 @@ export function mcpDoor(config: GatewayConfig, { calls, authenticator, log, tls 
       if (status === 500) log('An MCP request failed', { err: cause });
       refuseHttp(response, status, error.message);
     },
-    /** Ends the streams that report changes. */
     cut: async () => (await opened)?.close(),
   });
 }

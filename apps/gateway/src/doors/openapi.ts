@@ -5,7 +5,6 @@ import { RESOURCE_ROUTES, type ResourceRoute } from './skill-resources.js';
 
 type Json = Record<string, unknown>;
 
-/** Describes the routes as OpenAPI 3.1, generated from the descriptors of the calls. */
 export function openApi(provider: string): Json {
   const schemas: Record<string, Json> = {};
   const paths: Record<string, Json> = {};

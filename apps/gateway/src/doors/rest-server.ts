@@ -32,7 +32,6 @@ interface RestDoorParts {
   readonly authenticator: Pick<Authenticator, 'identify'>;
   /** Provider name in the paths of resources, such as "Etude.Skill". */
   readonly provider: string;
-  /** null: without TLS. */
   readonly tls: ServerTls | null;
 }
 
@@ -114,13 +113,11 @@ async function inputOf({ route, fields, query, request }: Asked<Route>): Promise
   return create(method.input, { lines: lines.filter((line) => line !== '') });
 }
 
-/** The media type of the body; empty for the generic type. */
 function typeOf(request: IncomingMessage): string {
   const type = mediaTypeOf(request);
   return type === 'application/octet-stream' ? '' : type;
 }
 
-/** The messages for a body that isn't JSON: its description, then the body in parts of at most `bytesMax`. */
 async function* messagesOf(first: object, bytes: AsyncIterable<Buffer>, bytesMax: number, partOf: (data: Buffer) => object) {
   yield { part: first };
   for await (const chunk of bytes)

@@ -14,7 +14,6 @@ export interface Place {
   /** A segment in braces is a field of the request. `{name=skills}` becomes the field `name` with the prefix "skills/". */
   readonly path: string;
   readonly summary: string;
-  /** Maximum size of the body. */
   readonly bytesMax: number;
 }
 
@@ -26,10 +25,8 @@ export interface Route extends Place {
 /** The field with the first message of an upload. The query gives the fields of this message. */
 export const headOf = (method: DescMethod): DescField => method.input.fields.find(({ name }) => name === 'head' || name === 'header')!;
 
-/** Limits for bodies that become several messages. */
 const STREAMED_BYTES_MAX: Readonly<Record<string, number>> = { ImportDocument: 32 * MIB, ImportSkill: 64 * MIB, UploadFile: 64 * MIB };
 
-/** Makes the routes of a service, all below one path. */
 const below =
   <S extends DescService>(root: string, { method: methods }: S) =>
   (verb: Place['verb'], path: string, name: keyof S['method'], summary: string, body: Body = 'json'): Route => {
@@ -167,7 +164,6 @@ export interface Match<P extends Place> {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** The route for a verb and path; null: there is none. */
 export function matchRoute<P extends Place>(places: readonly P[], verb: string, path: string): Match<P> | null {
   for (const route of places.filter((place) => place.verb === verb)) {
     const fields = fieldsOf(route.path, path);

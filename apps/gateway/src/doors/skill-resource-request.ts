@@ -115,7 +115,7 @@ export const resourceSchemas = () => ({
   SkillResourceSearch: schemaOf(Search),
 });
 
-export interface ResourceWrite {
+interface ResourceWrite {
   readonly draft: SkillDraft;
   /** The version that was edited; 0: the newest. */
   readonly version: number;

@@ -12,7 +12,7 @@ const PAGE = 200;
 /** How long a PUT waits for verification. */
 const SETTLE_MS = 20_000;
 
-export interface ResourceAnswer {
+interface ResourceAnswer {
   readonly status: number;
   /** Absent: no body. */
   readonly json?: JsonValue;
@@ -29,7 +29,6 @@ export interface ResourceRequest {
   readonly body: JsonObject;
 }
 
-/** A route of skill resources: its description in OpenAPI, and its handler. */
 export interface ResourceRoute extends Place {
   readonly id: string;
   /** Whether the query may name the reading agent. */
@@ -88,12 +87,7 @@ export const RESOURCE_ROUTES: readonly ResourceRoute[] = [
 /** @throws EtudeError INVALID_ARGUMENT */
 const nameOf = (fields: ResourceRequest['fields']) => parseField(SkillName, fields['skillName'], 'skillName');
 
-/**
- * The instance and the provider in the path of a request.
- *
- * @param provider the provider of this gateway
- * @throws EtudeError NOT_FOUND for another provider
- */
+/** @param provider the provider of this gateway @throws EtudeError NOT_FOUND if the path names another provider */
 export function placeOf(provider: string, { instanceId = '', provider: asked }: ResourceRequest['fields']): ResourcePlace {
   if (asked === provider) return { instanceId, provider };
   throw new EtudeError('NOT_FOUND', `There is no provider ${JSON.stringify(asked)} here; skills are at ${provider}.`);

@@ -13,7 +13,6 @@ const DAYS = { max: 3_650, standard: 7 };
 const RUNS = { max: 200, standard: 50 };
 const AGENTS = { max: 1_000, standard: 100 };
 
-/** `etude.v1.Consolidation`: starts runs, and shows how they are going. */
 export const consolidationCalls = {
   async runConsolidation(request, call, { runs }) {
     const { dryRun, force } = request;

@@ -179,7 +179,7 @@ function updatedPaths({ updateMask, text, confidence }: UpdateFactRequest): read
 const OUTCOME_DEPTH_MAX = 24;
 
 /** @throws EtudeError INVALID_ARGUMENT naming the field */
-export function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: number): ToldExperience {
+function toldEpisode(request: StoreEpisodeRequest, scope: Scope, at: number): ToldExperience {
   const { context, actions, outcomes, ...told } = fromWire(Told, StoreEpisodeRequestSchema, request);
   if (!context.some(isVisible)) throw invalidField('context', 'must have visible text');
   refuseDeep(outcomes);
@@ -191,7 +191,7 @@ function refuseDeep(outcomes: readonly unknown[]): void {
   refuseAny(outcomes.flatMap((outcome, i) => (isDeeper(outcome, OUTCOME_DEPTH_MAX) ? [{ field: `outcomes[${i}]`, description }] : [])));
 }
 
-export interface WriteRequest {
+interface WriteRequest {
   readonly layer: MemoryLayer;
   readonly scope: Scope;
   /** As sent by the caller; empty: none. */

@@ -9,7 +9,7 @@ import { plainJson } from '../wire/outcomes.js';
 import { toWire } from '@etude/contracts/wire/messages';
 import { snakeCase } from '@etude/contracts/wire/validation';
 
-export type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
+type RecordInit = MessageInitShape<typeof MemoryRecordSchema>;
 
 export function recordMessage({ id, layer, kind, scope, createdAt, fields }: PlainRecord): RecordInit {
   const { agent, user } = scope;
@@ -46,7 +46,7 @@ type Fields = PlainRecord['fields'];
 
 /** The fields of a record as callers see them: names in snake_case, times in RFC 3339, other values as in an export. */
 export function wireFields({ kind, fields }: Pick<PlainRecord, 'kind' | 'fields'>): Fields {
-  const named = Object.entries(knownTo(kind, fields)).map(([name, value]) => [
+  const named = Object.entries(callerFields(kind, fields)).map(([name, value]) => [
     snakeCase(name),
     isTime(name, value) ? rfc3339(value) : value,
   ]);
@@ -57,8 +57,7 @@ const isTime = (name: string, value: unknown): value is number => /(?:At|^at|^va
 
 const rfc3339 = (at: number) => new Date(at).toISOString();
 
-/** Adds or renames fields as callers expect them. */
-function knownTo(kind: PlainRecord['kind'], fields: Fields): Fields {
+function callerFields(kind: PlainRecord['kind'], fields: Fields): Fields {
   if (kind === 'fact') {
     const { text, ...fact } = fields;
     return { fact: text, ...fact };

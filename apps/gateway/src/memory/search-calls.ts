@@ -59,7 +59,6 @@ function checkedSearch(request: SearchMemoryRequest) {
   const { query: text, kinds, similarityMin, category } = asked;
   const limit = boundedCount(request.limit, 'limit', LIMIT);
   const named = asked.layers.length > 0 ? [...new Set(asked.layers)] : MemoryLayer.options;
-  // Keeps only the layers that can hold one of the kinds.
   const layers = kinds.length === 0 ? named : named.filter((layer) => kinds.some((kind) => isOf(layer, kind)));
   if (layers.length === 0) throw invalidField('kinds', `do not exist in ${named.join(', ')} memory; leave out layers, or name other kinds`);
   const only = layers.length === 1 ? layers[0] : null;

@@ -74,7 +74,7 @@ async function deleteRecord(
   return receipt;
 }
 
-/** Deletes a document or a conversation. @throws EtudeError NOT_FOUND */
+/** @throws EtudeError NOT_FOUND */
 export async function deleteNamed(
   kind: 'document' | 'conversation',
   { id, requestId }: { readonly id: string; readonly requestId: string },

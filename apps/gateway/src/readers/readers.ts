@@ -24,7 +24,6 @@ export interface AskedSkills {
   readonly everyUser: boolean;
 }
 
-/** Maximum of users named in an error message. */
 const NAMED_MAX = 10;
 const SHARED: ReadonlySet<string> = new Set([USER_AGENT, TENANT_AGENT, GLOBAL_TENANT]);
 

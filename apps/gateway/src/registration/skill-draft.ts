@@ -68,13 +68,7 @@ export interface CheckedDraft {
   readonly isProgram: boolean;
 }
 
-/**
- * The candidate that a draft describes.
- *
- * @param scope the owner
- * @param at ms since 1970
- * @throws EtudeError INVALID_ARGUMENT naming all wrong fields
- */
+/** @param at ms since 1970 @throws EtudeError INVALID_ARGUMENT naming all wrong fields */
 export function checkedDraft(draft: SkillDraft, scope: Scope, at: number): CheckedDraft {
   const author = fromWire(Draft, SkillDraftSchema, draft, { root: 'skill', found: contradictions(draft) });
   const { isProgram, tests, heldOutTests, packages, ...said } = author;

@@ -36,7 +36,6 @@ export interface SkillDeps {
   readonly wanted: WantedSkills;
   /** Stores wishes (requests for skills) of callers who are no reviewers, with secrets masked. */
   readonly wishes: SkillWishes;
-  /** Keeps the answers of tool calls for repeats. */
   readonly toolCalls: ToolCalls;
 }
 
@@ -52,7 +51,6 @@ export interface Registration {
   readonly isReviewer?: boolean;
 }
 
-/** The limits on waiting for a verification. */
 export interface Patience {
   readonly signal: AbortSignal;
   readonly waitMs: number;

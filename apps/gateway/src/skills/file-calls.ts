@@ -103,7 +103,6 @@ function importedSkill({ folder, files }: FoundFolder, scope: Scope, source: str
   return { skill, isProgram: entryPoint === null && parts.kind !== 'procedure' };
 }
 
-/** The id of an import, derived from its files. */
 function sourceOfImport(files: readonly FolderFile[]): string {
   const digests = files.map(({ path, bytes }) => [path, hash('sha256', bytes)]);
   return `imports/i${contentDigest(digests).slice(0, 32)}`;

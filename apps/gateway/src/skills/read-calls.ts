@@ -136,7 +136,6 @@ function childOf(parent: string | undefined, category: string | undefined): stri
   return category.split('.').slice(0, depth).join('.');
 }
 
-/** The compared fields other than the code. */
 const FIELDS = [
   'kind',
   'description',

@@ -27,7 +27,6 @@ import { toWire } from '@etude/contracts/wire/messages';
 const Names = z.array(SkillName).min(1).max(50);
 const Stdin = z.string().max(1_000_000);
 
-/** Calls of `etude.v1.Skills` that run without a model. */
 export const useCalls = {
   async useSkill(request, call, deps) {
     const { signal } = call;

@@ -126,5 +126,4 @@ export class SandboxCodeSessions implements CodeSessions {
   }
 }
 
-/** Removes the final stop, to join the sentence to another. */
 const withoutStop = (message: string) => message.replace(/\.$/, '');

@@ -20,7 +20,7 @@ import { parseField } from '@etude/contracts/wire/validation';
 const Session = z.string().regex(/^[A-Za-z0-9_-]{0,64}$/, 'must hold only letters, digits, "_" and "-", at most 64');
 const ToolName = z.string().min(1).max(128);
 
-export interface ToolDeps extends Pick<SkillDeps, 'settings' | 'toolCalls'> {
+interface ToolDeps extends Pick<SkillDeps, 'settings' | 'toolCalls'> {
   readonly registry: ToolRegistry;
 }
 

@@ -36,7 +36,6 @@ const STATUSES: Readonly<Record<SkillStatus, RegisteredSkill['status']>> = {
   archived: 'rejected',
 };
 
-/** The tools' calls on skills, over the gateway's memory and sandboxes. */
 export function toolSkills(deps: SkillDeps): { readonly skills: ToolSkills; readonly registrar: SkillRegistrar } {
   const { registration } = deps;
   const opened = async () => (await deps.memory.open()).procedural;

@@ -14,12 +14,10 @@ function idOf(name: string, collection: string, schema: z.ZodType<string>, examp
 export const taskIdOfName = (name: string) => idOf(name, 'tasks', TaskId, 't0192f0c8a1b2');
 export const skillOfName = (name: string, field?: string) => idOf(name, 'skills', SkillName, 'sum_of_squares', field);
 export const consolidationRunOfName = (name: string) => idOf(name, 'consolidationRuns', AgentId, 'c0192f0c8a1b2');
-/** @param field the request field with the name */
 export const agentOfName = (name: string, field?: string) => idOf(name, 'agents', AgentId, 'coder', field);
 export const sandboxIdOfName = (name: string, field?: string) => idOf(name, 'sandboxes', SandboxId, 's0192f0c8a1b2', field);
 export const worldOfName = (name: string) => idOf(name, 'worlds', WorldId, 'moor');
 
-/** Empty: none. */
 export const optionalRequestId = (requestId: string) => (requestId === '' ? null : parseField(RequestId, requestId, 'request_id'));
 export const optionalAgent = (agent: string) => (agent === '' ? null : parseField(AgentId, agent, 'agent'));
 export const optionalUser = (user: string, field = 'user') => (user === '' ? null : parseField(UserId, user, field));

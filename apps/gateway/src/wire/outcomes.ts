@@ -5,7 +5,6 @@ import type { ToolOutcome } from '@etude/domain/tools/tool-definition';
 /** Converts a value to plain JSON: drops undefined, and turns NaN and infinite numbers into null. */
 export const plainJson = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
-/** What a tool answered, as its caller sees it. */
 export function outcomeMessage(outcome: ToolOutcome): MessageInitShape<typeof CallToolResponseSchema> {
   if (outcome.success) return { success: true, result: plainJson(outcome.result) };
   const { error, result } = outcome;

@@ -14,7 +14,7 @@ import { askedPage, optionalRequestId, worldOfName } from '../wire/names.js';
 
 const PAGE = { max: 1_000, standard: 50 };
 
-export interface WorldDeps extends Pick<SkillDeps, 'settings'> {
+interface WorldDeps extends Pick<SkillDeps, 'settings'> {
   readonly worlds: RedisWorlds;
 }
 
