@@ -30,7 +30,7 @@ export const Manifest = z.object({
 });
 export type Manifest = z.infer<typeof Manifest>;
 
-export interface Installation {
+interface Installation {
   readonly redisUrl: string;
   readonly queuePrefix: string;
   readonly memory: MemoryPlace;
@@ -105,7 +105,7 @@ async function copyBetween(from: MemoryPlace, to: MemoryPlace, { embedder, onPro
 const refused = (message: string) => new EtudeError('FAILED_PRECONDITION', message);
 
 /** Reads and checks a backup. @throws EtudeError FAILED_PRECONDITION if the backup isn't whole, or a later version made it */
-export async function readBackup(folder: string, version: string): Promise<Manifest> {
+async function readBackup(folder: string, version: string): Promise<Manifest> {
   const path = join(folder, MANIFEST);
   if (!existsSync(path)) throw refused(`${folder} holds no complete backup: ${MANIFEST} is missing; name the folder of a finished backup`);
   const manifest = Manifest.parse(JSON.parse(readFileSync(path, 'utf8')));

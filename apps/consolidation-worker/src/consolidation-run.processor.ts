@@ -11,7 +11,7 @@ import type { ConsolidationStore } from '@etude/queue/memory/consolidation-store
 import type { OutboxReader } from '@etude/queue/memory/memory-outbox';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'report' | 'mayStore'> {
+interface ConsolidationRunDeps extends Omit<ConsolidationDeps, 'report' | 'mayStore'> {
   readonly pendingWrites: Pick<OutboxReader, 'pending'>;
   readonly runs: ConsolidationStore;
   readonly clock: Clock;

@@ -41,7 +41,6 @@ import { skillRequestProcessor, skillVerifyProcessor } from './skill.processors.
 const WRITES_AT_ONCE = 4;
 const RUNS_AT_ONCE = 2;
 const VERIFICATIONS_AT_ONCE = 2;
-/** Skill requests mostly wait for a model. */
 const REQUESTS_AT_ONCE = 2;
 /** More than one, so that an erasure doesn't wait for the end of a re-embedding. */
 const UPKEEP_AT_ONCE = 3;

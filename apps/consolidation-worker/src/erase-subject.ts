@@ -55,7 +55,6 @@ class ErasureRun {
     const { found, newFrom: begun } = this.stored;
     const { tenant } = this.stored.receipt;
     const owners = { tenant, ...('all' in subject ? {} : subject) };
-    // Counts everything before anything is removed.
     const all = Object.keys(found).length > 0 ? found : await this.#find(owners, subject, begun ?? undefined);
     await this.put({ state: 'running', error: null, finishedAt: null }, { found: { ...all } });
     await this.#count(await this.#queue.erase(tenant, subject, signal, begun ?? undefined));

@@ -74,7 +74,7 @@ async function applyUnlessRefused(
   }
 }
 
-export interface MemorySettleDeps {
+interface MemorySettleDeps {
   readonly memory: Pick<Memory, 'semantic' | 'conversations' | 'store'>;
   readonly model: ChatModel;
   readonly settling: SettlingStore;
@@ -83,7 +83,6 @@ export interface MemorySettleDeps {
   readonly logger: QueueLogger;
 }
 
-/** Wait after another worker was found at work, and after the model failed. */
 const BUSY_WAIT_MS = 15_000;
 const FAILURE_WAIT_MS = 300_000;
 

@@ -41,7 +41,7 @@ const ARCHITECT = 'architect';
 const outcomes = counter({ name: 'etude_skill_requests_total', help: 'Requests for skills, by their outcome', labels: ['state'] });
 const unusable = counter({ name: 'etude_skill_request_answers_unusable_total', help: 'Answers of the model without a usable skill' });
 
-export interface SkillRequestDeps {
+interface SkillRequestDeps {
   readonly wanted: WantedSkills;
   readonly model: ChatModel;
   readonly procedural: ProceduralMemory;

@@ -19,7 +19,7 @@ import { learnFromRollout, type LearningDeps } from '@etude/domain/rollout/learn
 
 const rollouts = counter({ name: 'etude_rollouts_total', help: 'Rollouts that ended, by state and reason', labels: ['state', 'reason'] });
 
-export interface RolloutRunDeps {
+interface RolloutRunDeps {
   readonly tasks: TaskStore;
   readonly journals: {
     /** This connection waits while Redis is unreachable, because a finished step must be written. */
@@ -157,7 +157,7 @@ type Signals = Pick<JobContext, 'signal' | 'draining'>;
  * lock. After `watching` resolves, no cancellation is missed. `endIn` sets the remaining wall time, in ms. `afterStep` waits until a step is
  * written, and then aborts if the worker is draining.
  */
-export function stopSignal(
+function stopSignal(
   { tenant, taskId }: RolloutAddress,
   { tasks, journals: { redis, keys }, job }: Pick<RolloutRunDeps, 'tasks' | 'journals'> & { readonly job: Signals },
 ) {
