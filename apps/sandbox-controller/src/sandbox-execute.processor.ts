@@ -33,8 +33,6 @@ async function resultOf(
 /**
  * Runs one stored execution and stores its result. Runs nothing for an execution that has a result or was cancelled.
  *
- * The queue retries failures of the infrastructure while attempts are left. After the last attempt the result reports the failure.
- *
  * @throws EtudeError NOT_FOUND for an execution that is no longer stored; SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, retried by the queue
  */
 export function sandboxExecuteProcessor(

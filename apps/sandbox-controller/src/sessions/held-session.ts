@@ -61,7 +61,7 @@ export class HeldSession {
     this.#expiry = setTimeout(onExpired, ms);
   }
 
-  /** The error to report for a failure `error`: after the end of the session, an error that tells this end; otherwise `error`. */
+  /** The error for the caller of a failed call: how the session ended, if it has ended; otherwise `error`. */
   explain(error: unknown): Error {
     return this.#end ?? (error as Error);
   }

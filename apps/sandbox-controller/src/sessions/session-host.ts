@@ -73,16 +73,7 @@ export class SessionHost {
     }
   }
 
-  /** @throws EtudeError NOT_FOUND */
-  async get(tenant: string, id: string): Promise<SandboxSession> {
-    return (await this.#stored(tenant, id)).session;
-  }
-
-  /**
-   * The open session.
-   *
-   * @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (the session has ended), SANDBOX_UNAVAILABLE (another controller holds it or will)
-   */
+  /** @throws EtudeError NOT_FOUND, FAILED_PRECONDITION (the session has ended), SANDBOX_UNAVAILABLE (another controller holds it or will) */
   async find(tenant: string, id: string): Promise<HeldSession> {
     this.#refuseWhenClosing();
     const held = this.#held.get(memberOf(tenant, id));
@@ -109,7 +100,6 @@ export class SessionHost {
     }
   }
 
-  /** Sets the session to expire `ttlMs` from now. */
   async renew(tenant: string, id: string, ttlMs: number): Promise<SandboxSession> {
     const held = await this.find(tenant, id);
     const answer = await this.parts.store.renew(tenant, id, held.ownerEpoch, ttlMs);
@@ -119,16 +109,16 @@ export class SessionHost {
     return session;
   }
 
-  /** Closes the session and stops its execution. A session that has ended stays as it is. */
+  /** Closes the session and stops its execution. A session that has ended stays as it is. @throws EtudeError NOT_FOUND */
   async close(tenant: string, id: string): Promise<SandboxSession> {
-    const { state } = await this.get(tenant, id);
-    if (state === 'open') {
+    const { session } = await this.#stored(tenant, id);
+    if (session.state === 'open') {
       const held = await this.find(tenant, id).catch((error: unknown) => {
         if (errorCode(error) !== 'FAILED_PRECONDITION') throw error;
       });
       if (held) await this.#end(held, { state: 'closed', reason: '' });
     }
-    return this.get(tenant, id);
+    return (await this.#stored(tenant, id)).session;
   }
 
   /** Releases sessions that the store assigns to other controllers. Ends sessions of this controller whose sandbox isn't here. */

@@ -18,7 +18,6 @@ import type { SandboxControllerConfig } from '../sandbox-controller.config.js';
 import { internalCallers, sandboxesHandlers } from './sandboxes.handlers.js';
 import { SessionHost } from './session-host.js';
 
-/** How long running calls may take when the service closes. */
 const CLOSE_GRACE_MS = 2_000;
 
 /** The address for gateways: `advertised` ("host", "host:port" or undefined). Missing parts are taken from the own address, `host` and `port`. */
@@ -108,7 +107,6 @@ interface SessionUpkeepParts {
   readonly host: SessionHost;
   readonly store: SandboxSessionStore;
   readonly directory: ControllerDirectory;
-  /** The constant part of this controller's announcement. */
   readonly self: Pick<ControllerAnnouncement, 'controllerId' | 'address' | 'sessionsMax'>;
   readonly logger: QueueLogger;
 }
